@@ -1,0 +1,64 @@
+export interface ErrorContext {
+  /** Facts for programs and for the log; never a secret. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+}
+
+/** The only error class. Programs branch on `code`; `message` is one sentence a person can act on. */
+export class DoorwardError extends Error {
+  override readonly name = "DoorwardError";
+  readonly code: string;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: string, message: string, { details = {}, cause }: ErrorContext = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.details = details;
+  }
+}
+
+type Sentence = string | ((...facts: any[]) => string);
+type Factory<T> = T extends (...facts: infer A) => string
+  ? (...args: [...facts: A, context?: ErrorContext]) => DoorwardError
+  : (context?: ErrorContext) => DoorwardError;
+
+/** Turns a plugin's table of `code: sentence` into factories. A sentence may be a function of the facts it names. */
+export function errorTable<const T extends Record<string, Sentence>>(table: T): { readonly [K in keyof T]: Factory<T[K]> } {
+  const factories = Object.entries(table).map(([code, sentence]) => [
+    code,
+    (...args: unknown[]) => {
+      if (typeof sentence === "string") return new DoorwardError(code, sentence, args[0] as ErrorContext | undefined);
+      return new DoorwardError(code, sentence(...args), args[sentence.length] as ErrorContext | undefined);
+    },
+  ]);
+  return Object.fromEntries(factories) as { readonly [K in keyof T]: Factory<T[K]> };
+}
+
+/** The code of anything thrown: ours, else `internal`. Two copies of the package may be loaded, so no `instanceof`. */
+export function codeOf(error: unknown): string {
+  const own = error as { name?: unknown; code?: unknown } | null;
+  return typeof own === "object" && own?.name === "DoorwardError" && typeof own.code === "string" ? own.code : "internal";
+}
+
+export const kernelErrors = errorTable({
+  KERNEL_PLUGIN_NAME: (name: string) => `"${name}" is not a plugin name: use lower-case words joined by hyphens.`,
+  KERNEL_PLUGIN_API: (name: string, api: unknown) =>
+    `Plugin "${name}" was made for version ${String(api)} of the plugin contract; this kernel speaks version 1.`,
+  KERNEL_DUPLICATE_PLUGIN: (name: string) => `Two plugins are named "${name}"; give one of them another name.`,
+  KERNEL_NEED_UNMET: (plugin: string, need: string) =>
+    `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.`,
+  KERNEL_SERVICE_TAKEN: (plugin: string, service: string) =>
+    `Plugin "${plugin}" offers the service "${service}", which another plugin offers already.`,
+  KERNEL_FOREIGN_FACT: (plugin: string, type: string) =>
+    `Plugin "${plugin}" announced "${type}"; a plugin announces only facts named after itself.`,
+  KERNEL_NOT_DRIVER: (plugin: string) =>
+    `Plugin "${plugin}" sent a lifecycle command without declaring that it drives the lifecycle.`,
+  KERNEL_UNKNOWN_SECTION: (section: string, hint: string) => `No plugin reads the configuration section "${section}"${hint}.`,
+  KERNEL_UNKNOWN_KEY: (path: string, hint: string) => `"${path}" is not a setting${hint}.`,
+  KERNEL_TOKEN_IN_CONFIG: (path: string) =>
+    `"${path}" holds a token; tokens are given to the token store, not to the configuration.`,
+  KERNEL_BAD_CONFIG: (path: string, problem: string) => `The setting "${path}" is not valid: ${problem}.`,
+  KERNEL_SECTION_ORDER: (section: string) => `The configuration section "${section}" is not known to this kernel.`,
+  KERNEL_BUSY: "The kernel is already started; stop it before starting it again.",
+  KERNEL_START_ABORTED: "The start was called off before it had finished.",
+});
