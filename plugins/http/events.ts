@@ -1,0 +1,4 @@
+export type HttpEvents = {
+  /** The port is open. */
+  "http:listening": { url: string };
+};

@@ -1,0 +1,67 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Awaitable, Release } from "../../kernel/index.ts";
+
+/** Who is at the other end, forwarded headers already judged. */
+export interface Peer {
+  readonly address: string;
+  /** The limiter's key: IPv4 address, mapped IPv4 normalised, or IPv6 /64. */
+  readonly key: string;
+  /** TLS, or a trusted proxy says https. */
+  readonly secure: boolean;
+  /** Host and port as the browser sees them, lower case. */
+  readonly host: string;
+}
+
+export interface Identity {
+  readonly id: string;
+  onEnd(ended: (reason: string) => void): Release;
+}
+
+export type Listener = "dashboard" | "gateway";
+
+export interface RouteOptions {
+  /** `gateway`: on the listener of `gateway.port` when it is set, else on the only one. Default `dashboard`. */
+  readonly listener?: Listener;
+  /** Seconds the whole request may take to arrive; default 30. */
+  readonly bodySeconds?: number;
+}
+
+/** The listener in the types of Node: it knows the base path and the peers, so that nobody else parses a forwarded header or builds a link. */
+export interface Http {
+  /** Longest prefix wins; a prefix ends at a path segment. `q.url` comes without the base path. Unmatched requests reach a host's own handler. */
+  request(prefix: string, handle: (q: IncomingMessage, r: ServerResponse) => void, options?: RouteOptions): void;
+  /** WebSocket upgrades of exactly this path. */
+  upgrade(path: string, handle: (q: IncomingMessage, socket: Duplex, head: Buffer) => void, options?: RouteOptions): void;
+  /** Writes a whole HTTP answer with the safety headers to an upgrade's socket and closes it. */
+  refuse(socket: Duplex, status: number, body: object, headers?: Readonly<Record<string, string>>): void;
+  identify(kind: string, find: (q: IncomingMessage, peer: Peer) => Identity | undefined): void;
+  who(q: IncomingMessage): { readonly kind: string; readonly identity: Identity } | undefined;
+  peer(q: IncomingMessage): Peer;
+  /** The listener the request came in by. */
+  listener(q: IncomingMessage): Listener;
+  /** The path with the base path before it: the only way to make a link. */
+  url(path: string): string;
+  /** Where it listens, best for people first; empty before ready. */
+  addresses(listener?: Listener): URL[];
+  /** A new one for each caller: dashboard and channel never share. `attempts` per key in any sliding 60 s, default 10. */
+  limiter(options?: { attempts?: () => number }): Limiter;
+}
+
+export type Verdict<T> =
+  | { readonly outcome: "right"; readonly match: T }
+  /** `counted`: different wrong values of this key in the window. */
+  | { readonly outcome: "wrong"; readonly counted: number }
+  | { readonly outcome: "limited"; readonly retryAfterSeconds: number };
+
+/** At most `attempts` different wrong values per key in any sliding 60 s. Keyed hashes are kept, never values. */
+export interface Limiter {
+  /** Seconds until the key is free; 0 = free. */
+  blockedFor(key: string): number;
+  /** Compares unless the key is blocked and the value is short enough to guess (under 43 characters). The value is
+   *  reserved before the comparison, so that parallel guesses cannot slip through; a rejection of `compare` gives it back. */
+  judge<T>(key: string, value: string, compare: () => Awaitable<T | false>): Promise<Verdict<T>>;
+  /** Counts a value that was wrong without a comparison. */
+  wrong(key: string, value: string): Verdict<never>;
+  unblock(key?: string): void;
+}

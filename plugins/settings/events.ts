@@ -1,0 +1,6 @@
+export type SettingsEvents = {
+  /** Every `onConfig` of the section took the change. `keys` are comma-separated. */
+  "settings:changed": { section: string; keys: string };
+  /** A file edit was invalid or refused by a plugin; the old values stay. */
+  "settings:rejected": { section: string; message: string };
+};

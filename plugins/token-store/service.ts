@@ -1,0 +1,50 @@
+import type { Awaitable, Release } from "../../kernel/index.ts";
+
+/** `launcher`, `metrics`, or the name of a channel: `pico`, `pico_client`, … */
+export type TokenName = string;
+export type TokenSource = "env" | "security" | "config" | "random" | "host" | "none";
+
+export interface TokenInfo {
+  /** Grows by one at every replacement; 0 while there is no token. */
+  readonly version: number;
+  readonly source: TokenSource;
+  readonly managedByEnv: boolean;
+}
+
+/** Questions about tokens. The token itself never leaves: callers learn which version matched. */
+export interface Tokens {
+  /** Called in `start()`. Nothing unclaimed is read, generated or written. */
+  claim(name: TokenName, options?: { generate?: true }): Promise<TokenInfo>;
+  /** The version the candidate matched. Compared in constant time; the candidate's ends are trimmed. Rejects `store_unavailable` after 5 s of replacement. */
+  verify(name: TokenName, candidate: string): Promise<number | false>;
+  info(name: TokenName): TokenInfo;
+  /** 32 bytes: HMAC-SHA-256(32 random bytes of this process and purpose, token). A replacement changes it. */
+  derive(name: TokenName, purpose: string): Uint8Array;
+}
+
+/** Showing and replacing tokens: named in the `needs` of whoever can. */
+export interface TokenSecrets {
+  reveal(name: TokenName): string | undefined;
+  /** `keep` confirms a generated token; without `value` a fresh one is generated. `expect` is the version the caller saw.
+   *  Rejects: `token_managed_by_env`, `busy`, `stale`, `weak_token`, `store_unavailable`. */
+  replace(
+    name: TokenName,
+    change: ({ value?: string } | { keep: true }) & { expect: number; graceS?: number },
+  ): Promise<TokenInfo>;
+}
+
+export interface ResolvedToken {
+  readonly value: string;
+  readonly source: TokenSource;
+  /** The value was generated and its owner has neither confirmed nor replaced it. */
+  readonly setupPending?: boolean;
+}
+
+/** Where tokens live: `memory()`, `files()` or a host's own. One conformance suite tests them all. */
+export interface StoreForm {
+  resolve(name: TokenName): Awaitable<ResolvedToken | undefined>;
+  write(name: TokenName, value: string, options: { setupPending: boolean }): Awaitable<void>;
+  watch?(changed: (name: TokenName) => void): Release;
+  /** A host's own check, in place of a comparison. */
+  verify?(name: TokenName, candidate: string): Awaitable<boolean>;
+}
