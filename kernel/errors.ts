@@ -53,12 +53,11 @@ export const kernelErrors = errorTable({
     `Plugin "${plugin}" announced "${type}"; a plugin announces only facts named after itself.`,
   KERNEL_NOT_DRIVER: (plugin: string) =>
     `Plugin "${plugin}" sent a lifecycle command without declaring that it drives the lifecycle.`,
-  KERNEL_UNKNOWN_SECTION: (section: string, hint: string) => `No plugin reads the configuration section "${section}"${hint}.`,
-  KERNEL_UNKNOWN_KEY: (path: string, hint: string) => `"${path}" is not a setting${hint}.`,
+  KERNEL_UNKNOWN_SECTION: (section: string, hint: string) => `No plugin reads the configuration section "${section}".${hint}`,
+  KERNEL_UNKNOWN_KEY: (path: string, hint: string) => `"${path}" is not a setting.${hint}`,
   KERNEL_TOKEN_IN_CONFIG: (path: string) =>
     `"${path}" holds a token; tokens are given to the token store, not to the configuration.`,
   KERNEL_BAD_CONFIG: (path: string, problem: string) => `The setting "${path}" is not valid: ${problem}.`,
-  KERNEL_SECTION_ORDER: (section: string) => `The configuration section "${section}" is not known to this kernel.`,
   KERNEL_BUSY: "The kernel is already started; stop it before starting it again.",
   KERNEL_START_ABORTED: "The start was called off before it had finished.",
 });

@@ -1,0 +1,202 @@
+import { createBus } from "./bus.ts";
+import { createConfiguration } from "./configuration.ts";
+import { codeOf, kernelErrors } from "./errors.ts";
+import { createLifecycle } from "./lifecycle.ts";
+import type { Awaitable, Clock, LauncherState, Log, Release } from "./plugin.ts";
+import { createScope, type Stage, type Undo } from "./scope.ts";
+import type { AnyPlugin, FactsOf, ServicesOf, Wired } from "./wiring.ts";
+
+export interface KernelOptions {
+  /** Raw sections by path, `"channels.pico": { … }`. Tokens are refused here: they go to the token store. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** Plugins known only at run time: started last, their wiring checked as they start. */
+  readonly plugins?: readonly AnyPlugin[];
+  /** Default: warnings and errors to the console. */
+  readonly log?: Log;
+  readonly clock?: Clock;
+  readonly random?: (bytes: number) => Uint8Array;
+  /** Stops the kernel when it aborts. */
+  readonly signal?: AbortSignal;
+}
+
+export type PluginPhase = "waiting" | "started" | "ready" | "stopped" | "failed";
+export interface Health {
+  readonly live: boolean;
+  readonly ready: boolean;
+  readonly plugins: { name: string; phase: PluginPhase }[];
+}
+
+export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
+  readonly services: ServicesOf<L>;
+  /** Rejects with a sentence a person can act on; everything that had started is undone first. */
+  start(options?: { signal?: AbortSignal }): Promise<void>;
+  /** Undoes everything, last in first out. After `timeoutMs` (default 10,000) what is stuck is named in the log and left. */
+  stop(options?: { timeoutMs?: number }): Promise<void>;
+  state(): LauncherState;
+  health(): Health;
+  on<K extends keyof FactsOf<L>>(type: K, handler: (fact: FactsOf<L>[K]) => Awaitable<void>): Release;
+}
+
+const systemClock: Clock = {
+  now: Date.now,
+  setTimeout: (run, ms) => setTimeout(run, ms),
+  clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
+};
+const silent = (): void => undefined;
+const consoleLog: Log = {
+  debug: silent,
+  info: silent,
+  warn: (fields, text) => console.warn(text, fields),
+  error: (fields, text) => console.error(text, fields),
+};
+
+export function createKernel<const L extends readonly AnyPlugin[]>(
+  plugins: L & Wired<L>,
+  options: KernelOptions = {},
+): Kernel<L> {
+  const { log = consoleLog, clock = systemClock, signal } = options;
+  const random = options.random ?? ((bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)));
+  const roster: readonly AnyPlugin[] = [...(plugins as readonly AnyPlugin[]), ...(options.plugins ?? [])];
+  const bus = createBus();
+  const services: Record<string, unknown> = {};
+  const phases = new Map<string, PluginPhase>();
+  let stage: Stage | undefined;
+  let starting: Promise<void> | undefined;
+  let stopping: Promise<void> | undefined;
+  let ready = false;
+  let calledOff = false;
+
+  const fault = (plugin: string, during: string, error: unknown): void => {
+    const code = codeOf(error);
+    log.error({ plugin, during, err: error }, "plugin fault");
+    if (during === "kernel:fault") return;
+    // An unknown error may quote what it was given: its words stay in the log.
+    const message = code === "internal" ? "internal error" : (error as Error).message;
+    bus.emit("kernel:fault", { plugin, during, code, message });
+  };
+  const goOn = (own: AbortSignal | undefined): void => {
+    if (calledOff || own?.aborted || signal?.aborted) throw kernelErrors.KERNEL_START_ABORTED();
+  };
+
+  async function open(plugin: AnyPlugin, own: Stage): Promise<void> {
+    for (const need of Object.keys(plugin.needs ?? {})) {
+      if (!Object.hasOwn(services, need)) throw kernelErrors.KERNEL_NEED_UNMET(plugin.name, need);
+    }
+    const offers = ((await plugin.start(createScope(plugin, own))) ?? {}) as Record<string, unknown>;
+    for (const service of Object.keys(offers)) {
+      if (Object.hasOwn(services, service)) throw kernelErrors.KERNEL_SERVICE_TAKEN(plugin.name, service);
+      services[service] = offers[service];
+    }
+    phases.set(plugin.name, "started");
+  }
+
+  async function startAll(own: AbortSignal | undefined): Promise<void> {
+    let current = "";
+    try {
+      checkRoster(roster);
+      phases.clear();
+      for (const { name } of roster) phases.set(name, "waiting");
+      const lifecycle = createLifecycle(clock);
+      const configuration = createConfiguration(roster, options.config ?? {}, fault);
+      const mine: Stage = {
+        bus, clock, log, random, lifecycle, configuration, services, fault, undo: new Set(), ready: [], live: true,
+      };
+      stage = mine;
+      for (const plugin of roster) {
+        current = plugin.name;
+        goOn(own);
+        await open(plugin, mine);
+      }
+      if (!roster.some(({ drives }) => drives)) lifecycle.send("accept-credentials");
+      // Ready undo steps are added after every start's, so that last-in-first-out runs them first.
+      for (const { plugin, step } of mine.ready) {
+        current = plugin;
+        goOn(own);
+        const undo = await step();
+        if (undo) mine.undo.add({ plugin, step: undo });
+      }
+      goOn(own);
+      for (const { name } of roster) phases.set(name, "ready");
+      ready = true;
+      lifecycle.onChange((from, to) => bus.emit("kernel:state-changed", { from, to }));
+      bus.emit("kernel:state-changed", { from: null, to: lifecycle.state() });
+    } catch (error) {
+      await undoAll(10_000);
+      if (phases.has(current)) phases.set(current, "failed");
+      throw error;
+    }
+  }
+
+  async function undoAll(timeoutMs: number): Promise<void> {
+    const own = stage;
+    if (!own) return;
+    ready = false;
+    const deadline = createDeadline(clock, timeoutMs);
+    const attempt = async ({ plugin, step }: Undo): Promise<void> => {
+      try {
+        await step();
+      } catch (error) {
+        fault(plugin, "stop", error);
+      }
+    };
+    for (let last = [...own.undo].at(-1); last; last = [...own.undo].at(-1)) {
+      own.undo.delete(last);
+      const { plugin } = last;
+      const done = await Promise.race([attempt(last).then(() => true), deadline.passed.then(() => false)]);
+      if (!done) log.error({ plugin, timeoutMs }, `"${plugin}" did not stop in time and is left as it is`);
+    }
+    own.live = false;
+    deadline.cancel();
+    own.lifecycle.stop();
+    stage = undefined;
+    for (const service of Object.keys(services)) delete services[service];
+    for (const { name } of roster) phases.set(name, "stopped");
+  }
+
+  const kernel: Kernel<L> = {
+    services: services as ServicesOf<L>,
+    state: () => stage?.lifecycle.state() ?? "unconfigured",
+    health: () => ({
+      live: stage !== undefined,
+      ready,
+      plugins: roster.map(({ name }) => ({ name, phase: phases.get(name) ?? "waiting" })),
+    }),
+    on: (type, handler) => bus.on(type as string, handler, (error) => fault("host", type as string, error)),
+    async start({ signal: own } = {}) {
+      if (starting || stage || stopping) throw kernelErrors.KERNEL_BUSY();
+      calledOff = false;
+      starting = startAll(own).finally(() => { starting = undefined; });
+      await starting;
+    },
+    async stop({ timeoutMs = 10_000 } = {}) {
+      calledOff = true;
+      stopping ??= (async () => {
+        // A start under way sees that it was called off, undoes itself and reports to its own caller.
+        if (starting) await starting.catch(silent);
+        await undoAll(timeoutMs);
+      })().finally(() => { stopping = undefined; });
+      await stopping;
+    },
+    [Symbol.asyncDispose]: () => kernel.stop(),
+  };
+  signal?.addEventListener("abort", () => void kernel.stop(), { once: true });
+  return kernel;
+}
+
+function checkRoster(roster: readonly AnyPlugin[]): void {
+  const names = new Set<string>();
+  for (const { name, api } of roster) {
+    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || name === "kernel" || name === "host") {
+      throw kernelErrors.KERNEL_PLUGIN_NAME(name);
+    }
+    if (api !== 1) throw kernelErrors.KERNEL_PLUGIN_API(name, api);
+    if (names.has(name)) throw kernelErrors.KERNEL_DUPLICATE_PLUGIN(name);
+    names.add(name);
+  }
+}
+
+function createDeadline(clock: Clock, ms: number): { passed: Promise<void>; cancel(): void } {
+  let id: unknown;
+  const passed = new Promise<void>((resolve) => { id = clock.setTimeout(resolve, ms); });
+  return { passed, cancel: () => clock.clearTimeout(id) };
+}

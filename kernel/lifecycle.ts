@@ -1,0 +1,49 @@
+import { createActor, setup, type Snapshot } from "xstate";
+import type { Clock, LauncherCommand, LauncherState, Release } from "./plugin.ts";
+
+/**
+ * The launcher's life and nothing else: no I/O, no timer. The driver does the work and reports back with commands.
+ * A command that means nothing in the present state is ignored: that is what makes the first of two setups win.
+ */
+export const launcherMachine = setup({ types: { events: {} as { type: LauncherCommand } } }).createMachine({
+  id: "launcher",
+  initial: "unconfigured",
+  states: {
+    unconfigured: { on: { "accept-credentials": "running", "begin-setup": "setup" } },
+    setup: { on: { "finish-setup": "running" } },
+    running: { on: { "begin-rotation": "rotating" } },
+    rotating: { on: { "finish-rotation": "running", "abandon-rotation": "running" } },
+  },
+});
+
+export interface Lifecycle {
+  state(): LauncherState;
+  /** `false`: ignored in the present state. */
+  send(command: LauncherCommand): boolean;
+  onChange(changed: (from: LauncherState, to: LauncherState) => void): Release;
+  stop(): void;
+}
+
+export function createLifecycle(clock: Clock): Lifecycle {
+  const actor = createActor(launcherMachine, { clock: clock as never });
+  actor.start();
+  const state = (): LauncherState => actor.getSnapshot().value;
+  return {
+    state,
+    send(command) {
+      if (!actor.getSnapshot().can({ type: command })) return false;
+      actor.send({ type: command });
+      return true;
+    },
+    onChange(changed) {
+      let from = state();
+      const subscription = actor.subscribe((snapshot: Snapshot<unknown> & { value: LauncherState }) => {
+        const before = from;
+        from = snapshot.value;
+        if (from !== before) changed(before, from);
+      });
+      return () => subscription.unsubscribe();
+    },
+    stop: () => void actor.stop(),
+  };
+}

@@ -1,0 +1,90 @@
+import type { Bus } from "./bus.ts";
+import type { Configured } from "./configuration.ts";
+import { kernelErrors } from "./errors.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import type { Awaitable, Clock, LauncherCommand, Log, LogLine, Release, Scope } from "./plugin.ts";
+import type { AnyPlugin } from "./wiring.ts";
+
+export interface Undo {
+  readonly plugin: string;
+  readonly step: () => Awaitable<unknown>;
+}
+export interface ReadyStep {
+  readonly plugin: string;
+  readonly step: () => Awaitable<void | (() => Awaitable<void>)>;
+}
+
+/** What the scopes of one start share. */
+export interface Stage {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly lifecycle: Lifecycle;
+  readonly configuration: Configured;
+  readonly services: Record<string, unknown>;
+  /** Insertion order is registration order; entries leave when they have run or lost their object. */
+  readonly undo: Set<Undo>;
+  readonly ready: ReadyStep[];
+  /** False from the first undo on: nothing new can be registered. */
+  live: boolean;
+  fault(plugin: string, during: string, error: unknown): void;
+}
+
+/** One plugin's scope. Its methods do not use `this`. */
+export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
+  const { name } = plugin;
+  const { bus, clock, undo } = stage;
+
+  const keep = (step: () => Awaitable<unknown>): Release => {
+    const entry: Undo = { plugin: name, step };
+    if (stage.live) undo.add(entry);
+    // A start that finishes after the kernel was told to stop leaves nothing behind.
+    else void Promise.resolve().then(step).catch((error: unknown) => stage.fault(name, "stop", error));
+    return () => void undo.delete(entry);
+  };
+  const pick = (names: object | undefined): Record<string, unknown> =>
+    Object.fromEntries(Object.keys(names ?? {}).map((service) => [service, stage.services[service]]));
+  const send = (command: LauncherCommand): boolean => {
+    if (plugin.drives !== true) throw kernelErrors.KERNEL_NOT_DRIVER(name);
+    return stage.lifecycle.send(command);
+  };
+  const line = (level: keyof Log): LogLine => (fields, text) => stage.log[level]({ plugin: name, ...fields }, text);
+
+  return {
+    needs: pick(plugin.needs),
+    uses: pick(plugin.uses),
+    log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
+    clock,
+    lifecycle: { state: stage.lifecycle.state, send } as Scope<any>["lifecycle"],
+    configuration: (plugin.configures === true ? stage.configuration : undefined) as never,
+    random: stage.random,
+    config: () => stage.configuration.value(name) as never,
+    onConfig: (apply) => stage.configuration.onConfig(name, apply),
+    on(type, handler) {
+      if (stage.live) keep(bus.on(type, handler, (error) => stage.fault(name, type, error)));
+    },
+    emit(type: string, fact: object | (() => object)) {
+      if (!type.startsWith(`${name}:`)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);
+      bus.emit(type, fact);
+    },
+    after(ms, run) {
+      if (!stage.live) return () => undefined;
+      const id = clock.setTimeout(() => {
+        forget();
+        try {
+          run();
+        } catch (error) {
+          stage.fault(name, "timer", error);
+        }
+      }, ms);
+      const forget = keep(() => clock.clearTimeout(id));
+      return () => {
+        forget();
+        clock.clearTimeout(id);
+      };
+    },
+    onReady: (step) => void stage.ready.push({ plugin: name, step }),
+    onStop: (step) => void keep(step),
+  };
+}

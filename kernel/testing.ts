@@ -1,0 +1,41 @@
+import { SimulatedClock } from "xstate";
+import { createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
+import type { Log, LogLine } from "./plugin.ts";
+import type { AnyPlugin, Wired } from "./wiring.ts";
+
+export interface LogEntry {
+  readonly level: keyof Log;
+  readonly text: string;
+  readonly [field: string]: unknown;
+}
+
+/** A log that keeps its lines. */
+export function capturedLog(): { log: Log; lines: LogEntry[] } {
+  const lines: LogEntry[] = [];
+  const line = (level: keyof Log): LogLine => (fields, text) => void lines.push({ ...fields, level, text });
+  return { log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") }, lines };
+}
+
+export interface Stand<L extends readonly unknown[]> {
+  readonly kernel: Kernel<L>;
+  /** Stands still until `increment(ms)`. */
+  readonly clock: SimulatedClock;
+  readonly lines: readonly LogEntry[];
+}
+
+/** Starts the plugins with a stopped clock and a log that can be read; always stops them. */
+export async function withKernel<const L extends readonly AnyPlugin[]>(
+  plugins: L & Wired<L>,
+  visit: (stand: Stand<L>) => void | Promise<void>,
+  options: Omit<KernelOptions, "clock" | "log"> & { clock?: SimulatedClock } = {},
+): Promise<void> {
+  const clock = options.clock ?? new SimulatedClock();
+  const { log, lines } = capturedLog();
+  const kernel = createKernel<L>(plugins, { ...options, clock, log });
+  await kernel.start();
+  try {
+    await visit({ kernel, clock, lines });
+  } finally {
+    await kernel.stop();
+  }
+}
