@@ -1,4 +1,4 @@
-import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Awaitable, Log, Release } from "../../kernel/index.ts";
 
 /** `launcher`, `metrics`, or the name of a channel: `pico`, `pico_client`, … */
 export type TokenName = string;
@@ -42,8 +42,14 @@ export interface ResolvedToken {
 
 /** Where tokens live: `memory()`, `files()` or a host's own. One conformance suite tests them all. */
 export interface StoreForm {
+  /** Called once, before anything else. */
+  open?(log: Log): void;
   resolve(name: TokenName): Awaitable<ResolvedToken | undefined>;
   write(name: TokenName, value: string, options: { setupPending: boolean }): Awaitable<void>;
+  /** The label of a token this form has written; default: the label it had. */
+  label?(name: TokenName): TokenSource;
+  /** The environment variable that can hold the token, for sentences. */
+  variable?(name: TokenName): string;
   watch?(changed: (name: TokenName) => void): Release;
   /** A host's own check, in place of a comparison. */
   verify?(name: TokenName, candidate: string): Awaitable<boolean>;

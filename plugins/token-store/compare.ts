@@ -1,0 +1,19 @@
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+
+// UTF-16 keeps unpaired surrogates apart, which UTF-8 would all turn into one replacement character.
+const digest = (text: string): Buffer => createHash("sha256").update(text, "utf16le").digest();
+
+export interface Comparison {
+  /** Constant time: digests of equal length, no early exit. */
+  matches(candidate: string): boolean;
+  derive(salt: Uint8Array): Uint8Array;
+}
+
+/** Holds a token so that it can be compared and derived from. */
+export function comparison(token: string): Comparison {
+  const expected = digest(token);
+  return {
+    matches: (candidate) => timingSafeEqual(digest(candidate.trim()), expected),
+    derive: (salt) => createHmac("sha256", salt).update(token, "utf8").digest(),
+  };
+}

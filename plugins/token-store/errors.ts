@@ -1,0 +1,12 @@
+import { errorTable } from "../../kernel/index.ts";
+
+export const tokenErrors = errorTable({
+  token_unclaimed: (name: string) => `No plugin has claimed the token "${name}".`,
+  token_claimed_twice: (name: string) => `The token "${name}" is claimed by two plugins; each token has one owner.`,
+  token_managed_by_env: (name: string, variable: string) =>
+    `The ${name} token comes from the environment variable ${variable}; change it there and restart.`,
+  busy: (name: string) => `The ${name} token is being replaced at this moment; try again when that is done.`,
+  stale: (name: string) => `The ${name} token was replaced meanwhile; look at it again before replacing it.`,
+  weak_token: (rule: string) => `This token cannot be used: ${rule}.`,
+  store_unavailable: (reason: string) => `The token could not be stored: ${reason}. The old one is still valid.`,
+});

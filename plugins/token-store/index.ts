@@ -1,0 +1,29 @@
+import type { Plugin } from "../../kernel/index.ts";
+import type { StoreForm } from "./service.ts";
+import { createStore, type TokenStoreShape } from "./store.ts";
+
+export type { TokenStoreEvents } from "./events.ts";
+export { tokenErrors } from "./errors.ts";
+export { memory } from "./memory.ts";
+export { files, type FilesOptions } from "./files.ts";
+export type {
+  ResolvedToken, StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets, TokenSource,
+} from "./service.ts";
+export type { TokenStoreShape } from "./store.ts";
+
+/** Resolves, verifies, persists and replaces tokens, and drives the launcher's life with what becomes of its token. */
+export function tokenStore(form: StoreForm): Plugin<TokenStoreShape> {
+  return {
+    name: "token-store",
+    api: 1,
+    drives: true,
+    start(scope) {
+      const { tokens, tokenSecrets, claimed } = createStore(form, scope);
+      // Without a launcher token to wait for there is nothing to set up.
+      scope.onReady(() => {
+        if (!claimed("launcher")) scope.lifecycle.send("accept-credentials");
+      });
+      return { tokens, tokenSecrets };
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** What a person may choose as a token (pages, command line). Undefined: it may be used. */
+export function weakness(token: string): string | undefined {
+  if (token.length < 16) return "it has fewer than 16 characters";
+  if (token.length > 256) return "it has more than 256 characters";
+  if (!/^[\x21-\x7e]+$/.test(token)) return "it may hold printable ASCII characters without spaces only";
+  if (/^(.)\1+$/s.test(token)) return "it is one character repeated";
+  if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
+  return undefined;
+}
+
+/** What is accepted from a file or the environment, yet worth a warning. */
+export function concern(name: string, token: string): string | undefined {
+  if ([...token].length < 16) return "it has fewer than 16 characters";
+  if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
+  if (name !== "launcher" && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token)) {
+    return "browsers cannot send its characters as `token.<value>`; they can use `token64.<base64url>`";
+  }
+  return undefined;
+}
+
+/** Launcher: 32 bytes base64url (43 characters); every other token: 32 bytes hex (64 characters). */
+export function generate(name: string, random: (bytes: number) => Uint8Array): string {
+  return Buffer.from(random(32)).toString(name === "launcher" ? "base64url" : "hex");
+}

@@ -1,0 +1,157 @@
+import { codeOf, type Scope } from "../../kernel/index.ts";
+import { comparison, type Comparison } from "./compare.ts";
+import { tokenErrors } from "./errors.ts";
+import type { TokenStoreEvents } from "./events.ts";
+import { concern, generate, weakness } from "./rules.ts";
+import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets, TokenSource } from "./service.ts";
+
+/** Longest wait of a check for a replacement under way. */
+const WAIT_MS = 5_000;
+
+export type TokenStoreShape = {
+  drives: true;
+  emits: TokenStoreEvents;
+  offers: { tokens: Tokens; tokenSecrets: TokenSecrets };
+};
+
+interface Held {
+  value: string | undefined;
+  compare: Comparison | undefined;
+  version: number;
+  source: TokenSource;
+  setupPending: boolean;
+  /** Settles, never rejects, when the replacement under way has. */
+  replacing: Promise<void> | undefined;
+  readonly salts: Map<string, Uint8Array>;
+}
+
+/** Claimed tokens in memory: the one place in the process that holds their values. */
+export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): TokenStoreShape["offers"] & { claimed(name: TokenName): boolean } {
+  const { log, lifecycle } = scope;
+  form.open?.(log);
+  const tokens = new Map<TokenName, Held>();
+
+  const held = (name: TokenName): Held => {
+    const found = tokens.get(name);
+    if (!found) throw tokenErrors.token_unclaimed(name);
+    return found;
+  };
+  const info = (name: TokenName): TokenInfo => {
+    const { version, source } = held(name);
+    return { version, source, managedByEnv: source === "env" };
+  };
+  const hold = (token: Held, value: string): void => {
+    token.value = value;
+    token.compare = comparison(value);
+    token.version += 1;
+  };
+
+  async function claim(name: TokenName, { generate: wanted }: { generate?: true } = {}): Promise<TokenInfo> {
+    if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
+    const token: Held = {
+      value: undefined, compare: undefined, version: 0, source: "none",
+      setupPending: false, replacing: undefined, salts: new Map(),
+    };
+    tokens.set(name, token);
+    const found = await form.resolve(name);
+    const value = found?.value.trim();
+    if (found && value) {
+      hold(token, value);
+      token.source = found.source;
+      token.setupPending = found.setupPending ?? false;
+      const doubt = concern(name, value);
+      if (doubt) log.warn({ token: name, source: found.source }, `the ${name} token is weak: ${doubt}`);
+    } else if (wanted) {
+      const fresh = generate(name, scope.random);
+      await form.write(name, fresh, { setupPending: name === "launcher" });
+      hold(token, fresh);
+      token.source = "random";
+      token.setupPending = name === "launcher";
+    } else if (form.verify) {
+      token.source = "host";
+      token.version = 1;
+    }
+    if (name === "launcher") lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
+    const answer = info(name);
+    log.info({ token: name, source: answer.source }, `${name} token source: ${answer.source}`);
+    scope.emit("token-store:resolved", { name, ...answer });
+    return answer;
+  }
+
+  /** Resolves when no replacement is under way; rejects after five seconds of one. */
+  async function settled(token: Held): Promise<void> {
+    if (!token.replacing) return;
+    let cancel = (): void => undefined;
+    const tooLong = new Promise<never>((_, reject) => {
+      cancel = scope.after(WAIT_MS, () => reject(tokenErrors.store_unavailable("it is being replaced")));
+    });
+    try {
+      await Promise.race([token.replacing, tooLong]);
+    } finally {
+      cancel();
+    }
+  }
+
+  async function verify(name: TokenName, candidate: string): Promise<number | false> {
+    const token = held(name);
+    await settled(token);
+    if (candidate.trim() === "") return false;
+    if (form.verify) return (await form.verify(name, candidate)) ? token.version : false;
+    return token.compare?.matches(candidate) ? token.version : false;
+  }
+
+  async function replace(
+    name: TokenName,
+    change: ({ value?: string } | { keep: true }) & { expect: number; graceS?: number },
+  ): Promise<TokenInfo> {
+    const token = held(name);
+    if (token.source === "env") throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
+    if (token.replacing) throw tokenErrors.busy(name);
+    if (change.expect !== token.version) throw tokenErrors.stale(name);
+    const keep = "keep" in change;
+    const next = keep ? token.value : (change.value?.trim() ?? generate(name, scope.random));
+    if (next === undefined) throw tokenErrors.stale(name);
+    const weak = keep ? undefined : weakness(next);
+    if (weak) throw tokenErrors.weak_token(weak);
+
+    const inSetup = name === "launcher" && lifecycle.state() === "setup";
+    if (name === "launcher" && !inSetup && !lifecycle.send("begin-rotation")) throw tokenErrors.busy(name);
+    let done = (): void => undefined;
+    token.replacing = new Promise((resolve) => { done = resolve; });
+    try {
+      await form.write(name, next, { setupPending: false });
+      token.setupPending = false;
+      if (!keep) {
+        token.source = form.label?.(name) ?? token.source;
+        hold(token, next);
+        scope.emit("token-store:rotated", { name, version: token.version, graceS: change.graceS ?? 0 });
+      }
+      if (name === "launcher") lifecycle.send(inSetup ? "finish-setup" : "finish-rotation");
+    } catch (error) {
+      if (name === "launcher" && !inSetup) lifecycle.send("abandon-rotation");
+      log.error({ token: name, err: error }, `the ${name} token could not be replaced; the old one stays valid`);
+      const reason = codeOf(error) === "internal" ? "its store failed" : (error as Error).message.replace(/\.$/, "");
+      throw tokenErrors.store_unavailable(reason, { cause: error });
+    } finally {
+      token.replacing = undefined;
+      done();
+    }
+    return info(name);
+  }
+
+  return {
+    claimed: (name) => tokens.has(name),
+    tokens: {
+      claim,
+      verify,
+      info,
+      derive(name, purpose) {
+        const token = held(name);
+        const salt = token.salts.get(purpose) ?? scope.random(32);
+        token.salts.set(purpose, salt);
+        return token.compare?.derive(salt) ?? comparison("").derive(salt);
+      },
+    },
+    tokenSecrets: { reveal: (name) => held(name).value, replace },
+  };
+}
