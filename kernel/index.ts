@@ -1,4 +1,5 @@
 export { createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
+export { hint } from "./suggest.ts";
 export { DoorwardError, codeOf, errorTable, type ErrorContext } from "./errors.ts";
 export type {
   Audible, Awaitable, Clock, Configuration, EventMap, KernelEvents, LauncherCommand, LauncherState, Log, LogLine,

@@ -10,7 +10,8 @@ export interface SettingsSection {
 
 /** The only writer of `config.json` and of the non-token keys of `launcher-config.json`. */
 export interface Settings {
-  describe(): SettingsSection[];
+  /** Rejects what reading the files rejects. */
+  describe(): Promise<SettingsSection[]>;
   /** Validates, writes and applies the changed fields. Rejects: `field_not_editable`, `invalid_setting`, `etag_mismatch`, `store_unavailable`. */
   update(section: string, patch: object, etag: string): Promise<{ now: string[]; afterRestart: string[]; etag: string }>;
   /** Six hex digits that name this installation's cookies; undefined where the home cannot be written. */

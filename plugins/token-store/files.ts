@@ -42,13 +42,14 @@ export function files({ home, env, brand = "service", config, secret, generated 
   const configFile = config ?? join(home, "config.json");
   const prefix = brand.toUpperCase();
   let log: Log | undefined;
-  let homeReady: Promise<void> | undefined;
+  let homeReady = false;
 
   const variable = (name: TokenName): string =>
     launcherKeys[name] === undefined ? `${prefix}_CHANNELS_${name.toUpperCase()}_TOKEN` : `${prefix}_${name.toUpperCase()}_TOKEN`;
 
   async function guard(file: string): Promise<void> {
-    for (const warning of await narrowSecret(file)) log?.warn({ file }, warning);
+    const warning = await narrowSecret(file);
+    if (warning) log?.warn({ file }, warning);
   }
   async function fromLauncherFile(name: TokenName, key: string): Promise<ResolvedToken | undefined> {
     const value = (await readJson(launcherFile))?.value;
@@ -84,20 +85,19 @@ export function files({ home, env, brand = "service", config, secret, generated 
 
   async function write(name: TokenName, value: string, { setupPending }: { setupPending: boolean }): Promise<void> {
     secret?.(value);
-    homeReady ??= ensureHome(home).then((warnings) => warnings.forEach((warning) => log?.warn({ home }, warning)));
-    await homeReady.catch((error: unknown) => {
-      homeReady = undefined;
-      throw error;
-    });
+    if (!homeReady) {
+      for (const warning of (await ensureHome(home)).warnings) log?.warn({ home }, warning);
+      homeReady = true;
+    }
     const key = launcherKeys[name];
     if (key === undefined) {
-      await updateFile(securityFile, (before) => editYaml(before, ["channels", name, "token"], value), { mode: 0o600 });
+      await updateFile(securityFile, (before) => editYaml(before, ["channels", name, "token"], value, securityFile), { mode: 0o600 });
       return;
     }
     const pending = { path: ["setup_pending"], ...(setupPending ? { value: mark(value) } : { remove: true as const }) };
     await updateFile(
       launcherFile,
-      (before) => editJson(before, [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])]),
+      (before) => editJson(before, [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])], launcherFile),
       { mode: 0o600 },
     );
     if (setupPending) generated?.(value);

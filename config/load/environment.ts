@@ -1,0 +1,87 @@
+import { hint } from "../../kernel/index.ts";
+import { loadErrors } from "./errors.ts";
+import type { SectionInfo } from "./sections.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+interface Json { readonly type?: string | readonly string[]; readonly properties?: Readonly<Record<string, Json>> }
+
+/** One setting that a variable can give. */
+interface Variable {
+  readonly section: string;
+  readonly path: readonly string[];
+  readonly read: (text: string) => unknown;
+  readonly expected: string;
+}
+
+const boolean = (text: string): boolean | undefined =>
+  text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : undefined;
+const number = (text: string): number | undefined => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined);
+const list = (text: string): string[] => text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+
+function reader(json: Json): Pick<Variable, "read" | "expected"> {
+  switch (Array.isArray(json.type) ? json.type[0] : json.type) {
+    case "boolean": return { read: boolean, expected: "true, false, 1 or 0" };
+    case "integer":
+    case "number": return { read: number, expected: "a number" };
+    case "array": return { read: list, expected: "a comma-separated list" };
+    default: return { read: (text) => text, expected: "text" };
+  }
+}
+
+/** Every setting's variable: `SERVICE_CHANNELS_PICO_MAX_CONNECTIONS` for `channels.pico` `max_connections`. */
+export function variablesOf(sections: readonly SectionInfo[], brand: string): Map<string, Variable> {
+  const variables = new Map<string, Variable>();
+  const add = (section: string, path: readonly string[], json: Json): void => {
+    if (json.properties) {
+      for (const [key, inner] of Object.entries(json.properties)) add(section, [...path, key], inner);
+      return;
+    }
+    const name = [brand, ...section.split("."), ...path].join("_").toUpperCase();
+    const taken = variables.get(name);
+    if (taken) throw loadErrors.ENV_AMBIGUOUS(name, [taken.section, ...taken.path].join("."), [section, ...path].join("."));
+    variables.set(name, { section, path, ...reader(json) });
+  };
+  for (const { section, properties } of sections) {
+    for (const [key, json] of Object.entries(properties)) add(section, [key], json as Json);
+  }
+  return variables;
+}
+
+export interface FromEnvironment {
+  /** What the environment gives to a section, as nested values. */
+  readonly values: ReadonlyMap<string, Record<string, unknown>>;
+  /** Field of a section -> the variable that holds it. */
+  readonly managed: ReadonlyMap<string, ReadonlyMap<string, string>>;
+  readonly warnings: readonly string[];
+}
+
+export function readEnvironment(env: Environment, variables: ReadonlyMap<string, Variable>, brand: string): FromEnvironment {
+  const values = new Map<string, Record<string, unknown>>();
+  const managed = new Map<string, Map<string, string>>();
+  for (const [name, { section, path, read, expected }] of variables) {
+    const text = env[name]?.trim();
+    if (!text) continue;
+    const value = read(text);
+    if (value === undefined) throw loadErrors.ENV_BAD_VALUE(name, expected);
+    const target = values.get(section) ?? {};
+    values.set(section, target);
+    const inner = path.slice(0, -1).reduce<Record<string, unknown>>((node, key) => {
+      node[key] ??= {};
+      return node[key] as Record<string, unknown>;
+    }, target);
+    inner[path.at(-1)!] = value;
+    managed.set(section, (managed.get(section) ?? new Map<string, string>()).set(path[0]!, name));
+  }
+  return { values, managed, warnings: misspelt(env, variables, brand) };
+}
+
+/** Variables of ours that nothing reads and that look like one that something does. */
+function misspelt(env: Environment, variables: ReadonlyMap<string, Variable>, brand: string): string[] {
+  const prefix = `${brand.toUpperCase()}_`;
+  return Object.keys(env)
+    .filter((name) => name.startsWith(prefix) && !variables.has(name) && !name.endsWith("_TOKEN"))
+    .flatMap((name) => {
+      const meant = hint(name, variables.keys());
+      return meant ? [`the environment variable ${name} is not a setting.${meant}`] : [];
+    });
+}

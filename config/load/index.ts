@@ -1,0 +1,132 @@
+import { join } from "node:path";
+import { hint, type AnyPlugin } from "../../kernel/index.ts";
+import { readJson } from "../files/index.ts";
+import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
+import { loadErrors } from "./errors.ts";
+import { sectionsOf, type SectionInfo } from "./sections.ts";
+
+export { loadErrors } from "./errors.ts";
+export type { Environment } from "./environment.ts";
+
+type Raw = Readonly<Record<string, unknown>>;
+
+export interface Places {
+  readonly home: string;
+  readonly env: Environment;
+  /** Prefix of the variables in lower case; default `service`. */
+  readonly brand?: string;
+  /** `config.json` elsewhere than in the home. */
+  readonly config?: string;
+}
+
+/** Where a section is written, and what stands above the file. */
+export interface Sources {
+  readonly home: string;
+  /** The file of a section and the path of its object in it. */
+  file(section: string): { path: string; keys: readonly string[] };
+  /** Field -> environment variable that holds it. */
+  managed(section: string): ReadonlyMap<string, string>;
+  /** The section as the plugins get it: tokens and other owners' keys taken out, the environment on top. */
+  overlay(section: string, raw: Raw): Raw;
+}
+
+export interface Loaded {
+  /** For `createKernel`: raw sections by path. */
+  readonly config: Record<string, Raw>;
+  readonly sources: Sources;
+  /** `handler` of `config.json` as it stands there: which application answers. */
+  readonly handler: unknown;
+  readonly warnings: readonly string[];
+}
+
+/** Keys of the files that have an owner of their own and are no settings. */
+const owned: Readonly<Record<string, readonly string[]>> = {
+  launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "$schema"],
+};
+const ownedBy = (section: string): readonly string[] => owned[section] ?? ["token"];
+/** Sections this package knows; one whose plugin is not loaded is left alone. */
+const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler"];
+
+const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function merge(under: Raw, over: Raw): Raw {
+  const merged = Object.entries(over).map(([key, value]) => {
+    const below = Object.hasOwn(under, key) ? under[key] : undefined;
+    return [key, isObject(value) && isObject(below) ? merge(below, value) : value] as const;
+  });
+  return { ...under, ...Object.fromEntries(merged) };
+}
+
+/** Reads the sections that the plugins of a list declare, from the files and the environment. */
+export async function load(plugins: readonly AnyPlugin[], { home, env, brand = "service", config }: Places): Promise<Loaded> {
+  const sections = sectionsOf(plugins);
+  const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
+  const launcherFile = join(home, "launcher-config.json");
+  const configFile = config ?? join(home, "config.json");
+  const file = (section: string): { path: string; keys: readonly string[] } =>
+    section === "launcher" ? { path: launcherFile, keys: [] } : { path: configFile, keys: section.split(".") };
+
+  const overlay = (section: string, raw: Raw): Raw =>
+    merge(
+      Object.fromEntries(Object.entries(raw).filter(([key]) => !ownedBy(section).includes(key))),
+      fromEnv.values.get(section) ?? {},
+    );
+  const contents = new Map<string, Raw>();
+  for (const path of new Set(sections.map(({ section }) => file(section).path))) {
+    contents.set(path, (await readJson(path))?.value ?? {});
+  }
+  const loaded: Record<string, Raw> = {};
+  for (const info of sections) {
+    const { path, keys } = file(info.section);
+    const raw = pick(contents.get(path) ?? {}, keys, path);
+    checkKeys(info, raw, path);
+    loaded[info.section] = overlay(info.section, raw);
+  }
+  const main = contents.get(configFile) ?? {};
+  const stray = strayKeys(main, sections, configFile);
+  return {
+    config: loaded,
+    sources: { home, file, overlay, managed: (section) => fromEnv.managed.get(section) ?? new Map() },
+    handler: main["handler"],
+    warnings: [...fromEnv.warnings, ...stray],
+  };
+}
+
+/** The object at a path of a file; a missing one is empty. */
+export function pick(content: Raw, keys: readonly string[], path: string): Raw {
+  let node: Raw = content;
+  for (const [depth, key] of keys.entries()) {
+    const inner: unknown = Object.hasOwn(node, key) ? node[key] : undefined;
+    if (inner === undefined || inner === null) return {};
+    if (!isObject(inner)) throw loadErrors.CONFIG_NOT_AN_OBJECT(path, keys.slice(0, depth + 1).join("."));
+    node = inner;
+  }
+  return node;
+}
+
+function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string): void {
+  for (const key of Object.keys(raw)) {
+    if (Object.hasOwn(properties, key) || ownedBy(section).includes(key)) continue;
+    const full = section === "launcher" ? key : `${section}.${key}`;
+    throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, hint(key, Object.keys(properties)));
+  }
+}
+
+/** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
+function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string): string[] {
+  const known = new Set([...wellKnown, ...sections.map(({ section }) => section).filter((name) => name !== "launcher")]);
+  const groups = new Set([...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!));
+  const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
+    if (known.has(name) || name === "$schema") return [];
+    const meant = hint(last, alternatives);
+    if (meant) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
+    return [`${path}: nothing reads "${name}"`];
+  };
+  const inGroup = (group: string): string[] =>
+    [...known].filter((name) => name.startsWith(`${group}.`)).map((name) => name.slice(group.length + 1));
+  return Object.entries(content).flatMap(([key, value]) =>
+    groups.has(key)
+      ? Object.keys(isObject(value) ? value : {}).flatMap((inner) => judge(`${key}.${inner}`, inner, inGroup(key)))
+      : judge(key, key, [...known, ...groups]),
+  );
+}

@@ -1,0 +1,95 @@
+import { createHash } from "node:crypto";
+import { editJson, readJson, updateFile } from "../../config/files/index.ts";
+import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
+import { settingsErrors } from "./errors.ts";
+import type { Settings } from "./service.ts";
+import type { SettingsSources } from "./sources.ts";
+
+type Raw = Record<string, unknown>;
+interface Property { readonly editable?: boolean }
+
+const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function sectionOf(content: Raw | undefined, keys: readonly string[]): Raw {
+  let node: unknown = content ?? {};
+  for (const key of keys) node = isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
+  return isObject(node) ? node : {};
+}
+
+/** Changes only when the section's own settings change, so that two people can edit two sections. Tokens leave no trace. */
+function etagOf(raw: Readonly<Raw>): string {
+  const own = Object.keys(raw).filter((key) => !key.endsWith("token") && key !== "setup_pending").sort();
+  return createHash("sha256").update(JSON.stringify(own.map((key) => [key, raw[key]]))).digest("hex").slice(0, 16);
+}
+
+export function createSettings(
+  sources: SettingsSources,
+  configuration: Configuration,
+  changed: (section: string, keys: readonly string[]) => void,
+): Omit<Settings, "instance"> {
+  async function current(section: string): Promise<Raw> {
+    const { path, keys } = sources.file(section);
+    return sectionOf((await readJson(path))?.value, keys);
+  }
+
+  function checkPatch(section: string, patch: Readonly<Raw>): void {
+    const schema = configuration.describe().find((found) => found.section === section)?.schema;
+    const properties = (schema as { properties?: Record<string, Property> } | undefined)?.properties ?? {};
+    const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
+    for (const key of Object.keys(patch)) {
+      const variable = sources.managed(section).get(key);
+      if (!editable.includes(key)) {
+        const meant = Object.hasOwn(properties, key) ? "" : hint(key, editable);
+        if (meant) throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, { details: { field: key } });
+        throw settingsErrors.field_not_editable(`${section}.${key}`, { details: { field: key } });
+      }
+      if (variable !== undefined) {
+        throw settingsErrors.invalid_setting(
+          `"${section}.${key}" is held by the environment variable ${variable}; change it there and restart.`,
+          { details: { field: key } },
+        );
+      }
+    }
+  }
+
+  async function update(section: string, given: object, etag: string): ReturnType<Settings["update"]> {
+    const patch = given as Raw;
+    checkPatch(section, patch);
+    const { path, keys } = sources.file(section);
+    let before: Raw | undefined;
+    let outcome = { now: [] as string[], afterRestart: [] as string[] };
+    let next: Raw = {};
+    try {
+      await updateFile(path, async (text) => {
+        const old = await current(section);
+        if (etagOf(old) !== etag) throw settingsErrors.etag_mismatch(section);
+        next = { ...old, ...patch };
+        outcome = await configuration.apply(section, sources.overlay(section, next));
+        before = old;
+        return editJson(text, Object.entries(patch).map(([key, value]) => ({ path: [...keys, key], value })), path);
+      });
+    } catch (error) {
+      // Applied, then not written: what runs and what is stored must not differ.
+      if (before) await configuration.apply(section, sources.overlay(section, before));
+      if (!codeOf(error).startsWith("KERNEL_")) throw error;
+      throw settingsErrors.invalid_setting((error as Error).message, {
+        details: (error as { details?: Record<string, unknown> }).details ?? {},
+        cause: error,
+      });
+    }
+    changed(section, Object.keys(patch));
+    return { ...outcome, etag: etagOf(next) };
+  }
+
+  return {
+    update,
+    describe: () =>
+      Promise.all(
+        configuration.describe().map(async ({ section, schema, value }) => ({
+          section, schema, value,
+          managedByEnv: [...sources.managed(section).keys()],
+          etag: etagOf(await current(section)),
+        })),
+      ),
+  };
+}

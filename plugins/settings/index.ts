@@ -1,0 +1,48 @@
+import { ensureHome, editJson, readJson, updateFile } from "../../config/files/index.ts";
+import { codeOf, type Plugin } from "../../kernel/index.ts";
+import type { SettingsEvents } from "./events.ts";
+import { createSettings } from "./edit.ts";
+import type { Settings } from "./service.ts";
+import type { SettingsSources } from "./sources.ts";
+
+export type { SettingsEvents } from "./events.ts";
+export type { Settings, SettingsSection } from "./service.ts";
+export type { SettingsSources } from "./sources.ts";
+export { settingsErrors } from "./errors.ts";
+
+/** The one writer of `config.json` and of the settings in `launcher-config.json`. */
+export function settings(sources: SettingsSources): Plugin<{
+  emits: SettingsEvents;
+  configures: true;
+  offers: { settings: Settings };
+}> {
+  return {
+    name: "settings",
+    api: 1,
+    configures: true,
+    async start({ configuration, emit, log, random }) {
+      const instance = await ensureInstance();
+      const edit = createSettings(sources, configuration, (section, keys) =>
+        emit("settings:changed", { section, keys: keys.join(",") }),
+      );
+      return { settings: { ...edit, instance: () => instance } };
+
+      /** Reads the six hex digits that name the cookies, and makes them on the first start. */
+      async function ensureInstance(): Promise<string | undefined> {
+        const { path } = sources.file("launcher");
+        const stored = (await readJson(path))?.value["instance"];
+        if (typeof stored === "string" && /^[0-9a-f]{6}$/.test(stored)) return stored;
+        const fresh = Buffer.from(random(3)).toString("hex");
+        try {
+          for (const warning of (await ensureHome(sources.home)).warnings) log.warn({ home: sources.home }, warning);
+          await updateFile(path, (before) => editJson(before, [{ path: ["instance"], value: fresh }], path), { mode: 0o600 });
+          return fresh;
+        } catch (error) {
+          if (codeOf(error) !== "store_unavailable") throw error;
+          log.warn({ err: error }, "the home cannot be written: settings cannot be changed while it runs");
+          return undefined;
+        }
+      }
+    },
+  };
+}

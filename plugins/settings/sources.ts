@@ -1,0 +1,12 @@
+type Raw = Readonly<Record<string, unknown>>;
+
+/** Where sections are written and what stands above the files; made from the files and the environment, or by a host. */
+export interface SettingsSources {
+  readonly home: string;
+  /** The file of a section and the path of its object in it. */
+  file(section: string): { path: string; keys: readonly string[] };
+  /** Field -> environment variable that holds it. */
+  managed(section: string): ReadonlyMap<string, string>;
+  /** The section as plugins get it: without tokens, the environment on top. */
+  overlay(section: string, raw: Raw): Raw;
+}
