@@ -1,0 +1,36 @@
+import { errorTable, type ErrorContext } from "../../kernel/index.ts";
+
+/** What a person is told about a failed system call; never the content of a file. */
+const reasons: Record<string, string> = {
+  EACCES: "permission denied",
+  EBUSY: "it is mounted as a single file and cannot be replaced; mount its folder instead",
+  EDQUOT: "the disk quota is used up",
+  EISDIR: "it is a folder",
+  ELOOP: "its symbolic links form a loop",
+  ENOENT: "its folder does not exist",
+  ENOSPC: "the disk is full",
+  ENOTDIR: "a part of its path is not a folder",
+  EPERM: "permission denied",
+  EROFS: "the file system is read-only",
+  EXDEV: "it is mounted as a single file and cannot be replaced; mount its folder instead",
+};
+
+export const fileErrors = errorTable({
+  FILE_CORRUPT: (place: string, expected: string, fix: string) => `${place}: expected ${expected}. ${fix}`,
+  FILE_UNREADABLE: (path: string, reason: string) => `${path} cannot be read: ${reason}.`,
+  FILE_LOCKED: (path: string, holder: string) => `${path} is in use by ${holder}.`,
+  FILE_EDIT_REFUSED: (path: string, reason: string) => `${path} was not changed: ${reason}`,
+  store_unavailable: (path: string, reason: string) => `${path} cannot be written: ${reason}.`,
+});
+
+export const errno = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "unknown");
+
+export const reasonOf = (error: unknown): string => reasons[errno(error)] ?? `the system reports ${errno(error)}`;
+
+const context = (path: string, cause: unknown): ErrorContext => ({ details: { path, errno: errno(cause) }, cause });
+
+export const unreadable = (path: string, cause: unknown) =>
+  fileErrors.FILE_UNREADABLE(path, reasonOf(cause), context(path, cause));
+
+export const unavailable = (path: string, cause: unknown) =>
+  fileErrors.store_unavailable(path, reasonOf(cause), context(path, cause));

@@ -1,0 +1,11 @@
+/* Files with settings and secrets: read with errors a person can act on, edited without touching another byte, written
+ * so that a crash, a kill or another process never loses anything. Nothing here knows what the files mean. */
+export { writeFileAtomic } from "./atomic.ts";
+export { updateFile, type UpdateOptions } from "./edit.ts";
+export { fileErrors } from "./errors.ts";
+export { parseJson, readJson, type ParsedFile } from "./json.ts";
+export { editJson, type JsonEdit } from "./json-edit.ts";
+export { lockFile, type FileLock } from "./lock.ts";
+export { ensureHome, makeFolder, narrowSecret, type HomeState } from "./permissions.ts";
+export { parseYaml, readYaml } from "./yaml.ts";
+export { editYaml } from "./yaml-edit.ts";

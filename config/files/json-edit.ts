@@ -1,0 +1,117 @@
+import type { Node } from "jsonc-parser";
+import { fileErrors } from "./errors.ts";
+import { jsonc, parseJson } from "./json.ts";
+import { lineEnd, splitMark } from "./text.ts";
+import { same, withPath, type Tree } from "./value.ts";
+
+/** A path of object keys, and the new value or the wish to remove it. Missing and `null` parents become objects. */
+export type JsonEdit =
+  | { readonly path: readonly string[]; readonly value: unknown }
+  | { readonly path: readonly string[]; readonly remove: true };
+
+/** The text with these edits and every other byte as it was; `undefined` makes a new file. Checked by reading it again.
+ *  `file` only names it in errors. Throws `FILE_CORRUPT`, and `FILE_EDIT_REFUSED` when a parent is not an object. */
+export function editJson(text: string | undefined, edits: readonly JsonEdit[], file = "The file"): string {
+  const { mark, body } = splitMark(text ?? "{}\n");
+  let next = body;
+  for (const edit of edits) next = editOne(next, edit, file);
+  return mark + next;
+}
+
+function editOne(body: string, edit: JsonEdit, file: string): string {
+  const value = "value" in edit ? (JSON.parse(JSON.stringify(edit.value)) as unknown) : undefined;
+  const wanted = withPath(parseJson(body, file), edit.path, value);
+  const refused = (reason: string) => fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path: edit.path } });
+  if (!wanted) throw refused(`something above "${edit.path.join(".")}" is not an object. Make it {} by hand.`);
+  const next = value === undefined ? removed(body, edit.path) : placed(body, edit.path, value);
+  if (!same(reread(next, file), wanted)) throw refused(`"${edit.path.join(".")}" cannot be set safely. Set it by hand.`);
+  return next;
+}
+
+function reread(text: string, file: string): Tree | undefined {
+  try {
+    return parseJson(text, file);
+  } catch {
+    return undefined;
+  }
+}
+
+const nodeAt = (body: string, path: readonly string[]): Node | undefined => {
+  const root = jsonc().parseTree(body);
+  return root && jsonc().findNodeAtLocation(root, [...path]);
+};
+
+const splice = (text: string, from: number, to: number, insert: string) => text.slice(0, from) + insert + text.slice(to);
+
+function placed(body: string, path: readonly string[], value: unknown): string {
+  let depth = path.length;
+  let node = nodeAt(body, path);
+  while (!node) node = nodeAt(body, path.slice(0, --depth));
+  const rest = path.slice(depth);
+  if (rest.length === 0 || node.type !== "object") {
+    const nested = rest.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
+    return splice(body, node.offset, node.offset + node.length, render(body, nested, indentAt(body, node.offset)));
+  }
+  const [key = "", ...below] = rest;
+  return inserted(body, node, key, below.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value));
+}
+
+/** After the last entry, laid out as the first one is. */
+function inserted(body: string, object: Node, key: string, value: unknown): string {
+  const last = object.children?.at(-1);
+  const outer = indentAt(body, object.offset);
+  const lead = leadOf(body, object, outer);
+  const colon = colonOf(body, object);
+  const indent = lead.includes("\n") ? lead.slice(lead.lastIndexOf("\n") + 1) : undefined;
+  const entry = JSON.stringify(key) + colon + (indent === undefined ? flat(value) : render(body, value, indent));
+  if (last) return splice(body, last.offset + last.length, last.offset + last.length, `,${lead || gapOf(body, object)}${entry}`);
+  const close = lead.includes("\n") ? lineEnd(body) + outer : lead;
+  return splice(body, object.offset, object.offset + object.length, `{${lead}${entry}${close}}`);
+}
+
+/** The white space between "{" and the first key; for an empty object what the file would have there. */
+function leadOf(body: string, object: Node, outer: string): string {
+  const first = object.children?.[0];
+  if (first) return body.slice(object.offset + 1, first.offset);
+  const compact = !body.trim().includes("\n") && /[^\s{}]/.test(body);
+  return compact ? "" : lineEnd(body) + outer + stepOf(body);
+}
+
+/** The white space after a comma in an object written on one line. */
+function gapOf(body: string, object: Node): string {
+  const [first, second] = object.children ?? [];
+  if (!first || !second) return colonOf(body, object).slice(1);
+  return body.slice(first.offset + first.length, second.offset).replace(/^\s*,/, "");
+}
+
+/** What stands between key and value, the colon included. */
+function colonOf(body: string, object: Node): string {
+  const [key, value] = object.children?.[0]?.children ?? [];
+  if (key && value) return body.slice(key.offset + key.length, value.offset).replace(/^\s+/, "").replace(/\s+$/, (s) => (s.includes("\n") ? " " : s));
+  return !body.trim().includes("\n") && /":\S/.test(body) ? ":" : ": ";
+}
+
+function removed(body: string, path: readonly string[]): string {
+  const property = nodeAt(body, path)?.parent;
+  const siblings = property?.parent?.children;
+  if (!property || !siblings) return body;
+  const at = siblings.indexOf(property);
+  const before = siblings[at - 1];
+  const after = siblings[at + 1];
+  const end = property.offset + property.length;
+  if (before) return splice(body, before.offset + before.length, end, "");
+  if (after) return splice(body, property.offset, after.offset, "");
+  return splice(body, property.parent!.offset, property.parent!.offset + property.parent!.length, "{}");
+}
+
+const indentAt = (body: string, offset: number) =>
+  /^[ \t]*/.exec(body.slice(body.lastIndexOf("\n", offset - 1) + 1, offset))?.[0] ?? "";
+
+const stepOf = (body: string) => /\n([ \t]+)"/.exec(body)?.[1] ?? "  ";
+
+const flat = (value: unknown) => JSON.stringify(value);
+
+function render(body: string, value: unknown, indent: string): string {
+  if (!body.trim().includes("\n") && /[^\s{}]/.test(body)) return flat(value);
+  return JSON.stringify(value, null, stepOf(body)).replaceAll("\n", lineEnd(body) + indent);
+}

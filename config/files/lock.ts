@@ -1,0 +1,115 @@
+import { randomBytes } from "node:crypto";
+import { closeSync, openSync, writeSync } from "node:fs";
+import { readFile, stat, unlink, utimes } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { targetOf } from "./atomic.ts";
+import { errno, fileErrors } from "./errors.ts";
+import { host, isAlive, startOf } from "./process.ts";
+
+/* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it lives.
+ * It is stale when its process is dead on this host, or when nobody touched it for 10 s (holder stopped, or on another
+ * host). A stale lock is removed by whoever first makes the tombstone named after its nonce: since a nonce never comes
+ * back, a late rival that makes the tombstone again finds another lock and leaves it alone. */
+
+const staleMs = 10_000;
+const touchMs = 2_000;
+/** A lock without content: its maker died between the two system calls, or is in between them now. */
+const emptyMs = 1_000;
+
+export interface FileLock {
+  /** False when the lock was taken away: the process had been stopped for longer than 10 s. */
+  held(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+/** The exclusive right to `path` among processes, also for long: `.<name>.lock` beside it.
+ *  Rejects `FILE_LOCKED` after `waitMs` (0: at once), or with the system's error when the lock cannot be made. */
+export async function lockFile(path: string, { waitMs = 15_000 }: { waitMs?: number } = {}): Promise<FileLock> {
+  const target = await targetOf(path);
+  const lock = join(dirname(target), `.${basename(target)}.lock`);
+  const content = `${host} ${process.pid} ${startOf(process.pid) || "-"} ${randomBytes(8).toString("hex")}`;
+  const deadline = Date.now() + waitMs;
+  while (!create(lock, content)) {
+    const found = await read(lock);
+    if (found && isStale(found)) await bury(lock, found);
+    else if (found && Date.now() >= deadline) {
+      throw fileErrors.FILE_LOCKED(path, holderOf(found), { details: { path, pid: found.pid } });
+    } else if (found) await pause(5 + Math.random() * 15);
+  }
+  return keep(lock, content);
+}
+
+function keep(lock: string, content: string): FileLock {
+  const timer = setInterval(() => void utimes(lock, new Date(), new Date()).catch(() => {}), touchMs);
+  timer.unref();
+  const held = async () => (await read(lock))?.content === content;
+  return {
+    held,
+    async release() {
+      clearInterval(timer);
+      if (await held()) await unlink(lock).catch(() => {});
+    },
+  };
+}
+
+function create(lock: string, content: string): boolean {
+  try {
+    const file = openSync(lock, "wx", 0o600);
+    try {
+      writeSync(file, content);
+    } finally {
+      closeSync(file);
+    }
+    return true;
+  } catch (error) {
+    if (errno(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+interface Found {
+  readonly content: string;
+  readonly identity: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly start: string;
+  readonly ageMs: number;
+}
+
+async function read(lock: string): Promise<Found | undefined> {
+  try {
+    const { mtimeMs, ino } = await stat(lock);
+    const content = await readFile(lock, "utf8");
+    const [machine = "", pid = "", start = "", nonce] = content.split(" ");
+    const identity = nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
+    return { content, identity, host: machine, pid: Number(pid), start: start === "-" ? "" : start, ageMs: Date.now() - mtimeMs };
+  } catch (error) {
+    if (errno(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function isStale({ content, ageMs, ...owner }: Found): boolean {
+  if (content === "") return ageMs > emptyMs;
+  return ageMs > staleMs || (owner.host === host && !isAlive(owner.pid, owner.start));
+}
+
+async function bury(lock: string, stale: Found): Promise<void> {
+  const tombstone = `${lock}.${stale.identity}`;
+  if (!create(tombstone, "")) {
+    const found = await stat(tombstone).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > staleMs) await unlink(tombstone).catch(() => {});
+    return pause(5);
+  }
+  try {
+    const now = await read(lock);
+    if (now?.identity === stale.identity && isStale(now)) await unlink(lock).catch(() => {});
+  } finally {
+    await unlink(tombstone).catch(() => {});
+  }
+}
+
+const holderOf = (found: Found) =>
+  found.host === host ? `another process (${found.pid})` : "a process on another machine or in another container";
+
+const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
