@@ -21,10 +21,13 @@ export interface Identity {
 export type Listener = "dashboard" | "gateway";
 
 export interface RouteOptions {
-  /** `gateway`: on the listener of `gateway.port` when it is set, else on the only one. Default `dashboard`. */
+  /** `gateway`: on the listener of `gateway.port` when it is set, else on the only one, where a route made for
+   *  `dashboard` with the same path goes before it. Default `dashboard`. */
   readonly listener?: Listener;
   /** Seconds the whole request may take to arrive; default 30. */
   readonly bodySeconds?: number;
+  /** Serves requests without a Host header, or with two, as some health checks send them. */
+  readonly anyHost?: boolean;
 }
 
 /** The listener in the types of Node: it knows the base path and the peers, so that nobody else parses a forwarded header or builds a link. */
@@ -42,8 +45,11 @@ export interface Http {
   listener(q: IncomingMessage): Listener;
   /** The path with the base path before it: the only way to make a link. */
   url(path: string): string;
-  /** Where it listens, best for people first; empty before ready. */
+  /** Where it listens, base path included, best for people first; empty before ready. `gateway` without its own
+   *  listener: those of the only one. */
   addresses(listener?: Listener): URL[];
+  /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
+  open(listener: "gateway", where: { readonly port: number; readonly host?: string | undefined }): void;
   /** A new one for each caller: dashboard and channel never share. `attempts` per key in any sliding 60 s, default 10. */
   limiter(options?: { attempts?: () => number }): Limiter;
 }
@@ -63,5 +69,6 @@ export interface Limiter {
   judge<T>(key: string, value: string, compare: () => Awaitable<T | false>): Promise<Verdict<T>>;
   /** Counts a value that was wrong without a comparison. */
   wrong(key: string, value: string): Verdict<never>;
+  /** An address or a key; without one, all. */
   unblock(key?: string): void;
 }

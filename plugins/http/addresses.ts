@@ -1,0 +1,56 @@
+import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
+
+/** The eight groups of an IPv6 address, which the caller has checked with `isIPv6`. */
+function groupsOf(address: string): number[] {
+  const dotted = address.match(/^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/);
+  const [, lead = "", a, b, c, d] = dotted ?? [];
+  const plain = dotted ? `${lead}${((+a! << 8) | +b!).toString(16)}:${((+c! << 8) | +d!).toString(16)}` : address;
+  const [left = "", right] = plain.split("::");
+  const head = left === "" ? [] : left.split(":");
+  const tail = right === undefined || right === "" ? [] : right.split(":");
+  const gap = right === undefined ? [] : Array<string>(8 - head.length - tail.length).fill("0");
+  return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
+}
+
+/** One spelling per address: no zone, and an IPv4 address mapped into IPv6 as the IPv4 address it is. */
+export function normaliseAddress(address: string): string {
+  const bare = address.replace(/%.*$/, "").toLowerCase();
+  if (!isIPv6(bare)) return bare;
+  const groups = groupsOf(bare);
+  const mapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
+  if (!mapped) return bare;
+  return [groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join(".");
+}
+
+/** What the limiter counts by: an IPv4 address, or the /64 of an IPv6 address, which is what one subscriber is given. */
+export function addressKey(address: string): string {
+  const normal = normaliseAddress(address);
+  if (!isIPv6(normal)) return normal;
+  const network = groupsOf(normal).slice(0, 4).map((group) => group.toString(16));
+  return `${network.join(":")}::/64`;
+}
+
+function networkOf(text: string): { address: string; family: "ipv4" | "ipv6"; bits: number } | undefined {
+  const [address = "", length, ...rest] = text.split("/");
+  if (isIP(address) === 0 || address.includes("%") || rest.length > 0) return undefined;
+  const family = isIPv4(address) ? "ipv4" : "ipv6";
+  const most = family === "ipv4" ? 32 : 128;
+  if (length === undefined) return { address, family, bits: most };
+  return /^\d{1,3}$/.test(length) && Number(length) <= most ? { address, family, bits: Number(length) } : undefined;
+}
+
+/** `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
+export const isNetwork = (text: string): boolean => networkOf(text) !== undefined;
+
+/** Tells whether an address (in its normal spelling) lies in one of the networks. */
+export function networkList(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const known = networkOf(network);
+    if (known === undefined) continue;
+    const normal = normaliseAddress(known.address);
+    if (known.family === "ipv6" && isIPv4(normal)) list.addSubnet(normal, Math.max(known.bits - 96, 0), "ipv4");
+    else list.addSubnet(known.address, known.bits, known.family);
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, isIPv4(address) ? "ipv4" : "ipv6");
+}

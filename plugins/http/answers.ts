@@ -1,0 +1,74 @@
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { safetyHeaders } from "./headers.ts";
+
+export type Refusal = readonly [status: number, error: string, message: string];
+
+/** What this plugin answers by itself. */
+export const refusals = {
+  badTarget: [400, "invalid_request", "The address of the request is not valid."],
+  badHost: [400, "invalid_request", "The request needs exactly one Host header."],
+  twoAuthorizations: [400, "invalid_request", "The request has more than one Authorization header."],
+  malformed: [400, "invalid_request", "The request is not valid HTTP."],
+  notFound: [404, "not_found", "Nothing is served at this address."],
+  method: [405, "method_not_allowed", "This method is not served."],
+  timeout: [408, "request_timeout", "The request took too long to arrive."],
+  bodyTooLarge: [413, "body_too_large", "The request is larger than accepted."],
+  expectation: [417, "expectation_failed", "The only expectation that can be met is 100-continue."],
+  headersTooLarge: [431, "headers_too_large", "The headers of the request are larger than accepted."],
+  internal: [500, "internal", "Something went wrong here; the log has the details."],
+} as const satisfies Record<string, Refusal>;
+
+const bodyOf = ([, error, message]: Refusal): object => ({ error, message });
+const oneLine = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
+/** A refused peer that goes on sending would otherwise be reset before it has read the answer. */
+const lingerMs = 1_000;
+
+/** Writes a whole answer to a bare socket and closes it. `socket` must be at the start of an answer. */
+export function refuse(socket: Duplex, status: number, body: object, headers: Readonly<Record<string, string>> = {}): void {
+  socket.on("error", () => socket.destroy());
+  if (!socket.writable) return void socket.destroy();
+  const text = JSON.stringify(body);
+  const all: Record<string, string> = {
+    ...safetyHeaders,
+    "Cache-Control": "no-store",
+    "Content-Type": "application/json; charset=utf-8",
+    Date: new Date().toUTCString(),
+    ...headers,
+    "Content-Length": String(Buffer.byteLength(text)),
+    Connection: "close",
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${oneLine(value)}\r\n`);
+  socket.end(Buffer.concat([
+    Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Refused"}\r\n${lines.join("")}\r\n`, "latin1"),
+    Buffer.from(text),
+  ]));
+  socket.resume();
+  const linger = setTimeout(() => socket.destroy(), lingerMs);
+  linger.unref();
+  socket.once("close", () => clearTimeout(linger));
+  socket.once("end", () => socket.destroy());
+}
+
+export const refuseWith = (socket: Duplex, refusal: Refusal): void => refuse(socket, refusal[0], bodyOf(refusal));
+
+/** The same, on an answer that Node has prepared; the connection is not used again. */
+export function answerWith(answer: ServerResponse, refusal: Refusal): void {
+  if (answer.headersSent) return void answer.destroy();
+  const text = JSON.stringify(bodyOf(refusal));
+  answer.writeHead(refusal[0], {
+    "Cache-Control": "no-store",
+    "Content-Type": "application/json; charset=utf-8",
+    "Content-Length": Buffer.byteLength(text),
+    ...(refusal[0] === 404 ? {} : { Connection: "close" }),
+  });
+  answer.end(text);
+}
+
+/** Answers in the middle of a request and ends it: nothing may follow on this connection. */
+export function cutShort(request: IncomingMessage, answer: ServerResponse, refusal: Refusal): void {
+  const { socket } = request;
+  const first = answer.socket === socket && !answer.headersSent; // else an earlier answer of this connection is not out yet
+  if (first) refuseWith(socket, refusal);
+  else socket.destroy();
+}

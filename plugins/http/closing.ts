@@ -1,0 +1,61 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import { Server as TlsServer } from "node:tls";
+
+const graceMs = 1_000;
+
+export interface Closing {
+  /** No new connection, no second request on an old one. */
+  stopAccepting(): void;
+  /** Lets what is being answered finish for a second, then ends whatever is left, upgraded sockets included. */
+  finish(): Promise<void>;
+}
+
+function collect(server: Server, event: "connection" | "secureConnection"): Set<Duplex> {
+  const sockets = new Set<Duplex>();
+  server.on(event, (socket: Duplex) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
+  return sockets;
+}
+
+/** Watches a server from its first connection on, so that nothing of it is left when it is closed. */
+export function watchConnections(server: Server): Closing {
+  const bare = collect(server, "connection");
+  /** Those that requests name: under TLS they are others than the bare ones. */
+  const sockets = server instanceof TlsServer ? collect(server, "secureConnection") : bare;
+  const answers = new Map<ServerResponse, Duplex>();
+  let closed: Promise<void> | undefined;
+
+  server.prependListener("request", (request: IncomingMessage, answer: ServerResponse) => {
+    answers.set(answer, request.socket);
+    if (closed) answer.setHeader("Connection", "close");
+    answer.once("close", () => {
+      answers.delete(answer);
+      if (closed) server.closeIdleConnections();
+    });
+  });
+
+  const answered = (answer: ServerResponse): Promise<void> => new Promise((done) => void answer.once("close", () => done()));
+
+  return {
+    stopAccepting() {
+      if (!server.listening) return;
+      closed = new Promise((done) => void server.close(() => done()));
+      for (const answer of answers.keys()) if (!answer.headersSent) answer.setHeader("Connection", "close");
+      server.closeIdleConnections();
+    },
+
+    async finish() {
+      const busy = new Set(answers.values());
+      for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+      // A timer of Node, not of the clock: sockets do not stand still when a test's clock does.
+      const cut = setTimeout(() => sockets.forEach((socket) => void socket.destroy()), graceMs);
+      await Promise.all([...answers.keys()].map(answered));
+      clearTimeout(cut);
+      for (const socket of [...sockets, ...bare]) socket.destroy();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Clock, Log } from "../../kernel/index.ts";
+import { answerWith, cutShort, refusals, refuseWith, type Refusal } from "./answers.ts";
+import { makeSafe } from "./headers.ts";
+import { inside, readTarget, type Target } from "./paths.ts";
+import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
+import type { Listener, Peer } from "./service.ts";
+
+const bodySeconds = 30;
+
+export interface Dispatcher {
+  /** `false`: nobody here serves it, and it was not touched. */
+  request(listener: Listener, request: IncomingMessage, answer: ServerResponse): boolean;
+  upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
+  /** Whether a request route of the first listener fits. */
+  serves(request: IncomingMessage): boolean;
+  listener(request: IncomingMessage): Listener;
+}
+
+export interface DispatchOptions {
+  readonly basePath: string;
+  readonly requests: Routes<RequestHandler>;
+  readonly upgrades: Routes<UpgradeHandler>;
+  readonly peer: (request: IncomingMessage) => Peer;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Found<H> {
+  readonly target: Target;
+  readonly route: Route<H>;
+}
+
+/** Of two lines Node takes the first (Host, Authorization) without a word; a proxy before us may have taken the second. */
+function headerFault({ rawHeaders, headers }: IncomingMessage, target: Target, anyHost: boolean): Refusal | undefined {
+  let hosts = 0;
+  let authorizations = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!.toLowerCase();
+    if (name === "host") hosts += 1;
+    if (name === "authorization") authorizations += 1;
+  }
+  if (authorizations > 1) return refusals.twoAuthorizations;
+  if (anyHost) return undefined;
+  return hosts === 1 && /^[\w.~:[\]-]+$/.test(target.host ?? headers.host ?? "") ? undefined : refusals.badHost;
+}
+
+export function createDispatcher({ basePath, requests, upgrades, peer, clock, log }: DispatchOptions): Dispatcher {
+  const arrivedBy = new WeakMap<IncomingMessage, Listener>();
+
+  function find<H>(request: IncomingMessage, match: (path: string) => Route<H> | undefined): Found<H> | undefined {
+    const target = readTarget(request.url ?? "");
+    const path = target && inside(basePath, target.path);
+    const route = path === undefined ? undefined : match(path);
+    return target && route && { target, route };
+  }
+
+  /** From here on the request is ours: its address loses the base path, and its peer is fixed while the socket lives. */
+  function take(listener: Listener, request: IncomingMessage, target: Target): void {
+    request.url = `${inside(basePath, target.path) ?? "/"}${target.search}`;
+    if (target.host !== undefined) request.headers.host = target.host; // RFC 9112 3.2.2: it replaces the header
+    arrivedBy.set(request, listener);
+    peer(request);
+  }
+
+  function limitBody(request: IncomingMessage, answer: ServerResponse, seconds: number): void {
+    const { headers } = request;
+    if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
+    const timer = clock.setTimeout(() => {
+      if (!request.complete) cutShort(request, answer, refusals.timeout);
+    }, seconds * 1_000);
+    const done = (): void => clock.clearTimeout(timer);
+    request.once("end", done).once("close", done);
+    answer.once("close", done);
+  }
+
+  function run(route: Route<RequestHandler>, request: IncomingMessage, answer: ServerResponse): void {
+    const failed = (error: unknown): void => {
+      log.error({ err: error, route: route.path }, "a request handler failed");
+      answerWith(answer, refusals.internal);
+    };
+    try {
+      Promise.resolve<unknown>(route.handle(request, answer)).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  return {
+    listener: (request) => arrivedBy.get(request) ?? "dashboard",
+
+    serves: (request) => find(request, (path) => requests.longest("dashboard", path)) !== undefined,
+
+    request(listener, request, answer) {
+      const found = find(request, (path) => requests.longest(listener, path));
+      if (found === undefined) return false;
+      const { target, route } = found;
+      makeSafe(answer);
+      take(listener, request, target);
+      const fault = headerFault(request, target, route.options.anyHost ?? false);
+      if (fault) answerWith(answer, fault);
+      else {
+        limitBody(request, answer, route.options.bodySeconds ?? bodySeconds);
+        run(route, request, answer);
+      }
+      return true;
+    },
+
+    upgrade(listener, request, socket, head) {
+      const found = find(request, (path) => upgrades.exact(listener, path));
+      if (found === undefined) return false;
+      const { target, route } = found;
+      take(listener, request, target);
+      const fault = headerFault(request, target, false);
+      if (fault) {
+        refuseWith(socket, fault);
+        return true;
+      }
+      try {
+        route.handle(request, socket, head);
+      } catch (error) {
+        log.error({ err: error, route: route.path }, "an upgrade handler failed");
+        socket.destroy();
+      }
+      return true;
+    },
+  };
+}
+
+/** What an own server answers to a request that nobody serves. */
+export function answerUnserved(request: IncomingMessage): Refusal {
+  const target = readTarget(request.url ?? "");
+  if (target === undefined && request.url !== "*") return refusals.badTarget;
+  return (target && headerFault(request, target, false)) ?? refusals.notFound;
+}

@@ -1,0 +1,101 @@
+import type { Server } from "node:http";
+import type { Server as TlsServer } from "node:https";
+import type { Plugin } from "../../kernel/index.ts";
+import { refuse } from "./answers.ts";
+import { launcherSchema, type HttpConfig } from "./config.ts";
+import { createDispatcher } from "./dispatch.ts";
+import { httpErrors } from "./errors.ts";
+import type { HttpEvents } from "./events.ts";
+import { serveOnHost } from "./host.ts";
+import { createIdentities } from "./identities.ts";
+import { createLimiter } from "./limiter.ts";
+import { createListeners } from "./listeners.ts";
+import { linksTo } from "./links.ts";
+import { isBasePath, normaliseBasePath } from "./paths.ts";
+import { createPeers } from "./peers.ts";
+import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
+import type { Http } from "./service.ts";
+
+export { gateway } from "./gateway.ts";
+export type { HttpConfig, GatewayConfig } from "./config.ts";
+export type { HttpEvents } from "./events.ts";
+export type { Http, Identity, Limiter, Listener, Peer, RouteOptions, Verdict } from "./service.ts";
+
+export interface HttpOptions {
+  /** A host's own server: our routes are added to it, it is never listened on nor closed by us. */
+  readonly server?: Server | TlsServer;
+  /** 0: a free port. It wins over the setting, as `host` and `basePath` do. */
+  readonly port?: number;
+  readonly host?: string;
+  readonly basePath?: string;
+}
+
+const restartKeys = ["port", "host", "public", "base_path", "tls"] as const;
+const changedAfterRestart = (next: HttpConfig, before: HttpConfig): string[] =>
+  restartKeys.filter((key) => JSON.stringify(next[key]) !== JSON.stringify(before[key]));
+
+/** The listener, or a host's server: routes and upgrades of all plugins, peers, limiters, links. Opened when all have started. */
+export function http(options: HttpOptions = {}): Plugin<{ config: HttpConfig; emits: HttpEvents; offers: { http: Http } }> {
+  return {
+    name: "http",
+    api: 1,
+    config: { section: "launcher", schema: launcherSchema },
+
+    start({ config, onConfig, onReady, onStop, emit, clock, log, random }) {
+      const settings = config();
+      const givenPath = options.basePath ?? settings.base_path;
+      if (!isBasePath(givenPath)) throw httpErrors.HTTP_BASE_PATH(givenPath);
+      const basePath = normaliseBasePath(givenPath);
+      const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
+
+      const listeners = createListeners();
+      const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
+      const requests = createRoutes<RequestHandler>(gatewayOpen);
+      const upgrades = createRoutes<UpgradeHandler>(gatewayOpen);
+      const peer = createPeers(() => config().trusted_proxies, log);
+      const identities = createIdentities(peer);
+      const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log });
+
+      const port = options.port ?? settings.port;
+      if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
+      onStop(listeners.finish);
+      onConfig((next, before) => ({ afterRestart: changedAfterRestart(next, before) }));
+      onReady(async () => {
+        const release = options.server ? serveOnHost(options.server, dispatcher) : undefined;
+        const announce = (url: URL): void => emit("http:listening", { url: url.href });
+        try {
+          await listeners.open(dispatcher, settings.tls, announce);
+        } catch (error) {
+          release?.();
+          throw error;
+        }
+        return () => {
+          release?.();
+          listeners.stopAccepting();
+        };
+      });
+
+      const offered: Http = {
+        request: (prefix, handle, route = {}) => requests.add("path", normaliseBasePath(prefix) || "/", handle, route),
+        upgrade: (path, handle, route = {}) => upgrades.add("upgrade", path, handle, route),
+        refuse,
+        ...identities,
+        peer,
+        listener: dispatcher.listener,
+        url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
+        addresses: (listener = "dashboard") => {
+          if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway", basePath);
+          return options.server ? linksTo(options.server, basePath) : listeners.addresses("dashboard", basePath);
+        },
+        open: (listener, where) =>
+          listeners.plan(listener, {
+            port: where.port,
+            host: where.host ?? bindHost,
+            remedy: "choose another in the setting gateway.port",
+          }),
+        limiter: ({ attempts } = {}) => createLimiter({ clock, secret: random(32), ...(attempts ? { attempts } : {}) }),
+      };
+      return { http: offered };
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import { createHmac } from "node:crypto";
+import type { Clock } from "../../kernel/index.ts";
+import { addressKey } from "./addresses.ts";
+import type { Limiter, Verdict } from "./service.ts";
+
+const windowMs = 60_000;
+const mostKeys = 10_000;
+/** A value of 43 characters carries 256 bits when it was generated: nobody guesses it. */
+const unguessable = 43;
+/** Shared by whoever comes while the table is full of keys that still count: no key is forgotten to make room. */
+const overflow = "";
+
+/** One different value. It counts while it is being compared, and for a minute after it was found wrong. */
+interface Try {
+  comparing: number;
+  /** Unix milliseconds; `undefined`: not found wrong yet. */
+  wrongAt: number | undefined;
+}
+type Tries = Map<string, Try>;
+
+export interface LimiterOptions {
+  readonly clock: Clock;
+  /** 32 random bytes; the limiter keeps HMACs under it, never values. */
+  readonly secret: Uint8Array;
+  readonly attempts?: () => number;
+}
+
+export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOptions): Limiter {
+  const table = new Map<string, Tries>();
+  let nextSweep = Number.NEGATIVE_INFINITY;
+
+  const digest = (value: string): string => createHmac("sha256", secret).update(value).digest("base64url").slice(0, 22);
+
+  function current(tries: Tries, now: number): Tries {
+    for (const [hash, one] of tries) {
+      if (one.wrongAt === undefined) continue;
+      one.wrongAt = Math.min(one.wrongAt, now); // a clock set back must not block for longer
+      if (one.comparing === 0 && now - one.wrongAt >= windowMs) tries.delete(hash);
+    }
+    return tries;
+  }
+
+  function sweep(now: number): void {
+    if (now < nextSweep && nextSweep - now <= 1_000) return;
+    nextSweep = now + 1_000;
+    for (const [key, tries] of table) if (current(tries, now).size === 0) table.delete(key);
+  }
+
+  /** The tries of a key, and the key they are kept under. */
+  function find(key: string): { kept: string; tries: Tries } {
+    const now = clock.now();
+    const known = table.get(key);
+    if (known) return { kept: key, tries: current(known, now) };
+    if (table.size >= mostKeys) sweep(now);
+    const kept = table.size >= mostKeys ? overflow : key;
+    return { kept, tries: current(table.get(kept) ?? new Map<string, Try>(), now) };
+  }
+
+  const most = (): number => Math.max(1, attempts());
+  const isFull = (tries: Tries): boolean => tries.size >= most();
+
+  function secondsLeft(tries: Tries): number {
+    if (!isFull(tries)) return 0;
+    const found = [...tries.values()].flatMap(({ wrongAt }) => wrongAt ?? []).sort((a, b) => a - b);
+    const freeing = found[tries.size - most()]; // absent while the values are still being compared
+    return freeing === undefined ? 1 : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
+  }
+
+  const limited = (tries: Tries): Verdict<never> => ({ outcome: "limited", retryAfterSeconds: secondsLeft(tries) || 1 });
+
+  function reserve(kept: string, tries: Tries, hash: string): Try {
+    const one = tries.get(hash) ?? { comparing: 0, wrongAt: undefined };
+    one.comparing += 1;
+    tries.set(hash, one);
+    table.set(kept, tries);
+    return one;
+  }
+
+  function settle(kept: string, tries: Tries, hash: string, wrong: boolean): void {
+    const one = tries.get(hash);
+    if (one === undefined) return;
+    one.comparing -= 1;
+    if (wrong) one.wrongAt ??= clock.now();
+    if (one.comparing === 0 && one.wrongAt === undefined) tries.delete(hash);
+    if (tries.size === 0 && table.get(kept) === tries) table.delete(kept);
+  }
+
+  return {
+    blockedFor: (key) => secondsLeft(find(key).tries),
+
+    async judge(key, value, compare) {
+      const { kept, tries } = find(key);
+      if (isFull(tries)) {
+        const match = value.length >= unguessable ? await compare() : false;
+        return match === false ? limited(tries) : { outcome: "right", match };
+      }
+      const hash = digest(value);
+      reserve(kept, tries, hash);
+      let wrong = false;
+      try {
+        const match = await compare();
+        if (match !== false) return { outcome: "right", match };
+        wrong = true;
+      } finally {
+        settle(kept, tries, hash, wrong);
+      }
+      return { outcome: "wrong", counted: tries.size };
+    },
+
+    wrong(key, value) {
+      const { kept, tries } = find(key);
+      if (isFull(tries)) return limited(tries);
+      const hash = digest(value);
+      reserve(kept, tries, hash);
+      settle(kept, tries, hash, true);
+      return { outcome: "wrong", counted: tries.size };
+    },
+
+    unblock(key) {
+      if (key === undefined) table.clear();
+      else table.delete(addressKey(key));
+    },
+  };
+}

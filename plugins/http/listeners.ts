@@ -1,0 +1,73 @@
+import type { Server } from "node:http";
+import type { Dispatcher } from "./dispatch.ts";
+import { httpErrors } from "./errors.ts";
+import { watchConnections, type Closing } from "./closing.ts";
+import { linksTo } from "./links.ts";
+import { createOwnServer, listen, type Bind } from "./listening.ts";
+import type { Listener } from "./service.ts";
+
+export interface Listeners {
+  /** Plans a listener; a name twice is refused. */
+  plan(listener: Listener, bind: Bind): void;
+  isPlanned(listener: Listener): boolean;
+  /** Opens all that were planned, in that order; a failure closes what had opened. */
+  open(dispatcher: Dispatcher, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
+  addresses(listener: Listener, basePath: string): URL[];
+  stopAccepting(): void;
+  finish(): Promise<void>;
+}
+
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+interface Entry {
+  readonly bind: Bind;
+  running?: { readonly server: Server; readonly closing: Closing };
+}
+
+export function createListeners(): Listeners {
+  const entries = new Map<Listener, Entry>();
+  const running = (): Closing[] => [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
+
+  async function start(listener: Listener, entry: Entry, dispatcher: Dispatcher, tls: Tls | undefined): Promise<void> {
+    const server = createOwnServer(listener, dispatcher, tls);
+    const closing = watchConnections(server);
+    await listen(server, entry.bind);
+    entry.running = { server, closing };
+  }
+
+  const all: Listeners = {
+    isPlanned: (listener) => entries.has(listener),
+
+    plan(listener, bind) {
+      if (entries.has(listener)) throw httpErrors.HTTP_LISTENER_TAKEN(listener);
+      entries.set(listener, { bind });
+    },
+
+    async open(dispatcher, tls, opened) {
+      try {
+        for (const [listener, entry] of entries) await start(listener, entry, dispatcher, tls);
+      } catch (error) {
+        all.stopAccepting();
+        await all.finish();
+        throw error;
+      }
+      for (const listener of entries.keys()) all.addresses(listener, "").slice(0, 1).forEach(opened);
+    },
+
+    addresses(listener, basePath) {
+      const entry = entries.get(listener);
+      return entry?.running ? linksTo(entry.running.server, basePath, entry.bind.host) : [];
+    },
+
+    stopAccepting: () => running().forEach((closing) => closing.stopAccepting()),
+
+    async finish() {
+      await Promise.all(running().map((closing) => closing.finish()));
+      for (const entry of entries.values()) delete entry.running;
+    },
+  };
+  return all;
+}

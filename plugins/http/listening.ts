@@ -1,0 +1,97 @@
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { readFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { answerWith, refusals, refuseWith, type Refusal } from "./answers.ts";
+import { answerUnserved, type Dispatcher } from "./dispatch.ts";
+import { httpErrors } from "./errors.ts";
+import { makeSafe } from "./headers.ts";
+import type { Listener } from "./service.ts";
+import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
+
+const limits: ServerOptions = {
+  requireHostHeader: false, // answered by us, with our headers
+  connectionsCheckingInterval: 1_000, // Node's own 30 s would let a limit of 10 s pass for 40
+  headersTimeout: 10_000,
+  requestTimeout: 300_000, // the longest of any route; each has its own, shorter limit
+  keepAliveTimeout: 65_000, // longer than the 60 s of common proxies, which else meet closed connections
+};
+
+function readTls(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw httpErrors.HTTP_TLS_UNREADABLE(path, (error as NodeJS.ErrnoException).code ?? "unknown");
+  }
+}
+
+function newServer(tls: { readonly cert: string; readonly key: string } | undefined): Server {
+  if (tls === undefined) return createServer(limits);
+  const files = { cert: readTls(tls.cert), key: readTls(tls.key) };
+  try {
+    return createTlsServer({ ...limits, ...files, handshakeTimeout: 10_000 });
+  } catch (error) {
+    throw httpErrors.HTTP_TLS_UNREADABLE(tls.cert, (error as NodeJS.ErrnoException).code ?? "not a certificate");
+  }
+}
+
+function refusalFor(code: string | undefined): Refusal {
+  if (code === "HPE_HEADER_OVERFLOW") return refusals.headersTooLarge;
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return refusals.bodyTooLarge;
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? refusals.timeout : refusals.malformed;
+}
+
+/** A server of our own, not listening yet. What Node would answer by itself is answered here, with our headers. */
+export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?: { cert: string; key: string }): Server {
+  const server = newServer(tls);
+  const answers = new WeakMap<Duplex, ServerResponse>();
+
+  server.on("request", (request: IncomingMessage, answer: ServerResponse) => {
+    answers.set(request.socket, answer);
+    if (dispatcher.request(listener, request, answer)) return;
+    makeSafe(answer);
+    answerWith(answer, answerUnserved(request));
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (!wantsWebSocket(request)) serveAsPlain(server, request, socket, head);
+    else if (!dispatcher.upgrade(listener, request, socket, head)) refuseWith(socket, answerUnserved(request));
+  });
+  server.on("connect", (_: IncomingMessage, socket: Duplex) => refuseWith(socket, refusals.method));
+  server.on("checkExpectation", (_: IncomingMessage, answer: ServerResponse) => {
+    makeSafe(answer);
+    answerWith(answer, refusals.expectation);
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const answer = answers.get(socket);
+    const midway = answer !== undefined && answer.headersSent && !answer.writableFinished;
+    if (error.code === "ECONNRESET" || midway) socket.destroy();
+    else refuseWith(socket, refusalFor(error.code));
+  });
+  return server;
+}
+
+export interface Bind {
+  readonly port: number;
+  /** `undefined`: all interfaces. */
+  readonly host: string | undefined;
+  /** What to do when the port cannot be had, as the end of a sentence. */
+  readonly remedy: string;
+}
+
+/** Rejects with the sentence its owner can act on. */
+export function listen(server: Server, { port, host, remedy }: Bind): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    const failed = ({ code }: NodeJS.ErrnoException): void => {
+      if (code === "EADDRINUSE") reject(httpErrors.HTTP_PORT_IN_USE(port, remedy));
+      else if (code === "EACCES") reject(httpErrors.HTTP_PORT_FORBIDDEN(port, remedy));
+      else if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") reject(httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? ""));
+      else reject(httpErrors.HTTP_LISTEN_FAILED(port, code ?? "unknown"));
+    };
+    server.once("error", failed);
+    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
+      server.off("error", failed);
+      resolve(server.address() as AddressInfo);
+    });
+  });
+}

@@ -1,0 +1,88 @@
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import type { Log } from "../../kernel/index.ts";
+import { addressKey, networkList, normaliseAddress } from "./addresses.ts";
+import type { Peer } from "./service.ts";
+
+const forwardedNames = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] as const;
+const mostWarned = 1_000;
+/** A Unix socket has no address. */
+const noAddress = "local";
+
+/** All lines of one header as one list. */
+function listOf(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
+  const value = request.headers[name];
+  const text = Array.isArray(value) ? value.join(",") : (value ?? "");
+  return text.split(",").map((part) => part.trim()).filter((part) => part !== "");
+}
+
+/** `1.2.3.4`, `1.2.3.4:80`, `[::1]:80`, `"[::1]"`; `undefined`: not an address. */
+function addressIn(part: string): string | undefined {
+  const bare = part.replace(/^"(.*)"$/, "$1").replace(/^\[(.*)\](?::\d+)?$/, "$1").replace(/^([\d.]+):\d+$/, "$1");
+  return isIP(bare) === 0 ? undefined : normaliseAddress(bare);
+}
+
+/**
+ * Judges forwarded headers: they count only from a peer in `trusted_proxies`, which must then set or remove all three
+ * of `X-Forwarded-For`, `-Proto` and `-Host`. `Forwarded` (RFC 7239) is not read: a proxy that sets one family and
+ * lets the other through would let anybody choose an address.
+ */
+export function createPeers(trustedProxies: () => readonly string[], log: Log): (request: IncomingMessage) => Peer {
+  const known = new WeakMap<IncomingMessage, Peer>();
+  const warned = new Set<string>();
+  let networks: readonly string[] = [];
+  let inNetworks = networkList([]);
+
+  function isTrusted(address: string): boolean {
+    if (networks !== trustedProxies()) {
+      networks = trustedProxies();
+      inNetworks = networkList(networks);
+    }
+    return inNetworks(address);
+  }
+
+  /** The rightmost address that no trusted proxy has; an unreadable entry ends the chain. */
+  function client(request: IncomingMessage, direct: string): string {
+    let address = direct;
+    for (const part of listOf(request, "x-forwarded-for").reverse()) {
+      const before = addressIn(part);
+      if (before === undefined) break;
+      address = before;
+      if (!isTrusted(before)) break;
+    }
+    return address;
+  }
+
+  function warn(request: IncomingMessage, direct: string): void {
+    if (warned.has(direct) || warned.size >= mostWarned) return;
+    if (!forwardedNames.some((name) => request.headers[name] !== undefined)) return;
+    warned.add(direct);
+    const text = "forwarded headers from a peer that is not in the setting trusted_proxies are ignored";
+    log.warn({ address: direct, setting: "trusted_proxies" }, text);
+  }
+
+  function judge(request: IncomingMessage): Peer {
+    const { socket } = request;
+    const direct = socket.remoteAddress === undefined ? noAddress : normaliseAddress(socket.remoteAddress);
+    const encrypted = "encrypted" in socket && socket.encrypted === true;
+    const host = (request.headers.host ?? "").toLowerCase();
+    if (!isTrusted(direct)) {
+      warn(request, direct);
+      return { address: direct, key: addressKey(direct), secure: encrypted, host };
+    }
+    const address = client(request, direct);
+    const scheme = listOf(request, "x-forwarded-proto").at(-1)?.toLowerCase();
+    return {
+      address,
+      key: addressKey(address),
+      secure: scheme === undefined ? encrypted : scheme === "https",
+      host: listOf(request, "x-forwarded-host").at(-1)?.toLowerCase() ?? host,
+    };
+  }
+
+  return (request) => {
+    const peer = known.get(request) ?? judge(request);
+    known.set(request, peer);
+    return peer;
+  };
+}

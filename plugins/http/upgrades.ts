@@ -1,0 +1,29 @@
+import type { IncomingMessage, Server } from "node:http";
+import { Server as TlsServer } from "node:tls";
+import type { Duplex } from "node:stream";
+
+const tokensOf = (value: string | undefined): string[] =>
+  (value ?? "").split(",").map((token) => token.trim().toLowerCase()).filter((token) => token !== "");
+
+/** An upgrade to anything else (`h2c`, `TLS/1.0`) may be ignored, and is: RFC 9110 7.8. */
+export const wantsWebSocket = (request: IncomingMessage): boolean =>
+  tokensOf(request.headers.upgrade).some((token) => token.split("/")[0] === "websocket");
+
+function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]!;
+    const value = rawHeaders[at + 1]!.replace(/[\r\n]+/g, " ");
+    const lower = name.toLowerCase();
+    if (lower === "upgrade" || lower === "http2-settings") continue;
+    const kept = lower === "connection" ? tokensOf(value).filter((token) => token !== "upgrade" && token !== "http2-settings") : [value];
+    if (kept.length > 0) lines.push(`${name}: ${kept.join(", ")}`);
+  }
+  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
+}
+
+/** Gives an upgrade request back to its server as the plain request it also is, with what was read after it. */
+export function serveAsPlain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+  server.emit(server instanceof TlsServer ? "secureConnection" : "connection", socket);
+}

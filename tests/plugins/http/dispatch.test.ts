@@ -1,0 +1,120 @@
+import { describe, expect, test } from "vitest";
+import { withKernel } from "../../../kernel/testing.ts";
+import { http, type Http } from "../../../plugins/http/index.ts";
+import { get, portOf, raw } from "./helpers.ts";
+
+const serve = (routes: (http: Http) => void, visit: (port: number, http: Http) => Promise<void>, basePath = ""): Promise<void> =>
+  withKernel([http({ port: 0, basePath })], async ({ kernel }) => {
+    routes(kernel.services.http);
+    await visit(portOf(kernel.services.http), kernel.services.http);
+  });
+
+const echo = (name: string) => (service: Http): void =>
+  service.request(name, (q, r) => void r.end(`${name} ${q.method} ${q.url}`));
+
+describe("routes", () => {
+  test("the longest prefix serves, and a prefix ends at a path segment", () =>
+    serve(
+      (service) => ["/", "/pico", "/pico/messages/"].forEach((path) => echo(path)(service)),
+      async (port) => {
+        const bodies = ["/", "/picos", "/pico", "/pico/", "/pico/messages", "/pico/messages/1?a=b", "/pico/messagesx"].map(
+          async (path) => (await get(port, path)).body.replace(/\r\n/g, ""),
+        );
+        expect((await Promise.all(bodies)).map((body) => body.match(/(\/\S*) GET/)?.[1])).toEqual([
+          "/", "/", "/pico", "/pico", "/pico/messages/", "/pico/messages/", "/pico",
+        ]);
+      },
+    ));
+
+  test("one route cannot be had twice", () =>
+    serve(echo("/a"), async (_, service) => {
+      expect(() => service.request("/a/", () => {})).toThrowError(expect.objectContaining({ code: "HTTP_ROUTE_TAKEN" }));
+    }));
+
+  test.each([
+    ["/assets/../api/status", "/api/status"],
+    ["/assets/%2e%2e/api/status", "/api/status"],
+    ["/assets/%2E./api/status", "/api/status"],
+    ["//api///status", "/api/status"],
+    ["/%61pi/status", "/api/status"],
+    ["/./api/status/.", "/api/status/"],
+    ["/../../api/status", "/api/status"],
+    ["http://localhost/api/status", "/api/status"],
+    ["/api/status?next=/../%2e%zz//", "/api/status?next=/../%2e%zz//"],
+    ["/api/a%2fb", "/api/a%2Fb"],
+    ["/api/%252e%252e/x", "/api/%252e%252e/x"],
+    ["/api/\\..\\x", "/api/%5C..%5Cx"],
+  ])("%s is served as %s", (asked, served) =>
+    serve(echo("/api"), async (port) => {
+      expect((await raw(port, Buffer.from(`GET ${asked} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`, "latin1"))).body)
+        .toContain(`/api GET ${served}`);
+    }));
+
+  test.each(["/%zz", "/%", "/%e0%80", "/%ff", "/a#b", "ftp://x/", "*x"])("%s is refused with our headers", (target) =>
+    serve(echo("/"), async (port) => {
+      const answer = await get(port, target);
+      expect(answer.status).toBe(400);
+      expect(JSON.parse(answer.body)).toMatchObject({ error: "invalid_request", message: expect.any(String) });
+      expect(answer.headers["referrer-policy"]).toBe("no-referrer");
+    }));
+
+  test("a handler that throws or rejects answers 500 without detail", () =>
+    serve(
+      (service) => {
+        service.request("/throws", () => { throw new Error("a hidden fact"); });
+        service.request("/rejects", (() => Promise.reject(new Error("a hidden fact"))) as () => void);
+      },
+      async (port) => {
+        for (const path of ["/throws", "/rejects"]) {
+          const answer = await get(port, path);
+          expect(answer.status).toBe(500);
+          expect(JSON.parse(answer.body)["error"]).toBe("internal");
+          expect(answer.body).not.toContain("hidden");
+        }
+      },
+    ));
+});
+
+describe("base path", () => {
+  test("is taken away before a handler sees it, and put before every link", () =>
+    serve(echo("/"), async (port, service) => {
+      expect((await get(port, "/door/login?a=/door/")).body).toContain("GET /login?a=/door/");
+      expect((await get(port, "/door")).body).toContain("GET /");
+      expect(service.url("/login")).toBe("/door/login");
+      expect(service.addresses()[0]!.href).toBe(`http://127.0.0.1:${port}/door/`);
+    }, "/door/"));
+
+  test("everything outside it is 404 in JSON", () =>
+    serve(echo("/"), async (port) => {
+      for (const path of ["/", "/login", "/doors", "/door/../login"]) {
+        const answer = await get(port, path);
+        expect([path, answer.status, JSON.parse(answer.body)["error"]]).toEqual([path, 404, "not_found"]);
+      }
+    }, "/door"));
+});
+
+describe("header lines that a proxy could read in another way", () => {
+  test.each([
+    ["no Host", []],
+    ["an empty Host", ["Host:"]],
+    ["two Host lines", ["Host: localhost", "Host: localhost"]],
+    ["a Host that is none", ["Host: a/b"]],
+    ["two Authorization lines", ["Host: localhost", "Authorization: Bearer a", "authorization: Bearer b"]],
+  ])("%s: 400 with the safety headers", (_, lines) =>
+    serve(echo("/"), async (port) => {
+      const answer = await get(port, "/", lines);
+      expect(answer.status).toBe(400);
+      expect(JSON.parse(answer.body)["error"]).toBe("invalid_request");
+      expect(answer.headers).toMatchObject({ "x-frame-options": "DENY", "cache-control": "no-store" });
+    }));
+
+  test("the host of an absolute target replaces the header", () =>
+    serve((service) => service.request("/", (q, r) => void r.end(service.peer(q).host)), async (port) => {
+      expect((await get(port, "http://Other.example:81/")).body).toContain("other.example:81");
+    }));
+
+  test("a route for health checks takes a request without Host", () =>
+    serve((service) => service.request("/healthz", (_, r) => void r.end("fine"), { anyHost: true }), async (port) => {
+      expect((await raw(port, "GET /healthz HTTP/1.0\r\n\r\n")).body).toBe("fine");
+    }));
+});

@@ -1,0 +1,37 @@
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { Http } from "../../../plugins/http/index.ts";
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export function parseAnswer(text: string): RawAnswer {
+  const [head = "", ...rest] = text.split("\r\n\r\n");
+  const [start = "", ...lines] = head.split("\r\n");
+  const headers = Object.fromEntries(lines.map((line) => [
+    line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim(),
+  ]));
+  return { status: Number(start.split(" ")[1]), headers, body: rest.join("\r\n\r\n") };
+}
+
+export const portOf = (http: Http): number => Number(http.addresses()[0]!.port);
+
+/** Sends bytes as they are and reads until the other side closes. */
+export function raw(port: number, bytes: string | Buffer, tls = false): Promise<RawAnswer> {
+  return new Promise((resolve, reject) => {
+    const options = { port, host: "127.0.0.1", rejectUnauthorized: false };
+    const socket: Socket = tls ? connectTls(options) : connect(options);
+    const chunks: Buffer[] = [];
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("error", (error) => (chunks.length > 0 ? undefined : reject(error)));
+    socket.on("close", () => resolve(parseAnswer(Buffer.concat(chunks).toString("latin1"))));
+    socket.write(bytes);
+  });
+}
+
+/** A GET over a bare socket; the connection is closed after the answer. */
+export const get = (port: number, target: string, lines: readonly string[] = ["Host: localhost"]): Promise<RawAnswer> =>
+  raw(port, [`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"));
