@@ -1,0 +1,32 @@
+// Builds dist/: the program, the browser modules of the dashboard, and the files that are copied as they are.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const dist = path.join(root, "dist");
+const browser = path.join("plugins", "dashboard", "browser");
+const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+
+await rm(dist, { recursive: true, force: true });
+const compiled = await Promise.all([compile("."), compile(browser), copyAssets()]);
+await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
+  if (error.code !== "ENOENT") throw error;
+});
+process.exitCode = compiled.includes(false) ? 1 : 0;
+
+/** Compiler messages go straight to the terminal; false when there were errors. */
+async function compile(project) {
+  const child = spawn(process.execPath, [tsc, "-p", project], { cwd: root, stdio: "inherit" });
+  const [code] = await once(child, "exit");
+  return code === 0;
+}
+
+async function copyAssets() {
+  const names = (await readdir(path.join(root, browser))).filter((name) => /\.(css|svg)$/.test(name));
+  await mkdir(path.join(dist, browser), { recursive: true });
+  await Promise.all(names.map((name) => copyFile(path.join(root, browser, name), path.join(dist, browser, name))));
+}

@@ -1,0 +1,46 @@
+import type { StatusView } from "../status.ts";
+import { ask, signInAgain } from "./api.ts";
+import { setLive } from "./dom.ts";
+import type { Feed } from "./feed.ts";
+
+/** The two buttons that turn the channel on and off. */
+export function enableChannelSwitch(feed: Feed): void {
+  const on = document.querySelector<HTMLButtonElement>('[data-turn="on"]');
+  const off = document.querySelector<HTMLButtonElement>('[data-turn="off"]');
+  on?.addEventListener("click", async () => {
+    if (await turn(feed, true, on)) document.querySelector<HTMLElement>('[data-copy="channel-url"]')?.focus();
+  });
+  off?.addEventListener("click", async () => {
+    if ((await agreed(feed.latest())) && (await turn(feed, false, off))) on?.focus();
+  });
+}
+
+/** Whether it worked. The button that was pressed disappears then, so the focus needs a new place. */
+async function turn(feed: Feed, enabled: boolean, button: HTMLButtonElement): Promise<boolean> {
+  button.disabled = true;
+  if (!feed.latest()) await feed.refresh();
+  const answer = await ask("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
+  await feed.refresh();
+  button.disabled = false;
+  if (!("refused" in answer)) {
+    setLive("channel-said", enabled ? "The channel is on." : "The channel is off. Its clients were disconnected.");
+    return true;
+  }
+  if (answer.refused.status === 401) signInAgain();
+  const changed = answer.refused.status === 412;
+  setLive("channel-said", changed ? "The settings had changed meanwhile. This is how they are now; try again." : answer.refused.message);
+  return false;
+}
+
+/** Asks first, since whoever is connected is cut off. */
+function agreed(status: StatusView | undefined): Promise<boolean> {
+  const dialog = document.querySelector<HTMLDialogElement>('[data-dialog="turn-off"]');
+  const connected = status?.channel?.connections ?? 0;
+  if (!dialog || connected === 0) return Promise.resolve(true);
+  setLive("turn-off-count", connected === 1 ? "One client is disconnected." : `${connected} clients are disconnected.`);
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "off"), { once: true });
+  });
+}

@@ -1,0 +1,45 @@
+/** Geometry of the chart of messages per minute. Pure: the server draws it, the script moves it. */
+export const chartWidth = 300;
+export const chartHeight = 60;
+const gap = 4;
+const floor = 1;
+
+export interface Bar {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  /** What the bar says when pointed at. */
+  readonly label: string;
+}
+
+/** One bar a minute, the newest at the right; an empty minute keeps a hairline, so that the axis stays visible. */
+export function chartBars(perMinute: readonly number[]): readonly Bar[] {
+  const step = (chartWidth + gap) / Math.max(1, perMinute.length);
+  const top = Math.max(1, ...perMinute);
+  return perMinute.map((messages, index) => {
+    const height = messages === 0 ? floor : Math.max(3, Math.round((messages / top) * chartHeight));
+    return {
+      x: round(index * step),
+      y: chartHeight - height,
+      width: round(step - gap),
+      height,
+      label: `${minutesAgo(perMinute.length - 1 - index)}: ${messages === 1 ? "1 message" : `${messages} messages`}`,
+    };
+  });
+}
+
+/** The whole chart in one sentence, for whoever does not see it. */
+export function chartSentence(perMinute: readonly number[]): string {
+  const total = perMinute.reduce((sum, n) => sum + n, 0);
+  if (total === 0) return "No messages in the last 10 minutes.";
+  return `Messages per minute over the last 10 minutes, oldest first: ${perMinute.join(", ")}.`;
+}
+
+function minutesAgo(n: number): string {
+  return n === 0 ? "This minute" : `${n} min ago`;
+}
+
+function round(n: number): number {
+  return Math.round(n * 100) / 100;
+}

@@ -1,0 +1,45 @@
+import { setText } from "./dom.ts";
+
+const shownFor = 2500;
+
+/** Makes every `data-copy="<id>"` button copy the text of that element. */
+export function enableCopying(): void {
+  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
+    const source = document.getElementById(button.dataset["copy"] ?? "");
+    if (!source) continue;
+    const label = button.textContent;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    button.addEventListener("click", async () => {
+      setText(button, (await copy(source)) ? "Copied" : `Press ${shortcut()}`);
+      clearTimeout(timer);
+      timer = setTimeout(() => setText(button, label), shownFor);
+    });
+  }
+}
+
+/** False when the browser refuses, as on plain-HTTP addresses: the text is then selected for the keyboard. */
+export async function copy(source: HTMLElement): Promise<boolean> {
+  const text = source instanceof HTMLInputElement ? source.value : source.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    select(source);
+    return false;
+  }
+}
+
+/** What copies a selection on this machine. */
+export function shortcut(): string {
+  return /mac|iphone|ipad/i.test(navigator.platform) ? "⌘C" : "Ctrl+C";
+}
+
+function select(source: HTMLElement): void {
+  if (source instanceof HTMLInputElement) {
+    source.focus();
+    source.select();
+    return;
+  }
+  getSelection()?.selectAllChildren(source);
+  source.closest<HTMLElement>("[tabindex]")?.focus();
+}

@@ -1,0 +1,32 @@
+/** The path under which the dashboard is served; empty at the root. */
+export const base = document.querySelector<HTMLMetaElement>('meta[name="base"]')?.content ?? "";
+
+/** The element that shows the live value `name`. */
+export function live(name: string): HTMLElement | undefined {
+  return document.querySelector<HTMLElement>(`[data-live="${name}"]`) ?? undefined;
+}
+
+/** Writes only what changed, so that a selection or a screen reader is not disturbed. */
+export function setText(element: Element | null | undefined, text: string): void {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
+export function setLive(name: string, text: string): void {
+  setText(live(name), text);
+}
+
+/** An element with a text, and children after it. */
+export function make(tag: string, text: string, ...children: readonly Node[]): HTMLElement {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  element.append(...children);
+  return element;
+}
+
+/** Replaces the rows of a list when `key` says that they differ from those shown. */
+export function setRows(list: HTMLElement | undefined, key: unknown, rows: () => readonly Node[]): void {
+  const wanted = JSON.stringify(key);
+  if (!list || list.dataset["key"] === wanted) return;
+  list.dataset["key"] = wanted;
+  list.replaceChildren(...rows());
+}

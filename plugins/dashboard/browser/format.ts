@@ -1,0 +1,34 @@
+/** Numbers and times as text, units always. Pure: shared by the server and the scripts. */
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** The two largest units: `3 d 4 h`, `12 min 5 s`. Milliseconds in. */
+export function duration(ms: number): string {
+  const t = Math.max(0, ms);
+  if (t < minute) return `${Math.floor(t / second)} s`;
+  if (t < hour) return `${Math.floor(t / minute)} min ${Math.floor((t % minute) / second)} s`;
+  if (t < day) return `${Math.floor(t / hour)} h ${Math.floor((t % hour) / minute)} min`;
+  return `${Math.floor(t / day)} d ${Math.floor((t % day) / hour)} h`;
+}
+
+/** The largest unit only: `3 min ago`. Both in Unix milliseconds. */
+export function ago(at: number, now: number): string {
+  const t = now - at;
+  if (t < 5 * second) return "just now";
+  if (t < minute) return `${Math.floor(t / second)} s ago`;
+  if (t < hour) return `${Math.floor(t / minute)} min ago`;
+  if (t < day) return `${Math.floor(t / hour)} h ago`;
+  return `${Math.floor(t / day)} d ago`;
+}
+
+/** Digits grouped by thin spaces, which mean the same in every language. */
+export function count(n: number): string {
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
+}
+
+/** The moment in UTC, to the second; a script puts the reader's own zone in its place. */
+export function utc(at: number): string {
+  return new Date(at).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+}

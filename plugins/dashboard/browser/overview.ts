@@ -1,0 +1,9 @@
+import { enableChannelSwitch } from "./channel-switch.ts";
+import { enableCopying } from "./copy.ts";
+import { startFeed } from "./feed.ts";
+import { showStatus } from "./show-status.ts";
+import { enableSignInLink } from "./sign-in-link.ts";
+
+enableCopying();
+enableSignInLink();
+enableChannelSwitch(startFeed(showStatus));

@@ -1,0 +1,17 @@
+import { setText } from "./dom.ts";
+
+/** Makes every `data-reveal="<id>"` button show and hide the secret in that field. */
+export function enableRevealing(): void {
+  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-reveal]")) {
+    const field = document.getElementById(button.dataset["reveal"] ?? "");
+    if (!(field instanceof HTMLInputElement)) continue;
+    const show = (shown: boolean): void => {
+      field.type = shown ? "text" : "password";
+      button.setAttribute("aria-pressed", String(shown));
+      setText(button, shown ? "Hide" : "Show");
+    };
+    button.addEventListener("click", () => show(field.type === "password"));
+    // Browsers remember what a visible field held.
+    field.form?.addEventListener("submit", () => show(false));
+  }
+}

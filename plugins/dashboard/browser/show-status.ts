@@ -1,0 +1,73 @@
+import type { ChannelView, StatusView, TokenView, WarningView } from "../status.ts";
+import { refreshTimes, showActivity } from "./activity.ts";
+import { chartBars, chartSentence } from "./chart-bars.ts";
+import { live, make, setLive, setRows } from "./dom.ts";
+import { count, duration } from "./format.ts";
+import { sourceWords, stateWords, tokenName } from "./words.ts";
+
+/** Puts a status into the page the server drew. */
+export function showStatus(status: StatusView): void {
+  showBadge("state", stateWords(status.state).text, stateWords(status.state).tone);
+  setLive("uptime", duration(status.now - status.startedAt));
+  live("uptime")?.setAttribute("title", `since ${new Date(status.startedAt).toLocaleString()}`);
+  setRows(live("addresses"), status.addresses, () => status.addresses.map(addressRow));
+  setRows(live("tokens"), status.tokens, () => status.tokens.map(tokenRow));
+  setRows(live("warnings"), status.warnings, () => status.warnings.map(warningRow));
+  const warnings = live("warnings-card");
+  if (warnings) warnings.hidden = status.warnings.length === 0;
+  if (status.channel) showChannel(status.channel);
+  showActivity(status);
+  refreshTimes(status.now);
+}
+
+function showChannel(channel: ChannelView): void {
+  showBadge("channel-badge", channel.enabled ? "On" : "Off", channel.enabled ? "ok" : "off");
+  for (const face of document.querySelectorAll<HTMLElement>("[data-face]")) {
+    face.hidden = (face.dataset["face"] === "on") !== channel.enabled;
+  }
+  const turnOff = document.querySelector<HTMLElement>('[data-turn="off"]');
+  if (turnOff) turnOff.hidden = !channel.enabled;
+  const url = live("channel-url");
+  if (url instanceof HTMLInputElement && url.value !== channel.url) url.value = channel.url;
+  setLive("connections", count(channel.connections));
+  setLive("max-connections", count(channel.maxConnections));
+  setLive("messages-in", count(channel.messagesIn));
+  setLive("messages-out", count(channel.messagesOut));
+  showChart(channel.perMinute);
+}
+
+function showChart(perMinute: readonly number[]): void {
+  const chart = live("chart");
+  const rects = chart?.querySelectorAll("rect") ?? [];
+  chartBars(perMinute).forEach((bar, index) => {
+    const rect = rects[index];
+    rect?.setAttribute("y", String(bar.y));
+    rect?.setAttribute("height", String(bar.height));
+    const title = rect?.querySelector("title");
+    if (title) title.textContent = bar.label;
+  });
+  chart?.setAttribute("aria-label", chartSentence(perMinute));
+  setLive("chart-top", count(Math.max(0, ...perMinute)));
+}
+
+function showBadge(name: string, text: string, tone: string): void {
+  setLive(name, text);
+  const badge = live(name);
+  if (badge) badge.className = `badge ${tone}`;
+}
+
+function addressRow(address: string): Node {
+  const row = make("li", address);
+  row.className = "mono";
+  return row;
+}
+
+function tokenRow(token: TokenView): Node {
+  return make("div", "", make("dt", tokenName(token.name)), make("dd", sourceWords(token)));
+}
+
+function warningRow({ text, fix }: WarningView): Node {
+  const how = make("p", fix);
+  how.className = "fix";
+  return make("li", "", make("p", text), how);
+}

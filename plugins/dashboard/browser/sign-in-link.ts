@@ -1,0 +1,24 @@
+import { ask, signInAgain } from "./api.ts";
+import { copy, shortcut } from "./copy.ts";
+import { live, setLive } from "./dom.ts";
+
+/** The button that makes a one-time link and copies it. */
+export function enableSignInLink(): void {
+  const button = document.querySelector<HTMLButtonElement>("[data-sign-in-link]");
+  const field = document.querySelector<HTMLInputElement>("#sign-in-link");
+  const row = live("link-row");
+  if (!button || !field || !row) return;
+  button.addEventListener("click", async () => {
+    const answer = await ask<{ url: string; expiresAt: string }>("POST", "/api/signin-links");
+    if ("refused" in answer) {
+      if (answer.refused.status === 401) signInAgain();
+      setLive("link-said", answer.refused.message);
+      return;
+    }
+    field.value = answer.body.url;
+    row.hidden = false;
+    const until = new Date(answer.body.expiresAt).toLocaleTimeString();
+    const copied = await copy(field);
+    setLive("link-said", `${copied ? "Copied." : `Selected: press ${shortcut()}.`} Works once, until ${until}.`);
+  });
+}

@@ -1,0 +1,61 @@
+/** What the pages call things. Pure: the server writes the first state with them, the script each later one. */
+import type { StatusView, TokenView } from "../status.ts";
+
+type Tone = "ok" | "warn" | "bad";
+
+const states: Readonly<Record<StatusView["state"], { text: string; tone: Tone }>> = {
+  unconfigured: { text: "Not configured", tone: "bad" },
+  setup: { text: "Waiting for setup", tone: "warn" },
+  running: { text: "Running", tone: "ok" },
+  rotating: { text: "Replacing the token", tone: "warn" },
+};
+
+const doors: Readonly<Record<string, string>> = {
+  form: "Sign-in form",
+  login: "Sign-in form",
+  link: "Sign-in link",
+  query: "Token in the address",
+  setup: "Setup",
+  bearer: "Authorization header",
+  current: "Confirmation of an action",
+};
+
+const refusals: Readonly<Record<string, string>> = {
+  invalid_token: "Wrong token",
+  invalid_code: "Wrong setup code",
+  rate_limited: "Too many tries",
+  link_expired: "Sign-in link used or too old",
+  origin_not_allowed: "Sent from another site",
+  host_not_allowed: "Unknown host name",
+};
+
+export function stateWords(state: StatusView["state"]): { text: string; tone: Tone } {
+  return states[state];
+}
+
+/** Through which door somebody came or tried to. */
+export function viaWords(via: string): string {
+  return doors[via] ?? via;
+}
+
+export function refusalWords(code: string): string {
+  return refusals[code] ?? code.replaceAll("_", " ");
+}
+
+export function tokenName(name: string): string {
+  return { launcher: "Launcher token", pico: "Channel token" }[name] ?? `Token ${name}`;
+}
+
+export function sourceWords({ name, source, managedByEnv }: TokenView): string {
+  if (managedByEnv) return "managed by the environment";
+  const file = name === "launcher" || name === "metrics" ? "launcher-config.json" : "config.json";
+  const words = {
+    env: "environment",
+    security: ".security.yml",
+    config: file,
+    random: `generated, in ${file}`,
+    host: "host application",
+    none: "not set",
+  };
+  return words[source];
+}

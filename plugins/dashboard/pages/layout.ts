@@ -1,0 +1,90 @@
+import { html, toText, type Html } from "./html.ts";
+import { mark } from "./mark.ts";
+
+/** What every page needs to know about where it is served. */
+export interface Site {
+  /** Adds the base path; every link, form action and asset goes through it. */
+  readonly url: (path: string) => string;
+  /** Path of the assets, for example `/assets/1f2e3d4c5b6a`. */
+  readonly assets: string;
+  /** Address of the documentation; without it the footer has no such link. */
+  readonly docs?: string;
+}
+
+export interface SignedIn {
+  /** Path of the page in the navigation. */
+  readonly current: string;
+  readonly version: string;
+  /** Hidden value of the sign-out form. */
+  readonly csrf: string;
+}
+
+export interface Frame {
+  readonly site: Site;
+  readonly title: string;
+  /** Names of the page's own style sheets and modules in `browser/`, beside the common ones. */
+  readonly styles: readonly string[];
+  readonly scripts: readonly string[];
+  readonly body: Html;
+  /** Absent on the pages before the door: sign in, setup, messages. */
+  readonly signedIn?: SignedIn;
+}
+
+/** The pages of the navigation, in its order. */
+const pages: readonly { path: string; name: string }[] = [{ path: "/", name: "Overview" }];
+
+/** A complete document. */
+export function layout(frame: Frame): string {
+  const { site, title, signedIn } = frame;
+  const asset = (name: string): string => site.url(`${site.assets}/dashboard/${name}`);
+  return toText(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<meta name="base" content="${site.url("/").replace(/\/$/, "")}">
+<title>${title} · Doorward</title>
+<link rel="icon" type="image/svg+xml" href="${asset("icon.svg")}">
+${["base.css", "parts.css", ...frame.styles].map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
+${frame.scripts.map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
+</head>
+<body class="${signedIn ? "desk" : "gate"}">
+<a class="skip" href="#main">Skip to content</a>
+${signedIn ? topBar(site, signedIn) : ""}
+<main id="main" tabindex="-1">${frame.body}</main>
+${footer(site, signedIn)}
+</body>
+</html>
+`);
+}
+
+function topBar(site: Site, { current, csrf }: SignedIn): Html {
+  const links = pages.map(
+    ({ path, name }) =>
+      html`<li><a href="${site.url(path)}"${path === current && html` aria-current="page"`}>${name}</a></li>`,
+  );
+  return html`<header class="top"><div class="top-in">
+<a class="brand" href="${site.url("/")}">${mark(28)}<span>Doorward</span></a>
+<nav aria-label="Main"><ul>${links}</ul></nav>
+<form method="post" action="${site.url("/logout")}"><input type="hidden" name="csrf" value="${csrf}">
+<button class="quiet">Sign out</button></form>
+</div></header>`;
+}
+
+/** The version is for the signed in only. */
+function footer(site: Site, signedIn: SignedIn | undefined): Html {
+  const docs = site.docs !== undefined && html`<a href="${site.docs}" rel="noreferrer">Documentation</a>`;
+  if (!signedIn) return docs ? html`<footer class="foot">${docs}</footer>` : html``;
+  return html`<footer class="foot"><span>Doorward ${signedIn.version}</span>${docs}</footer>`;
+}
+
+/** The doorway in which the pages before the door stand: mark, heading, content. */
+export function doorway(title: string, body: Html, kind = ""): Html {
+  return html`<div class="doorway ${kind}">
+<p class="brand">${mark(56)}<span>Doorward</span></p>
+<h1>${title}</h1>
+${body}
+</div>`;
+}

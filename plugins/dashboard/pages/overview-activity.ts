@@ -1,0 +1,23 @@
+import { ago, utc } from "../browser/format.ts";
+import { refusalWords, viaWords } from "../browser/words.ts";
+import type { StatusView } from "../status.ts";
+import { html, type Html } from "./html.ts";
+
+/** The latest sign-ins and refusals. `browser/activity.ts` builds the same rows. */
+export function activity({ now, signIns, refusals }: StatusView): Html {
+  const came = signIns.map((s) => row(viaWords(s.via), s.address, s.at, now));
+  const refused = refusals.map((r) => row(refusalWords(r.code), `${viaWords(r.via)} · ${r.address}`, r.at, now));
+  return html`<div class="twin">${card("Latest sign-ins", "sign-ins", "Nobody has signed in since the start.", came)}
+${card("Latest refusals", "refusals", "Nothing was refused since the start.", refused)}</div>`;
+}
+
+function card(title: string, id: string, none: string, rows: readonly Html[]): Html {
+  return html`<section class="card" aria-labelledby="h-${id}"><h2 id="h-${id}">${title}</h2>
+<p class="quiet-text" data-live="no-${id}"${rows.length > 0 && html` hidden`}>${none}</p>
+<ul class="activity" data-live="${id}">${rows}</ul></section>`;
+}
+
+function row(title: string, detail: string, at: number, now: number): Html {
+  return html`<li><span>${title}</span><time datetime="${new Date(at).toISOString()}" title="${utc(at)}">${ago(at, now)}</time>
+<small>${detail}</small></li>`;
+}

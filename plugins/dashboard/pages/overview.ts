@@ -1,0 +1,41 @@
+import { stateWords } from "../browser/words.ts";
+import type { StatusView } from "../status.ts";
+import { activity } from "./overview-activity.ts";
+import { channelCard } from "./overview-channel.ts";
+import { connectCard } from "./overview-connect.ts";
+import { launcherCard } from "./overview-launcher.ts";
+import { html, type Html } from "./html.ts";
+import { layout, type Site } from "./layout.ts";
+
+export interface OverviewPage extends Site {
+  readonly status: StatusView;
+  readonly csrf: string;
+}
+
+/** The first state is drawn by the server; `overview.js` keeps every `data-live` element current from then on. */
+export function overviewPage(page: OverviewPage): string {
+  const { status } = page;
+  const state = stateWords(status.state);
+  const body = html`<div class="head"><h1>Overview</h1>
+<span class="badge ${state.tone}" data-live="state">${state.text}</span>
+<span class="pulse scripted" role="status" data-live="feed"></span></div>
+${warnings(status)}
+<div class="columns">
+<div class="main-column">${channelCard(status.channel)}${status.channel && connectCard(status.channel, status.tokens)}${activity(status)}</div>
+<div class="side-column">${launcherCard(status)}</div>
+</div>`;
+  return layout({
+    site: page,
+    title: "Overview",
+    styles: ["overview.css"],
+    scripts: ["overview.js"],
+    body,
+    signedIn: { current: "/", version: status.version, csrf: page.csrf },
+  });
+}
+
+function warnings({ warnings }: StatusView): Html {
+  const rows = warnings.map(({ text, fix }) => html`<li><p>${text}</p><p class="fix">${fix}</p></li>`);
+  return html`<section class="card warnings" aria-labelledby="h-warnings" data-live="warnings-card"${rows.length === 0 && html` hidden`}>
+<h2 id="h-warnings">Worth your attention</h2><ul data-live="warnings">${rows}</ul></section>`;
+}

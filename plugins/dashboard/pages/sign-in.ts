@@ -1,0 +1,59 @@
+import { html, type Html } from "./html.ts";
+import { doorway, layout, type Site } from "./layout.ts";
+import { accountName, failure, secretField } from "./fields.ts";
+import { whereIsIt, type TokenWay } from "./ways.ts";
+
+export interface SignInFailure {
+  readonly code: "invalid_token" | "rate_limited" | "link_expired" | "invalid_body" | "origin_not_allowed" | "session_ended";
+  readonly retryAfterSeconds?: number;
+}
+
+export interface SignInPage extends Site {
+  /** Where to go afterwards; checked by the server when it comes back. */
+  readonly next?: string;
+  readonly error?: SignInFailure;
+  readonly ways: readonly TokenWay[];
+  /** The value of a one-time link: the page is then one button that spends it. */
+  readonly link?: string;
+}
+
+const sentences: Readonly<Record<SignInFailure["code"], string>> = {
+  invalid_token: "That is not the launcher token. Check that you copied all of it.",
+  rate_limited: "Too many wrong tokens came from this address.",
+  link_expired: "This sign-in link was used already or is too old. Sign in with the token.",
+  invalid_body: "Enter the launcher token.",
+  origin_not_allowed: "This form was sent from another page and was refused. Sign in here.",
+  session_ended: "Your session has ended. Sign in again.",
+};
+
+export function signInPage(page: SignInPage): string {
+  const body = page.link === undefined ? tokenForm(page) : linkForm(page, page.link);
+  return layout({ site: page, title: "Sign in", styles: ["gate.css"], scripts: ["sign-in.js"], body: doorway("Sign in", body) });
+}
+
+function tokenForm({ url, next, error, ways }: SignInPage): Html {
+  const wrong = error?.code === "invalid_token" || error?.code === "invalid_body";
+  return html`${error && failure(sentences[error.code], error.retryAfterSeconds)}
+<form method="post" action="${url("/login")}" data-sign-in>${accountName()}${hiddenNext(next)}
+${secretField({
+  id: "token",
+  label: "Launcher token",
+  autocomplete: "current-password",
+  ...(error && { describedBy: "failure" }),
+  attributes: html` required autofocus${wrong && html` aria-invalid="true"`}`,
+})}
+<button class="wide">Sign in</button></form>
+${whereIsIt("Where is my token?", ways)}`;
+}
+
+function linkForm({ url, next, error }: SignInPage, link: string): Html {
+  return html`${error && failure(sentences[error.code], error.retryAfterSeconds)}
+<p class="lead">You opened a sign-in link. It works once, for five minutes after it was made.</p>
+<form method="post" action="${url("/login")}">${hiddenNext(next)}<input type="hidden" name="token" value="${link}">
+<button class="wide" autofocus>Sign in</button></form>
+<p class="aside"><a href="${url("/login")}">Use the token instead</a></p>`;
+}
+
+function hiddenNext(next: string | undefined): Html {
+  return html`${next !== undefined && html`<input type="hidden" name="next" value="${next}">`}`;
+}

@@ -1,0 +1,54 @@
+import type { StatusView } from "../../plugins/dashboard/status.ts";
+
+const now = Date.UTC(2026, 3, 14, 9, 30);
+const minute = 60_000;
+
+/** A status as a running launcher gives it. */
+export const running: StatusView = {
+  state: "running",
+  version: "0.1.0",
+  startedAt: now - 3 * 24 * 60 * minute - 255 * minute,
+  now,
+  addresses: ["http://127.0.0.1:18800", "http://192.168.178.24:18800"],
+  tokens: [
+    { name: "launcher", source: "config", managedByEnv: false },
+    { name: "pico", source: "env", managedByEnv: true },
+  ],
+  channel: {
+    enabled: true,
+    url: "ws://127.0.0.1:18800/pico",
+    connections: 3,
+    maxConnections: 100,
+    messagesIn: 1284,
+    messagesOut: 5731,
+    perMinute: [4, 9, 7, 0, 12, 31, 22, 18, 26, 11],
+    etag: '"a1"',
+  },
+  signIns: [
+    { at: now - 2000, address: "127.0.0.1", via: "form" },
+    { at: now - 40 * minute, address: "192.168.178.31", via: "link" },
+    { at: now - 26 * 60 * minute, address: "2001:db8:85a3::8a2e:370:7334", via: "query" },
+  ],
+  refusals: [{ at: now - 7 * minute, address: "203.0.113.9", via: "bearer", code: "invalid_token" }],
+  warnings: [],
+};
+
+/** The channel is off and there is something to say. */
+export const fresh: StatusView = {
+  ...running,
+  startedAt: now - 42_000,
+  channel: { ...running.channel!, enabled: false, connections: 0, messagesIn: 0, messagesOut: 0, perMinute: Array<number>(10).fill(0) },
+  tokens: [
+    { name: "launcher", source: "random", managedByEnv: false },
+    { name: "pico", source: "none", managedByEnv: false },
+  ],
+  refusals: [],
+  signIns: [{ at: now - 2000, address: "127.0.0.1", via: "setup" }],
+  warnings: [
+    {
+      id: "public_without_tls",
+      text: "The dashboard can be reached from the network, but its connection is not encrypted.",
+      fix: '"public": false in launcher-config.json, or "tls": { "cert": "…", "key": "…" }',
+    },
+  ],
+};
