@@ -1,0 +1,77 @@
+import type { Plugin } from "../../kernel/index.ts";
+import { channelsErrors } from "./errors.ts";
+import type { ChannelsEvents } from "./events.ts";
+import { createInbound } from "./inbound.ts";
+import { createOutbound } from "./outbound.ts";
+import { createReceipts } from "./receipts.ts";
+import type { ChannelPort, Channels, Incoming } from "./service.ts";
+
+export { application } from "./application.ts";
+export type { ChannelsEvents } from "./events.ts";
+export type {
+  Address, Application, ApplicationOptions, ChannelPort, Channels, Incoming, Inlet, Media, Message, Outgoing, Receipt,
+} from "./service.ts";
+
+const bytesOf = ({ content, media }: Incoming): number =>
+  Buffer.byteLength(content) + media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
+
+/** Between the channels and the one application. Taking a message is a question: its answer is the acknowledgement,
+ *  its delay the backpressure. Messages are taken from ready on; answers still go out while the channels are stopping. */
+export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: Channels } }> {
+  return {
+    name: "channels",
+    api: 1,
+
+    start({ clock, log, random, emit, onReady, onStop }) {
+      const ports = new Map<string, ChannelPort>();
+      let sending = false;
+
+      const receipts = createReceipts((channel, session, { id, status, reason }) =>
+        emit("channels:receipt-changed", () => ({ channel, session, id, status, ...(reason === undefined ? {} : { reason }) })),
+      );
+      const outbound = createOutbound({ port: (name) => ports.get(name), running: () => sending, receipts, random });
+      const inbound = createInbound({
+        clock,
+        log,
+        send: outbound.send,
+        received: (message) =>
+          emit("channels:message-received", () => {
+            const { channel, session, id, at } = message;
+            return { channel, session, id, bytes: bytesOf(message), at };
+          }),
+      });
+
+      onStop(() => void (sending = false));
+      onReady(() => {
+        sending = true;
+        inbound.start();
+        return inbound.stop;
+      });
+
+      const offered: Channels = {
+        ...outbound,
+        handle: inbound.handle,
+
+        attach(port) {
+          const { name } = port;
+          if (ports.has(name)) throw channelsErrors.channel_taken(name);
+          ports.set(name, port);
+          const isAttached = (): boolean => ports.get(name) === port;
+          return {
+            deliver: async (message, options) => {
+              if (!isAttached()) throw channelsErrors.not_running();
+              return inbound.deliver({ ...message, channel: name }, options);
+            },
+            receipt(session, receipt) {
+              if (isAttached()) receipts.news(name, session, receipt);
+            },
+            close() {
+              if (isAttached()) ports.delete(name);
+            },
+          };
+        },
+      };
+      return { channels: offered };
+    },
+  };
+}

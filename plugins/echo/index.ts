@@ -1,0 +1,17 @@
+import type { Plugin } from "../../kernel/index.ts";
+import type { Channels } from "../channels/index.ts";
+
+/** The application a new owner meets: it answers with what it received. */
+export function echo(): Plugin<{ needs: { channels: Channels } }> {
+  return {
+    name: "echo",
+    api: 1,
+    needs: { channels: true },
+    start({ needs, onStop }) {
+      const release = needs.channels.handle(async ({ content, media, reply }) => {
+        await reply({ content, ...(media.length === 0 ? {} : { attachments: media }) });
+      });
+      onStop(release);
+    },
+  };
+}

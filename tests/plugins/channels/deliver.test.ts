@@ -1,0 +1,199 @@
+import { describe, expect, test } from "vitest";
+import { createKernel } from "../../../kernel/index.ts";
+import { withKernel } from "../../../kernel/testing.ts";
+import { application, channels, type Application } from "../../../plugins/channels/index.ts";
+import { gate, toy } from "./toy.ts";
+
+const code = (expected: string): unknown => expect.objectContaining({ code: expected });
+const nothing: Application = () => {};
+
+describe("a delivery", () => {
+  test("is accepted once the application is done with the message", async () => {
+    const { plugin, inlet, message } = toy();
+    const done = gate();
+    let settled = false;
+    await withKernel([channels(), plugin, application(() => done.opened)], async () => {
+      const outcome = inlet().deliver(message()).finally(() => void (settled = true));
+      await new Promise(setImmediate);
+      expect(settled).toBe(false);
+      done.open();
+      expect(await outcome).toBe("accepted");
+    });
+  });
+
+  test("rejects with what the application threw", async () => {
+    const { plugin, inlet, message } = toy();
+    const thrown = new Error("no");
+    await withKernel([channels(), plugin, application(() => { throw thrown; })], async () => {
+      await expect(inlet().deliver(message())).rejects.toBe(thrown);
+    });
+  });
+
+  test("accepted by hand settles at once, while the next of its session still waits", async () => {
+    const { plugin, inlet, message } = toy();
+    const done = gate();
+    const seen: string[] = [];
+    const handler: Application = async (taken) => {
+      seen.push(taken.id);
+      taken.accept();
+      if (taken.id === "first") await done.opened;
+    };
+    await withKernel([channels(), plugin, application(handler)], async () => {
+      expect(await inlet().deliver(message({ id: "first" }))).toBe("accepted");
+      const second = inlet().deliver(message({ id: "second" }));
+      await new Promise(setImmediate);
+      expect(seen).toEqual(["first"]);
+      done.open();
+      expect(await second).toBe("accepted");
+      expect(seen).toEqual(["first", "second"]);
+    });
+  });
+
+  test("a failure after acceptance is a log line", async () => {
+    const { plugin, inlet, message } = toy();
+    const handler: Application = (taken) => { taken.accept(); throw new Error("late"); };
+    await withKernel([channels(), plugin, application(handler)], async ({ lines }) => {
+      expect(await inlet().deliver(message({ content: "the content" }))).toBe("accepted");
+      await new Promise(setImmediate);
+      const line = lines.find(({ level }) => level === "error");
+      expect(line).toMatchObject({ plugin: "channels", code: "internal", session: "s" });
+      expect(JSON.stringify(line)).not.toContain("the content");
+    });
+  });
+
+  test("one session waits for itself alone", async () => {
+    const { plugin, inlet, message } = toy();
+    const done = gate();
+    const handler: Application = ({ session }) => (session === "slow" ? done.opened : undefined);
+    await withKernel([channels(), plugin, application(handler)], async () => {
+      const slow = inlet().deliver(message({ session: "slow" }));
+      expect(await inlet().deliver(message({ session: "fast" }))).toBe("accepted");
+      done.open();
+      await slow;
+    });
+  });
+
+  test("perSession lets that many of one session run side by side", async () => {
+    const { plugin, inlet, message } = toy();
+    const done = gate();
+    let running = 0;
+    const handler: Application = () => { running += 1; return done.opened; };
+    await withKernel([channels(), plugin, application(handler, { perSession: 2 })], async () => {
+      const all = [1, 2, 3].map(() => inlet().deliver(message()));
+      await new Promise(setImmediate);
+      expect(running).toBe(2);
+      done.open();
+      await Promise.all(all);
+      expect(running).toBe(3);
+    });
+  });
+
+  test("without an application: no_application, and nothing is announced", async () => {
+    const { plugin, inlet, message } = toy();
+    await withKernel([channels(), plugin], async ({ kernel }) => {
+      const facts: unknown[] = [];
+      kernel.on("channels:message-received", (fact) => void facts.push(fact));
+      await expect(inlet().deliver(message())).rejects.toEqual(code("no_application"));
+      expect(facts).toEqual([]);
+    });
+  });
+
+  test("after more than four bridges: loop", async () => {
+    const { plugin, inlet, message } = toy();
+    await withKernel([channels(), plugin, application(nothing)], async () => {
+      expect(await inlet().deliver(message({ hops: 4 }))).toBe("accepted");
+      await expect(inlet().deliver(message({ hops: 5 }))).rejects.toEqual(code("loop"));
+    });
+  });
+
+  test("before ready, after the channel closed and after stop: not_running", async () => {
+    const { plugin, inlet, message } = toy();
+    let early: Promise<unknown> | undefined;
+    const eager = { ...plugin, start: (scope: Parameters<typeof plugin.start>[0]) => {
+      void plugin.start(scope);
+      early = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+    } };
+    await withKernel([channels(), eager, application(nothing)], async () => {
+      await early;
+      inlet().close();
+      await expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+    });
+    await expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+  });
+
+  test("what is pending at stop is told so, and the application's signal aborts", async () => {
+    const { plugin, inlet, message } = toy();
+    let signal: AbortSignal | undefined;
+    const handler: Application = (_, aborted) => { signal = aborted; return new Promise(() => {}); };
+    const kernel = createKernel([channels(), plugin, application(handler)]);
+    await kernel.start();
+    const running = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+    const waiting = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+    expect(signal?.aborted).toBe(false);
+    await kernel.stop();
+    await Promise.all([running, waiting]);
+    expect(signal?.aborted).toBe(true);
+  });
+
+  test("is announced by size, before the application runs and without content", async () => {
+    const { plugin, inlet, message } = toy();
+    await withKernel([channels(), plugin, application(nothing)], async ({ kernel }) => {
+      const facts: unknown[] = [];
+      kernel.on("channels:message-received", (fact) => void facts.push(fact));
+      const media = [{ type: "image/png", bytes: new Uint8Array(7) }];
+      await inlet().deliver(message({ id: "a", content: "ä", media, at: 5 }));
+      expect(facts).toEqual([{ channel: "toy", session: "s", id: "a", bytes: 9, at: 5 }]);
+    });
+  });
+});
+
+describe("a delivery that is deduplicated", () => {
+  test("reaches the application once: the same again is a duplicate, another under its id is refused", async () => {
+    const { plugin, inlet, message } = toy();
+    let count = 0;
+    await withKernel([channels(), plugin, application(() => void (count += 1))], async ({ kernel, clock }) => {
+      const facts: unknown[] = [];
+      kernel.on("channels:message-received", (fact) => void facts.push(fact));
+      const dedupe = { dedupe: true };
+      expect(await inlet().deliver(message({ id: "a" }), dedupe)).toBe("accepted");
+      expect(await inlet().deliver(message({ id: "a", at: 9 }), dedupe)).toBe("duplicate");
+      await expect(inlet().deliver(message({ id: "a", content: "other" }), dedupe)).rejects.toEqual(code("id_reused"));
+      expect(await inlet().deliver(message({ id: "a", session: "t" }), dedupe)).toBe("accepted");
+      expect([count, facts.length]).toEqual([2, 2]);
+      clock.increment(600_000);
+      expect(await inlet().deliver(message({ id: "a", content: "other" }), dedupe)).toBe("accepted");
+    });
+  });
+
+  test("settles with the first one while that is pending, and can be tried again after a failure", async () => {
+    const { plugin, inlet, message } = toy();
+    const thrown = new Error("no");
+    const fail = gate();
+    let count = 0;
+    const handler: Application = async () => {
+      count += 1;
+      if (count > 1) return;
+      await fail.opened;
+      throw thrown;
+    };
+    await withKernel([channels(), plugin, application(handler)], async () => {
+      const both = [0, 1].map(() => inlet().deliver(message({ id: "a" }), { dedupe: true }));
+      const outcomes = Promise.allSettled(both);
+      fail.open();
+      expect(await outcomes).toEqual([0, 1].map(() => ({ status: "rejected", reason: thrown })));
+      expect(await inlet().deliver(message({ id: "a" }), { dedupe: true })).toBe("accepted");
+      expect(count).toBe(2);
+    });
+  });
+
+  test("remembers the last 1,024 ids of a session", async () => {
+    const { plugin, inlet, message } = toy();
+    await withKernel([channels(), plugin, application(nothing)], async () => {
+      const deliver = (id: string): Promise<string> => inlet().deliver(message({ id }), { dedupe: true });
+      for (let n = 0; n <= 1_024; n += 1) await deliver(`${n}`);
+      expect(await deliver("1024")).toBe("duplicate");
+      expect(await deliver("1")).toBe("duplicate");
+      expect(await deliver("0")).toBe("accepted");
+    });
+  });
+});

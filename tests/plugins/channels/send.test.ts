@@ -1,0 +1,147 @@
+import { describe, expect, test } from "vitest";
+import { createKernel, DoorwardError } from "../../../kernel/index.ts";
+import { withKernel } from "../../../kernel/testing.ts";
+import { application, channels, type Channels, type Receipt } from "../../../plugins/channels/index.ts";
+import { gate, toy } from "./toy.ts";
+
+const code = (expected: string): unknown => expect.objectContaining({ code: expected });
+const to = { channel: "toy", session: "s" };
+
+describe("sending", () => {
+  test("gives the message an id of 16 random bytes and returns the channel's receipt", async () => {
+    const { plugin, sent } = toy();
+    await withKernel([channels(), plugin], async ({ kernel }) => {
+      const receipt = await kernel.services.channels.send(to, { content: "hello" });
+      expect(receipt).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), status: "written" });
+      expect(sent).toEqual([{ what: "send", session: "s", id: receipt.id, message: { content: "hello" } }]);
+    });
+  });
+
+  test("a reply goes to the message's session and names it", async () => {
+    const { plugin, sent, inlet, message } = toy();
+    const answer = application(async ({ reply }) => void (await reply({ content: "yes" })));
+    await withKernel([channels(), plugin, answer], async () => {
+      await inlet().deliver(message({ id: "a", session: "t" }));
+      expect(sent[0]).toMatchObject({ session: "t", message: { content: "yes", inReplyTo: "a" } });
+    });
+  });
+
+  test("what a channel cannot do is unsupported; typing is then nothing", async () => {
+    const { plugin } = toy();
+    await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
+      await expect(services.channels.update(to, "a", { content: "" })).rejects.toEqual(code("unsupported"));
+      await expect(services.channels.remove(to, "a")).rejects.toEqual(code("unsupported"));
+      expect(services.channels.typing(to, true)).toBeUndefined();
+    });
+  });
+
+  test("what a channel can do reaches it", async () => {
+    const calls: unknown[] = [];
+    const { plugin } = toy({
+      update: (session, id, message) => (calls.push(["update", session, id, message]), { id, status: "written" }),
+      remove: (session, id) => (calls.push(["remove", session, id]), { id, status: "written" }),
+      typing: (session, on) => void calls.push(["typing", session, on]),
+    });
+    await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
+      await services.channels.update(to, "a", { content: "b", final: true });
+      await services.channels.remove(to, "a");
+      services.channels.typing(to, true);
+      expect(calls).toEqual([["update", "s", "a", { content: "b", final: true }], ["remove", "s", "a"], ["typing", "s", true]]);
+    });
+  });
+
+  test("a channel's own error is undeliverable, an error with a code stays", async () => {
+    const full = new DoorwardError("too_large", "The message is too large.");
+    const { plugin } = toy({ send: (session) => { throw session === "big" ? full : new Error("inner"); } });
+    await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
+      await expect(services.channels.send(to, { content: "" })).rejects.toEqual(code("undeliverable"));
+      await expect(services.channels.send({ ...to, session: "big" }, { content: "" })).rejects.toBe(full);
+      await expect(services.channels.send({ ...to, channel: "none" }, { content: "" })).rejects.toEqual(code("undeliverable"));
+    });
+  });
+
+  test("before ready and after stop: not_running; while stopping answers still go out", async () => {
+    const { plugin, inlet, message, sent } = toy();
+    let service: Channels | undefined;
+    let last: Promise<Receipt> | undefined;
+    const started = gate();
+    const early = { ...plugin, start: async (scope: Parameters<typeof plugin.start>[0]) => {
+      service = scope.needs.channels;
+      await expect(service.send(to, { content: "" })).rejects.toEqual(code("not_running"));
+      await plugin.start(scope);
+    } };
+    const answer = application(({ reply }, signal) => {
+      signal.addEventListener("abort", () => void (last = reply({ content: "goodbye" })));
+      started.open();
+      return new Promise(() => {});
+    });
+    const kernel = createKernel([channels(), early, answer]);
+    await kernel.start();
+    const pending = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+    await started.opened;
+    await kernel.stop();
+    await pending;
+    expect((await last)?.status).toBe("written");
+    expect(sent.map((one) => one.message?.content)).toEqual(["goodbye"]);
+    await expect(service!.send(to, { content: "" })).rejects.toEqual(code("not_running"));
+  });
+});
+
+describe("receipts", () => {
+  test("news is announced when the status grows, and only then", async () => {
+    const { plugin, inlet } = toy({ send: (_, id) => ({ id, status: "buffered" }) });
+    await withKernel([channels(), plugin], async ({ kernel }) => {
+      const facts: unknown[] = [];
+      kernel.on("channels:receipt-changed", (fact) => void facts.push(fact));
+      const { id } = await kernel.services.channels.send(to, { content: "" });
+      const news = (status: Receipt["status"], session = "s"): void => inlet().receipt(session, { id, status });
+      news("buffered");
+      news("delivered", "another session");
+      news("written");
+      news("buffered");
+      news("delivered");
+      news("undelivered");
+      expect(facts).toEqual(["written", "delivered"].map((status) => ({ ...to, id, status })));
+    });
+  });
+
+  test("news that overtakes the channel's answer is not lost", async () => {
+    const { plugin, inlet } = toy({
+      send: async (session, id) => {
+        inlet().receipt(session, { id, status: "undelivered", reason: "expired" });
+        return { id, status: "written" };
+      },
+    });
+    await withKernel([channels(), plugin], async ({ kernel }) => {
+      const receipt = await kernel.services.channels.send(to, { content: "" });
+      expect(receipt).toEqual({ id: receipt.id, status: "undelivered", reason: "expired" });
+    });
+  });
+});
+
+describe("names", () => {
+  test("a channel cannot be attached twice, nor two applications answer", async () => {
+    const { plugin, inlet } = toy();
+    await withKernel([channels(), plugin, application(() => {})], ({ kernel: { services } }) => {
+      const again = { name: "toy", send: () => ({ id: "", status: "written" as const }) };
+      expect(() => services.channels.attach(again)).toThrowError(code("channel_taken") as Error);
+      expect(() => services.channels.handle(() => {})).toThrowError(code("application_taken") as Error);
+      inlet().close();
+      services.channels.attach(again).close();
+    });
+  });
+
+  test("an application that left can be followed by another", async () => {
+    const { plugin, inlet, message } = toy();
+    const seen: string[] = [];
+    await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
+      const leave = services.channels.handle(() => void seen.push("one"));
+      await inlet().deliver(message());
+      leave();
+      services.channels.handle(() => void seen.push("two"));
+      leave();
+      await inlet().deliver(message());
+      expect(seen).toEqual(["one", "two"]);
+    });
+  });
+});

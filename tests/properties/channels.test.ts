@@ -1,0 +1,65 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createKernel } from "../../kernel/index.ts";
+import { withKernel } from "../../kernel/testing.ts";
+import { application, channels, type Application } from "../../plugins/channels/index.ts";
+import { toy } from "../plugins/channels/toy.ts";
+
+const job = fc.record({
+  session: fc.constantFrom("a", "b", "c"),
+  /** Turns of the event loop the application takes. */
+  turns: fc.nat(4),
+  ends: fc.constantFrom("resolves", "throws", "accepts first", "accepts, then throws"),
+  dedupe: fc.boolean(),
+});
+type Job = typeof job extends fc.Arbitrary<infer T> ? T : never;
+
+const worker = (jobs: readonly Job[], log: string[]): Application => async (message) => {
+  const { session, turns, ends } = jobs[Number(message.content)]!;
+  log.push(`begin ${session} ${message.content}`);
+  if (ends.startsWith("accepts")) message.accept();
+  for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+  log.push(`end ${session} ${message.content}`);
+  if (ends.endsWith("throws")) throw new Error("no");
+};
+
+describe("deliveries of random jobs", () => {
+  test("each session runs in order and one at a time, each delivery settles once and as its job ended", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(job, { maxLength: 30 }), async (jobs) => {
+        const log: string[] = [];
+        const { plugin, inlet, message } = toy();
+        await withKernel([channels(), plugin, application(worker(jobs, log))], async () => {
+          const outcomes = await Promise.allSettled(
+            jobs.map(({ session, dedupe }, n) => inlet().deliver(message({ session, content: `${n}` }), { dedupe })),
+          );
+          outcomes.forEach(({ status }, n) => expect(status).toBe(jobs[n]!.ends === "throws" ? "rejected" : "fulfilled"));
+          while (log.length < 2 * jobs.length) await new Promise(setImmediate);
+          for (const name of ["a", "b", "c"]) {
+            const expected = jobs.flatMap(({ session }, n) => (session === name ? [`begin ${name} ${n}`, `end ${name} ${n}`] : []));
+            expect(log.filter((line) => line.split(" ")[1] === name)).toEqual(expected);
+          }
+        });
+      }),
+      { numRuns: 60 },
+    ));
+
+  test("a stop at any moment settles every delivery", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(job, { maxLength: 15 }), fc.nat(8), async (jobs, moment) => {
+        const { plugin, inlet, message } = toy();
+        const kernel = createKernel([channels(), plugin, application(worker(jobs, []))], { log: silent });
+        await kernel.start();
+        const all = Promise.allSettled(
+          jobs.map(({ session, dedupe }, n) => inlet().deliver(message({ session, content: `${n}` }), { dedupe })),
+        );
+        for (let turn = 0; turn < moment; turn += 1) await new Promise(setImmediate);
+        await kernel.stop();
+        const codes = (await all).flatMap((one) => (one.status === "rejected" ? [(one.reason as { code?: string }).code ?? "thrown"] : []));
+        expect(codes.filter((code) => code !== "not_running" && code !== "thrown")).toEqual([]);
+      }),
+      { numRuns: 60 },
+    ));
+});
+
+const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
