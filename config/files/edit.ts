@@ -63,6 +63,7 @@ const busy = (path: string, cause: unknown) =>
 
 async function stillOurs(path: string, lock: FileLock): Promise<void> {
   if (!(await lock.held())) {
-    throw fileErrors.store_unavailable(path, "this process was stopped while it wrote; try again", { details: { path } });
+    const reason = "this process was stopped while it wrote; try again";
+    throw fileErrors.store_unavailable(path, reason, { details: { path } });
   }
 }

@@ -5,6 +5,7 @@ const reasons: Record<string, string> = {
   EACCES: "permission denied",
   EBUSY: "it is mounted as a single file and cannot be replaced; mount its folder instead",
   EDQUOT: "the disk quota is used up",
+  EFBIG: "the file would be larger than this process may write",
   EISDIR: "it is a folder",
   ELOOP: "its symbolic links form a loop",
   ENOENT: "its folder does not exist",

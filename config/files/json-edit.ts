@@ -1,7 +1,7 @@
 import type { Node } from "jsonc-parser";
 import { fileErrors } from "./errors.ts";
 import { jsonc, parseJson } from "./json.ts";
-import { lineEnd, splitMark } from "./text.ts";
+import { lineEnd, splice, splitMark } from "./text.ts";
 import { same, withPath, type Tree } from "./value.ts";
 
 /** A path of object keys, and the new value or the wish to remove it. Missing and `null` parents become objects. */
@@ -22,9 +22,10 @@ function editOne(body: string, edit: JsonEdit, file: string): string {
   const value = "value" in edit ? (JSON.parse(JSON.stringify(edit.value)) as unknown) : undefined;
   const wanted = withPath(parseJson(body, file), edit.path, value);
   const refused = (reason: string) => fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path: edit.path } });
-  if (!wanted) throw refused(`something above "${edit.path.join(".")}" is not an object. Make it {} by hand.`);
+  const name = edit.path.join(".");
+  if (!wanted) throw refused(`something above "${name}" is not an object. Make it {} by hand.`);
   const next = value === undefined ? removed(body, edit.path) : placed(body, edit.path, value);
-  if (!same(reread(next, file), wanted)) throw refused(`"${edit.path.join(".")}" cannot be set safely. Set it by hand.`);
+  if (!same(reread(next, file), wanted)) throw refused(`"${name}" cannot be set safely. Set it by hand.`);
   return next;
 }
 
@@ -41,20 +42,21 @@ const nodeAt = (body: string, path: readonly string[]): Node | undefined => {
   return root && jsonc().findNodeAtLocation(root, [...path]);
 };
 
-const splice = (text: string, from: number, to: number, insert: string) => text.slice(0, from) + insert + text.slice(to);
-
 function placed(body: string, path: readonly string[], value: unknown): string {
   let depth = path.length;
   let node = nodeAt(body, path);
   while (!node) node = nodeAt(body, path.slice(0, --depth));
   const rest = path.slice(depth);
   if (rest.length === 0 || node.type !== "object") {
-    const nested = rest.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
-    return splice(body, node.offset, node.offset + node.length, render(body, nested, indentAt(body, node.offset)));
+    const rendered = render(body, nested(rest, value), indentAt(body, node.offset));
+    return splice(body, node.offset, node.offset + node.length, rendered);
   }
   const [key = "", ...below] = rest;
-  return inserted(body, node, key, below.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value));
+  return inserted(body, node, key, nested(below, value));
 }
+
+const nested = (path: readonly string[], value: unknown) =>
+  path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
 
 /** After the last entry, laid out as the first one is. */
 function inserted(body: string, object: Node, key: string, value: unknown): string {
@@ -64,7 +66,8 @@ function inserted(body: string, object: Node, key: string, value: unknown): stri
   const colon = colonOf(body, object);
   const indent = lead.includes("\n") ? lead.slice(lead.lastIndexOf("\n") + 1) : undefined;
   const entry = JSON.stringify(key) + colon + (indent === undefined ? flat(value) : render(body, value, indent));
-  if (last) return splice(body, last.offset + last.length, last.offset + last.length, `,${lead || gapOf(body, object)}${entry}`);
+  const end = last && last.offset + last.length;
+  if (end !== undefined) return splice(body, end, end, `,${gapOf(body, object, lead)}${entry}`);
   const close = lead.includes("\n") ? lineEnd(body) + outer : lead;
   return splice(body, object.offset, object.offset + object.length, `{${lead}${entry}${close}}`);
 }
@@ -77,8 +80,9 @@ function leadOf(body: string, object: Node, outer: string): string {
   return compact ? "" : lineEnd(body) + outer + stepOf(body);
 }
 
-/** The white space after a comma in an object written on one line. */
-function gapOf(body: string, object: Node): string {
+/** The white space after a comma. */
+function gapOf(body: string, object: Node, lead: string): string {
+  if (lead.includes("\n")) return lead;
   const [first, second] = object.children ?? [];
   if (!first || !second) return colonOf(body, object).slice(1);
   return body.slice(first.offset + first.length, second.offset).replace(/^\s*,/, "");
@@ -87,21 +91,23 @@ function gapOf(body: string, object: Node): string {
 /** What stands between key and value, the colon included. */
 function colonOf(body: string, object: Node): string {
   const [key, value] = object.children?.[0]?.children ?? [];
-  if (key && value) return body.slice(key.offset + key.length, value.offset).replace(/^\s+/, "").replace(/\s+$/, (s) => (s.includes("\n") ? " " : s));
+  const between = key && value && body.slice(key.offset + key.length, value.offset).trimStart();
+  if (between) return between.includes("\n") ? ": " : between;
   return !body.trim().includes("\n") && /":\S/.test(body) ? ":" : ": ";
 }
 
 function removed(body: string, path: readonly string[]): string {
   const property = nodeAt(body, path)?.parent;
-  const siblings = property?.parent?.children;
-  if (!property || !siblings) return body;
+  const object = property?.parent;
+  const siblings = object?.children;
+  if (!property || !object || !siblings) return body;
   const at = siblings.indexOf(property);
   const before = siblings[at - 1];
   const after = siblings[at + 1];
   const end = property.offset + property.length;
   if (before) return splice(body, before.offset + before.length, end, "");
   if (after) return splice(body, property.offset, after.offset, "");
-  return splice(body, property.parent!.offset, property.parent!.offset + property.parent!.length, "{}");
+  return splice(body, object.offset, object.offset + object.length, "{}");
 }
 
 const indentAt = (body: string, offset: number) =>

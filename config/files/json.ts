@@ -17,7 +17,7 @@ export async function readJson(path: string): Promise<ParsedFile | undefined> {
   return text === undefined ? undefined : { text, value: parseJson(text, path) };
 }
 
-/** `path` only names the file in errors. A byte order mark is accepted; duplicate keys are not. Throws `FILE_CORRUPT`. */
+/** `path` only names the file in errors. A byte order mark is accepted, a key twice is not. Throws `FILE_CORRUPT`. */
 export function parseJson(text: string, path: string): Tree {
   const { mark, body } = splitMark(text);
   if (body.trim() === "") throw corrupt(path, text, 0, "a JSON object, found an empty file", "Write {} into it.");

@@ -6,10 +6,10 @@ import { targetOf } from "./atomic.ts";
 import { errno, fileErrors } from "./errors.ts";
 import { host, isAlive, startOf } from "./process.ts";
 
-/* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it lives.
- * It is stale when its process is dead on this host, or when nobody touched it for 10 s (holder stopped, or on another
- * host). A stale lock is removed by whoever first makes the tombstone named after its nonce: since a nonce never comes
- * back, a late rival that makes the tombstone again finds another lock and leaves it alone. */
+/* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it
+ * lives. It is stale when its process is dead on this host, or when nobody touched it for 10 s (holder stopped, or on
+ * another host). A stale lock is removed by whoever first makes the tombstone named after its nonce: since a nonce
+ * never comes back, a late rival that makes the tombstone again finds another lock and leaves it alone. */
 
 const staleMs = 10_000;
 const touchMs = 2_000;
@@ -82,7 +82,8 @@ async function read(lock: string): Promise<Found | undefined> {
     const content = await readFile(lock, "utf8");
     const [machine = "", pid = "", start = "", nonce] = content.split(" ");
     const identity = nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
-    return { content, identity, host: machine, pid: Number(pid), start: start === "-" ? "" : start, ageMs: Date.now() - mtimeMs };
+    const owner = { host: machine, pid: Number(pid), start: start === "-" ? "" : start };
+    return { content, identity, ...owner, ageMs: Date.now() - mtimeMs };
   } catch (error) {
     if (errno(error) === "ENOENT") return undefined;
     throw error;

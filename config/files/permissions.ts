@@ -15,18 +15,25 @@ export interface HomeState {
   readonly warnings: readonly string[];
 }
 
-/** Makes the home (0700, with a `.gitignore` for the secret files) when there is none. An existing one is left as it is;
- *  one that other users may enter is reported. Rejects `store_unavailable` when it is missing and cannot be made. */
+/** Makes the home (0700, with a `.gitignore` for the secret files) when there is none. An existing one is left as it
+ *  is; one that other users may enter is reported. Rejects `store_unavailable` when it cannot be made or read. */
 export async function ensureHome(home: string): Promise<HomeState> {
   try {
     await makeFolder(home);
     const writable = await access(home, constants.W_OK).then(() => true, () => false);
     const fresh = (await readdir(home)).length === 0;
-    if (fresh && writable) await writeFile(join(home, ".gitignore"), `${ignored.join("\n")}\n`, { flag: "wx", mode: 0o600 });
+    if (fresh && writable) await ignoreSecrets(home);
     return { fresh, writable, warnings: await tooWide(home) };
   } catch (error) {
     throw unavailable(home, error);
   }
+}
+
+async function ignoreSecrets(home: string): Promise<void> {
+  const lines = `${ignored.join("\n")}\n`;
+  await writeFile(join(home, ".gitignore"), lines, { flag: "wx", mode: 0o600 }).catch((error: unknown) => {
+    if (errno(error) !== "EEXIST") throw error; // another process made the home at the same time
+  });
 }
 
 async function tooWide(home: string): Promise<string[]> {
@@ -44,7 +51,7 @@ export async function makeFolder(path: string): Promise<void> {
     if (errno(error) === "EEXIST" || (await isFolder(folder))) return requireFolder(folder);
     if (errno(error) !== "ENOENT" || dirname(folder) === folder || (await isFolder(dirname(folder)))) throw error;
     await makeFolder(dirname(folder));
-    await mkdir(folder, { mode: 0o700 });
+    await makeFolder(folder);
   }
 }
 

@@ -11,7 +11,7 @@ export function locate(text: string, offset: number): { line: number; column: nu
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
-/** `FILE_CORRUPT`: names file, line, column, expectation and remedy. `expected` must hold nothing read from the file. */
+/** `FILE_CORRUPT` with file, line, column, expectation and remedy. `expected` must hold nothing read from the file. */
 export function corrupt(path: string, text: string, offset: number, expected: string, fix = fixByHand) {
   const { line, column } = locate(text, Math.max(0, Math.min(offset, text.length)));
   return fileErrors.FILE_CORRUPT(`${path}, line ${line}, column ${column}`, expected, fix, {
@@ -49,6 +49,9 @@ async function readBytes(path: string): Promise<Buffer | undefined> {
 export function splitMark(text: string): { mark: string; body: string } {
   return text.startsWith("\uFEFF") ? { mark: "\uFEFF", body: text.slice(1) } : { mark: "", body: text };
 }
+
+export const splice = (text: string, from: number, to: number, insert: string): string =>
+  text.slice(0, from) + insert + text.slice(to);
 
 /** The line ending of the first line. */
 export const lineEnd = (text: string): string => (/\r?\n/.exec(text)?.[0] ?? "\n");

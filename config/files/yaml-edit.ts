@@ -1,7 +1,7 @@
 import type * as Yaml from "yaml";
 import { codeOf } from "../../kernel/index.ts";
 import { fileErrors } from "./errors.ts";
-import { lineEnd, splitMark } from "./text.ts";
+import { lineEnd, splice, splitMark } from "./text.ts";
 import { same, withPath, type Tree } from "./value.ts";
 import { documentOf, parseYaml, valueOf, yaml } from "./yaml.ts";
 
@@ -11,9 +11,15 @@ const header = [
   "",
 ].join("\n");
 
-/** The text with the string at `path` set and every other byte as it was; `undefined` makes a new file. Checked by reading
- *  it again. `file` only names it in errors. Throws `FILE_CORRUPT`, and `FILE_EDIT_REFUSED`, which says what to add by hand. */
-export function editYaml(text: string | undefined, path: readonly string[], value: string, file = ".security.yml"): string {
+/** The text with the string at `path` set and every other byte as it was; `undefined` makes a new file. Checked by
+ *  reading it again. `file` only names it in errors. Throws `FILE_CORRUPT`, and `FILE_EDIT_REFUSED`, which says what to
+ *  add by hand. */
+export function editYaml(
+  text: string | undefined,
+  path: readonly string[],
+  value: string,
+  file = ".security.yml",
+): string {
   const { mark, body } = splitMark(text ?? header);
   const wanted = withPath(parseYaml(body, file), path, value);
   const next = wanted && attempt(body, path, value, file);
@@ -49,11 +55,12 @@ type Pair = Yaml.Pair<Yaml.ParsedNode, Yaml.ParsedNode | null>;
 /** Walks down to where `path` ends in this file and puts the rest of it there. */
 function edited(body: string, path: readonly string[], value: string, file: string): string | undefined {
   const { contents } = documentOf(body, file);
-  if (contents === null) return insertLine(body, body.length, blockLines(body, path, value, ""));
-  let node: Yaml.ParsedNode = contents;
+  if (isEmpty(contents)) return insertLine(body, body.length, blockLines(body, path, value, ""));
+  let node = contents as Yaml.ParsedNode;
   for (const [depth, key] of path.entries()) {
     if (!yaml().isMap(node)) return undefined;
-    const pair: Pair | undefined = node.items.find(({ key: found }) => yaml().isScalar(found) && String(found.value) === key);
+    const named = ({ key: found }: Pair) => yaml().isScalar(found) && String(found.value) === key;
+    const pair: Pair | undefined = node.items.find(named);
     const rest = path.slice(depth + 1);
     if (!pair) return insertPair(body, node as Yaml.YAMLMap.Parsed, path.slice(depth), value);
     if (rest.length === 0) return setValue(body, pair, quote(value));
@@ -64,7 +71,6 @@ function edited(body: string, path: readonly string[], value: string, file: stri
 }
 
 const isEmpty = (node: Yaml.ParsedNode | null) => node === null || (yaml().isScalar(node) && node.value === null);
-const splice = (text: string, from: number, to: number, insert: string) => text.slice(0, from) + insert + text.slice(to);
 
 function setValue(body: string, pair: Pair, rendered: string): string | undefined {
   const node = pair.value;
@@ -72,7 +78,7 @@ function setValue(body: string, pair: Pair, rendered: string): string | undefine
   const [from, to] = node?.range ?? [0, 0];
   if (to <= from) return splice(body, valuePlace(pair), valuePlace(pair), `${colonNeeded(pair)} ${rendered}`);
   const old = body.slice(from, to);
-  const end = /\r?\n$/.exec(old)?.[0] ?? "";
+  const end = /\r?\n$/.exec(old)?.[0] ?? ""; // a block scalar's range holds its last line ending
   const single = old.startsWith("'") && /^"[\w-]*"$/.test(rendered);
   return splice(body, from, to, (single ? rendered.replaceAll('"', "'") : rendered) + end);
 }
@@ -97,23 +103,19 @@ function fillParent(body: string, map: Yaml.YAMLMap.Parsed, pair: Pair, rest: re
   return insertLine(body, valuePlace(pair), blockLines(body, rest, value, inner));
 }
 
-function insertPair(body: string, map: Yaml.YAMLMap.Parsed, path: readonly string[], value: string): string | undefined {
+function insertPair(body: string, map: Yaml.YAMLMap.Parsed, path: readonly string[], value: string) {
   const last = map.items.at(-1);
   if (map.flow) {
     const [key = "", ...rest] = path;
     const entry = `${flowKey(body, map, key)}: ${rest.length === 0 ? quote(value) : flowMap(rest, value)}`;
-    return last ? splice(body, endOf(last), endOf(last), `, ${entry}`) : splice(body, map.range[0] + 1, map.range[0] + 1, entry);
+    const at = last ? endOf(last) : map.range[0] + 1;
+    return splice(body, at, at, last ? `, ${entry}` : entry);
   }
   if (!last) return undefined;
   return insertLine(body, endOf(last), blockLines(body, path, value, indentOf(body, map)));
 }
 
-const endOf = (pair: Pair): number => Math.max(pair.key.range[1], pair.value?.range[1] ?? 0, valueEnd(pair.value));
-
-/** Ends of the deepest last entry: a collection's own range may reach over the comments behind it. */
-function valueEnd(node: Yaml.ParsedNode | null): number {
-  return node?.range[1] ?? 0;
-}
+const endOf = (pair: Pair): number => Math.max(pair.key.range[1], pair.value?.range[1] ?? 0);
 
 /** Puts whole lines behind the line that holds `offset`, in the file's own line ending. */
 function insertLine(body: string, offset: number, lines: string): string {
@@ -147,5 +149,6 @@ function keyText(key: string): string {
 }
 
 /** JSON's string is a YAML string; characters that YAML does not print are escaped too. */
-const quote = (text: string) =>
-  JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const quote = (text: string) => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
+
+const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;

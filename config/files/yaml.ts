@@ -7,8 +7,9 @@ import { isTree, type Tree } from "./value.ts";
 /** Loaded only when there is YAML to read or write. */
 export const yaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
-/** The map in a YAML 1.2 file; an empty file is `{}`, no file is `undefined`. A number that JavaScript would print another
- *  way than it is written (`0012`, twenty digits) is given as the text written. Rejects `FILE_CORRUPT`, `FILE_UNREADABLE`. */
+/** The map in a YAML 1.2 file; an empty file is `{}`, no file is `undefined`. A number that JavaScript would print
+ *  another way than it is written (`0012`, twenty digits) is given as the text written. Rejects `FILE_CORRUPT`,
+ *  `FILE_UNREADABLE`. */
 export async function readYaml(path: string): Promise<ParsedFile | undefined> {
   const text = await readText(path);
   return text === undefined ? undefined : { text, value: parseYaml(text, path) };
@@ -21,7 +22,8 @@ export function parseYaml(text: string, path: string): Tree {
 
 export function documentOf(text: string, path: string): Yaml.Document.Parsed {
   const { mark, body } = splitMark(text);
-  const document = yaml().parseDocument(body, { version: "1.2", uniqueKeys: true, prettyErrors: false, keepSourceTokens: true });
+  const options = { version: "1.2", uniqueKeys: true, prettyErrors: false, keepSourceTokens: true } as const;
+  const document = yaml().parseDocument(body, options);
   const [first] = document.errors;
   if (first) throw corrupt(path, text, first.pos[0] + mark.length, expectations[first.code] ?? "valid YAML 1.2");
   const { contents } = document;
@@ -44,8 +46,20 @@ export function valueOf(document: Yaml.Document.Parsed, text: string, path: stri
     return isTree(value) ? value : {};
   } catch (cause) {
     if (!(cause instanceof ReferenceError)) throw cause;
+    const offset = lostAlias(document);
+    if (offset !== undefined) throw corrupt(path, text, offset, "the name of an anchor defined above");
     throw corrupt(path, text, 0, "at most 100 uses of an anchor", "Write the values out.");
   }
+}
+
+function lostAlias(document: Yaml.Document.Parsed): number | undefined {
+  let offset: number | undefined;
+  yaml().visit(document, {
+    Alias(_key, node) {
+      if (!node.resolve(document)) offset ??= node.range?.[0];
+    },
+  });
+  return offset;
 }
 
 /** By the codes of `yaml`; its own messages may quote the file. */
@@ -55,7 +69,7 @@ const expectations: Readonly<Record<string, string>> = {
   BAD_COLLECTION_TYPE: "a tag that fits the value",
   BAD_DIRECTIVE: "a %YAML or %TAG directive",
   BAD_DQ_ESCAPE: "a known escape in double quotes; single quotes take a backslash as it is",
-  BAD_INDENT: "the indentation of the lines around it",
+  BAD_INDENT: "the indentation of the lines around it, or a closing brace or bracket",
   BAD_PROP_ORDER: "anchors and tags before the value",
   BAD_SCALAR_START: "a value in quotes: a plain one cannot start with this character",
   BLOCK_AS_IMPLICIT_KEY: 'one "key: value" per line; put a value that holds ": " in quotes',

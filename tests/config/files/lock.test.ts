@@ -1,0 +1,113 @@
+import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { lockFile, readJson, readYaml, updateFile } from "../../../config/files/index.ts";
+import { startChild, temporaryFolder } from "./support.ts";
+
+test("a lock excludes others until it is released, and leaves nothing behind", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "a");
+  const lock = await lockFile(path, { waitMs: 0 });
+  await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({ code: "FILE_LOCKED" });
+  const second = lockFile(path);
+  await lock.release();
+  await (await second).release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a lock of another process is refused with its pid, and free once that process was killed", async () => {
+  const path = join(temporaryFolder(), "a");
+  const holder = startChild("holder", path);
+  await holder.printed(1);
+  await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({
+    code: "FILE_LOCKED",
+    message: expect.stringContaining(`another process (${holder.process.pid})`),
+  });
+  await expect(updateFile(path, () => "x", { waitMs: 0 })).rejects.toMatchObject({ code: "store_unavailable" });
+  holder.process.kill("SIGKILL");
+  await holder.ended;
+  await (await lockFile(path, { waitMs: 0 })).release();
+});
+
+test("a lock of another machine is respected while it is touched and taken when it is not", async () => {
+  const path = join(temporaryFolder(), "a");
+  const lock = join(path, "..", ".a.lock");
+  writeFileSync(lock, "00000000 1 1 0123456789abcdef");
+  await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({ code: "FILE_LOCKED" });
+  utimesSync(lock, new Date(), new Date(Date.now() - 11_000));
+  await (await lockFile(path, { waitMs: 0 })).release();
+});
+
+test("a lock whose pid was given to another process is stale", { skip: process.platform !== "linux" }, async () => {
+  const path = join(temporaryFolder(), "a");
+  const file = join(path, "..", ".a.lock");
+  const lock = await lockFile(path);
+  const [host, pid] = readFileSync(file, "utf8").split(" ");
+  await lock.release();
+  writeFileSync(file, `${host} ${pid} 1 0123456789abcdef`);
+  await (await lockFile(path, { waitMs: 0 })).release();
+});
+
+test("a lock without content, left by a maker killed half way, is stale after a moment", async () => {
+  const path = join(temporaryFolder(), "a");
+  writeFileSync(join(path, "..", ".a.lock"), "");
+  await (await lockFile(path)).release();
+});
+
+test("of many who take over one stale lock, one at a time holds it", async () => {
+  const folder = temporaryFolder();
+  const path = join(folder, "a");
+  writeFileSync(join(folder, ".a.lock"), "00000000 1 1 0123456789abcdef");
+  utimesSync(join(folder, ".a.lock"), new Date(), new Date(Date.now() - 60_000));
+  let holders = 0;
+  const most: number[] = [];
+  const takeOne = async () => {
+    const lock = await lockFile(path);
+    most.push(++holders);
+    await new Promise((done) => setImmediate(done));
+    expect(await lock.held()).toBe(true);
+    holders--;
+    await lock.release();
+  };
+  await Promise.all(Array.from({ length: 12 }, takeOne));
+  expect(most).toEqual(Array(12).fill(1));
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a holder whose lock was taken away does not write", async () => {
+  const path = join(temporaryFolder(), "a");
+  const update = updateFile(path, () => {
+    writeFileSync(join(path, "..", ".a.lock"), "00000000 1 1 0123456789abcdef");
+    return "late";
+  });
+  await expect(update).rejects.toMatchObject({ code: "store_unavailable" });
+  expect(existsSync(path)).toBe(false);
+});
+
+test("two processes that write different keys at once lose none", async () => {
+  const folder = temporaryFolder();
+  const [json, yaml] = [join(folder, "a.json"), join(folder, "b.yml")];
+  const children = ["left", "right"].map((name) => startChild("keys", name, "20", json, yaml));
+  expect(await Promise.all(children.map(({ ended }) => ended))).toEqual([0, 0]);
+  const names = ["left", "right"].flatMap((name) => Array.from({ length: 20 }, (_, i) => `${name}${i}`)).sort();
+  const inJson = (await readJson(json))?.value as { keys: object };
+  const inYaml = (await readYaml(yaml))?.value as { channels: object };
+  expect([Object.keys(inJson.keys).sort(), Object.keys(inYaml.channels).sort()]).toEqual([names, names]);
+});
+
+test("updates in one process run in the order they were asked for, also after one that failed", async () => {
+  const path = join(temporaryFolder(), "a");
+  const added = (letter: string) => updateFile(path, async (text = "") => text + letter);
+  const failing = updateFile(path, () => Promise.reject(new Error("no")));
+  const all = Promise.all(["a", "b", "c", "d"].map(added));
+  await expect(failing).rejects.toThrow("no");
+  await all;
+  expect(readFileSync(path, "utf8")).toBe("abcd");
+});
+
+test("an update that changes nothing does not write", async () => {
+  const path = join(temporaryFolder(), "a");
+  expect(await updateFile(path, () => undefined)).toBe(false);
+  expect(await updateFile(path, () => "x")).toBe(true);
+  expect(await updateFile(path, (text) => text)).toBe(false);
+});

@@ -1,0 +1,72 @@
+import { spawn, spawnSync, type ChildProcessByStdio } from "node:child_process";
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { afterAll, afterEach } from "vitest";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const folders: string[] = [];
+
+/** A folder that is gone after the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "doorward-files-"));
+  folders.push(folder);
+  return folder;
+}
+
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+let compiled: string | undefined;
+afterAll(() => {
+  if (compiled !== undefined) rmSync(compiled, { recursive: true, force: true });
+});
+
+/** The URL of `config/files`, compiled: child processes of Node 20 do not run TypeScript. */
+export function compiledFiles(): string {
+  compiled ??= compile();
+  return pathToFileURL(join(compiled, "out/config/files/index.js")).href;
+}
+
+function compile(): string {
+  const folder = mkdtempSync(join(tmpdir(), "doorward-compiled-"));
+  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+  const compilerOptions = { rootDir: root, outDir: join(folder, "out"), noCheck: true, declaration: false };
+  const include = [join(root, "config/files"), join(root, "kernel")];
+  const project = join(folder, "tsconfig.json");
+  writeFileSync(project, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, include, exclude: [] }));
+  const done = spawnSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
+  if (done.status !== 0) throw new Error(String(done.stdout));
+  return folder;
+}
+
+export interface Child {
+  readonly process: ChildProcessByStdio<null, Readable, null>;
+  /** Everything it printed so far, by line. */
+  lines(): string[];
+  /** Resolves to the first `count` lines. */
+  printed(count: number): Promise<string[]>;
+  ended: Promise<number | null>;
+}
+
+/** A real process that runs `children/<name>.mjs` with the compiled module and `args`. */
+export function startChild(name: string, ...args: string[]): Child {
+  const script = fileURLToPath(new URL(`children/${name}.mjs`, import.meta.url));
+  const child = spawn(process.execPath, [script, compiledFiles(), ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  let output = "";
+  const ended = new Promise<number | null>((done) => child.once("close", (code) => done(code)));
+  child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+  const lines = () => output.split("\n").slice(0, -1);
+  const printed = (count: number) =>
+    new Promise<string[]>((done, fail) => {
+      const look = () => lines().length >= count && done(lines().slice(0, count));
+      child.stdout.on("data", look);
+      void ended.then(() => (look() ? undefined : fail(new Error(`${name} ended after ${lines().length} lines`))));
+      look();
+    });
+  return { process: child, lines, printed, ended };
+}
