@@ -19,11 +19,8 @@ export interface Configured extends Configuration {
   onConfig(plugin: string, apply: Apply): void;
 }
 
-/** The keys a section's schema declares. */
-function keysOf(schema: Section<unknown>["schema"]): string[] {
-  const json = schema["~standard"].jsonSchema.input({ target: "draft-07" }) as { properties?: object };
-  return Object.keys(json.properties ?? {});
-}
+const jsonSchemaOf = ({ schema }: Section<unknown>): { properties?: object } =>
+  schema["~standard"].jsonSchema.input({ target: "draft-07" });
 
 function validate(reader: Reader, raw: Raw): unknown {
   const own = Object.fromEntries(reader.keys.filter((key) => Object.hasOwn(raw, key)).map((key) => [key, raw[key]]));
@@ -52,7 +49,7 @@ export function createConfiguration(
   const readers: Reader[] = roster.flatMap((plugin) => {
     const section = plugin.config as Section<unknown> | undefined;
     return section
-      ? [{ plugin: plugin.name, section, keys: keysOf(section.schema), value: undefined, applies: [] }]
+      ? [{ plugin: plugin.name, section, keys: Object.keys(jsonSchemaOf(section).properties ?? {}), value: undefined, applies: [] }]
       : [];
   });
   const sections = new Map<string, Reader[]>();
@@ -131,7 +128,6 @@ function changedKeys(before: unknown, next: unknown): string[] {
 }
 
 function mergedSchema(readers: readonly Reader[]): object {
-  const schemas = readers.map(({ section }) => section.schema["~standard"].jsonSchema.input({ target: "draft-07" }));
-  const properties = Object.assign({}, ...schemas.map((schema) => (schema as { properties?: object }).properties));
-  return { ...schemas[0], properties };
+  const schemas = readers.map(({ section }) => jsonSchemaOf(section));
+  return { ...schemas[0], properties: Object.assign({}, ...schemas.map(({ properties }) => properties)) };
 }

@@ -3,7 +3,7 @@ import { createConfiguration } from "./configuration.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Awaitable, Clock, LauncherState, Log, Release } from "./plugin.ts";
-import { createScope, type Stage, type Undo } from "./scope.ts";
+import { createScope, keep, type ReadyStep, type Stage, type Undo } from "./scope.ts";
 import type { AnyPlugin, FactsOf, ServicesOf, Wired } from "./wiring.ts";
 
 export interface KernelOptions {
@@ -63,8 +63,10 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   let stage: Stage | undefined;
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
+  let deadline: Deadline | undefined;
   let ready = false;
   let calledOff = false;
+  let giveUp = silent;
 
   const fault = (plugin: string, during: string, error: unknown): void => {
     const code = codeOf(error);
@@ -74,15 +76,14 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     const message = code === "internal" ? "internal error" : (error as Error).message;
     bus.emit("kernel:fault", { plugin, during, code, message });
   };
-  const goOn = (own: AbortSignal | undefined): void => {
-    if (calledOff || own?.aborted || signal?.aborted) throw kernelErrors.KERNEL_START_ABORTED();
-  };
+  const callOff = (): void => void kernel.stop();
 
   async function open(plugin: AnyPlugin, own: Stage): Promise<void> {
     for (const need of Object.keys(plugin.needs ?? {})) {
       if (!Object.hasOwn(services, need)) throw kernelErrors.KERNEL_NEED_UNMET(plugin.name, need);
     }
     const offers = ((await plugin.start(createScope(plugin, own))) ?? {}) as Record<string, unknown>;
+    if (!own.live) return;
     for (const service of Object.keys(offers)) {
       if (Object.hasOwn(services, service)) throw kernelErrors.KERNEL_SERVICE_TAKEN(plugin.name, service);
       services[service] = offers[service];
@@ -90,8 +91,20 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     phases.set(plugin.name, "started");
   }
 
-  async function startAll(own: AbortSignal | undefined): Promise<void> {
+  async function prepare({ plugin, step }: ReadyStep, own: Stage): Promise<void> {
+    const undo = await step();
+    if (undo) keep(own, plugin, undo);
+  }
+
+  async function startAll(): Promise<void> {
     let current = "";
+    const abandoned = new Promise<never>((_, reject) => {
+      giveUp = () => {
+        log.error({ plugin: current }, `"${current}" did not finish starting in time and is left as it is`);
+        reject(kernelErrors.KERNEL_START_ABORTED());
+      };
+    });
+    abandoned.catch(silent);
     try {
       checkRoster(roster);
       phases.clear();
@@ -104,49 +117,51 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       stage = mine;
       for (const plugin of roster) {
         current = plugin.name;
-        goOn(own);
-        await open(plugin, mine);
+        if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
+        await Promise.race([open(plugin, mine), abandoned]);
       }
       if (!roster.some(({ drives }) => drives)) lifecycle.send("accept-credentials");
       // Ready undo steps are added after every start's, so that last-in-first-out runs them first.
-      for (const { plugin, step } of mine.ready) {
-        current = plugin;
-        goOn(own);
-        const undo = await step();
-        if (undo) mine.undo.add({ plugin, step: undo });
+      for (const step of mine.ready) {
+        current = step.plugin;
+        if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
+        await Promise.race([prepare(step, mine), abandoned]);
       }
-      goOn(own);
+      if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
+      giveUp = silent;
       for (const { name } of roster) phases.set(name, "ready");
       ready = true;
       lifecycle.onChange((from, to) => bus.emit("kernel:state-changed", { from, to }));
       bus.emit("kernel:state-changed", { from: null, to: lifecycle.state() });
     } catch (error) {
-      await undoAll(10_000);
-      if (phases.has(current)) phases.set(current, "failed");
+      giveUp = silent;
+      await undoAll(deadline ?? createDeadline(clock, 10_000));
+      if (!calledOff && phases.has(current)) phases.set(current, "failed");
       throw error;
     }
   }
 
-  async function undoAll(timeoutMs: number): Promise<void> {
+  async function undoAll(limit: Deadline): Promise<void> {
     const own = stage;
-    if (!own) return;
+    if (!own) return limit.cancel();
     ready = false;
-    const deadline = createDeadline(clock, timeoutMs);
-    const attempt = async ({ plugin, step }: Undo): Promise<void> => {
+    const attempt = async (undo: Undo): Promise<void> => {
       try {
-        await step();
+        const settled = undo.step();
+        // Without a turn of the queue: after the deadline a step that is done at once is not stuck.
+        if (settled instanceof Promise) await settled;
       } catch (error) {
-        fault(plugin, "stop", error);
+        fault(undo.plugin, "stop", error);
       }
+      own.undo.delete(undo);
     };
     for (let last = [...own.undo].at(-1); last; last = [...own.undo].at(-1)) {
-      own.undo.delete(last);
       const { plugin } = last;
-      const done = await Promise.race([attempt(last).then(() => true), deadline.passed.then(() => false)]);
-      if (!done) log.error({ plugin, timeoutMs }, `"${plugin}" did not stop in time and is left as it is`);
+      await Promise.race([attempt(last), limit.passed]);
+      if (own.undo.delete(last)) log.error({ plugin }, `"${plugin}" did not stop in time and is left as it is`);
     }
     own.live = false;
-    deadline.cancel();
+    limit.cancel();
     own.lifecycle.stop();
     stage = undefined;
     for (const service of Object.keys(services)) delete services[service];
@@ -164,22 +179,28 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     on: (type, handler) => bus.on(type as string, handler, (error) => fault("host", type as string, error)),
     async start({ signal: own } = {}) {
       if (starting || stage || stopping) throw kernelErrors.KERNEL_BUSY();
-      calledOff = false;
-      starting = startAll(own).finally(() => { starting = undefined; });
+      calledOff = [signal, own].some((each) => each?.aborted);
+      own?.addEventListener("abort", callOff);
+      starting = startAll().finally(() => {
+        starting = undefined;
+        own?.removeEventListener("abort", callOff);
+      });
       await starting;
     },
     async stop({ timeoutMs = 10_000 } = {}) {
       calledOff = true;
       stopping ??= (async () => {
+        const limit = (deadline = createDeadline(clock, timeoutMs));
+        void limit.passed.then(() => giveUp());
         // A start under way sees that it was called off, undoes itself and reports to its own caller.
         if (starting) await starting.catch(silent);
-        await undoAll(timeoutMs);
-      })().finally(() => { stopping = undefined; });
+        await undoAll(limit);
+      })().finally(() => { stopping = deadline = undefined; });
       await stopping;
     },
     [Symbol.asyncDispose]: () => kernel.stop(),
   };
-  signal?.addEventListener("abort", () => void kernel.stop(), { once: true });
+  signal?.addEventListener("abort", callOff, { once: true });
   return kernel;
 }
 
@@ -195,6 +216,7 @@ function checkRoster(roster: readonly AnyPlugin[]): void {
   }
 }
 
+type Deadline = ReturnType<typeof createDeadline>;
 function createDeadline(clock: Clock, ms: number): { passed: Promise<void>; cancel(): void } {
   let id: unknown;
   const passed = new Promise<void>((resolve) => { id = clock.setTimeout(resolve, ms); });

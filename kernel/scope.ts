@@ -26,23 +26,24 @@ export interface Stage {
   /** Insertion order is registration order; entries leave when they have run or lost their object. */
   readonly undo: Set<Undo>;
   readonly ready: ReadyStep[];
-  /** False from the first undo on: nothing new can be registered. */
+  /** False when everything is undone: nothing new can be registered. */
   live: boolean;
   fault(plugin: string, during: string, error: unknown): void;
+}
+
+/** Remembers how to undo something; the answer forgets it. */
+export function keep(stage: Stage, plugin: string, step: () => Awaitable<unknown>): Release {
+  const entry: Undo = { plugin, step };
+  if (stage.live) stage.undo.add(entry);
+  // A start that finishes after the kernel has stopped leaves nothing behind.
+  else void Promise.resolve().then(step).catch((error: unknown) => stage.fault(plugin, "stop", error));
+  return () => void stage.undo.delete(entry);
 }
 
 /** One plugin's scope. Its methods do not use `this`. */
 export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
   const { name } = plugin;
-  const { bus, clock, undo } = stage;
-
-  const keep = (step: () => Awaitable<unknown>): Release => {
-    const entry: Undo = { plugin: name, step };
-    if (stage.live) undo.add(entry);
-    // A start that finishes after the kernel was told to stop leaves nothing behind.
-    else void Promise.resolve().then(step).catch((error: unknown) => stage.fault(name, "stop", error));
-    return () => void undo.delete(entry);
-  };
+  const { bus, clock } = stage;
   const pick = (names: object | undefined): Record<string, unknown> =>
     Object.fromEntries(Object.keys(names ?? {}).map((service) => [service, stage.services[service]]));
   const send = (command: LauncherCommand): boolean => {
@@ -62,7 +63,7 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
     config: () => stage.configuration.value(name) as never,
     onConfig: (apply) => stage.configuration.onConfig(name, apply),
     on(type, handler) {
-      if (stage.live) keep(bus.on(type, handler, (error) => stage.fault(name, type, error)));
+      if (stage.live) keep(stage, name, bus.on(type, handler, (error) => stage.fault(name, type, error)));
     },
     emit(type: string, fact: object | (() => object)) {
       if (!type.startsWith(`${name}:`)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);
@@ -78,13 +79,13 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
           stage.fault(name, "timer", error);
         }
       }, ms);
-      const forget = keep(() => clock.clearTimeout(id));
+      const forget = keep(stage, name, () => clock.clearTimeout(id));
       return () => {
         forget();
         clock.clearTimeout(id);
       };
     },
     onReady: (step) => void stage.ready.push({ plugin: name, step }),
-    onStop: (step) => void keep(step),
+    onStop: (step) => void keep(stage, name, step),
   };
 }

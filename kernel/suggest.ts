@@ -15,13 +15,13 @@ function distance(a: string, b: string): number {
   return previous[b.length]!;
 }
 
-/** The known word a person most likely meant: at most a third of it mistyped. */
+/** The known word a person most likely meant: at most a third of it mistyped, and at most three characters. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let least = Infinity;
   for (const candidate of known) {
     const edits = distance(word.slice(0, 64), candidate);
-    if (edits < least && edits <= Math.max(1, Math.floor(candidate.length / 3))) [best, least] = [candidate, edits];
+    if (edits < least && edits <= Math.min(3, Math.max(1, Math.floor(candidate.length / 3)))) [best, least] = [candidate, edits];
   }
   return best;
 }

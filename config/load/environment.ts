@@ -16,12 +16,13 @@ interface Variable {
 const boolean = (text: string): boolean | undefined =>
   text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : undefined;
 const number = (text: string): number | undefined => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined);
+const whole = (text: string): number | undefined => (/^-?\d+$/.test(text) ? Number(text) : undefined);
 const list = (text: string): string[] => text.split(",").map((item) => item.trim()).filter((item) => item !== "");
 
 function reader(json: Json): Pick<Variable, "read" | "expected"> {
   switch (Array.isArray(json.type) ? json.type[0] : json.type) {
     case "boolean": return { read: boolean, expected: "true, false, 1 or 0" };
-    case "integer":
+    case "integer": return { read: whole, expected: "a whole number" };
     case "number": return { read: number, expected: "a number" };
     case "array": return { read: list, expected: "a comma-separated list" };
     default: return { read: (text) => text, expected: "text" };

@@ -72,7 +72,7 @@ export async function load(plugins: readonly AnyPlugin[], { home, env, brand = "
       fromEnv.values.get(section) ?? {},
     );
   const contents = new Map<string, Raw>();
-  for (const path of new Set(sections.map(({ section }) => file(section).path))) {
+  for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {
     contents.set(path, (await readJson(path))?.value ?? {});
   }
   const loaded: Record<string, Raw> = {};

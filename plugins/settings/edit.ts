@@ -81,8 +81,16 @@ export function createSettings(
     return { ...outcome, etag: etagOf(next) };
   }
 
+  /** One at a time: the way back of a failed write must not cross the next change. */
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn: Settings["update"] = (section, patch, etag) => {
+    const mine = last.then(() => update(section, patch, etag));
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+
   return {
-    update,
+    update: inTurn,
     describe: () =>
       Promise.all(
         configuration.describe().map(async ({ section, schema, value }) => ({

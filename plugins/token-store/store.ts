@@ -1,7 +1,8 @@
-import { codeOf, type Scope } from "../../kernel/index.ts";
+import type { Scope } from "../../kernel/index.ts";
 import { comparison, type Comparison } from "./compare.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenStoreEvents } from "./events.ts";
+import { replacements, unavailable } from "./replacement.ts";
 import { concern, generate, weakness } from "./rules.ts";
 import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets, TokenSource } from "./service.ts";
 
@@ -61,17 +62,18 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
       token.setupPending = found.setupPending ?? false;
       const doubt = concern(name, value);
       if (doubt) log.warn({ token: name, source: found.source }, `the ${name} token is weak: ${doubt}`);
+    } else if (form.verify) {
+      token.source = "host";
+      token.version = 1;
     } else if (wanted) {
       const fresh = generate(name, scope.random);
       await form.write(name, fresh, { setupPending: name === "launcher" });
       hold(token, fresh);
       token.source = "random";
       token.setupPending = name === "launcher";
-    } else if (form.verify) {
-      token.source = "host";
-      token.version = 1;
     }
-    if (name === "launcher") lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
+    // Without any token the launcher stays unconfigured: nothing could be compared with a candidate.
+    if (name === "launcher" && token.version > 0) lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
     const answer = info(name);
     log.info({ token: name, source: answer.source }, `${name} token source: ${answer.source}`);
     scope.emit("token-store:resolved", { name, ...answer });
@@ -96,7 +98,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
     const token = held(name);
     await settled(token);
     if (candidate.trim() === "") return false;
-    if (form.verify) return (await form.verify(name, candidate)) ? token.version : false;
+    if (form.verify) return (await form.verify(name, candidate.trim())) ? token.version : false;
     return token.compare?.matches(candidate) ? token.version : false;
   }
 
@@ -114,8 +116,8 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
     const weak = keep ? undefined : weakness(next);
     if (weak) throw tokenErrors.weak_token(weak);
 
-    const inSetup = name === "launcher" && lifecycle.state() === "setup";
-    if (name === "launcher" && !inSetup && !lifecycle.send("begin-rotation")) throw tokenErrors.busy(name);
+    const life = name === "launcher" ? replacements[lifecycle.state()] : undefined;
+    if (life?.begin && !lifecycle.send(life.begin)) throw tokenErrors.busy(name);
     let done = (): void => undefined;
     token.replacing = new Promise((resolve) => { done = resolve; });
     try {
@@ -126,12 +128,10 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
         hold(token, next);
         scope.emit("token-store:rotated", { name, version: token.version, graceS: change.graceS ?? 0 });
       }
-      if (name === "launcher") lifecycle.send(inSetup ? "finish-setup" : "finish-rotation");
+      if (life) lifecycle.send(life.finish);
     } catch (error) {
-      if (name === "launcher" && !inSetup) lifecycle.send("abandon-rotation");
-      log.error({ token: name, err: error }, `the ${name} token could not be replaced; the old one stays valid`);
-      const reason = codeOf(error) === "internal" ? "its store failed" : (error as Error).message.replace(/\.$/, "");
-      throw tokenErrors.store_unavailable(reason, { cause: error });
+      if (life?.abandon) lifecycle.send(life.abandon);
+      throw unavailable(log, name, error);
     } finally {
       token.replacing = undefined;
       done();
