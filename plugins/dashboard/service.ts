@@ -5,3 +5,9 @@ export interface DashboardApi {
   /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a Bearer. */
   route(name: string, handle: (q: IncomingMessage, r: ServerResponse, signIn: Identity | undefined) => void): void;
 }
+
+export interface SignInLinks {
+  /** A fresh one-time link, good for five minutes. `path` signs in when opened; `copyPath` shows a button first,
+   *  since chat programs open the links they preview. Both come with the base path. */
+  mint(): { path: string; copyPath: string; expiresAt: number };
+}

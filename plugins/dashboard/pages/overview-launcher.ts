@@ -5,7 +5,7 @@ import { html, type Html } from "./html.ts";
 
 /** The launcher itself: since when, where, with which tokens; and a link to sign in elsewhere. */
 export function launcherCard(status: StatusView): Html {
-  return html`<section class="card" aria-labelledby="h-launcher"><h2 id="h-launcher">Launcher</h2>
+  return html`<section class="card launcher" aria-labelledby="h-launcher"><h2 id="h-launcher">Launcher</h2>
 <dl class="facts">
 <div><dt>Up for</dt><dd><time datetime="${new Date(status.startedAt).toISOString()}" title="since ${utc(status.startedAt)}"
  data-live="uptime">${duration(status.now - status.startedAt)}</time></dd></div>

@@ -21,8 +21,8 @@ export function overviewPage(page: OverviewPage): string {
 <span class="pulse scripted" role="status" data-live="feed"></span></div>
 ${warnings(status)}
 <div class="columns">
-<div class="main-column">${channelCard(status.channel)}${status.channel && connectCard(status.channel, status.tokens)}${activity(status)}</div>
-<div class="side-column">${launcherCard(status)}</div>
+<div class="main-column">${channelCard(status.channel)}${status.channel && connectCard(status.channel, status.tokens)}</div>
+<div class="side-column">${launcherCard(status)}${activity(status)}</div>
 </div>`;
   return layout({
     site: page,

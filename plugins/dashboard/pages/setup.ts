@@ -47,7 +47,7 @@ ${whereIsIt("Where is the generated token?", ways)}`;
 function codeField(hasCookie: boolean, error: SetupFailure | undefined): Html {
   const hint = hasCookie
     ? html`You arrived with it, so this may stay empty; paste it if you are asked to.`
-    : html`It shows that this service is yours.`;
+    : html`Paste it here to show that this service is yours.`;
   return secretField({
     id: "code",
     label: "Generated token",

@@ -1,0 +1,99 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { clearCookie, cookieName, cookieValues, sentCookie, setCookie, type CookieBy } from "./cookies.ts";
+import { seen, type Door, type Via } from "./door.ts";
+import { Refusal } from "./errors.ts";
+import type { IncomingMessage } from "node:http";
+import { isLink } from "./links.ts";
+import type { Peer } from "../http/index.ts";
+import type { Session } from "./sessions.ts";
+
+const SETUP_SECONDS = 900;
+
+export const cookieOf = (door: Door, kind: "session" | "setup", peer: Peer, port: string): CookieBy => ({
+  name: cookieName(kind, door.brand, door.settings?.instance() ?? port, peer.secure),
+  secure: peer.secure,
+});
+const portOf = (door: Door): string => door.http.addresses()[0]?.port || "80";
+const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy => cookieOf(door, kind, peer, portOf(door));
+
+/** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
+export async function judgeToken(door: Door, peer: Peer, value: string, via: string, code: "invalid_token" | "invalid_code" = "invalid_token"): Promise<number> {
+  const candidate = value.trim();
+  const verdict = await door.limiter.judge(peer.key, candidate, () => door.tokens.verify("launcher", candidate));
+  if (verdict.outcome === "right") return verdict.match;
+  const limited = verdict.outcome === "limited";
+  const reason = limited ? "rate_limited" : code;
+  if (!limited) {
+    door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
+  }
+  refused(door, peer, reason, via);
+  throw new Refusal(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
+}
+
+function refused(door: Door, peer: Peer, code: string, via: string): void {
+  door.activity.refused({ at: door.clock.now(), address: peer.address, via, code });
+  door.emit("dashboard:sign-in-refused", { code, address: peer.address, via });
+}
+
+/** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
+export async function judgeCredential(door: Door, peer: Peer, value: string, via: Via): Promise<{ version: number; via: Via }> {
+  const candidate = value.trim();
+  if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, via), via };
+  const { version } = door.tokens.info("launcher");
+  if (door.links.redeem(candidate, version)) return { version, via: "link" };
+  refused(door, peer, "link_expired", "link");
+  throw new Refusal("invalid_token");
+}
+
+/** Opens a session and sets its cookie. */
+export function signIn(door: Door, request: FastifyRequest, reply: FastifyReply, by: { version: number; via: Via }): Session {
+  const { peer } = seen(request);
+  const { session_days: days } = door.config();
+  const session = door.sessions.create({
+    address: peer.address, userAgent: request.headers["user-agent"] ?? "", version: by.version, days,
+  });
+  const signed = door.signer.session.sign(`${session.id}.${session.expiresAt}`);
+  setCookie(reply, cookieBy(door, "session", peer), signed, Math.round(days * 86_400));
+  void reply.header("cache-control", "no-store");
+  door.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
+  door.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
+  door.emit("dashboard:signed-in", { signIn: session.signIn, address: peer.address, via: by.via });
+  return session;
+}
+
+/** The session a request's cookie stands for; each value sent under the name is tried. */
+export function sessionOf(door: Door, headers: IncomingMessage["headers"], peer: Peer): Session | undefined {
+  for (const value of cookieValues(headers.cookie, cookieBy(door, "session", peer).name)) {
+    const { valid, value: plain } = door.signer.session.unsign(value);
+    const [id = "", expiry = ""] = valid && plain ? plain.split(".") : [];
+    const session = door.sessions.find(id);
+    if (session && String(session.expiresAt) === expiry) return session;
+  }
+  return undefined;
+}
+
+/** Takes a cookie away that no longer means anything, so that it is not sent for ever. */
+export function clearDeadSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
+  const by = cookieBy(door, "session", seen(request).peer);
+  if (sentCookie(request, by.name)) clearCookie(reply, by);
+}
+export function clearSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
+  clearCookie(reply, cookieBy(door, "session", seen(request).peer));
+}
+
+/** The setup cookie stands in for the code for 15 minutes; it is never a session. */
+export function grantSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {
+  const { peer } = seen(request);
+  const expiresAt = door.clock.now() + SETUP_SECONDS * 1_000;
+  setCookie(reply, cookieBy(door, "setup", peer), door.signer.setup.sign(`setup.${expiresAt}`), SETUP_SECONDS);
+}
+export function mayFinishSetup(door: Door, request: FastifyRequest): boolean {
+  const { name } = cookieBy(door, "setup", seen(request).peer);
+  return cookieValues(request.headers.cookie, name).some((value) => {
+    const { valid, value: plain } = door.signer.setup.unsign(value);
+    return valid && plain !== null && door.clock.now() < Number(plain.slice("setup.".length));
+  });
+}
+export function clearSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {
+  clearCookie(reply, cookieBy(door, "setup", seen(request).peer));
+}

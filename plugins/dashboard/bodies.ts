@@ -1,0 +1,51 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { Refusal } from "./errors.ts";
+
+/** 4 KiB: the forms of the door itself. */
+export const DOOR_BODY = 4_096;
+/** 1 MiB: everything else. */
+export const API_BODY = 1_048_576;
+
+const text = z.string().max(3_000);
+const yes = z.union([z.literal(true), z.literal("true")]);
+const no = z.union([z.literal(false), z.literal("false")]).optional();
+
+export const loginBody = z.object({ token: text.refine((value) => value.trim() !== ""), next: text.optional() });
+/** `keep=true` wins over whatever stands in the other fields. */
+export const setupBody = z.union([
+  z.object({ code: text.optional(), keep: yes }),
+  z.object({ code: text.optional(), keep: no, token: text, confirm: text }),
+]);
+export const logoutBody = z.object({ csrf: text.optional() }).optional();
+export const settingsBody = z.record(z.string(), z.unknown());
+
+/** The body as its schema has it; else `invalid_body`, naming the field and nothing that was sent. */
+export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
+  const parsed = schema.safeParse(request.body);
+  if (parsed.success) return parsed.data;
+  const field = parsed.error.issues[0]?.path.join(".");
+  throw new Refusal("invalid_body", field ? { message: `The field "${field}" is missing or not valid.` } : {});
+}
+
+/** Forms and JSON. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
+export function readBodies(app: FastifyInstance): void {
+  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) => {
+    const form = new URLSearchParams(body as string);
+    const fields = [...new Set(form.keys())].map((key) => {
+      const values = form.getAll(key);
+      return [key, values.length === 1 ? values[0] : values] as const;
+    });
+    done(null, Object.fromEntries(fields));
+  });
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeContentTypeParser("application/json");
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+    const json = body as string;
+    if (json === "") return done(null, undefined);
+    if ((json.match(/"(token|code)"\s*:/g)?.length ?? 0) > new Set(json.match(/"(token|code)"\s*:/g)).size) {
+      return done(new Refusal("invalid_body", { message: "A field is given twice." }), undefined);
+    }
+    return parse(request, json, done);
+  });
+}

@@ -1,0 +1,29 @@
+import { z } from "zod";
+
+const hostName = z.string().min(1).max(255).regex(/^(\*\.)?[a-z0-9.-]+$/i, "expected a host name such as door.example.org");
+const origin = z
+  .string()
+  .max(300)
+  .regex(/^https?:\/\/[^/\s]+$/i, "expected an origin such as https://door.example.org")
+  .transform((text) => text.toLowerCase());
+
+/** The part of the section `launcher` that concerns the dashboard. */
+export const dashboardSchema = z.strictObject({
+  allowed_hosts: z.array(hostName).max(100).default([]).meta({
+    editable: true,
+    description: "Host names by which browsers may reach the dashboard, beside localhost and IP addresses",
+  }),
+  allowed_origins: z.array(origin).max(100).default([]).meta({
+    editable: true,
+    description: "Other origins whose pages may send changing requests",
+  }),
+  login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({
+    editable: true,
+    description: "Different wrong tokens an address may try in any 60 seconds",
+  }),
+  session_days: z.number().min(0.01).max(365).default(7).meta({
+    editable: true,
+    description: "Days a sign-in lasts",
+  }),
+});
+export type DashboardConfig = z.output<typeof dashboardSchema>;

@@ -1,0 +1,43 @@
+import { Signer } from "@fastify/cookie";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Tokens } from "../token-store/index.ts";
+
+/** Every value of a cookie name, as sent: a name can arrive twice (other ports of this host, a planted one). */
+export function cookieValues(header: string | undefined, name: string): string[] {
+  return (header ?? "").split(";").flatMap((pair) => {
+    const at = pair.indexOf("=");
+    if (at < 0 || pair.slice(0, at).trim() !== name) return [];
+    try {
+      return [decodeURIComponent(pair.slice(at + 1).trim())];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** Signs with a key derived from the launcher token: a replacement makes every cookie invalid by itself. */
+export function tokenSigner(tokens: Tokens, purpose: string) {
+  const signer = (): Signer => new Signer(Buffer.from(tokens.derive("launcher", purpose)));
+  return { sign: (value: string) => signer().sign(value), unsign: (value: string) => signer().unsign(value) };
+}
+export type TokenSigner = ReturnType<typeof tokenSigner>;
+
+/** Two names, or visits by http and by https lock each other out; cookies ignore ports, hence the instance. */
+export function cookieName(kind: "session" | "setup", brand: string, instance: string, secure: boolean): string {
+  return `${secure ? "__Host-" : ""}${brand}_${kind}_${instance}`;
+}
+
+export interface CookieBy {
+  readonly name: string;
+  readonly secure: boolean;
+}
+
+export function setCookie(reply: FastifyReply, { name, secure }: CookieBy, signed: string, maxAge: number): void {
+  void reply.setCookie(name, signed, { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge });
+}
+export function clearCookie(reply: FastifyReply, { name, secure }: CookieBy): void {
+  void reply.setCookie(name, "", { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge: 0 });
+}
+
+export const sentCookie = (request: FastifyRequest, name: string): boolean =>
+  cookieValues(request.headers.cookie, name).some((value) => value !== "");

@@ -1,0 +1,71 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
+import type { Http, Limiter, Peer } from "../http/index.ts";
+import type { PicoServer } from "../pico-server/index.ts";
+import type { Settings } from "../settings/index.ts";
+import type { Tokens, TokenSecrets } from "../token-store/index.ts";
+import type { Activity } from "./activity.ts";
+import type { Assets } from "./assets.ts";
+import type { DashboardConfig } from "./config.ts";
+import type { TokenSigner } from "./cookies.ts";
+import type { DashboardEvents } from "./events.ts";
+import type { Links } from "./links.ts";
+import type { TokenWay } from "./pages/index.ts";
+import type { Session, Sessions } from "./sessions.ts";
+
+/** What every part of the dashboard works with. */
+export interface Door {
+  readonly http: Http;
+  readonly tokens: Tokens;
+  readonly tokenSecrets: TokenSecrets;
+  readonly settings: Settings | undefined;
+  readonly picoServer: PicoServer | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limiter: Limiter;
+  readonly sessions: Sessions;
+  readonly links: Links;
+  readonly activity: Activity;
+  readonly assets: Assets;
+  readonly signer: { readonly session: TokenSigner; readonly setup: TokenSigner };
+  readonly brand: string;
+  readonly version: string;
+  readonly startedAt: number;
+  config(): DashboardConfig;
+  state(): LauncherState;
+  /** True once everything serves, false again when stopping. */
+  serving(): boolean;
+  ways(): readonly TokenWay[];
+  emit<K extends keyof DashboardEvents>(type: K, fact: DashboardEvents[K]): void;
+}
+
+export type Via = DashboardEvents["dashboard:signed-in"]["via"];
+
+/** What the checks found out about a request. */
+export interface Seen {
+  readonly peer: Peer;
+  session: Session | undefined;
+  /** A right `Authorization: Bearer`. */
+  bearer: boolean;
+  /** `Origin: null`: the body must prove that the form is ours. */
+  nullForm: boolean;
+}
+const requests = new WeakMap<FastifyRequest, Seen>();
+
+export const see = (request: FastifyRequest, seen: Seen): void => void requests.set(request, seen);
+export function seen(request: FastifyRequest): Seen {
+  const found = requests.get(request);
+  if (!found) throw new Error("the checks have not run for this request");
+  return found;
+}
+
+/** Answers with a redirect to a path of this dashboard. */
+export function redirect(door: Door, reply: FastifyReply, status: 302 | 303, path: string): FastifyReply {
+  return reply.code(status).header("cache-control", "no-store").header("location", door.http.url(path)).send();
+}
+export function page(reply: FastifyReply, status: number, document: string): FastifyReply {
+  return reply.code(status).header("cache-control", "no-store").type("text/html; charset=utf-8").send(document);
+}
+/** A form, as opposed to JSON from a script or a program. */
+export const isForm = (request: FastifyRequest): boolean =>
+  (request.headers["content-type"] ?? "").toLowerCase().startsWith("application/x-www-form-urlencoded");

@@ -1,0 +1,105 @@
+import type { Plugin } from "../../kernel/index.ts";
+import type { Http } from "../http/index.ts";
+import type { PicoServer } from "../pico-server/index.ts";
+import type { Settings } from "../settings/index.ts";
+import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
+import { sessionOf } from "./access.ts";
+import { createActivity } from "./activity.ts";
+import { createApp } from "./app.ts";
+import { loadAssets } from "./assets.ts";
+import { dashboardSchema, type DashboardConfig } from "./config.ts";
+import { tokenSigner } from "./cookies.ts";
+import type { Door } from "./door.ts";
+import type { DashboardEvents } from "./events.ts";
+import { cameFromHere, hostIsAllowed } from "./guard.ts";
+import { createLinks } from "./links.ts";
+import type { TokenWay } from "./pages/index.ts";
+import { createPluginRoutes } from "./plugin-routes.ts";
+import type { DashboardApi, SignInLinks } from "./service.ts";
+import { createSessions, identityOf } from "./sessions.ts";
+
+export type { DashboardEvents } from "./events.ts";
+export type { DashboardApi, SignInLinks } from "./service.ts";
+export type { DashboardConfig } from "./config.ts";
+export type { StatusView } from "./status.ts";
+export type { TokenWay } from "./pages/index.ts";
+
+export interface DashboardOptions {
+  /** First part of the cookie names; default `service`. */
+  readonly brand?: string;
+  /** Shown to the signed in. */
+  readonly version?: string;
+  /** The ways in which the owner of this deployment can see the launcher token; default none. */
+  readonly ways?: () => readonly TokenWay[];
+}
+
+export type DashboardShape = {
+  config: DashboardConfig;
+  emits: DashboardEvents;
+  hears: Pick<TokenStoreEvents, "token-store:rotated">;
+  needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
+  uses: { settings: Settings; picoServer: PicoServer };
+  offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };
+};
+
+/** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
+export function dashboard({ brand = "service", version = "", ways = () => [] }: DashboardOptions = {}): Plugin<DashboardShape> {
+  return {
+    name: "dashboard",
+    api: 1,
+    needs: { tokens: true, tokenSecrets: true, http: true },
+    uses: { settings: true, picoServer: true },
+    config: { section: "launcher", schema: dashboardSchema },
+    async start(scope) {
+      const { needs: { tokens, tokenSecrets, http }, uses, clock, random, after, config, lifecycle, log, emit } = scope;
+      await tokens.claim("launcher", { generate: true });
+      let serving = false;
+      const messages = (): number => {
+        const status = uses.picoServer?.status();
+        return status ? status.messagesIn + status.messagesOut : 0;
+      };
+      const sessions = createSessions({
+        clock, random, after,
+        onEnd: ({ signIn }, reason) => {
+          log.info({ signIn, reason }, "signed out");
+          emit("dashboard:signed-out", { signIn, reason });
+        },
+      });
+      const plugins = createPluginRoutes();
+      const door: Door = {
+        http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer, clock, log, sessions, brand, version,
+        limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
+        links: createLinks(clock, random),
+        activity: createActivity(clock, after, messages),
+        assets: loadAssets(),
+        signer: { session: tokenSigner(tokens, "session"), setup: tokenSigner(tokens, "setup") },
+        startedAt: clock.now(),
+        config, ways, emit,
+        state: lifecycle.state,
+        serving: () => serving,
+      };
+      const app = await createApp(door, plugins);
+      scope.onStop(() => app.close());
+      scope.onConfig(() => undefined);
+      scope.on("token-store:rotated", ({ name, version: current }) => {
+        if (name === "launcher") sessions.endBefore(current);
+      });
+      http.request("/", (q, r) => app.routing(q, r));
+      http.identify("session", (q, peer) => {
+        const session = hostIsAllowed(door, peer) && cameFromHere(q, peer) ? sessionOf(door, q.headers, peer) : undefined;
+        return session && identityOf(session);
+      });
+      scope.on("kernel:state-changed", () => { serving = true; });
+      scope.onReady(() => () => { serving = false; });
+      return {
+        dashboardApi: { route: plugins.route },
+        signInLinks: {
+          mint: () => {
+            const { link, expiresAt } = door.links.mint(tokens.info("launcher").version);
+            return { path: http.url(`/?token=${link}`), copyPath: http.url(`/login?link=${link}`), expiresAt };
+          },
+        },
+      };
+    },
+  };
+}

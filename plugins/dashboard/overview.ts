@@ -1,0 +1,104 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { codeOf } from "../../kernel/index.ts";
+import { page, seen, type Door } from "./door.ts";
+import { requireOwner } from "./guard.ts";
+import { ownOrigin } from "./origins.ts";
+import { overviewPage } from "./pages/index.ts";
+import { offeredToken, signInByQuery } from "./sign-in.ts";
+import { csrfOf } from "./sign-out.ts";
+import type { ChannelView, StatusView, TokenView, WarningView } from "./status.ts";
+
+const CHANNEL = "channels.pico";
+
+/** `GET /` and `GET /api/status`. */
+export function overviewRoutes(app: FastifyInstance, door: Door): void {
+  app.get("/", { config: { access: "open" } }, async (request, reply): Promise<FastifyReply | void> => {
+    const offered = offeredToken(request);
+    if (offered !== undefined) return signInByQuery(door, request, reply, offered);
+    await requireOwner(door, request, reply);
+    if (reply.sent) return;
+    const { session } = seen(request);
+    const csrf = session ? csrfOf(door, session) : "";
+    const status = await statusOf(door, request);
+    return page(reply, 200, overviewPage({ url: door.http.url, assets: door.assets.prefix, status, csrf }));
+  });
+  app.get("/api/status", async (request, reply) =>
+    reply.header("cache-control", "no-store").send(await statusOf(door, request)),
+  );
+}
+
+async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView> {
+  const channel = await channelOf(door, request);
+  return {
+    state: door.state(),
+    version: door.version,
+    startedAt: door.startedAt,
+    now: door.clock.now(),
+    addresses: door.http.addresses().map((url) => url.href),
+    tokens: ["launcher", "pico", "pico_client"].flatMap((name) => tokenOf(door, name)),
+    ...(channel ? { channel } : {}),
+    signIns: door.activity.signIns(),
+    refusals: door.activity.refusals(),
+    warnings: warningsOf(door),
+  };
+}
+
+function tokenOf(door: Door, name: string): TokenView[] {
+  try {
+    const { source, managedByEnv } = door.tokens.info(name);
+    return [{ name, source, managedByEnv }];
+  } catch (error) {
+    if (codeOf(error) === "token_unclaimed") return [];
+    throw error;
+  }
+}
+
+async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelView | undefined> {
+  const status = door.picoServer?.status();
+  if (!status) return undefined;
+  const section = (await door.settings?.describe())?.find(({ section: name }) => name === CHANNEL);
+  const held = section?.managedByEnv.includes("enabled");
+  return {
+    enabled: status.enabled,
+    ...(held ? { enabledManagedBy: "SERVICE_CHANNELS_PICO_ENABLED".replace("SERVICE", door.brand.toUpperCase()) } : {}),
+    url: channelUrl(door, request, status.path),
+    connections: status.connections,
+    maxConnections: status.maxConnections,
+    messagesIn: status.messagesIn,
+    messagesOut: status.messagesOut,
+    perMinute: door.activity.perMinute(),
+    ...(section && !held ? { etag: section.etag } : {}),
+  };
+}
+
+/** The channel as the asking browser can reach it. */
+function channelUrl(door: Door, request: FastifyRequest, path: string): string {
+  const url = new URL(ownOrigin(seen(request).peer));
+  const [gateway] = door.http.addresses("gateway");
+  if (gateway) url.port = gateway.port;
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  url.pathname = path;
+  return url.href;
+}
+
+function warningsOf(door: Door): WarningView[] {
+  const warnings: WarningView[] = [];
+  const addresses = door.http.addresses();
+  const open = addresses.some(({ hostname }) => !/^(localhost|127\.|\[::1\])/.test(hostname));
+  if (open && addresses.some(({ protocol }) => protocol === "http:")) {
+    warnings.push({
+      id: "public-without-tls",
+      text: "The dashboard is reachable from other machines without encryption: tokens can be read on the way.",
+      fix: 'Set "tls" in launcher-config.json, or put a reverse proxy with https in front.',
+    });
+  }
+  for (const { name, source } of tokenOf(door, "pico")) {
+    if (source !== "config") continue;
+    warnings.push({
+      id: "token-in-config",
+      text: `The ${name} token is in config.json, which suits development only.`,
+      fix: "Move it to .security.yml, or to an environment variable in containers.",
+    });
+  }
+  return warnings;
+}

@@ -1,0 +1,77 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { codeOf } from "../../kernel/index.ts";
+import { page, type Door } from "./door.ts";
+import { Refusal, refusals, type RefusalCode } from "./errors.ts";
+import { messagePage } from "./pages/index.ts";
+
+/** A person's browser asking for a page, as opposed to a script or a program. */
+export function wantsPage(request: FastifyRequest): boolean {
+  if (request.method !== "GET" && request.method !== "HEAD") return false;
+  if (/^\/(api|metrics)(\/|\?|$)/.test(request.url)) return false;
+  return request.headers["sec-fetch-mode"] === "navigate" || (request.headers.accept ?? "").includes("text/html");
+}
+
+const titles: Partial<Record<RefusalCode, string>> = {
+  not_found: "Nothing here",
+  host_not_allowed: "Host name not allowed",
+  origin_not_allowed: "Request refused",
+  unavailable: "Just a moment",
+  internal: "Something went wrong",
+};
+
+/** Codes of the services that the dashboard asks, as its own. */
+const translated: Readonly<Record<string, RefusalCode>> = {
+  token_managed_by_env: "token_managed_by_env",
+  busy: "rotation_in_progress",
+  stale: "rotation_in_progress",
+  weak_token: "weak_token",
+  store_unavailable: "store_unavailable",
+  field_not_editable: "field_not_editable",
+  invalid_setting: "invalid_setting",
+  etag_mismatch: "etag_mismatch",
+  PICO_TOKEN_MISSING: "invalid_setting",
+};
+/** What the framework refuses by itself. */
+const framework: Readonly<Record<string, RefusalCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: "body_too_large",
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
+  FST_ERR_CTP_INVALID_JSON_BODY: "invalid_body",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "invalid_body",
+  FST_ERR_VALIDATION: "invalid_body",
+  FST_ERR_BAD_URL: "invalid_request",
+};
+
+export function asRefusal(error: unknown, door: Door, during: string): Refusal {
+  if (error instanceof Refusal) return error;
+  const own = translated[codeOf(error)];
+  if (own) {
+    const retry = own === "store_unavailable" ? { retryAfterSeconds: 5 } : {};
+    return new Refusal(own, { message: (error as Error).message, ...retry });
+  }
+  const foreign = framework[String((error as { code?: unknown } | null)?.code)];
+  if (foreign) return new Refusal(foreign);
+  door.log.error({ err: error, during }, "a request failed");
+  return new Refusal("internal");
+}
+
+/** Answers a refusal as a page to a person and as JSON to a program. */
+export function refuse(door: Door, request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { code, message, extra } = refusal;
+  const status = extra.status ?? refusals[code][0];
+  void reply.header("cache-control", "no-store");
+  if (extra.retryAfterSeconds !== undefined) void reply.header("retry-after", String(extra.retryAfterSeconds));
+  if (extra.allow !== undefined) void reply.header("allow", extra.allow);
+  if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
+  if (wantsPage(request)) {
+    const { hint } = extra;
+    const text = { title: titles[code] ?? "Request refused", text: message, ...(hint === undefined ? {} : { hint }) };
+    return page(reply, status, messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }));
+  }
+  const { retryAfterSeconds, hint } = extra;
+  return reply.code(status).send({
+    error: code,
+    message,
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(hint === undefined ? {} : { hint }),
+  });
+}

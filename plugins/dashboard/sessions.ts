@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import type { Clock, Release } from "../../kernel/index.ts";
+import type { Identity } from "../http/index.ts";
+
+export type SignOutReason = "sign-out" | "revoked" | "expired" | "evicted" | "rotated";
+
+export interface Session {
+  /** The secret part of the cookie: 16 random bytes. */
+  readonly id: string;
+  /** 8 hex digits of the id's digest: names the session in events, logs and lists. */
+  readonly signIn: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly address: string;
+  readonly userAgent: string;
+  /** Version of the launcher token that opened it. */
+  readonly version: number;
+  lastUsedAt: number;
+  used: boolean;
+  readonly ended: Set<(reason: string) => void>;
+}
+
+export interface SessionOptions {
+  readonly clock: Clock;
+  readonly random: (bytes: number) => Uint8Array;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly onEnd: (session: Session, reason: SignOutReason) => void;
+}
+
+/** More than this and the least recently used one leaves. */
+const MAX_SESSIONS = 25;
+/** Longest delay a Node timer takes. */
+const MAX_DELAY = 2 ** 31 - 1;
+
+export type Sessions = ReturnType<typeof createSessions>;
+
+/** Signed-in browsers, in memory only: a restart ends them all. */
+export function createSessions({ clock, random, after, onEnd }: SessionOptions) {
+  const sessions = new Map<string, Session>();
+  let cancelTimer: Release = () => undefined;
+
+  function end(session: Session, reason: SignOutReason): void {
+    if (!sessions.delete(session.id)) return;
+    for (const ended of session.ended) ended(reason);
+    session.ended.clear();
+    onEnd(session, reason);
+  }
+  /** One timer for the registry: at the earliest expiry. */
+  function watchExpiry(): void {
+    cancelTimer();
+    const earliest = Math.min(...[...sessions.values()].map(({ expiresAt }) => expiresAt));
+    if (earliest === Infinity) return;
+    cancelTimer = after(Math.min(MAX_DELAY, Math.max(1, earliest - clock.now())), () => {
+      for (const session of sessions.values()) if (clock.now() >= session.expiresAt) end(session, "expired");
+      watchExpiry();
+    });
+  }
+  function makeRoom(): void {
+    while (sessions.size >= MAX_SESSIONS) {
+      const [first] = [...sessions.values()].sort(
+        (a, b) => Number(a.used) - Number(b.used) || a.lastUsedAt - b.lastUsedAt,
+      );
+      end(first!, "evicted");
+    }
+  }
+
+  return {
+    create(by: { address: string; userAgent: string; version: number; days: number }): Session {
+      makeRoom();
+      const now = clock.now();
+      const id = Buffer.from(random(16)).toString("base64url");
+      const session: Session = {
+        id,
+        signIn: createHash("sha256").update(id).digest("hex").slice(0, 8),
+        createdAt: now,
+        expiresAt: now + Math.round(by.days * 86_400_000),
+        address: by.address,
+        userAgent: by.userAgent.slice(0, 300),
+        version: by.version,
+        lastUsedAt: now,
+        used: false,
+        ended: new Set(),
+      };
+      sessions.set(id, session);
+      watchExpiry();
+      return session;
+    },
+    /** The live session of an id: begun, not expired, not ended. */
+    find(id: string): Session | undefined {
+      const session = sessions.get(id);
+      const now = clock.now();
+      return session && session.createdAt <= now && now < session.expiresAt ? session : undefined;
+    },
+    touch(session: Session): void {
+      session.lastUsedAt = clock.now();
+      session.used = true;
+    },
+    end,
+    /** Ends every session that an older token opened. */
+    endBefore(version: number): void {
+      for (const session of [...sessions.values()]) if (session.version < version) end(session, "rotated");
+    },
+    list: (): Session[] => [...sessions.values()],
+  };
+}
+
+/** The session as others may know it: a name, and when it ends. */
+export function identityOf(session: Session): Identity {
+  return {
+    id: session.signIn,
+    onEnd(ended) {
+      session.ended.add(ended);
+      return () => void session.ended.delete(ended);
+    },
+  };
+}

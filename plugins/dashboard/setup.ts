@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { clearSetup, judgeToken, mayFinishSetup, signIn } from "./access.ts";
+import { DOOR_BODY, parseBody, setupBody } from "./bodies.ts";
+import { isForm, page, redirect, seen, type Door } from "./door.ts";
+import { Refusal, refusals } from "./errors.ts";
+import { refuseOrigin } from "./guard.ts";
+import { setupPage, type SetupFailure } from "./pages/index.ts";
+import { asRefusal } from "./replies.ts";
+
+const shown = ["invalid_code", "rate_limited", "token_mismatch", "weak_token", "invalid_body", "store_unavailable"] as const;
+const isShown = (code: unknown): code is SetupFailure["code"] => shown.some((known) => known === code);
+
+/** `GET /setup`, `POST /setup`: the owner confirms the generated token or chooses their own. */
+export function setupRoutes(app: FastifyInstance, door: Door): void {
+  const show = (request: FastifyRequest, reply: FastifyReply, status: number, error?: SetupFailure): FastifyReply =>
+    page(reply, status, setupPage({
+      url: door.http.url, assets: door.assets.prefix, hasCookie: mayFinishSetup(door, request), ways: door.ways(),
+      ...(error ? { error } : {}),
+    }));
+
+  app.get("/setup", { config: { access: "open" } }, (request, reply) => {
+    if (door.state() !== "setup") return redirect(door, reply, 302, "/");
+    const { error } = request.query as { error?: string };
+    const seconds = error === "rate_limited" ? door.limiter.blockedFor(seen(request).peer.key) : 0;
+    return show(request, reply, 200, isShown(error) ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) } : undefined);
+  });
+
+  app.post("/setup", { config: { access: "open" }, bodyLimit: DOOR_BODY }, async (request, reply) => {
+    const form = isForm(request);
+    try {
+      const session = await finish(door, request, reply);
+      if (form) return redirect(door, reply, 303, "/");
+      return await reply.send({ status: "ok", expiresAt: new Date(session.expiresAt).toISOString() });
+    } catch (error) {
+      const refusal = asRefusal(error, door, "POST /setup");
+      if (form && refusal.code === "already_set_up") return redirect(door, reply, 303, "/");
+      if (!form || !isShown(refusal.code)) throw refusal;
+      const { retryAfterSeconds, message } = refusal.extra;
+      if (retryAfterSeconds !== undefined) void reply.header("retry-after", String(retryAfterSeconds));
+      const status = refusals[refusal.code][0];
+      if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
+      return show(request, reply, status, {
+        code: refusal.code as SetupFailure["code"],
+        ...(message === undefined ? {} : { message }),
+        ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      });
+    }
+  });
+}
+
+async function finish(door: Door, request: FastifyRequest, reply: FastifyReply) {
+  if (door.state() !== "setup") throw new Refusal("already_set_up");
+  const { version: before } = door.tokens.info("launcher");
+  const body = parseBody(setupBody, request);
+  const code = body.code?.trim() ?? "";
+  if (seen(request).nullForm && code === "") refuseOrigin(request);
+  if (code !== "") await judgeToken(door, seen(request).peer, code, "setup", "invalid_code");
+  else if (!mayFinishSetup(door, request)) throw new Refusal("invalid_code");
+
+  const own = "token" in body;
+  if (own && body.token.trim() !== body.confirm.trim()) throw new Refusal("token_mismatch");
+  const { version } = await door.tokenSecrets
+    .replace("launcher", own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before })
+    .catch((error: unknown) => {
+      const refusal = asRefusal(error, door, "POST /setup");
+      // Somebody else finished it at the same moment.
+      throw refusal.code === "rotation_in_progress" ? new Refusal("already_set_up") : refusal;
+    });
+  clearSetup(door, request, reply);
+  return signIn(door, request, reply, { version, via: "setup" });
+}
