@@ -1,0 +1,27 @@
+import { generateKeyPairSync, sign } from "node:crypto";
+
+const der = (tag: number, ...parts: Uint8Array[]): Buffer => {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+};
+const sequence = (...parts: Uint8Array[]): Buffer => der(0x30, ...parts);
+const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
+
+/** A fresh self-signed certificate for tests, as PEM. */
+export function selfSigned(): { cert: string; key: string } {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  const algorithm = sequence(der(6, bytes("2a8648ce3d040302"))); // ecdsa-with-SHA256
+  const name = sequence(der(0x31, sequence(der(6, bytes("550403")), der(12, Buffer.from("localhost")))));
+  const validity = sequence(der(0x17, Buffer.from("200101000000Z")), der(0x17, Buffer.from("491231235959Z")));
+  const body = sequence(
+    der(2, bytes("01")), algorithm, name, validity, name, publicKey.export({ type: "spki", format: "der" }),
+  );
+  const signature = der(3, bytes("00"), sign("sha256", body, privateKey));
+  const lines = sequence(body, algorithm, signature).toString("base64").match(/.{1,64}/g)!;
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}

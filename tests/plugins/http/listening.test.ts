@@ -1,0 +1,244 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, test, vi } from "vitest";
+import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
+import { withKernel } from "../../../kernel/testing.ts";
+import { gateway, http, type Http } from "../../../plugins/http/index.ts";
+import { selfSigned } from "./certificate.ts";
+import { get, portOf, raw } from "./helpers.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "http-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const refused = (port: number): Promise<unknown> => expect(get(port, "/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
+
+describe("the port", () => {
+  test("opens when everything has started, on 127.0.0.1, and is announced", async () => {
+    const port = await freePort();
+    const late: Plugin = { name: "late", api: 1, start: () => refused(port) as Promise<void> };
+    const kernel = createKernel([http(), late], { config: { launcher: { port } } });
+    const facts: unknown[] = [];
+    kernel.on("http:listening", (fact) => void facts.push(fact));
+    await kernel.start();
+    expect(facts).toEqual([{ url: `http://127.0.0.1:${port}/` }]);
+    const service = kernel.services.http;
+    expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/`]);
+    await kernel.stop();
+    await refused(port);
+    expect(service.addresses()).toEqual([]);
+  });
+
+  test("in use: a code and a sentence that says what to do, and nothing stays open", async () => {
+    await withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
+      const port = portOf(services.http);
+      const second = createKernel([http({ port }), gateway()]);
+      await expect(second.start()).rejects.toMatchObject({ code: "HTTP_PORT_IN_USE", message: expect.stringContaining(`port ${port} is in use`) });
+      await expect(second.start()).rejects.toMatchObject({ message: expect.stringMatching(/; start with -port N$/) });
+      const other = createKernel([http({ port: 0 }), gateway()], { config: { gateway: { port } } });
+      await expect(other.start()).rejects.toMatchObject({ code: "HTTP_PORT_IN_USE", message: expect.stringContaining("gateway.port") });
+    });
+  });
+
+  test("an address of another machine is named", async () => {
+    const kernel = createKernel([http({ port: 0, host: "192.0.2.1" })]);
+    await expect(kernel.start()).rejects.toMatchObject({ code: "HTTP_ADDRESS_UNAVAILABLE", message: expect.stringContaining("192.0.2.1") });
+  });
+
+  test("public binds all interfaces and lists localhost first", () =>
+    withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
+      const [first] = services.http.addresses();
+      expect(first!.hostname).toBe("localhost");
+      expect((await get(Number(first!.port), "/")).status).toBe(404);
+    }, { config: { launcher: { public: true } } }));
+
+  test("options win over settings", () =>
+    withKernel([http({ port: 0, basePath: "/b" })], ({ kernel: { services } }) => {
+      expect(portOf(services.http)).not.toBe(1);
+      expect(services.http.url("/x")).toBe("/b/x");
+    }, { config: { launcher: { port: 1, base_path: "/a" } } }));
+});
+
+describe("settings", () => {
+  test.each([
+    ["port", 65_536], ["port", "80"], ["base_path", "/a b"], ["base_path", "/../a"], ["base_path", "//"], ["base_path", "/a//b"],
+    ["trusted_proxies", ["10.0.0.0/33"]], ["trusted_proxies", ["proxy.example"]], ["trusted_proxies", "10.0.0.1"], ["tls", { cert: "a" }],
+  ])("%s: %j is refused by name", async (key, value) => {
+    const kernel = createKernel([http()], { config: { launcher: { [key]: value } } });
+    await expect(kernel.start()).rejects.toMatchObject({ code: "KERNEL_BAD_CONFIG", message: expect.stringContaining(`launcher.${key}`) });
+  });
+
+  test.each([["", "/x"], ["/", "/x"], ["door", "/door/x"], ["/door/", "/door/x"], ["/a/.b", "/a/.b/x"]])(
+    "base_path %j makes the link %s", (given, link) =>
+      withKernel([http({ port: 0 })], ({ kernel: { services } }) => {
+        expect(services.http.url("/x")).toBe(link);
+      }, { config: { launcher: { base_path: given } } }));
+
+  test("a base path given by a host is checked too", async () => {
+    await expect(createKernel([http({ basePath: "/a?b" })]).start()).rejects.toMatchObject({ code: "HTTP_BASE_PATH" });
+  });
+});
+
+describe("TLS", () => {
+  test("serves https, h2c included, with the same refusals", async () => {
+    const { cert, key } = selfSigned();
+    const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+    writeFileSync(tls.cert, cert);
+    writeFileSync(tls.key, key);
+    await withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
+      services.http.request("/", (q, r) => void r.end(`secure ${services.http.peer(q).secure}`));
+      expect(services.http.addresses()[0]!.protocol).toBe("https:");
+      const port = portOf(services.http);
+      const lines = ["Host: a", "Connection: Upgrade", "Upgrade: h2c", "", "GET / HTTP/1.1", "Host: a", "Connection: close", "", ""];
+      expect((await raw(port, ["GET / HTTP/1.1", ...lines].join("\r\n"), true)).body.match(/secure true/g)).toHaveLength(2);
+      const refusal = await raw(port, "nonsense\r\n\r\n", true);
+      expect([refusal.status, refusal.headers["referrer-policy"]]).toEqual([400, "no-referrer"]);
+    }, { config: { launcher: { tls } } });
+  });
+
+  test("a missing file and one that is no certificate are named", async () => {
+    const bad = join(folder, "bad.pem");
+    writeFileSync(bad, "nothing");
+    for (const cert of [join(folder, "missing.pem"), bad]) {
+      const kernel = createKernel([http({ port: 0 })], { config: { launcher: { tls: { cert, key: bad } } } });
+      await expect(kernel.start()).rejects.toMatchObject({ code: "HTTP_TLS_UNREADABLE", message: expect.stringContaining(cert) });
+    }
+  });
+});
+
+describe("the gateway", () => {
+  const routes = (service: Http): void => {
+    for (const listener of ["dashboard", "gateway"] as const) {
+      service.request(`/${listener}`, (q, r) => void r.end(`by ${service.listener(q)}`), { listener });
+      service.upgrade("/pico", (_, socket) => void socket.end(`HTTP/1.1 101 Fine\r\n\r\nfor ${listener}`), { listener });
+    }
+    service.upgrade("/only", (_, socket) => void socket.end("HTTP/1.1 101 Fine\r\n\r\nonly"), { listener: "gateway" });
+  };
+  const upgrade = (port: number, path: string): Promise<string> =>
+    raw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`).then(({ body, status }) => (status === 101 ? body : `${status}`));
+
+  test("without a port, its routes are on the only listener, after that one's own", () =>
+    withKernel([http({ port: 0 }), gateway()], async ({ kernel: { services } }) => {
+      routes(services.http);
+      const port = portOf(services.http);
+      expect((await get(port, "/gateway")).body).toContain("by dashboard");
+      expect(await upgrade(port, "/pico")).toBe("for dashboard");
+      expect(await upgrade(port, "/only")).toBe("only");
+      expect(services.http.addresses("gateway")).toEqual(services.http.addresses());
+    }));
+
+  test("with a port, each listener has its own routes and no others", () =>
+    withKernel([http({ port: 0 }), gateway()], async ({ kernel: { services } }) => {
+      routes(services.http);
+      const main = portOf(services.http);
+      const own = Number(services.http.addresses("gateway")[0]!.port);
+      expect((await get(own, "/gateway")).body).toContain("by gateway");
+      expect((await get(main, "/dashboard")).body).toContain("by dashboard");
+      expect((await get(main, "/gateway")).status).toBe(404);
+      expect((await get(own, "/dashboard")).status).toBe(404);
+      expect([await upgrade(main, "/pico"), await upgrade(own, "/pico")]).toEqual(["for dashboard", "for gateway"]);
+      expect([await upgrade(main, "/only"), await upgrade(own, "/only")]).toEqual(["404", "only"]);
+    }, { config: { gateway: { port: 0 } } }));
+});
+
+describe("stop", () => {
+  const nothingLeft = (): Promise<void> =>
+    vi.waitFor(() => expect(process.getActiveResourcesInfo().filter((kind) => /TCP|TLS/.test(kind))).toEqual([]));
+
+  async function started(): Promise<{ kernel: Kernel<[ReturnType<typeof http>]>; port: number }> {
+    const kernel = createKernel([http({ port: 0 })]);
+    await kernel.start();
+    return { kernel, port: portOf(kernel.services.http) };
+  }
+
+  test("is fast and leaves no handle behind, whatever is connected", async () => {
+    const { kernel, port } = await started();
+    kernel.services.http.request("/", (_, r) => void r.end("fine"));
+    kernel.services.http.upgrade("/pico", (_, socket) => void socket.write("HTTP/1.1 101 Fine\r\n\r\n"));
+    const texts = [
+      "", // connected, nothing sent
+      "GET / HT", // half a request
+      "GET / HTTP/1.1\r\nHost: a\r\n\r\n", // kept alive
+      "GET /pico HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", // upgraded and forgotten
+    ];
+    const sockets = texts.map((text) => {
+      const socket = connect(port, "127.0.0.1", () => void socket.write(text));
+      return socket.resume().on("error", () => {});
+    });
+    await Promise.all([once(sockets[2]!, "data"), once(sockets[3]!, "data")]);
+    const gone = Promise.all(sockets.map((socket) => once(socket, "close")));
+    const began = performance.now();
+    await kernel.stop();
+    expect(performance.now() - began).toBeLessThan(900);
+    await gone;
+    await nothingLeft();
+  });
+
+  test("lets an answer in the making finish, and refuses new connections meanwhile", async () => {
+    const { kernel, port } = await started();
+    let finish = (): void => {};
+    const asked = new Promise<void>((resolve) => {
+      kernel.services.http.request("/", (_, r) => { finish = () => void r.end("finished"); resolve(); });
+    });
+    const answer = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await asked;
+    const stopped = kernel.stop();
+    await refused(port);
+    finish();
+    expect(await answer).toMatchObject({ status: 200, body: "finished", headers: { connection: "close" } });
+    await stopped;
+  });
+
+  test("cuts off after a second what does not finish", async () => {
+    const { kernel, port } = await started();
+    const asked = new Promise<void>((resolve) => kernel.services.http.request("/", (_, r) => { r.write("for ever"); resolve(); }));
+    const answer = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    await asked;
+    const began = performance.now();
+    await kernel.stop();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    await answer;
+    await nothingLeft();
+  });
+
+  test("under TLS nothing is left either", async () => {
+    const { cert, key } = selfSigned();
+    const tls = { cert: join(folder, "c.pem"), key: join(folder, "k.pem") };
+    writeFileSync(tls.cert, cert);
+    writeFileSync(tls.key, key);
+    const kernel = createKernel([http({ port: 0 })], { config: { launcher: { tls } } });
+    await kernel.start();
+    kernel.services.http.request("/", (_, r) => void r.end("fine"));
+    const port = portOf(kernel.services.http);
+    const bare = connect(port, "127.0.0.1").resume().on("error", () => {});
+    const kept = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", true);
+    await once(bare, "connect");
+    expect((await raw(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", true)).status).toBe(200);
+    await kernel.stop();
+    await kept.catch(() => {});
+    if (!bare.closed) await once(bare, "close");
+    await nothingLeft();
+  });
+
+  test("the kernel can start again on the same port", async () => {
+    const port = await freePort();
+    const kernel = createKernel([http({ port })]);
+    for (let round = 0; round < 2; round += 1) {
+      await kernel.start();
+      kernel.services.http.request("/", (_, r) => void r.end(`round ${round}`));
+      expect((await get(port, "/")).body).toContain(`round ${round}`);
+      await kernel.stop();
+    }
+  });
+});
