@@ -17,6 +17,8 @@ export interface Places {
   readonly brand?: string;
   /** `config.json` elsewhere than in the home. */
   readonly config?: string;
+  /** Settings that stand above the environment, by section: the command line's. */
+  readonly flags?: Readonly<Record<string, Raw>>;
 }
 
 /** Where a section is written, and what stands above the file. */
@@ -58,7 +60,7 @@ function merge(under: Raw, over: Raw): Raw {
 }
 
 /** Reads the sections that the plugins of a list declare, from the files and the environment. */
-export async function load(plugins: readonly AnyPlugin[], { home, env, brand = "service", config }: Places): Promise<Loaded> {
+export async function load(plugins: readonly AnyPlugin[], { home, env, brand = "service", config, flags }: Places): Promise<Loaded> {
   const sections = sectionsOf(plugins);
   const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
   const launcherFile = join(home, "launcher-config.json");
@@ -69,7 +71,7 @@ export async function load(plugins: readonly AnyPlugin[], { home, env, brand = "
   const overlay = (section: string, raw: Raw): Raw =>
     merge(
       Object.fromEntries(Object.entries(raw).filter(([key]) => !ownedBy(section).includes(key))),
-      fromEnv.values.get(section) ?? {},
+      { ...fromEnv.values.get(section), ...flags?.[section] },
     );
   const contents = new Map<string, Raw>();
   for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {

@@ -1,0 +1,96 @@
+import { parseArgs, type ParseArgsConfig } from "node:util";
+import { hint } from "../kernel/index.ts";
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+
+export interface LauncherArguments {
+  readonly command: "launch" | "help" | "version";
+  readonly config?: string;
+  readonly console: boolean;
+  readonly browser: boolean;
+  readonly debug: boolean;
+  readonly port?: number;
+  readonly host?: string;
+  readonly public?: boolean;
+}
+
+/** Wrong usage: a sentence for the terminal, exit code 2. */
+export class UsageError extends Error {}
+
+const options = {
+  console: { type: "boolean" },
+  port: { type: "string" },
+  host: { type: "string" },
+  public: { type: "boolean" },
+  browser: { type: "boolean" },
+  debug: { type: "boolean" },
+  version: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+} as const satisfies Options;
+
+export const usage = `Usage: doorward [path/to/config.json] [options]
+
+Starts the launcher: the dashboard and, when it is enabled, the pico channel.
+
+  -console       terminal mode: show the address and the token's source here
+  -port N        port of the dashboard (default 18800, or "port" in launcher-config.json)
+  -host H        listen on one interface (default 127.0.0.1)
+  -public        listen on all interfaces
+  -no-browser    do not open the browser
+  -debug         detailed log, and stacks of errors
+  -version       print the version
+  -help          print this text
+
+One or two dashes are the same. Files live in $SERVICE_HOME (default ~/.service).
+Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage.
+`;
+
+/** Flags as Go's flag package takes them (`-name`, `-name=value`, `-bool=false`), rewritten for `parseArgs`. */
+function doubleDashes(argv: readonly string[]): string[] {
+  const end = argv.indexOf("--");
+  return argv.map((argument, at) => {
+    if (end >= 0 && at >= end) return argument;
+    const [, name, value] = /^--?([a-z][\w-]+)(?:=(.*))?$/s.exec(argument) ?? [];
+    if (name === undefined) return argument;
+    const plain = name.replace(/^no-/, "");
+    const option = Object.hasOwn(options, plain) ? options[plain as keyof typeof options] : undefined;
+    if (!option) throw new UsageError(`unknown option "${argument.split("=")[0]}".${hint(name, Object.keys(options))}`);
+    if (option.type !== "boolean") return `--${name}${value === undefined ? "" : `=${value}`}`;
+    if (value === undefined) return `--${name}`;
+    if (/^(1|t|true)$/i.test(value)) return `--${name}`;
+    if (/^(0|f|false)$/i.test(value)) return name === plain ? `--no-${name}` : `--${plain}`;
+    throw new UsageError(`"-${name}" takes true or false, not "${value}"`);
+  });
+}
+
+export function parseArguments(argv: readonly string[]): LauncherArguments {
+  const { values, positionals } = read(doubleDashes(argv));
+  if (positionals.length > 1) throw new UsageError(`only one configuration file can be named, not ${positionals.length}`);
+  const command = values.help ? "help" : values.version ? "version" : "launch";
+  return {
+    command,
+    console: values.console ?? false,
+    browser: values.browser ?? true,
+    debug: values.debug ?? false,
+    ...(positionals[0] === undefined ? {} : { config: positionals[0] }),
+    ...(values.port === undefined ? {} : { port: portOf(values.port) }),
+    ...(values.host === undefined ? {} : { host: values.host }),
+    ...(values.public === undefined ? {} : { public: values.public }),
+  };
+}
+
+function read(args: string[]) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true, allowNegative: true });
+  } catch (error) {
+    const [sentence = "wrong usage"] = (error as Error).message.split(". ");
+    throw new UsageError(sentence.charAt(0).toLowerCase() + sentence.slice(1), { cause: error });
+  }
+}
+
+function portOf(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
+    throw new UsageError(`"-port" takes a number from 0 to 65535, not "${text}"`);
+  }
+  return Number(text);
+}

@@ -1,0 +1,48 @@
+import { hostname, userInfo } from "node:os";
+
+export interface BannerFacts {
+  readonly version: string;
+  readonly home: string;
+  readonly addresses: readonly URL[];
+  readonly state: string;
+  readonly source: string;
+  /** The token, when it may be shown here. */
+  readonly token?: string;
+  /** What to do to see it, when it may not. */
+  readonly tokenHint?: string;
+  readonly link: string;
+  readonly opened: boolean;
+  readonly remote: boolean;
+  /** `ws://…/pico` when the channel is on. */
+  readonly channel?: string;
+}
+
+const sources: Readonly<Record<string, string>> = {
+  env: "environment variable SERVICE_LAUNCHER_TOKEN",
+  config: '"launcher_token" in launcher-config.json',
+  random: "generated at this first start",
+};
+
+/** What a person sees in the terminal once everything is up. */
+export function banner(facts: BannerFacts): string {
+  const { addresses, source, token, tokenHint, link, opened, remote, channel } = facts;
+  const [first] = addresses;
+  const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${text}`;
+  const rows = [
+    `Doorward ${facts.version}`,
+    "",
+    ...addresses.map((url, at) => row(at === 0 ? "Dashboard" : "", url.href)),
+    row("Token", `${sources[source] ?? source} (source: ${source})`),
+    ...(token === undefined ? [] : [row("", token)]),
+    ...(tokenHint === undefined ? [] : [row("", tokenHint)]),
+    row("Sign in", opened ? "your browser was opened; or once, within 5 minutes:" : "once, within 5 minutes:"),
+    row("", link),
+    row("Pico", channel ?? "off; the dashboard turns it on"),
+    row("Files", facts.home),
+  ];
+  if (facts.state === "setup") rows.push("", "  First run: open the link and choose the token for this dashboard.");
+  if (remote && first) {
+    rows.push("", "  From your own machine:", `    ssh -L ${first.port}:127.0.0.1:${first.port} ${userInfo().username}@${hostname()}`);
+  }
+  return `${rows.join("\n")}\n\n`;
+}

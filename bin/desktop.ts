@@ -1,0 +1,40 @@
+import { spawn } from "node:child_process";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Opens a page in the person's browser; false when there is nowhere to open it. The address is visible in the process
+ *  list: it may carry a one-time link, never a lasting token. */
+export async function openBrowser(url: URL, env: Environment, platform: NodeJS.Platform = process.platform): Promise<boolean> {
+  for (const [command, ...args] of openers(url.href, env, platform)) {
+    if (command !== undefined && (await runs(command, args))) return true;
+  }
+  return false;
+}
+
+function openers(url: string, env: Environment, platform: NodeJS.Platform): string[][] {
+  if (platform === "darwin") return [["open", url]];
+  if (platform === "win32") return [["rundll32.exe", "url.dll,FileProtocolHandler", url]];
+  const own = env["BROWSER"] ? [[env["BROWSER"], url]] : [];
+  const desktop = env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? [["xdg-open", url], ["gio", "open", url]] : [];
+  return isRemote(env) ? own : [...own, ...desktop];
+}
+
+/** A terminal on another machine: its user's browser is not here. */
+export const isRemote = (env: Environment): boolean => Boolean(env["SSH_CONNECTION"] ?? env["SSH_TTY"]);
+
+/** True when the program ended well or is still running after 1.5 s, as browsers do. */
+function runs(command: string, args: readonly string[]): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: "ignore", detached: true });
+    const patience = setTimeout(() => {
+      child.unref();
+      resolve(true);
+    }, 1_500);
+    const settle = (opened: boolean): void => {
+      clearTimeout(patience);
+      resolve(opened);
+    };
+    child.once("error", () => settle(false));
+    child.once("exit", (code) => settle(code === 0));
+  });
+}

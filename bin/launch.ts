@@ -1,0 +1,104 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { launcher, type Launcher } from "../config/presets/launcher.ts";
+import { ensureHome } from "../config/files/index.ts";
+import { codeOf } from "../kernel/index.ts";
+import type { Environment } from "../config/load/index.ts";
+import type { TokenWay } from "../plugins/dashboard/index.ts";
+import type { LauncherArguments } from "./arguments.ts";
+import { banner } from "./banner.ts";
+import { isRemote, openBrowser } from "./desktop.ts";
+import { createLog, type LauncherLog } from "./log/index.ts";
+
+export interface LaunchOptions extends LauncherArguments {
+  readonly env: Environment;
+  readonly version: string;
+}
+
+/** Starts the launcher and lives until a signal; resolves to the exit code. */
+export async function launch(options: LaunchOptions): Promise<number> {
+  const { env, debug } = options;
+  const home = resolve(env["SERVICE_HOME"]?.trim() || join(homedir(), ".service"));
+  const log = await openLog(home, options);
+  try {
+    const kernel = await build(home, log, options);
+    const ended = untilSignal(kernel, log);
+    await kernel.start();
+    await welcome(kernel, home, options);
+    return await ended;
+  } catch (error) {
+    log.error({ err: error }, "the launcher cannot start");
+    const sentence = codeOf(error) === "internal" ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
+    process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
+    return 1;
+  } finally {
+    await log.close();
+  }
+}
+
+/** The log file lies in the home; where that cannot be made, the terminal gets the log. */
+async function openLog(home: string, { debug }: LaunchOptions): Promise<LauncherLog> {
+  const warnings = await ensureHome(home).then((state) => state.warnings, () => []);
+  const log = await createLog({ file: join(home, "logs", "launcher.log"), level: debug ? "debug" : "info", terminal: process.stderr });
+  for (const warning of warnings) log.warn({ home }, warning);
+  return log;
+}
+
+async function build(home: string, log: LauncherLog, options: LaunchOptions): Promise<Launcher> {
+  const { env, version, config } = options;
+  const { port, host, public: open } = options;
+  const ways = (): TokenWay[] => {
+    if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
+    return [...(options.console ? (["console"] as const) : []), "file"];
+  };
+  return launcher({
+    home, env, version, log, ways,
+    ...(config === undefined ? {} : { config: resolve(config) }),
+    flags: {
+      ...(port === undefined ? {} : { port }), ...(host === undefined ? {} : { host }), ...(open === undefined ? {} : { public: open }),
+    },
+    secret: (value) => log.secret(value),
+    generated: (value) => {
+      if (!options.console) log.firstRun(value);
+    },
+  });
+}
+
+/** Resolves to 0 after a clean stop. A second signal ends the process at once. */
+function untilSignal(kernel: Launcher, log: LauncherLog): Promise<number> {
+  return new Promise((done) => {
+    let stopping = false;
+    const stop = (signal: NodeJS.Signals): void => {
+      if (stopping) process.exit(1);
+      stopping = true;
+      log.info({ signal }, "stopping");
+      void kernel.stop({ timeoutMs: 1_800 }).then(() => done(0));
+    };
+    process.on("SIGINT", stop);
+    process.on("SIGTERM", stop);
+  });
+}
+
+async function welcome(kernel: Launcher, home: string, options: LaunchOptions): Promise<void> {
+  const { tokens, tokenSecrets, http, signInLinks, picoServer } = kernel.services;
+  const addresses = http.addresses();
+  const { source } = tokens.info("launcher");
+  const state = kernel.state();
+  const path = (relative: string): URL => new URL(relative, addresses[0]);
+  const opened = options.browser && (await openBrowser(path(signInLinks.mint().path), options.env));
+  const shows = options.console && (source === "random" || state === "setup" || (source === "config" && process.stdout.isTTY));
+  const value = shows ? tokenSecrets.reveal("launcher") : undefined;
+  const status = picoServer.status();
+  const channel = path(status.path);
+  channel.protocol = channel.protocol === "https:" ? "wss:" : "ws:";
+  const gateway = http.addresses("gateway")[0];
+  if (status.listener === "gateway" && gateway) channel.host = gateway.host;
+  process.stdout.write(banner({
+    version: options.version, home, addresses, state, source, opened,
+    link: path(signInLinks.mint().path).href,
+    remote: isRemote(options.env),
+    ...(value === undefined ? {} : { token: value }),
+    ...(value === undefined && source !== "env" ? { tokenHint: `it is "launcher_token" in ${join(home, "launcher-config.json")}` } : {}),
+    ...(status.enabled ? { channel: channel.href } : {}),
+  }));
+}

@@ -1,0 +1,108 @@
+/* What no log may hold, found by where it stands: in a URL, a header, a field. Works on finished lines, JSON or not, at any
+ * depth and also inside JSON that is itself quoted; a JSON line stays one. Over-redaction is accepted, a leak is not. */
+
+const censor = "[redacted]";
+
+/** Words that make the value after them a secret. `code` and `link` are so in a URL only: errors have codes too. */
+const secretName = "[\\w.-]*(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
+const headerName = "(?:proxy-)?authorization|(?:set-)?cookies?|sec-websocket-protocol|refer(?:r)?er|x-api-key";
+const queryName = `(?:${secretName}|code|link|ott|session|key)`;
+
+/** A quote, in JSON that may be quoted itself any number of times. */
+const quote = '(\\\\*")';
+
+const rules: readonly (readonly [RegExp, string])[] = [
+  // Text in a field or the next element of a list: "token":"…", \"token\":\"…\", ["cookie","…"].
+  [new RegExp(`${quote}(${secretName}|${headerName})\\1(\\s*[:,]\\s*)\\1(?:(?!\\1)(?:\\\\.|[^]))*\\1`, "gi"), `$1$2$1$3$1${censor}$1`],
+  // A number in a field.
+  [new RegExp(`${quote}(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
+  // Query parameters, also of a URL inside a URL.
+  [new RegExp(`((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`, "gi"), `$1${censor}`],
+  // A header as text, to the end of its line.
+  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+`, "gi"), `$1${censor}`],
+  [/\b(Bearer|Basic)(\s+|%20)[^\s"'\\,;]{6,}/gi, `$1$2${censor}`],
+  [/(?<![\w./-])token(64)?\.[^\s"'\\,;)]+/g, `token$1.${censor}`],
+  [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
+  // name=value, and name: value when the value looks generated.
+  [new RegExp(`(\\b${secretName}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],
+  [new RegExp(`(\\b${secretName}\\s*:\\s*)[\\w.~+/=-]{16,}`, "gi"), `$1${censor}`],
+  [/(launcher token \(first run\): )\S+/g, `$1${censor}`],
+];
+
+/** A line without what its position shows to be secret. Pure. */
+export function redactLine(line: string): string {
+  return rules.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), censorNested(line));
+}
+
+const nested = new RegExp(`"(?:${secretName}|${headerName})"\\s*:\\s*(?=[[{])`, "gi");
+
+/** A list or an object in a secret field is replaced as a whole. */
+function censorNested(line: string): string {
+  let result = "";
+  let from = 0;
+  for (const match of line.matchAll(nested)) {
+    const start = match.index + match[0].length;
+    if (start <= from) continue;
+    result += `${line.slice(from, start)}"${censor}"`;
+    from = endOfNested(line, start);
+  }
+  return result + line.slice(from);
+}
+
+function endOfNested(line: string, start: number): number {
+  const token = /"(?:\\.|[^"\\])*"|[[\]{}]/g;
+  token.lastIndex = start;
+  let depth = 0;
+  for (let match = token.exec(line); match; match = token.exec(line)) {
+    if (match[0] === "[" || match[0] === "{") depth++;
+    else if (match[0] === "]" || match[0] === "}") depth--;
+    if (depth === 0) return token.lastIndex;
+  }
+  return line.length;
+}
+
+export interface Redactor {
+  /** From now on this value is replaced wherever it stands, in every form in which it travels. */
+  add(value: string): void;
+  redact(line: string): string;
+}
+
+/** Values shorter than this are left to their position: they would blot out ordinary words. */
+const shortest = 4;
+/** Of a process that rotates for ever, the newest values count. */
+const most = 100;
+
+/** `redactLine` and, before it, the exact values it was told. */
+export function createRedactor(): Redactor {
+  const values = new Set<string>();
+  let known: RegExp | undefined;
+  return {
+    add(value) {
+      if (value.trim().length < shortest) return;
+      values.delete(value);
+      values.add(value);
+      for (const oldest of values) if (values.size > most) values.delete(oldest);
+      known = anyOf([...values].flatMap(formsOf));
+    },
+    redact: (line) => redactLine(known ? line.replace(known, censor) : line),
+  };
+}
+
+/** The value as text, in URLs, in base64 and as bytes; each as it looks in JSON and in JSON quoted once more. */
+function formsOf(given: string): string[] {
+  const value = given.trim();
+  const bytes = Buffer.from(value, "utf8");
+  const form = new URLSearchParams([["", value]]).toString().slice(1);
+  const encoded = [encodeURIComponent(value.toWellFormed()), encodeURI(value.toWellFormed()), form];
+  const lower = encoded.map((text) => text.replace(/%../g, (hex) => hex.toLowerCase()));
+  const binary = [bytes.toString("base64url"), bytes.toString("base64"), bytes.toString("hex"), bytes.toString("latin1")];
+  const plain = [value, ...encoded, ...lower, ...binary, [...bytes].join(",")];
+  return plain.flatMap((text) => [escaped(text), escaped(escaped(text))]);
+}
+
+const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
+
+function anyOf(texts: readonly string[]): RegExp {
+  const longestFirst = [...new Set(texts)].sort((left, right) => right.length - left.length);
+  return new RegExp(longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
+}

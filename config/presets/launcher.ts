@@ -1,0 +1,51 @@
+import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
+import { channels } from "../../plugins/channels/index.ts";
+import { dashboard, type TokenWay } from "../../plugins/dashboard/index.ts";
+import { echo } from "../../plugins/echo/index.ts";
+import { gateway, http } from "../../plugins/http/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import { settings } from "../../plugins/settings/index.ts";
+import { files, tokenStore } from "../../plugins/token-store/index.ts";
+import { load, loadErrors, type Environment } from "../load/index.ts";
+
+export interface LauncherOptions {
+  readonly home: string;
+  /** A copy of the environment. */
+  readonly env: Environment;
+  /** First part of variables, files and cookies in lower case; default `service`. */
+  readonly brand?: string;
+  /** `config.json` elsewhere than in the home. */
+  readonly config?: string;
+  /** Settings of the section `launcher` that stand above files and environment. */
+  readonly flags?: { readonly port?: number; readonly host?: string; readonly public?: boolean };
+  readonly version: string;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** Told every token that is read or written, so that logs can keep it out. */
+  readonly secret?: (value: string) => void;
+  /** Told the launcher token when it was generated. */
+  readonly generated?: (value: string) => void;
+  /** The ways in which the owner can see the launcher token. */
+  readonly ways?: () => readonly TokenWay[];
+}
+
+/** The standalone launcher: dashboard, pico channel, tokens and settings in the files of the home, echo as application. */
+export async function launcher(options: LauncherOptions) {
+  const { home, env, brand = "service", config, flags = {}, version, log, clock, secret, generated, ways } = options;
+  const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
+  const listener = http();
+  const second = gateway();
+  const pico = picoServer({ envPrefix: brand.toUpperCase() });
+  const board = dashboard({ brand, version, ...(ways ? { ways } : {}) });
+  const loaded = await load([listener, second, pico, board], { ...places, flags: { launcher: { ...flags } } });
+  for (const warning of loaded.warnings) log.warn({}, warning);
+  if (loaded.handler !== undefined && loaded.handler !== "echo") {
+    throw loadErrors.CONFIG_BAD_VALUE(config ?? `${home}/config.json`, "handler", '"echo", the only one there is so far');
+  }
+  const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
+  return createKernel(
+    [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, board, echo()],
+    { config: loaded.config, log, ...(clock ? { clock } : {}) },
+  );
+}
+export type Launcher = Awaited<ReturnType<typeof launcher>>;
