@@ -1,0 +1,31 @@
+import { closes, type Afterwards, type CloseName } from "./reasons.ts";
+
+/** What a received close means. `name` is undefined for codes and names this version does not know. */
+export interface Close {
+  readonly name: CloseName | undefined;
+  readonly client: Afterwards;
+  /** Milliseconds to wait, when the server named them. */
+  readonly retryMs: number | undefined;
+}
+
+const rows = Object.entries(closes) as [CloseName, { code: number; client: Afterwards; named?: false }][];
+
+/** The text of a close frame: `<name>` or `<name>; retry=<ms>`; empty where the code says it all. */
+export function closeReason(name: CloseName, retryMs?: number): string {
+  if ("named" in closes[name]) return "";
+  return retryMs === undefined ? name : `${name}; retry=${Math.max(0, Math.round(retryMs))}`;
+}
+
+export function parseCloseReason(text: string): { name: string; retryMs: number | undefined } {
+  const [name = "", ...rest] = text.split(";");
+  const retry = rest.map((part) => /^\s*retry=(\d{1,9})\s*$/.exec(part)?.[1]).find((ms) => ms !== undefined);
+  return { name: name.trim(), retryMs: retry === undefined ? undefined : Number(retry) };
+}
+
+/** The row for a close as it was received. Codes of nobody's table, 1006 among them, mean: retry. */
+export function closeFor(code: number, reason = ""): Close {
+  const { name, retryMs } = parseCloseReason(reason);
+  const candidates = rows.filter(([, row]) => row.code === code);
+  const row = candidates.find(([known]) => known === name) ?? candidates[0];
+  return { name: row?.[0], client: row?.[1].client ?? "retry", retryMs };
+}

@@ -1,0 +1,54 @@
+import { limits } from "./limits.ts";
+
+export type Json = Readonly<Record<string, unknown>>;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+const QUOTE = 0x22, COMMA = 0x2c, BACKSLASH = 0x5c, ARRAY = 0x5b, ARRAY_END = 0x5d, OBJECT = 0x7b, OBJECT_END = 0x7d;
+
+/** The object in a frame; `undefined` when there is none. Its keys must be read with `own`. */
+export function parseObject(input: string | Uint8Array): Json | undefined {
+  try {
+    const text = typeof input === "string" ? input : utf8.decode(input);
+    return isReasonable(text) ? asObject(JSON.parse(text)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A key of the object itself: neither inherited names nor a `__proto__` in the input reach it. `null` is absent. */
+export const own = (object: Json, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined) ?? undefined;
+
+export const asObject = (value: unknown): Json | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+
+/** A copy without `__proto__` keys, for what is handed on unread. */
+export function harmless(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(harmless);
+  const object = asObject(value);
+  if (!object) return value;
+  return Object.fromEntries(Object.entries(object).flatMap(([k, v]) => (k === "__proto__" ? [] : [[k, harmless(v)]])));
+}
+
+/** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. */
+function isReasonable(text: string): boolean {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE) at = endOfString(text, at);
+    else if (unit === ARRAY_END || unit === OBJECT_END) depth--;
+    else if (unit === ARRAY || unit === OBJECT) depth++, values++;
+    else if (unit === COMMA) values++;
+    if (depth > limits.depth || values > limits.values) return false;
+  }
+  return true;
+}
+
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let escapes = 0;
+    while (text.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes++;
+    if (escapes % 2 === 0) return end;
+  }
+  return text.length;
+}

@@ -1,0 +1,54 @@
+import { limits } from "./limits.ts";
+import { asObject, own } from "./json.ts";
+import { WireError } from "./errors.ts";
+import type { Attachment, Inline } from "./messages.ts";
+
+const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
+const notBase64 = /[^A-Za-z0-9+/]/;
+
+/** `media` and `attachments` of a client's message. Throws `invalid_media`. */
+export function readMedia(media: unknown, attachments: unknown): Inline[] {
+  const all = [...items(media), ...items(attachments)];
+  if (all.length > limits.media) throw new WireError("invalid_media", `A message holds at most ${limits.media} media.`);
+  return all.map(readInline);
+}
+
+function items(value: unknown): readonly unknown[] {
+  if (value === undefined || value === "") return [];
+  return Array.isArray(value) ? value : [value];
+}
+
+function readInline(item: unknown): Inline {
+  const object = asObject(item);
+  const url = object ? own(object, "data_url") ?? own(object, "url") : item;
+  const head = typeof url === "string" ? inlineImage.exec(url) : null;
+  if (typeof url !== "string" || !head) throw new WireError("invalid_media");
+  const base64 = url.slice(head[0].length);
+  if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw new WireError("invalid_media");
+  return { type: head[1]!.toLowerCase(), base64 };
+}
+
+const padding = (base64: string): number => (base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0);
+const decodedLength = (base64: string): number => (base64.length / 4) * 3 - padding(base64);
+
+function isBase64(text: string): boolean {
+  if (text === "" || text.length % 4 !== 0) return false;
+  const wrong = text.search(notBase64);
+  return wrong === -1 || wrong === text.length - padding(text);
+}
+
+/** Attachments of a server's message; those a page could not show safely are left out. */
+export function readAttachments(value: unknown): Attachment[] {
+  if (!Array.isArray(value)) return [];
+  return value.slice(0, limits.media).flatMap((item) => {
+    const object = asObject(item);
+    const url = object && own(object, "url");
+    if (!object || typeof url !== "string" || !/^(?:data|https):/i.test(url)) return [];
+    return [{ ...text(object, "type"), url, ...text(object, "filename"), ...text(object, "content_type") }];
+  });
+}
+
+const text = <K extends string>(object: Readonly<Record<string, unknown>>, key: K): { readonly [P in K]?: string } => {
+  const value = own(object, key);
+  return typeof value === "string" ? ({ [key]: value } as { [P in K]: string }) : {};
+};

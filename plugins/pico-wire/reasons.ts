@@ -1,0 +1,98 @@
+/* Every reason the channel gives, once: the same name stands in HTTP bodies, `error` frames, close reasons, facts and counters. */
+
+interface Refusal {
+  /** HTTP status. */
+  readonly status: number;
+  /** One sentence for a person; says nothing about the value that was wrong. */
+  readonly message: string;
+}
+
+/** Refused requests and handshakes. */
+export const refusals = {
+  not_found: { status: 404, message: "There is nothing at this address." },
+  unavailable: { status: 503, message: "The channel is starting or stopping; try again shortly." },
+  token_not_configured: { status: 503, message: "No token is configured for this channel." },
+  store_unavailable: { status: 503, message: "The token is being replaced; try again shortly." },
+  method_not_allowed: { status: 405, message: "This address does not take that method." },
+  origin_not_allowed: { status: 403, message: "Pages of this origin may not use the channel; allow_origins lists those that may." },
+  bad_handshake: { status: 400, message: "The handshake is malformed." },
+  token_missing: { status: 401, message: "A token is required." },
+  token_malformed: { status: 401, message: "The token must be sent as \"Authorization: Bearer <token>\", with one space after Bearer." },
+  token_mismatch: { status: 401, message: "The token is not the channel's token." },
+  token_query_disabled: { status: 401, message: "Tokens in the URL are switched off; allow_token_query switches them on." },
+  rate_limited: { status: 429, message: "Too many attempts; wait before the next one." },
+  upgrade_required: { status: 426, message: "This address speaks WebSocket, version 13." },
+  invalid_session_id: { status: 400, message: "A session_id has at most 256 bytes and no control characters." },
+  too_many_connections: { status: 503, message: "All connections are taken; try again shortly." },
+  body_too_large: { status: 413, message: "The body is larger than this address takes." },
+  unsupported_media_type: { status: 415, message: "The body must be application/json." },
+} as const satisfies Record<string, Refusal>;
+
+/** Refused messages: the connection stays open. `status` is the answer when the message came by HTTP. */
+export const errors = {
+  invalid_message: { status: 400, message: "The message could not be read." },
+  unknown_type: { status: 400, message: "The type of the message is not known." },
+  invalid_media: {
+    status: 422,
+    message: "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, at most 20 MiB decoded.",
+  },
+  empty_content: { status: 422, message: "A message needs content or at least one medium." },
+  rate_limited: { status: 429, message: "Too many messages; slow down." },
+  too_large: { status: 413, message: "The content is larger than 1 MiB." },
+  no_application: { status: 503, message: "No application answers on this channel." },
+  id_reused: { status: 409, message: "Another message with this id was taken before." },
+  loop: { status: 409, message: "The message has crossed too many bridges." },
+  busy: { status: 503, message: "The service takes no messages at the moment." },
+  internal: { status: 500, message: "The message could not be processed." },
+} as const satisfies Record<string, Refusal>;
+
+/** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that was too big. */
+export type Afterwards = "stop" | "retry" | "retry-slowly" | "retry-after" | "smaller" | "new-token";
+
+interface CloseRow {
+  readonly code: number;
+  readonly client: Afterwards;
+  /** The text after the code; `false`: the peer sees no text. */
+  readonly named?: false;
+}
+
+/** Why a connection ends. */
+export const closes = {
+  /** Either side is done. */
+  normal: { code: 1000, client: "stop" },
+  /** The service stops, or the channel was switched off. */
+  going_away: { code: 1001, client: "retry-slowly" },
+  protocol_error: { code: 1002, client: "retry", named: false },
+  unsupported_data: { code: 1003, client: "retry", named: false },
+  invalid_data: { code: 1007, client: "retry", named: false },
+  /** The sign-in behind a dashboard's connection ended. */
+  session_ended: { code: 1008, client: "stop" },
+  /** A message over the server's `max_payload`. */
+  too_big: { code: 1009, client: "smaller" },
+  /** A fault of the server. */
+  internal: { code: 1011, client: "retry" },
+  restart: { code: 1012, client: "retry-after" },
+  /** The token the connection used was replaced. */
+  token_rotated: { code: 1012, client: "retry-after" },
+  /** Overload. */
+  try_later: { code: 1013, client: "retry-after" },
+  /** Twenty malformed frames in a minute. */
+  bad_request: { code: 4400, client: "stop" },
+  /** The token was removed and none is left. */
+  unauthorized: { code: 4401, client: "new-token" },
+  /** An owner disconnected it. */
+  forbidden: { code: 4403, client: "stop" },
+  /** Nothing heard for the server's `read_timeout`. */
+  heartbeat: { code: 4408, client: "retry" },
+  /** The same client resumed on another socket. */
+  replaced: { code: 4409, client: "stop" },
+  /** The peer reads too slowly: the queue for it is full. */
+  slow_consumer: { code: 4410, client: "retry" },
+  /** Five `rate_limited` errors. */
+  rate_limited: { code: 4429, client: "retry-after" },
+} as const satisfies Record<string, CloseRow>;
+
+export type RefusalCode = keyof typeof refusals;
+export type ErrorCode = keyof typeof errors;
+export type CloseName = keyof typeof closes;
+export type Reason = RefusalCode | ErrorCode | CloseName;
