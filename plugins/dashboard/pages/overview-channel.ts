@@ -27,14 +27,15 @@ function switchable(channel: ChannelView): boolean {
 }
 
 function offFace(channel: ChannelView): Html {
-  const bySetting = html`Set <code>channels.pico.enabled</code> to <code>true</code> in <code>config.json</code> to turn it on.`;
+  const bySetting = html`To turn it on, set <code>channels.pico.enabled</code> to <code>true</code> in <code>config.json</code> and
+<code>channels.pico.token</code> in <code>.security.yml</code>.`;
   if (channel.enabledManagedBy !== undefined) {
     return html`<p>Programs talk to this service through the channel. It is off, as the environment variable
 <code>${channel.enabledManagedBy}</code> says; change it there.</p>`;
   }
   if (!switchable(channel)) return html`<p>Programs talk to this service through the channel. ${bySetting}</p>`;
-  return html`<div class="invite"><div><p><b>Let programs in.</b> They connect to this service through one address, each with the
-channel token.</p><p class="quiet-text">Turning it on makes a token in <code>.security.yml</code>, if there is none, and takes effect at
+  return html`<div class="invite"><div><p><b>Let programs in.</b> They connect to this service through one address and show the
+channel token.</p><p class="quiet-text scripted">Turning it on makes a token in <code>.security.yml</code>, if there is none, and takes effect at
 once.</p></div>
 <button type="button" class="scripted" data-turn="on">Turn the channel on</button></div>
 <noscript><p>${bySetting}</p></noscript>`;

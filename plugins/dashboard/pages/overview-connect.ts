@@ -9,7 +9,7 @@ export function connectCard(channel: ChannelView, tokens: readonly TokenView[]):
   return html`<section class="card connect" aria-labelledby="h-connect" data-face="on"${!channel.enabled && html` hidden`}>
 <h2 id="h-connect">Connect a client</h2>
 <ol class="steps">
-<li>Take the channel token. <span data-live="token-place">${tokenPlace(tokens)}</span></li>
+<li>Take the channel token. ${tokenPlace(tokens)}</li>
 <li>Put it in place of <code>${tokenPlaceholder}</code> in one of these. It says hello and prints what comes back.</li>
 </ol>
 <fieldset class="tabs"><legend class="unseen">Snippet for</legend>

@@ -1,0 +1,88 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
+import { snippets, tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
+import { launchBrowser } from "./browser.ts";
+
+const token = "c0ffee".repeat(10);
+let server: Server;
+let url: string;
+
+/** A channel that answers each message by its own text, to whoever brings the token in a subprotocol or a header. */
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    response.statusCode = request.headers.authorization === `Bearer ${token}` ? 200 : 401;
+    response.end(`{"protocol":"pico"}`);
+  });
+  const sockets = new WebSocketServer({
+    server,
+    path: "/pico",
+    verifyClient: ({ req }: { req: { headers: Record<string, unknown> } }) => req.headers["sec-websocket-protocol"] === `token.${token}`,
+  });
+  sockets.on("connection", (socket) => {
+    socket.on("message", (data) => {
+      const { type, payload } = JSON.parse(String(data)) as { type: string; payload: { content: string } };
+      if (type === "message.send") socket.send(JSON.stringify({ type: "message.create", payload: { content: `echo: ${payload.content}` } }));
+      socket.close(1000, "done");
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+function pasted(id: string): string {
+  const code = snippets(url).find((snippet) => snippet.id === id)?.code ?? "";
+  expect(code.split(tokenPlaceholder)).toHaveLength(2);
+  return code.replace(tokenPlaceholder, token);
+}
+
+/** What a shell prints when the text is pasted into it. */
+async function inShell(text: string): Promise<string> {
+  const shell = spawn("sh", [], { stdio: ["pipe", "pipe", "pipe"] });
+  let printed = "";
+  shell.stdout.on("data", (chunk) => (printed += chunk));
+  shell.stderr.on("data", (chunk) => (printed += chunk));
+  shell.stdin.end(text + "\n");
+  await once(shell, "close");
+  return printed;
+}
+
+const missing = (...command: [string, ...string[]]): boolean => spawnSync(command[0], command.slice(1)).status !== 0;
+
+describe("a snippet, pasted with its token, connects and prints the answer", () => {
+  test("Browser", async () => {
+    const browser = await launchBrowser();
+    const page = await browser.newPage();
+    const printed: string[] = [];
+    page.on("console", (message) => printed.push(message.text()));
+    await page.evaluate(pasted("browser"));
+    await expect.poll(() => printed).toEqual([expect.stringContaining("echo: hello"), "closed 1000 done"]);
+    await browser.close();
+  });
+
+  test.skipIf(missing("sh", "-c", "true"))("Node", async () => {
+    const printed = await inShell(pasted("node"));
+    expect(printed).toContain("echo: hello");
+    expect(printed).toContain("closed 1000 done");
+  });
+
+  test.skipIf(missing("python3", "-c", "import websockets"))("Python", async () => {
+    expect(await inShell(pasted("python"))).toContain("echo: hello");
+  });
+
+  test.skipIf(missing("curl", "--version"))("curl", async () => {
+    expect(await inShell(pasted("curl"))).toContain('{"protocol":"pico"}');
+  });
+});
+
+test("an address with brackets stays whole in a shell", () => {
+  expect(snippets("wss://[::1]:8443/pico").at(-1)?.code).toContain("-g 'https://[::1]:8443/pico'");
+});

@@ -1,0 +1,136 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { loadAssets } from "../../../plugins/dashboard/assets.ts";
+import { chartBars, chartHeight, chartWidth } from "../../../plugins/dashboard/browser/chart-bars.ts";
+import { ago, count, duration } from "../../../plugins/dashboard/browser/format.ts";
+import { brokenRules } from "../../../plugins/dashboard/browser/token-rules.ts";
+import { messagePage, overviewPage, setupPage, signInPage, type TokenWay } from "../../../plugins/dashboard/pages/index.ts";
+import { running } from "../../browser/sample.ts";
+
+const site = { url: (path: string) => `/base${path}`, assets: "/assets/abc" };
+const tags = (page: string): string[] => page.match(/<\/?[a-z][^\s>]*/g) ?? [];
+
+describe("pages", () => {
+  test("what comes from outside never adds or removes a tag", () => {
+    const draw = (text: string): string =>
+      [
+        signInPage({ ...site, ways: [], next: text }),
+        signInPage({ ...site, ways: [], link: text }),
+        setupPage({ ...site, ways: [], hasCookie: false, error: { code: "weak_token", message: text } }),
+        messagePage({ ...site, title: text, text, hint: text }),
+        overviewPage({
+          ...site,
+          csrf: text,
+          status: {
+            ...running,
+            version: text,
+            addresses: [text],
+            channel: { ...running.channel!, url: text, enabledManagedBy: text },
+            signIns: [{ at: 0, address: text, via: text }],
+            refusals: [{ at: 0, address: text, via: text, code: text }],
+            warnings: [{ id: text, text, fix: text }],
+            tokens: [{ name: text, source: "config", managedByEnv: false }],
+          },
+        }),
+      ].join("");
+    const expected = tags(draw("plain"));
+    const hostile = fc.oneof(fc.string(), fc.constantFrom(`"><script>`, `'></pre><b>`, "</title><script>", "&lt;b&gt;"));
+    fc.assert(fc.property(hostile, (text) => expect(tags(draw(text))).toEqual(expected)), { numRuns: 60 });
+  });
+
+  test("every link, form and asset goes through url()", () => {
+    const all = [
+      signInPage({ ...site, ways: [] }),
+      setupPage({ ...site, ways: [], hasCookie: true }),
+      overviewPage({ ...site, status: running, csrf: "c" }),
+      messagePage({ ...site, title: "t", text: "t" }),
+    ].join("");
+    const targets = [...all.matchAll(/ (?:href|src|action)="([^"]*)"/g)].map((match) => match[1]);
+    expect(targets.length).toBeGreaterThan(15);
+    expect(targets.filter((target) => target !== "#main" && !target?.startsWith("/base/"))).toEqual([]);
+  });
+
+  test("nothing inline, so that the policy needs no exception", () => {
+    const page = overviewPage({ ...site, status: running, csrf: "c" });
+    expect(page).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
+  });
+
+  test("the version is shown to the signed in only", () => {
+    expect(overviewPage({ ...site, status: running, csrf: "c" })).toContain(`Doorward ${running.version}`);
+    expect(signInPage({ ...site, ways: [] })).not.toContain(running.version);
+  });
+
+  test("only the ways that this deployment offers are named", () => {
+    const marks: Record<TokenWay, string> = {
+      env: "_LAUNCHER_TOKEN",
+      file: "launcher-config.json",
+      console: "-console",
+      log: "logs/launcher.log",
+      command: "doorward token show",
+    };
+    const ways = Object.keys(marks) as TokenWay[];
+    fc.assert(
+      fc.property(fc.subarray(ways), (offered) => {
+        const page = signInPage({ ...site, ways: offered });
+        expect(ways.filter((way) => page.includes(marks[way]))).toEqual(offered);
+      }),
+    );
+  });
+});
+
+test("assets carry a hash of their contents, know their types, and open nothing else", () => {
+  const assets = loadAssets();
+  expect(assets.prefix).toMatch(/^\/assets\/[0-9a-f]{12}$/);
+  expect(loadAssets().prefix).toBe(assets.prefix);
+  expect(assets.get("dashboard/base.css")?.type).toBe("text/css; charset=utf-8");
+  expect(assets.get("dashboard/overview.js")?.body.length).toBeGreaterThan(50);
+  expect(assets.get("dashboard/icon.svg")?.type).toBe("image/svg+xml");
+  for (const path of ["", "dashboard", "dashboard/", "dashboard/../assets.js", "dashboard/words.d.ts", "constructor", "base.css"]) {
+    expect(assets.get(path)).toBeUndefined();
+  }
+});
+
+describe("numbers", () => {
+  test("durations have the two largest units", () => {
+    expect([0, 59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(duration)).toEqual(
+      ["0 s", "59 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "1 d 1 h"],
+    );
+  });
+
+  test("ages have the largest unit, and a clock set back is now", () => {
+    expect([0, -5000, 5000, 61_000, 7_200_000, 200_000_000].map((age) => ago(1e12 - age, 1e12))).toEqual(
+      ["just now", "just now", "5 s ago", "1 min ago", "2 h ago", "2 d ago"],
+    );
+  });
+
+  test("digits are grouped by threes", () => {
+    expect([0, 999, 1000, 1_234_567].map(count)).toEqual(["0", "999", "1\u202f000", "1\u202f234\u202f567"]);
+  });
+
+  test("bars of the chart stay inside it and keep the order of their values", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(100_000), { minLength: 1, maxLength: 10 }), (perMinute) => {
+        const bars = chartBars(perMinute);
+        for (const [i, bar] of bars.entries()) {
+          expect(bar.x).toBeGreaterThanOrEqual(0);
+          expect(bar.x + bar.width).toBeLessThanOrEqual(chartWidth + 0.1);
+          expect(bar.y + bar.height).toBe(chartHeight);
+          expect(bar.height).toBeGreaterThan(0);
+          for (const [j, other] of bars.entries()) {
+            if ((perMinute[i] ?? 0) <= (perMinute[j] ?? 0)) expect(bar.height).toBeLessThanOrEqual(other.height);
+          }
+        }
+      }),
+    );
+  });
+});
+
+test("a token of one's own is fine exactly when it is 16 to 256 visible ASCII characters, not one repeated, not ott_", () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.stringMatching(/^(ott_)?[!-~]{10,260}$/), fc.stringMatching(/^a{10,20}$/)), (token) => {
+      const fine = /^[!-~]{16,256}$/.test(token) && !/^(.)\1*$/.test(token) && !token.startsWith("ott_");
+      expect(brokenRules(token).length === 0).toBe(fine);
+    }),
+    { numRuns: 300 },
+  );
+});
