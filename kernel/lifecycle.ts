@@ -31,7 +31,8 @@ export function createLifecycle(clock: Clock): Lifecycle {
   return {
     state,
     send(command) {
-      if (!actor.getSnapshot().can({ type: command })) return false;
+      const snapshot = actor.getSnapshot();
+      if (snapshot.status !== "active" || !snapshot.can({ type: command })) return false;
       actor.send({ type: command });
       return true;
     },

@@ -1,0 +1,181 @@
+import { expect, test } from "vitest";
+import { SimulatedClock } from "xstate";
+import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
+import { capturedLog } from "../../kernel/testing.ts";
+import { codeFrom, gate, plugin, turn } from "./parts.ts";
+
+function stand(plugins: readonly AnyPlugin[], options: object = {}) {
+  const clock = new SimulatedClock();
+  const { log, lines } = capturedLog();
+  const kernel = createKernel([], { plugins, clock, log, ...options });
+  const errors = (): string[] => lines.filter(({ level }) => level === "error").map(({ text }) => text);
+  return { kernel, clock, errors };
+}
+
+test("an undo that hangs is named after the time given, and only it", async () => {
+  const steps: string[] = [];
+  const { kernel, clock, errors } = stand([
+    plugin("one", ({ onStop }) => onStop(() => void steps.push("one"))),
+    plugin("two", ({ onStop }) => onStop(async () => { steps.push("two"); })),
+    plugin("three", ({ onStop }) => onStop(() => new Promise(() => undefined))),
+  ]);
+  await kernel.start();
+  let stopped = false;
+  const stopping = kernel.stop({ timeoutMs: 500 }).then(() => { stopped = true; });
+  await turn();
+  clock.increment(499);
+  await turn();
+  expect(stopped).toBe(false);
+  clock.increment(1);
+  await stopping;
+  expect(errors()).toEqual(['"three" did not stop in time and is left as it is']);
+  expect(steps).toEqual(["two", "one"]);
+});
+
+test("the time is for all undo steps together", async () => {
+  const hang = (name: string): AnyPlugin => plugin(name, ({ onStop }) => onStop(() => new Promise(() => undefined)));
+  const { kernel, clock, errors } = stand([hang("one"), hang("two")]);
+  await kernel.start();
+  const stopping = kernel.stop();
+  await turn();
+  clock.increment(10_000);
+  await stopping;
+  expect(errors()).toHaveLength(2);
+  await kernel.start();
+});
+
+test("a stop during the start calls it off: the start is refused and everything undone", async () => {
+  const steps: string[] = [];
+  const door = gate();
+  const { kernel } = stand([
+    plugin("one", ({ onStop }) => onStop(() => void steps.push("one undone"))),
+    plugin("two", async ({ onStop }) => {
+      await door.promise;
+      onStop(() => void steps.push("two undone"));
+    }),
+    plugin("three", () => void steps.push("three started")),
+  ]);
+  const starting = codeFrom(kernel.start());
+  await turn();
+  const stopping = kernel.stop();
+  await turn();
+  door.open();
+  await stopping;
+  expect(await starting).toBe("KERNEL_START_ABORTED");
+  expect(steps).toEqual(["two undone", "one undone"]);
+  expect(kernel.health().plugins.map(({ phase }) => phase)).toEqual(["stopped", "stopped", "stopped"]);
+});
+
+test("a start that hangs is named and left when the time to stop is over, and what it does later leaves nothing", async () => {
+  const door = gate();
+  const steps: string[] = [];
+  let again = false;
+  const { kernel, clock, errors } = stand([
+    plugin("one", ({ onStop }) => onStop(() => void steps.push("one undone"))),
+    plugin("two", async ({ onStop, onReady, after, on }) => {
+      if (again) return undefined;
+      await door.promise;
+      onStop(() => void steps.push("two undone"));
+      onReady(() => void steps.push("two ready"));
+      after(1, () => void steps.push("two rang"));
+      on("kernel:state-changed", () => void steps.push("two heard"));
+      return { late: true };
+    }),
+  ]);
+  const starting = codeFrom(kernel.start());
+  await turn();
+  const stopping = kernel.stop({ timeoutMs: 100 });
+  await turn();
+  clock.increment(100);
+  await stopping;
+  expect(await starting).toBe("KERNEL_START_ABORTED");
+  expect(errors()).toEqual(['"two" did not finish starting in time and is left as it is']);
+  again = true;
+  await kernel.start();
+  door.open();
+  await turn();
+  clock.increment(10);
+  expect(kernel.services).toEqual({});
+  await kernel.stop();
+  expect(steps).toEqual(["one undone", "two undone", "one undone"]);
+});
+
+test("a ready step that ends after it was left is undone at once", async () => {
+  const door = gate<() => void>();
+  const steps: string[] = [];
+  const { kernel, clock } = stand([plugin("one", ({ onReady }) => onReady(() => door.promise))]);
+  const starting = codeFrom(kernel.start());
+  await turn();
+  const stopping = kernel.stop({ timeoutMs: 100 });
+  await turn();
+  clock.increment(100);
+  await stopping;
+  expect(await starting).toBe("KERNEL_START_ABORTED");
+  door.open(() => void steps.push("closed"));
+  await turn();
+  expect(steps).toEqual(["closed"]);
+});
+
+test("a plugin that stops the kernel within its own start does not lock it up", async () => {
+  let stop = (): unknown => undefined;
+  const { kernel, clock } = stand([plugin("one"), plugin("two", () => stop())]);
+  stop = () => kernel.stop({ timeoutMs: 50 });
+  const starting = codeFrom(kernel.start());
+  await turn();
+  clock.increment(50);
+  expect(await starting).toBe("KERNEL_START_ABORTED");
+  expect(kernel.health().live).toBe(false);
+});
+
+test("the signal of a start calls it off, and has no say after it", async () => {
+  const door = gate();
+  const abort = new AbortController();
+  const { kernel } = stand([plugin("one", () => door.promise), plugin("two")]);
+  const starting = codeFrom(kernel.start({ signal: abort.signal }));
+  await turn();
+  abort.abort();
+  door.open();
+  expect(await starting).toBe("KERNEL_START_ABORTED");
+  await turn();
+  const later = new AbortController();
+  await kernel.start({ signal: later.signal });
+  later.abort();
+  await turn();
+  expect(kernel.health().ready).toBe(true);
+  await kernel.stop();
+});
+
+test("an aborted signal starts nothing", async () => {
+  const steps: string[] = [];
+  const one = plugin("one", () => void steps.push("started"));
+  const { kernel } = stand([one]);
+  expect(await codeFrom(kernel.start({ signal: AbortSignal.abort() }))).toBe("KERNEL_START_ABORTED");
+  const { kernel: other } = stand([one], { signal: AbortSignal.abort() });
+  expect(await codeFrom(other.start())).toBe("KERNEL_START_ABORTED");
+  expect(steps).toEqual([]);
+});
+
+test("the signal of the kernel stops it", async () => {
+  const abort = new AbortController();
+  const undone = gate();
+  const { kernel } = stand([plugin("one", ({ onStop }) => onStop(() => undone.open()))], { signal: abort.signal });
+  await kernel.start();
+  abort.abort();
+  await undone.promise;
+  await kernel.stop();
+  expect(kernel.health().live).toBe(false);
+  expect(await codeFrom(kernel.start())).toBe("KERNEL_START_ABORTED");
+});
+
+test("what an undo step registers is undone too", async () => {
+  const steps: string[] = [];
+  const { kernel, clock } = stand([plugin("one", ({ onStop, after }) => onStop(() => {
+    steps.push("undo");
+    after(1, () => void steps.push("rang"));
+    onStop(() => void steps.push("undo of the undo"));
+  }))]);
+  await kernel.start();
+  await kernel.stop();
+  clock.increment(10);
+  expect(steps).toEqual(["undo", "undo of the undo"]);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { hint } from "../../kernel/index.ts";
+import { nearest } from "../../kernel/suggest.ts";
+
+test.each([
+  ["allow_origin", "allow_origins"],
+  ["max_conections", "max_connections"],
+  ["enabeld", "enabled"],
+])("%s is taken for %s", (typed, meant) => {
+  expect(nearest(typed, ["enabled", "allow_origins", "max_connections", "ping_interval"])).toBe(meant);
+});
+
+test("a word that is nobody's slip gets no suggestion", () => {
+  expect(nearest("telegram", ["pico", "pico_client"])).toBeUndefined();
+  expect(nearest("SERVICE_CHANNELS_TELEGRAM_ENABLED", ["SERVICE_CHANNELS_PICO_ENABLED"])).toBeUndefined();
+  expect(hint("telegram", ["pico"])).toBe("");
+});
+
+test("the suggestion follows a sentence", () => {
+  expect(hint("gatway", ["gateway"])).toBe(' Did you mean "gateway"?');
+});
+
+test("an enormous word is judged quickly", () => {
+  const started = performance.now();
+  nearest("x".repeat(1_000_000), ["gateway", "channels"]);
+  expect(performance.now() - started).toBeLessThan(1_000);
+});

@@ -1,0 +1,132 @@
+/* What the compiler refuses. `tsc -p tests` reports each line marked `@ts-expect-error` that would compile, and each
+ * unmarked line that would not. */
+import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { createKernel, type Plugin } from "../../kernel/index.ts";
+import { tokenStore, memory } from "../../plugins/token-store/index.ts";
+
+interface Oven { bake(loaf: string): string }
+type BakerFacts = { "baker:baked": { loaf: string; minutes: number } };
+
+const baker: Plugin<{ emits: BakerFacts; offers: { oven: Oven } }> = {
+  name: "baker", api: 1,
+  start: () => ({ oven: { bake: (loaf) => loaf } }),
+};
+const guest: Plugin<{ hears: Pick<BakerFacts, "baker:baked">; needs: { oven: Oven } }> = {
+  name: "guest", api: 1, needs: { oven: true },
+  start({ needs, on }) {
+    on("baker:baked", ({ loaf }) => void needs.oven.bake(loaf));
+  },
+};
+const ear: Plugin<{ hears: Pick<BakerFacts, "baker:baked"> }> = { name: "ear", api: 1, start: () => undefined };
+const maybe: Plugin<{ uses: { oven: Oven } }> = { name: "maybe", api: 1, uses: { oven: true }, start: () => undefined };
+
+test("lists in which everything is offered and announced compile", () => {
+  const kernel = createKernel([baker, guest, ear, maybe]);
+  expectTypeOf(kernel.services.oven).toEqualTypeOf<Oven>();
+  kernel.on("baker:baked", ({ minutes }) => void expectTypeOf(minutes).toEqualTypeOf<number>());
+  kernel.on("kernel:state-changed", ({ to }) => void to);
+  createKernel([maybe]);
+  createKernel([]);
+});
+
+test("lists that miss something do not compile", () => {
+  // @ts-expect-error - no plugin offers the service `oven`
+  createKernel([guest]);
+  // @ts-expect-error - `oven` is offered by a later plugin, not by an earlier one
+  createKernel([guest, baker]);
+  // @ts-expect-error - no plugin of the list emits `baker:baked`
+  createKernel([ear]);
+  // @ts-expect-error - one plugin is wired well, the other is not
+  createKernel([tokenStore(memory()), guest]);
+});
+
+test("the error names what is missing", () => {
+  type Refused<T> = T extends { readonly "no earlier plugin offers oven": never } ? true : false;
+  type Unheard<T> = T extends { readonly "no plugin emits baker:baked": never } ? true : false;
+  expectTypeOf<Refused<Parameters<typeof createKernel<[typeof guest]>>[0]>>().toEqualTypeOf<true>();
+  expectTypeOf<Unheard<Parameters<typeof createKernel<[typeof ear]>>[0]>>().toEqualTypeOf<true>();
+});
+
+test("a kernel offers and announces what its plugins do, and nothing else", () => {
+  const kernel = createKernel([baker]);
+  // @ts-expect-error - no plugin of the list offers `milk`
+  void kernel.services.milk;
+  // @ts-expect-error - no plugin of the list emits `baker:slept`
+  kernel.on("baker:slept", () => undefined);
+  // @ts-expect-error - `temperature` is not in the payload
+  kernel.on("baker:baked", ({ temperature }) => void temperature);
+});
+
+test("a plugin that forgets a name does not compile", () => {
+  // @ts-expect-error - `needs` must name `oven`
+  const forgotten: Plugin<{ needs: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
+  // @ts-expect-error - `needs` must name `milk` too
+  const half: Plugin<{ needs: { oven: Oven; milk: string } }> = { name: "a", api: 1, needs: { oven: true }, start: () => undefined };
+  // @ts-expect-error - `uses` must name `oven`
+  const unused: Plugin<{ uses: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
+  // @ts-expect-error - needs what its shape does not
+  const extra: Plugin<{ offers: { milk: string } }> = { name: "a", api: 1, needs: { oven: true }, start: () => ({ milk: "" }) };
+  // @ts-expect-error - offers `oven` but returns nothing
+  const empty: Plugin<{ offers: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
+  // @ts-expect-error - the version of the contract is 1
+  const old: Plugin = { name: "a", api: 2, start: () => undefined };
+  // @ts-expect-error - a driver says so at run time too
+  const driver: Plugin<{ drives: true }> = { name: "a", api: 1, start: () => undefined };
+  // @ts-expect-error - so does who changes the configuration
+  const configurer: Plugin<{ configures: true }> = { name: "a", api: 1, start: () => undefined };
+  // @ts-expect-error - a plugin with a configuration names its section
+  const sectionless: Plugin<{ config: { port: number } }> = { name: "a", api: 1, start: () => undefined };
+  expect([forgotten, half, unused, extra, empty, old, driver, configurer, sectionless]).toHaveLength(9);
+});
+
+test("a schema that parses to another type than the plugin reads does not compile", () => {
+  const schema = z.strictObject({ port: z.string() });
+  // @ts-expect-error - the plugin reads a number where the schema gives a string
+  const wrong: Plugin<{ config: { port: number } }> = { name: "a", api: 1, config: { section: "a", schema }, start: () => undefined };
+  const right: Plugin<{ config: { port: string } }> = { name: "a", api: 1, config: { section: "a", schema }, start: () => undefined };
+  expect([wrong, right]).toHaveLength(2);
+});
+
+test("a scope gives what the shape names and nothing else", () => {
+  const plain: Plugin<{ emits: BakerFacts; hears: { "mill:ground": { kilos: number } }; uses: { milk: string } }> = {
+    name: "baker", api: 1, uses: { milk: true },
+    start(scope) {
+      scope.emit("baker:baked", { loaf: "rye", minutes: 40 });
+      scope.emit("baker:baked", () => ({ loaf: "rye", minutes: 40 }));
+      // @ts-expect-error - `minutes` is missing
+      scope.emit("baker:baked", { loaf: "rye" });
+      // @ts-expect-error - `minutes` is a number
+      scope.emit("baker:baked", { loaf: "rye", minutes: "40" });
+      // @ts-expect-error - `minutes` is missing in what the function builds
+      scope.emit("baker:baked", () => ({ loaf: "rye" }));
+      // @ts-expect-error - a fact of another plugin
+      scope.emit("mill:ground", { kilos: 1 });
+      // @ts-expect-error - a fact of the kernel
+      scope.emit("kernel:fault", { plugin: "", during: "", code: "", message: "" });
+      // @ts-expect-error - a fact that the shape does not hear
+      scope.on("mill:closed", () => undefined);
+      // @ts-expect-error - `grams` is not in the payload
+      scope.on("mill:ground", ({ grams }) => void grams);
+      // @ts-expect-error - who does not drive the lifecycle cannot send commands
+      void scope.lifecycle.send;
+      // @ts-expect-error - who does not configure gets no configuration
+      void scope.configuration.describe;
+      // @ts-expect-error - a service that the shape does not name
+      void scope.needs.oven;
+      // @ts-expect-error - a used service may be absent
+      void scope.uses.milk.length;
+      // @ts-expect-error - without a section there is nothing to read
+      void scope.config().port;
+    },
+  };
+  const driver: Plugin<{ drives: true }> = {
+    name: "driver", api: 1, drives: true,
+    start({ lifecycle }) {
+      lifecycle.send("begin-rotation");
+      // @ts-expect-error - no command of the lifecycle
+      lifecycle.send("begin-dancing");
+    },
+  };
+  expect([plain, driver]).toHaveLength(2);
+});
