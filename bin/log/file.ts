@@ -18,8 +18,8 @@ export interface LogFile {
 /** Bytes held back while the disk is full; more is dropped. */
 const maxHeld = 1024 * 1024;
 
-/** A log file (0600, in a folder of 0700) that always has the same name. Lines are on their way to the disk when `write`
- *  returns, so that none is lost when the process ends. Errors of single writes go to `failed`; opening rejects. */
+/** A log file (0600, in a folder of 0700) that always has the same name. A line is with the system when `write` returns:
+ *  none is lost when the process ends. Errors of single writes go to `failed`; opening rejects. */
 export async function openLogFile(
   file: string,
   failed: (error: Error) => void,

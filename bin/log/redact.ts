@@ -1,25 +1,28 @@
-/* What no log may hold, found by where it stands: in a URL, a header, a field. Works on finished lines, JSON or not, at any
- * depth and also inside JSON that is itself quoted; a JSON line stays one. Over-redaction is accepted, a leak is not. */
+/* What no log may hold, found by where it stands: in a URL, a header, a field. Works on finished lines, JSON or not, at
+ * any depth and also inside JSON that is itself quoted; a JSON line stays one. Too much is accepted, a leak is not. */
 
 const censor = "[redacted]";
 
 /** Words that make the value after them a secret. `code` and `link` are so in a URL only: errors have codes too. */
 const secretName = "[\\w.-]*(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
 const headerName = "(?:proxy-)?authorization|(?:set-)?cookies?|sec-websocket-protocol|refer(?:r)?er|x-api-key";
+const restOfLine = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 const queryName = `(?:${secretName}|code|link|ott|session|key)`;
 
-/** A quote, in JSON that may be quoted itself any number of times. */
-const quote = '(\\\\*")';
+/** A name in quotes and what joins it to its value; in JSON that may itself be quoted any number of times. */
+const field = (name: string, join: string) => `(\\\\*")(${name})\\1(\\s*${join}\\s*)`;
+/** Text to the same kind of quote; escapes inside are skipped. */
+const text = "\\1(?:(?!\\1)(?:\\\\[^]|[^]))*\\1";
 
 const rules: readonly (readonly [RegExp, string])[] = [
   // Text in a field or the next element of a list: "token":"…", \"token\":\"…\", ["cookie","…"].
-  [new RegExp(`${quote}(${secretName}|${headerName})\\1(\\s*[:,]\\s*)\\1(?:(?!\\1)(?:\\\\.|[^]))*\\1`, "gi"), `$1$2$1$3$1${censor}$1`],
+  [new RegExp(`${field(`${secretName}|${headerName}`, "[:,]")}${text}`, "gi"), `$1$2$1$3$1${censor}$1`],
   // A number in a field.
-  [new RegExp(`${quote}(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
+  [new RegExp(`${field(secretName, ":")}-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
   // Query parameters, also of a URL inside a URL.
   [new RegExp(`((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`, "gi"), `$1${censor}`],
   // A header as text, to the end of its line.
-  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+`, "gi"), `$1${censor}`],
+  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)${restOfLine}`, "gi"), `$1${censor}`],
   [/\b(Bearer|Basic)(\s+|%20)[^\s"'\\,;]{6,}/gi, `$1$2${censor}`],
   [/(?<![\w./-])token(64)?\.[^\s"'\\,;)]+/g, `token$1.${censor}`],
   [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
@@ -95,7 +98,7 @@ function formsOf(given: string): string[] {
   const form = new URLSearchParams([["", value]]).toString().slice(1);
   const encoded = [encodeURIComponent(value.toWellFormed()), encodeURI(value.toWellFormed()), form];
   const lower = encoded.map((text) => text.replace(/%../g, (hex) => hex.toLowerCase()));
-  const binary = [bytes.toString("base64url"), bytes.toString("base64"), bytes.toString("hex"), bytes.toString("latin1")];
+  const binary = (["base64url", "base64", "hex", "latin1"] as const).map((encoding) => bytes.toString(encoding));
   const plain = [value, ...encoded, ...lower, ...binary, [...bytes].join(",")];
   return plain.flatMap((text) => [escaped(text), escaped(escaped(text))]);
 }
