@@ -52,15 +52,18 @@ export function refuse(socket: Duplex, status: number, body: object, headers: Re
 
 export const refuseWith = (socket: Duplex, refusal: Refusal): void => refuse(socket, refusal[0], bodyOf(refusal));
 
-/** The same, on an answer that Node has prepared; the connection is not used again. */
-export function answerWith(answer: ServerResponse, refusal: Refusal): void {
+export const hasBody = ({ headers }: IncomingMessage): boolean =>
+  headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+
+/** The same, on an answer that Node has prepared. A connection whose body nobody will read is not used again. */
+export function answerWith(request: IncomingMessage, answer: ServerResponse, refusal: Refusal): void {
   if (answer.headersSent) return void answer.destroy();
   const text = JSON.stringify(bodyOf(refusal));
   answer.writeHead(refusal[0], {
     "Cache-Control": "no-store",
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(text),
-    ...(refusal[0] === 404 ? {} : { Connection: "close" }),
+    ...(refusal[0] === 404 && !hasBody(request) ? {} : { Connection: "close" }),
   });
   answer.end(text);
 }

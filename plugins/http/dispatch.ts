@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { answerWith, cutShort, refusals, refuseWith, type Refusal } from "./answers.ts";
+import { answerWith, cutShort, hasBody, refusals, refuseWith, type Refusal } from "./answers.ts";
 import { makeSafe } from "./headers.ts";
 import { inside, readTarget, type Target } from "./paths.ts";
 import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
@@ -65,20 +65,18 @@ export function createDispatcher({ basePath, requests, upgrades, peer, clock, lo
   }
 
   function limitBody(request: IncomingMessage, answer: ServerResponse, seconds: number): void {
-    const { headers } = request;
-    if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return;
+    if (!hasBody(request)) return;
     const timer = clock.setTimeout(() => {
       if (!request.complete) cutShort(request, answer, refusals.timeout);
     }, seconds * 1_000);
     const done = (): void => clock.clearTimeout(timer);
-    request.once("end", done).once("close", done);
-    answer.once("close", done);
+    request.once("end", done).once("close", done); // not the answer's: a body may drip on after it
   }
 
   function run(route: Route<RequestHandler>, request: IncomingMessage, answer: ServerResponse): void {
     const failed = (error: unknown): void => {
       log.error({ err: error, route: route.path }, "a request handler failed");
-      answerWith(answer, refusals.internal);
+      answerWith(request, answer, refusals.internal);
     };
     try {
       Promise.resolve<unknown>(route.handle(request, answer)).catch(failed);
@@ -99,7 +97,7 @@ export function createDispatcher({ basePath, requests, upgrades, peer, clock, lo
       makeSafe(answer);
       take(listener, request, target);
       const fault = headerFault(request, target, route.options.anyHost ?? false);
-      if (fault) answerWith(answer, fault);
+      if (fault) answerWith(request, answer, fault);
       else {
         limitBody(request, answer, route.options.bodySeconds ?? bodySeconds);
         run(route, request, answer);

@@ -1,7 +1,7 @@
 import { errorTable } from "../../kernel/index.ts";
 
 export const httpErrors = errorTable({
-  HTTP_PORT_IN_USE: (port: number, remedy: string) => `port ${port} is in use; ${remedy}`,
+  HTTP_PORT_IN_USE: (port: number, by: string, remedy: string) => `port ${port} is in use${by}; ${remedy}`,
   HTTP_PORT_FORBIDDEN: (port: number, remedy: string) =>
     `port ${port} may not be opened by this user (ports under 1024 need the right to); ${remedy}`,
   HTTP_ADDRESS_UNAVAILABLE: (host: string) =>

@@ -90,11 +90,13 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
 
     async judge(key, value, compare) {
       const { kept, tries } = find(key);
-      if (isFull(tries)) {
+      const hash = digest(value);
+      const known = tries.get(hash);
+      const isBeingCompared = known !== undefined && known.wrongAt === undefined; // its place is paid for
+      if (isFull(tries) && !isBeingCompared) {
         const match = value.length >= unguessable ? await compare() : false;
         return match === false ? limited(tries) : { outcome: "right", match };
       }
-      const hash = digest(value);
       reserve(kept, tries, hash);
       let wrong = false;
       try {

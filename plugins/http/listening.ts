@@ -6,6 +6,7 @@ import type { Duplex } from "node:stream";
 import { answerWith, refusals, refuseWith, type Refusal } from "./answers.ts";
 import { answerUnserved, type Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
+import { occupant } from "./occupant.ts";
 import { makeSafe } from "./headers.ts";
 import type { Listener } from "./service.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
@@ -51,16 +52,16 @@ export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?
     answers.set(request.socket, answer);
     if (dispatcher.request(listener, request, answer)) return;
     makeSafe(answer);
-    answerWith(answer, answerUnserved(request));
+    answerWith(request, answer, answerUnserved(request));
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!wantsWebSocket(request)) serveAsPlain(server, request, socket, head);
     else if (!dispatcher.upgrade(listener, request, socket, head)) refuseWith(socket, answerUnserved(request));
   });
   server.on("connect", (_: IncomingMessage, socket: Duplex) => refuseWith(socket, refusals.method));
-  server.on("checkExpectation", (_: IncomingMessage, answer: ServerResponse) => {
+  server.on("checkExpectation", (request: IncomingMessage, answer: ServerResponse) => {
     makeSafe(answer);
-    answerWith(answer, refusals.expectation);
+    answerWith(request, answer, refusals.expectation);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     const answer = answers.get(socket);
@@ -83,7 +84,7 @@ export interface Bind {
 export function listen(server: Server, { port, host, remedy }: Bind): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const failed = ({ code }: NodeJS.ErrnoException): void => {
-      if (code === "EADDRINUSE") reject(httpErrors.HTTP_PORT_IN_USE(port, remedy));
+      if (code === "EADDRINUSE") void occupant(port, host).then((by) => reject(httpErrors.HTTP_PORT_IN_USE(port, by, remedy)));
       else if (code === "EACCES") reject(httpErrors.HTTP_PORT_FORBIDDEN(port, remedy));
       else if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") reject(httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? ""));
       else reject(httpErrors.HTTP_LISTEN_FAILED(port, code ?? "unknown"));

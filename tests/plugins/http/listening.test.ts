@@ -42,13 +42,21 @@ describe("the port", () => {
 
   test("in use: a code and a sentence that says what to do, and nothing stays open", async () => {
     await withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
+      services.http.request("/healthz", (_, r) => void r.end('{"status":"ok"}'));
       const port = portOf(services.http);
       const second = createKernel([http({ port }), gateway()]);
-      await expect(second.start()).rejects.toMatchObject({ code: "HTTP_PORT_IN_USE", message: expect.stringContaining(`port ${port} is in use`) });
-      await expect(second.start()).rejects.toMatchObject({ message: expect.stringMatching(/; start with -port N$/) });
+      await expect(second.start()).rejects.toMatchObject({ code: "HTTP_PORT_IN_USE", message: `port ${port} is in use (by a launcher that is already running); start with -port N` });
       const other = createKernel([http({ port: 0 }), gateway()], { config: { gateway: { port } } });
       await expect(other.start()).rejects.toMatchObject({ code: "HTTP_PORT_IN_USE", message: expect.stringContaining("gateway.port") });
     });
+  });
+
+  test("in use by something else, which need not even answer: the sentence names nobody", async () => {
+    const silent = createServer((socket) => void socket.resume().on("error", () => {})).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    await expect(createKernel([http({ port })]).start()).rejects.toMatchObject({ message: `port ${port} is in use; start with -port N` });
+    silent.close();
   });
 
   test("an address of another machine is named", async () => {

@@ -51,6 +51,7 @@ describe("what Node answers by itself carries our headers", () => {
     ["HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
     ["two lengths", "POST /fine HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400],
     ["a length beside chunks", "POST /fine HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400],
+    ["a chunk without a size", "POST /fine HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400],
     ["an expectation that cannot be met", "POST /fine HTTP/1.1\r\nHost: a\r\nExpect: foo\r\nContent-Length: 0\r\n\r\n", 417],
     ["headers over 16 KiB", `GET /fine HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, 431],
     ["CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405],
@@ -73,13 +74,10 @@ describe("what Node answers by itself carries our headers", () => {
     }));
 });
 
-/** Reads from a socket until `enough` says so, or it ends. */
+/** Reads from a socket until `enough` says so. */
 async function read(socket: Socket, enough: (text: string) => boolean): Promise<string> {
   let text = "";
-  for await (const chunk of socket) {
-    text += (chunk as Buffer).toString("latin1");
-    if (enough(text)) break;
-  }
+  while (!enough(text)) text += ((await once(socket, "data")) as [Buffer])[0].toString("latin1");
   return text;
 }
 
@@ -119,6 +117,17 @@ describe("a body that does not arrive", () => {
       clock.increment(30_000);
       const { status, body } = await answer;
       expect([status, body.match(/HTTP/g)]).toEqual([200, null]);
+    }));
+
+  test("is not waited for longer because the answer is out", () =>
+    withKernel([http({ port: 0 })], async ({ kernel: { services }, clock }) => {
+      services.http.request("/", (_, r) => void r.end("early"));
+      const socket = connect(portOf(services.http), "127.0.0.1");
+      socket.write(slow);
+      expect(await read(socket, (text) => text.endsWith("early"))).toContain("200 OK");
+      const closed = once(socket, "close");
+      clock.increment(30_000);
+      await closed;
     }));
 
   test("nothing fires for a body that arrived", () =>

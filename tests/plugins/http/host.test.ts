@@ -1,0 +1,134 @@
+import { once } from "node:events";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { describe, expect, test } from "vitest";
+import { createKernel } from "../../../kernel/index.ts";
+import { withKernel } from "../../../kernel/testing.ts";
+import { gateway, http, type Http } from "../../../plugins/http/index.ts";
+import { get, raw } from "./helpers.ts";
+
+async function hosted(
+  setUp: { requests?: RequestListener; upgrades?: (socket: Duplex) => void },
+  visit: (stand: { server: Server; port: number; service: Http }) => Promise<void>,
+  basePath = "",
+): Promise<void> {
+  const server = createServer(setUp.requests).listen(0, "127.0.0.1");
+  if (setUp.upgrades) server.on("upgrade", (_, socket: Duplex) => setUp.upgrades!(socket));
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    await withKernel([http({ server, basePath }), gateway()], async ({ kernel: { services } }) => {
+      services.http.request("/api", (q, r) => void r.end(`ours ${q.url}`));
+      services.http.upgrade("/pico", (_, socket) => void socket.end("HTTP/1.1 101 Ours\r\n\r\nours"));
+      await visit({ server, port, service: services.http });
+    });
+    expect((await get(port, "/api")).body).not.toContain("ours");
+    expect(server.listening).toBe(true);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+const site: RequestListener = (q, r) => void r.end(`theirs ${q.url}`);
+const upgradeTo = (path: string, protocol = "websocket"): string =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: ${protocol}\r\n\r\n`;
+
+describe("a host's server", () => {
+  test("serves our routes with our headers, and everything else as before, untouched", () =>
+    hosted({ requests: site }, async ({ port }) => {
+      const ours = await get(port, "//api/./x");
+      expect(ours.body).toContain("ours /api/x");
+      expect(ours.headers["referrer-policy"]).toBe("no-referrer");
+      for (const path of ["/", "//their/../path", "/apis", "/%zz"]) {
+        const theirs = await get(port, path);
+        expect(theirs.body).toContain(`theirs ${path}`);
+        expect(theirs.headers["referrer-policy"]).toBeUndefined();
+      }
+    }));
+
+  test("keeps listeners that are added later from what is ours", () =>
+    hosted({}, async ({ server, port }) => {
+      server.on("request", site);
+      expect((await get(port, "/api")).body).toContain("ours");
+      expect((await get(port, "/api")).body).not.toContain("theirs");
+      expect((await get(port, "/x")).body).toContain("theirs /x");
+    }));
+
+  test("has our links under its address and the base path", () =>
+    hosted({ requests: site }, async ({ port, service }) => {
+      expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/door/`]);
+      expect((await get(port, service.url("/api"))).body).toContain("ours /api");
+      expect((await get(port, "/api")).body).toContain("theirs /api");
+    }, "/door"));
+
+  test("checks of the header lines hold for our routes only", () =>
+    hosted({ requests: site }, async ({ port }) => {
+      const twice = ["Host: a", "Authorization: Bearer a", "Authorization: Bearer b"];
+      expect((await get(port, "/api", twice)).status).toBe(400);
+      expect((await get(port, "/x", twice)).body).toContain("theirs /x");
+    }));
+
+  test("without upgrades of its own gets ours, and serves the others as plain requests as it did", () =>
+    hosted({ requests: site }, async ({ port }) => {
+      expect((await raw(port, upgradeTo("/pico"))).body).toBe("ours");
+      expect((await raw(port, upgradeTo("/other"))).body).toContain("theirs /other");
+      expect((await raw(port, upgradeTo("/other", "h2c"))).body).toContain("theirs /other");
+      expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("ours /api");
+    }));
+
+  test("with upgrades of its own keeps them", () =>
+    hosted({ requests: site, upgrades: (socket) => void socket.end("HTTP/1.1 101 Theirs\r\n\r\ntheirs") }, async ({ port }) => {
+      expect((await raw(port, upgradeTo("/pico"))).body).toBe("ours");
+      expect((await raw(port, upgradeTo("/other"))).body).toBe("theirs");
+      expect((await raw(port, upgradeTo("/other", "h2c"))).body).toBe("theirs");
+      expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("ours /api");
+    }));
+
+  test("is as it was after stop", async () => {
+    const server = createServer(site);
+    const before = { emit: server.emit, own: Object.hasOwn(server, "emit"), upgrades: server.listeners("upgrade"), requests: server.listeners("request") };
+    const kernel = createKernel([http({ server })]);
+    await kernel.start();
+    expect(server.emit).not.toBe(before.emit);
+    expect(server.listening).toBe(false);
+    await kernel.stop();
+    expect({ emit: server.emit, own: Object.hasOwn(server, "emit"), upgrades: server.listeners("upgrade"), requests: server.listeners("request") })
+      .toEqual(before);
+  });
+
+  test("can carry two kernels, which leave in any order", async () => {
+    const server = createServer(site).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const [one, two] = [createKernel([http({ server, basePath: "/one" })]), createKernel([http({ server, basePath: "/two" })])];
+    for (const kernel of [one, two]) {
+      await kernel.start();
+      kernel.services.http.request("/", (_, r) => void r.end(`ours ${kernel.services.http.url("/")}`));
+    }
+    expect((await get(port, "/one")).body).toContain("ours /one/");
+    expect((await get(port, "/two")).body).toContain("ours /two/");
+    await one.stop();
+    expect((await get(port, "/one")).body).toContain("theirs /one");
+    expect((await get(port, "/two")).body).toContain("ours /two/");
+    await two.stop();
+    expect((await get(port, "/two")).body).toContain("theirs /two");
+    server.close();
+  });
+
+  test("connections of the host stay when we stop", async () => {
+    const server = createServer(site).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const kernel = createKernel([http({ server })]);
+    await kernel.start();
+    const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    socket.write("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    await once(socket, "data");
+    await kernel.stop();
+    socket.write("GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect(String((await once(socket, "data"))[0])).toContain("theirs /b");
+    socket.destroy();
+    server.close();
+  });
+});

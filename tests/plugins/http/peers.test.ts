@@ -1,0 +1,105 @@
+import { describe, expect, test } from "vitest";
+import { withKernel } from "../../../kernel/testing.ts";
+import { http, type Peer } from "../../../plugins/http/index.ts";
+import { addressKey, networkList, normaliseAddress } from "../../../plugins/http/addresses.ts";
+import { get, portOf } from "./helpers.ts";
+
+describe("addresses", () => {
+  test.each([
+    ["192.0.2.7", "192.0.2.7"],
+    ["::ffff:192.0.2.7", "192.0.2.7"],
+    ["::FFFF:c000:0207", "192.0.2.7"],
+    ["0:0:0:0:0:ffff:192.0.2.7", "192.0.2.7"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
+    ["2001:0DB8:0001:0002::", "2001:db8:1:2::/64"],
+    ["2001:db8::1", "2001:db8:0:0::/64"],
+    ["::1", "0:0:0:0::/64"],
+    ["fe80::1%eth0", "fe80:0:0:0::/64"],
+    ["local", "local"],
+  ])("%s is counted as %s", (address, key) => {
+    expect(addressKey(address)).toBe(key);
+    expect(addressKey(key)).toBe(key);
+  });
+
+  test("two addresses of one /64 have one key, of two have two", () => {
+    expect(addressKey("2001:db8::1")).toBe(addressKey("2001:db8::ffff:0:0:2"));
+    expect(addressKey("2001:db8::1")).not.toBe(addressKey("2001:db8:0:1::1"));
+  });
+
+  test("networks hold what lies in them, in any spelling", () => {
+    const has = networkList(["10.0.0.0/8", "192.0.2.1", "fd00::/8", "::ffff:198.51.100.0/120"]);
+    const inside = ["10.255.0.1", "192.0.2.1", "::ffff:10.1.2.3", "fdff::1", "198.51.100.9"];
+    const outside = ["11.0.0.1", "192.0.2.2", "fe80::1", "198.51.101.9", "local", ""];
+    expect(inside.map(normaliseAddress).map(has)).toEqual(inside.map(() => true));
+    expect(outside.map(normaliseAddress).map(has)).toEqual(outside.map(() => false));
+  });
+});
+
+/** What the service says of a request with these header lines. */
+async function peerOf(lines: readonly string[], trusted: readonly string[]): Promise<{ peer: Peer; warnings: unknown[] }> {
+  let peer: Peer | undefined;
+  const warnings: unknown[] = [];
+  await withKernel([http({ port: 0 })], async ({ kernel: { services }, lines: log }) => {
+    services.http.request("/", (q, r) => { peer = services.http.peer(q); r.end(); });
+    for (let twice = 0; twice < 2; twice += 1) await get(portOf(services.http), "/", ["Host: Own.Example:8080", ...lines]);
+    warnings.push(...log.filter(({ level }) => level === "warn"));
+  }, { config: { launcher: { trusted_proxies: trusted } } });
+  return { peer: peer!, warnings };
+}
+
+const own = { address: "127.0.0.1", key: "127.0.0.1", secure: false, host: "own.example:8080" };
+const forged = ["X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: other.example"];
+
+describe("forwarded headers", () => {
+  test("from anybody are ignored, with one warning per peer that names the setting and no value", async () => {
+    const { peer, warnings } = await peerOf(forged, ["10.0.0.0/8"]);
+    expect(peer).toEqual(own);
+    expect(warnings).toEqual([expect.objectContaining({ setting: "trusted_proxies", address: "127.0.0.1" })]);
+    expect(JSON.stringify(warnings)).not.toContain("192.0.2.9");
+  });
+
+  test("that are absent make no warning", async () => {
+    expect(await peerOf([], [])).toEqual({ peer: own, warnings: [] });
+  });
+
+  test("from a trusted proxy say who, how and where", async () => {
+    const { peer, warnings } = await peerOf(forged, ["127.0.0.0/8"]);
+    expect(peer).toEqual({ address: "192.0.2.9", key: "192.0.2.9", secure: true, host: "other.example" });
+    expect(warnings).toEqual([]);
+  });
+
+  test.each([
+    ["what the client claimed before the proxies is not believed", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.2"], "192.0.2.9"],
+    ["several lines are one list", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9", "X-Forwarded-For: 10.0.0.2"], "192.0.2.9"],
+    ["all trusted: the one furthest away", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3"],
+    ["an unreadable entry ends the chain", ["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.2"], "10.0.0.2"],
+    ["ports and brackets are left out", ["X-Forwarded-For: [2001:db8::1]:443"], "2001:db8::1"],
+    ["a mapped address is the IPv4 address", ["X-Forwarded-For: ::ffff:192.0.2.9"], "192.0.2.9"],
+    ["an IPv4 address with a port", ["X-Forwarded-For: 192.0.2.9:1234"], "192.0.2.9"],
+    ["nothing useful: the proxy itself", ["X-Forwarded-For: , ,"], "127.0.0.1"],
+    ["the other family is not read", ["Forwarded: for=192.0.2.9;proto=https"], "127.0.0.1"],
+  ])("%s", async (_, lines, address) => {
+    expect((await peerOf(lines, ["127.0.0.1", "10.0.0.0/8"])).peer.address).toBe(address);
+  });
+
+  test("of several schemes and hosts the nearest proxy's counts", async () => {
+    const { peer } = await peerOf(["X-Forwarded-Proto: https, http", "X-Forwarded-Host: a.example, b.example"], ["127.0.0.1"]);
+    expect(peer).toMatchObject({ secure: false, host: "b.example" });
+  });
+});
+
+describe("identities", () => {
+  test("who asks those who can tell, in order, with the peer", () =>
+    withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
+      const onEnd = () => () => {};
+      services.http.identify("nobody", () => undefined);
+      services.http.identify("session", (q, peer) => (q.headers["x-id"] ? { id: `${peer.address} ${q.headers["x-id"]}`, onEnd } : undefined));
+      services.http.request("/", (q, r) => {
+        const who = services.http.who(q);
+        r.end(who ? `${who.kind} ${who.identity.id}` : "nobody known");
+      });
+      const port = portOf(services.http);
+      expect((await get(port, "/", ["Host: a", "X-Id: 7"])).body).toContain("session 127.0.0.1 7");
+      expect((await get(port, "/")).body).toContain("nobody known");
+    }));
+});

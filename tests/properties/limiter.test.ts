@@ -1,0 +1,93 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { SimulatedClock } from "xstate";
+import { createLimiter } from "../../plugins/http/limiter.ts";
+
+interface Learned {
+  readonly key: string;
+  readonly value: string;
+  /** When the answer was given, in milliseconds. */
+  readonly at: number;
+}
+
+const short = fc.nat(40).map((n) => `guess ${n}`);
+const long = fc.nat(15).map((n) => `guess ${n}`.padEnd(43, "-"));
+const right = fc.constantFrom("right", "right".padEnd(43, "-"));
+
+const step = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ kind: fc.constant("ask" as const), key: fc.constantFrom("a", "b"), value: fc.oneof({ weight: 6, arbitrary: short }, long, right), turns: fc.nat(3), fails: fc.integer({ min: 0, max: 9 }).map((n) => n === 0) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.oneof(fc.nat(5_000), fc.nat(70_000)) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("settle" as const) }) },
+);
+
+/** Runs asks, waits and settled comparisons in any order; returns what each key learned to be wrong, once per value. */
+async function play(steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[], attempts: number): Promise<Learned[]> {
+  const clock = new SimulatedClock();
+  const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
+  const learned: Learned[] = [];
+  let open: { turns: number; finish: () => void }[] = [];
+  const asked: Promise<void>[] = [];
+
+  const settle = async (): Promise<void> => {
+    open.forEach((one) => (one.turns -= 1));
+    open.filter(({ turns }) => turns <= 0).forEach(({ finish }) => finish());
+    open = open.filter(({ turns }) => turns > 0);
+    await new Promise(setImmediate);
+  };
+
+  for (const one of steps) {
+    if (one.kind === "wait") clock.increment(one.ms);
+    else if (one.kind === "settle") await settle();
+    else {
+      const { key, value, turns, fails } = one;
+      const compare = async (): Promise<1 | false> => {
+        if (turns > 0) await new Promise<void>((finish) => void open.push({ turns, finish }));
+        if (fails) throw new Error("store");
+        return value.startsWith("right") ? 1 : false;
+      };
+      asked.push(limiter.judge(key, value, compare).then(
+        ({ outcome }) => {
+          if (outcome === "wrong" && !learned.some((known) => known.key === key && known.value === value)) {
+            learned.push({ key, value, at: clock.now() });
+          }
+          if (outcome === "right") expect(value).toMatch(/^right/);
+        },
+        (error: Error) => expect(error.message).toBe("store"),
+      ));
+    }
+  }
+  while (open.length > 0) await settle();
+  await Promise.all(asked);
+  return learned;
+}
+
+describe("however tries, waits and comparisons interleave", () => {
+  test("in any 60 seconds no key learns of more than N different wrong values", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 200 }), fc.integer({ min: 1, max: 10 }), async (steps, attempts) => {
+        const learned = await play(steps, attempts);
+        for (const { key, at } of learned) {
+          const window = learned.filter((one) => one.key === key && one.at >= at && one.at < at + 60_000);
+          expect(window.length).toBeLessThanOrEqual(attempts);
+        }
+      }),
+      { numRuns: 150 },
+    ));
+
+  test("a key that was never wrong is never limited", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(right, fc.boolean(), fc.nat(3)), { maxLength: 60 }), async (asks) => {
+        const limiter = createLimiter({ clock: new SimulatedClock(), secret: new Uint8Array(32), attempts: () => 2 });
+        const outcomes = asks.map(([value, fails, turns]) =>
+          limiter.judge("a", value, async () => {
+            for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+            if (fails) throw new Error("store");
+            return 1;
+          }).then(({ outcome }) => outcome, () => "failed"),
+        );
+        expect((await Promise.all(outcomes)).includes("limited")).toBe(false);
+        expect(limiter.blockedFor("a")).toBe(0);
+      }),
+      { numRuns: 100 },
+    ));
+});

@@ -1,0 +1,35 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { inside, readTarget } from "../../plugins/http/paths.ts";
+
+const piece = fc.constantFrom("/", "/", ".", "..", "%2e", "%2E%2e", "a", "%61", "api", "%2f", "%5C", "\\", "%25", "~", "%C3%A4", ";", "%zz", "%ff");
+const target = fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join("")}`);
+
+test("a path has one spelling: reading it again changes nothing, and it has no dot or empty segment", () =>
+  fc.assert(
+    fc.property(target, (text) => {
+      const path = readTarget(text)?.path;
+      if (path === undefined) {
+        expect(text).toMatch(/%zz|%ff/);
+        return;
+      }
+      expect(readTarget(path)?.path).toBe(path);
+      const decoded = path.slice(1).split("/").map(decodeURIComponent);
+      expect(decoded.slice(0, -1).every((segment) => segment !== "" && segment !== "." && segment !== "..")).toBe(true);
+      expect(decoded.at(-1)).not.toMatch(/^\.{1,2}$/);
+      expect(path).not.toMatch(/[\\<>"\s]/);
+    }),
+    { numRuns: 2_000 },
+  ));
+
+test("nothing outside the base path is inside it, however it is spelt", () =>
+  fc.assert(
+    fc.property(target, (text) => {
+      const path = readTarget(`/door${text}`)?.path;
+      if (path === undefined) return;
+      const rest = inside("/door", path);
+      expect(rest === undefined).toBe(path !== "/door" && !path.startsWith("/door/"));
+      if (rest !== undefined) expect(rest.startsWith("/")).toBe(true);
+    }),
+    { numRuns: 1_000 },
+  ));
