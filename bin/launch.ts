@@ -27,20 +27,27 @@ export async function launch(options: LaunchOptions): Promise<number> {
     await welcome(kernel, home, options);
     return await ended;
   } catch (error) {
-    log.error({ err: error }, "the launcher cannot start");
+    log.log.error({ err: error }, "the launcher cannot start");
     const sentence = codeOf(error) === "internal" ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
     process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
     return 1;
   } finally {
-    await log.close();
+    log.close();
   }
 }
 
-/** The log file lies in the home; where that cannot be made, the terminal gets the log. */
-async function openLog(home: string, { debug }: LaunchOptions): Promise<LauncherLog> {
+/** The log file lies in the home; where that cannot be made, standard error gets the log. */
+async function openLog(home: string, { debug, console: onTerminal }: LaunchOptions): Promise<LauncherLog> {
+  // A home that cannot be made stops the start only when something must be written to it.
   const warnings = await ensureHome(home).then((state) => state.warnings, () => []);
-  const log = await createLog({ file: join(home, "logs", "launcher.log"), level: debug ? "debug" : "info", terminal: process.stderr });
-  for (const warning of warnings) log.warn({ home }, warning);
+  const log = await createLog({
+    file: join(home, "logs", "launcher.log"),
+    level: debug ? "debug" : "info",
+    pretty: process.stderr.isTTY,
+    stderr: process.stderr,
+    ...(onTerminal || debug ? { stdout: process.stderr } : {}),
+  });
+  for (const warning of warnings) log.log.warn({ home }, warning);
   return log;
 }
 
@@ -52,14 +59,14 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
     return [...(options.console ? (["console"] as const) : []), "file"];
   };
   return launcher({
-    home, env, version, log, ways,
+    home, env, version, log: log.log, ways,
     ...(config === undefined ? {} : { config: resolve(config) }),
     flags: {
       ...(port === undefined ? {} : { port }), ...(host === undefined ? {} : { host }), ...(open === undefined ? {} : { public: open }),
     },
-    secret: (value) => log.secret(value),
+    secret: (value) => log.redactor.add(value),
     generated: (value) => {
-      if (!options.console) log.firstRun(value);
+      if (!options.console) log.firstRun(`launcher token (first run): ${value}`);
     },
   });
 }
@@ -71,7 +78,7 @@ function untilSignal(kernel: Launcher, log: LauncherLog): Promise<number> {
     const stop = (signal: NodeJS.Signals): void => {
       if (stopping) process.exit(1);
       stopping = true;
-      log.info({ signal }, "stopping");
+      log.log.info({ signal }, "stopping");
       void kernel.stop({ timeoutMs: 1_800 }).then(() => done(0));
     };
     process.on("SIGINT", stop);

@@ -67,7 +67,7 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const plain = text(at((await readJson(configFile))?.value, "channels", name, "token"));
     if (plain === undefined) return undefined;
     log?.warn(
-      { token: name },
+      { name },
       `the ${name} token is in config.json, which suits development only: use .security.yml for production, ` +
         `or ${variable(name)} for containers`,
     );

@@ -20,7 +20,7 @@ export function unavailable(log: Log, name: TokenName, error: unknown): Error {
   const known = codeOf(error) !== "internal";
   const system = String((error as { code?: unknown } | null)?.code ?? "");
   const reason = known ? { err: error } : { code: /^[A-Z][A-Z_]{1,40}$/.test(system) ? system : "unknown" };
-  log.error({ token: name, ...reason }, `the ${name} token could not be replaced; the old one stays valid`);
+  log.error({ name, ...reason }, `the ${name} token could not be replaced; the old one stays valid`);
   return known
     ? tokenErrors.store_unavailable((error as Error).message.replace(/\.$/, ""), { cause: error })
     : tokenErrors.store_unavailable("its store failed");

@@ -61,7 +61,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
       token.source = found.source;
       token.setupPending = found.setupPending ?? false;
       const doubt = concern(name, value);
-      if (doubt) log.warn({ token: name, source: found.source }, `the ${name} token is weak: ${doubt}`);
+      if (doubt) log.warn({ name, source: found.source }, `the ${name} token is weak: ${doubt}`);
     } else if (form.verify) {
       token.source = "host";
       token.version = 1;
@@ -75,7 +75,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
     // Without any token the launcher stays unconfigured: nothing could be compared with a candidate.
     if (name === "launcher" && token.version > 0) lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
     const answer = info(name);
-    log.info({ token: name, source: answer.source }, `${name} token source: ${answer.source}`);
+    log.info({ name, source: answer.source }, `${name} token source: ${answer.source}`);
     scope.emit("token-store:resolved", { name, ...answer });
     return answer;
   }

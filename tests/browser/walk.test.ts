@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { startLauncher } from "../walks/launcher.ts";
+import { launchBrowser } from "./browser.ts";
+
+let browser: Browser;
+beforeAll(async () => { browser = await launchBrowser(); });
+afterAll(() => browser.close());
+
+/** A page that reports what must never happen on ours. */
+async function openPage(): Promise<{ page: Page; problems: string[] }> {
+  const page = await (await browser.newContext()).newPage();
+  const problems: string[] = [];
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => {
+    if (/Content Security Policy|Refused to/.test(message.text())) problems.push(message.text());
+  });
+  return { page, problems };
+}
+
+it("a first owner opens the link, keeps the token, turns the channel on and gets an answer", async () => {
+  await using launcher = await startLauncher();
+  const { page, problems } = await openPage();
+
+  await page.goto(launcher.link.href);
+  await page.getByRole("heading", { name: "Choose the token for this dashboard" }).waitFor();
+  await page.getByRole("button", { name: "Finish setup" }).click();
+
+  await page.getByRole("button", { name: "Turn the channel on" }).click();
+  const address = page.getByLabel("Address", { exact: true });
+  await address.waitFor({ state: "visible" });
+  const url = await address.inputValue();
+  expect(url).toBe(`ws://${launcher.base.host}/pico`);
+
+  const token = /token: ["']?([0-9a-f]{64})/.exec(await readFile(join(launcher.home, ".security.yml"), "utf8"))![1]!;
+  const snippet = await page.locator("#snippet-browser").textContent();
+  const answer = page.waitForEvent("console", (message) => /message\.create/.test(message.text()));
+  // The snippet is pasted into a page of this origin: its policy allows its own WebSocket.
+  await page.evaluate(snippet!.replace(/PASTE[-_A-Z]*TOKEN[-_A-Z]*|YOUR[-_A-Z]*TOKEN/i, token));
+  expect((await answer).text()).toContain("hello");
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  expect(problems).toEqual([]);
+});
+
+it("signs in with the token, refuses a wrong one and signs out without JavaScript", async () => {
+  await using launcher = await startLauncher();
+  const context = await browser.newContext({ javaScriptEnabled: false });
+  const page = await context.newPage();
+
+  await page.goto(new URL("/setup", launcher.base).href);
+  await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
+  await page.getByLabel("A token of my own").check();
+  await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
+  await page.getByLabel("Your token again").fill("a-token-of-my-own-1");
+  await page.getByRole("button", { name: "Finish setup" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Launcher token").fill("not the token");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("That is not the launcher token").waitFor();
+  await page.getByLabel("Launcher token").fill("a-token-of-my-own-1");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await context.close();
+});
