@@ -48,14 +48,12 @@ export function createConfiguration(
 ): Configured {
   const readers: Reader[] = roster.flatMap((plugin) => {
     const section = plugin.config as Section<unknown> | undefined;
-    return section
-      ? [{ plugin: plugin.name, section, keys: Object.keys(jsonSchemaOf(section).properties ?? {}), value: undefined, applies: [] }]
-      : [];
+    if (!section) return [];
+    const keys = Object.keys(jsonSchemaOf(section).properties ?? {});
+    return [{ plugin: plugin.name, section, keys, value: undefined, applies: [] }];
   });
   const sections = new Map<string, Reader[]>();
-  for (const reader of readers) {
-    sections.set(reader.section.section, [...(sections.get(reader.section.section) ?? []), reader]);
-  }
+  for (const each of readers) sections.set(each.section.section, [...(sections.get(each.section.section) ?? []), each]);
 
   const readersOf = (section: string): Reader[] => {
     const found = sections.get(section);

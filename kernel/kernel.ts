@@ -111,9 +111,8 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       for (const { name } of roster) phases.set(name, "waiting");
       const lifecycle = createLifecycle(clock);
       const configuration = createConfiguration(roster, options.config ?? {}, fault);
-      const mine: Stage = {
-        bus, clock, log, random, lifecycle, configuration, services, fault, undo: new Set(), ready: [], live: true,
-      };
+      const shared = { bus, clock, log, random, lifecycle, configuration, services, fault };
+      const mine: Stage = { ...shared, undo: new Set(), ready: [], live: true };
       stage = mine;
       for (const plugin of roster) {
         current = plugin.name;

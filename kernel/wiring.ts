@@ -28,4 +28,5 @@ export type Wired<L extends readonly unknown[]> = Ordered<L> &
 type Merge<U> = (U extends unknown ? (u: U) => void : never) extends (m: infer I) => void ? I : never;
 export type FactsOf<L extends readonly unknown[]> = KernelEvents &
   Merge<{ [I in keyof L]: Part<ShapeOf<L[I]>, "emits", None> }[number]>;
-export type ServicesOf<L extends readonly unknown[]> = Merge<{ [I in keyof L]: Part<ShapeOf<L[I]>, "offers", None> }[number]>;
+export type ServicesOf<L extends readonly unknown[]> = None &
+  Merge<{ [I in keyof L]: Part<ShapeOf<L[I]>, "offers", None> }[number]>;
