@@ -18,7 +18,9 @@ beforeEach(() => {
   site.answer = () => [200, {}];
 });
 
-async function withPage(path: string, options: BrowserContextOptions, look: (page: Page) => Promise<void>): Promise<void> {
+type Look = (page: Page) => Promise<void>;
+
+async function withPage(path: string, options: BrowserContextOptions, look: Look): Promise<void> {
   const context = await browser.newContext(options);
   try {
     const page = await context.newPage();
@@ -62,7 +64,7 @@ describe("without JavaScript", () => {
     });
   });
 
-  test("setup sends a token of one's own when that is chosen, and Enter in its field means the same", async () => {
+  test("setup sends a token of one's own when that is chosen, on Enter too", async () => {
     await withPage("/setup-page", plain, async (page) => {
       expect(await page.isVisible("#token")).toBe(false);
       await page.fill("#code", "the code");
@@ -70,11 +72,12 @@ describe("without JavaScript", () => {
       await page.fill("#token", "correct horse");
       await page.fill("#confirm", "correct horse");
       await Promise.all([page.waitForNavigation(), page.keyboard.press("Enter")]);
-      expect(sentForm("/setup")).toEqual({ code: "the code", keep: "false", token: "correct horse", confirm: "correct horse" });
+      const own = { token: "correct horse", confirm: "correct horse" };
+      expect(sentForm("/setup")).toEqual({ code: "the code", keep: "false", ...own });
     });
   });
 
-  test("setup shows the code field even when a cookie stands in for it, since a plain form cannot use the cookie", async () => {
+  test("setup shows the code field even with a setup cookie, which a plain form cannot use", async () => {
     await withPage("/setup-cookie", plain, async (page) => expect(await page.isVisible("#code")).toBe(true));
   });
 
@@ -131,16 +134,17 @@ describe("with JavaScript", () => {
       await answered;
       await page.waitForURL(`${site.origin}/`);
       const [request] = site.sent;
-      expect(request).toMatchObject({ method: "POST", path: "/setup", headers: { origin: new URL(site.origin).origin } });
+      const { origin } = new URL(site.origin);
+      expect(request).toMatchObject({ method: "POST", path: "/setup", headers: { origin } });
       expect(JSON.parse(request?.body ?? "")).toEqual({ keep: true });
     });
   });
 
   test("setup asks for the code after all when the cookie has run out", async () => {
-    site.answer = () => [401, { error: "invalid_code", message: "Paste the generated token." }];
+    site.answer = () => [401, { error: "invalid_code", message: "This setup code is not right." }];
     await withPage("/setup-cookie", {}, async (page) => {
       await page.getByRole("button", { name: "Finish setup" }).click();
-      await page.getByRole("alert").getByText("Paste the generated token.").waitFor();
+      await page.getByRole("alert").getByText("paste the generated token.").waitFor();
       expect(await page.evaluate(() => document.activeElement?.id)).toBe("code");
     });
   });
@@ -150,7 +154,8 @@ describe("with JavaScript", () => {
       await page.fill("#code", "the code");
       await page.check("#own");
       const kept = () => page.locator(".rules .kept").count();
-      for (const [typed, rules] of [["", 0], ["ott_short", 2], ["aaaaaaaaaaaaaaaa", 3], ["with some spaces in", 3], ["correct-horse-battery", 4]] as const) {
+      const tries = { "": 0, ott_short: 2, aaaaaaaaaaaaaaaa: 3, "with some spaces in": 3, "correct-horse-battery": 4 };
+      for (const [typed, rules] of Object.entries(tries)) {
         await page.fill("#token", typed);
         expect([typed, await kept()]).toEqual([typed, rules]);
       }
@@ -161,7 +166,8 @@ describe("with JavaScript", () => {
       await page.fill("#confirm", "correct-horse-battery");
       await page.getByRole("button", { name: "Finish setup" }).click();
       await page.waitForURL(`${site.origin}/`);
-      expect(JSON.parse(site.sent[0]?.body ?? "")).toEqual({ code: "the code", token: "correct-horse-battery", confirm: "correct-horse-battery" });
+      const own = { token: "correct-horse-battery", confirm: "correct-horse-battery" };
+      expect(JSON.parse(site.sent[0]?.body ?? "")).toEqual({ code: "the code", ...own });
     });
   });
 });

@@ -20,7 +20,9 @@ beforeEach(() => {
   site.answer = () => [200, {}];
 });
 
-async function withPage(path: string, look: (page: Page) => Promise<void>, options: BrowserContextOptions = {}): Promise<void> {
+type Look = (page: Page) => Promise<void>;
+
+async function withPage(path: string, look: Look, options: BrowserContextOptions = {}): Promise<void> {
   const context = await browser.newContext(options);
   try {
     const page = await context.newPage();
@@ -74,7 +76,9 @@ test("one click turns the channel on: with the etag last seen, and the card show
   await withPage("/overview-off", async (page) => {
     await page.getByRole("button", { name: "Turn the channel on" }).click();
     await page.getByText("The channel is on.").waitFor();
-    expect(site.sent).toMatchObject([{ method: "PUT", path: "/api/channels/pico", headers: { "if-match": '"a1"' }, body: '{"enabled":true}' }]);
+    expect(site.sent).toMatchObject([
+      { method: "PUT", path: "/api/channels/pico", headers: { "if-match": '"a1"' }, body: '{"enabled":true}' },
+    ]);
     expect(await page.inputValue("#channel-url")).toBe(running.channel?.url);
     expect(await page.isVisible("pre >> text=PASTE_CHANNEL_TOKEN")).toBe(true);
   });

@@ -29,7 +29,7 @@ const zoomed = { width: 640, height: 450 };
 
 /** What is folded at first must be as good as the rest. */
 async function unfold(page: Page): Promise<void> {
-  for (const details of await page.locator("details").all()) await details.evaluate((d: HTMLDetailsElement) => (d.open = true));
+  for (const summary of await page.locator("summary").all()) await summary.click();
   if ((await page.locator("#own").count()) > 0) await page.check("#own");
 }
 

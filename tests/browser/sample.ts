@@ -37,7 +37,14 @@ export const running: StatusView = {
 export const fresh: StatusView = {
   ...running,
   startedAt: now - 42_000,
-  channel: { ...running.channel!, enabled: false, connections: 0, messagesIn: 0, messagesOut: 0, perMinute: Array<number>(10).fill(0) },
+  channel: {
+    ...running.channel!,
+    enabled: false,
+    connections: 0,
+    messagesIn: 0,
+    messagesOut: 0,
+    perMinute: Array<number>(10).fill(0),
+  },
   tokens: [
     { name: "launcher", source: "random", managedByEnv: false },
     { name: "pico", source: "none", managedByEnv: false },

@@ -1,15 +1,26 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { loadAssets } from "../../plugins/dashboard/assets.ts";
-import { messagePage, overviewPage, setupPage, signInPage, type Site, type TokenWay } from "../../plugins/dashboard/pages/index.ts";
+import {
+  messagePage,
+  overviewPage,
+  setupPage,
+  signInPage,
+  type Site,
+  type TokenWay,
+} from "../../plugins/dashboard/pages/index.ts";
 import type { StatusView } from "../../plugins/dashboard/status.ts";
 import { fresh, running } from "./sample.ts";
 
-export const policy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const policy = [
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'",
+  "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+].join("; ");
+
+const limited = (seconds: number) => ({ error: { code: "rate_limited", retryAfterSeconds: seconds } }) as const;
 
 /** Not among the pages that are looked at: it differs by its time only. */
-const soon = (site: Site): string => signInPage({ ...site, ways: [], error: { code: "rate_limited", retryAfterSeconds: 1 } });
+const soon = (site: Site): string => signInPage({ ...site, ways: [], ...limited(1) });
 
 const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
@@ -18,7 +29,7 @@ const csrf = "c5rf";
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/sign-in": (site) => signInPage({ ...site, ways, next: "/?a=1&b=2" }),
   "/sign-in-wrong": (site) => signInPage({ ...site, ways, error: { code: "invalid_token" } }),
-  "/sign-in-limited": (site) => signInPage({ ...site, ways: ["env"], error: { code: "rate_limited", retryAfterSeconds: 42 } }),
+  "/sign-in-limited": (site) => signInPage({ ...site, ways: ["env"], ...limited(42) }),
   "/sign-in-link": (site) => signInPage({ ...site, ways, link: "ott_abc" }),
   "/setup-page": (site) => setupPage({ ...site, ways, hasCookie: false }),
   "/setup-cookie": (site) => setupPage({ ...site, ways, hasCookie: true }),
@@ -30,7 +41,12 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
     return overviewPage({ ...site, status, csrf });
   },
   "/message": (site) =>
-    messagePage({ ...site, title: "Unknown host name", text: "This dashboard is not served as doors.example.", hint: '"allowed_hosts": ["doors.example"]' }),
+    messagePage({
+      ...site,
+      title: "Unknown host name",
+      text: "This dashboard is not served as doors.example.",
+      hint: 'Add "doors.example" to "allowed_hosts" in launcher-config.json.',
+    }),
 };
 
 export interface SentRequest {
@@ -66,8 +82,12 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     const page = request.method === "GET" && (path === "/sign-in-soon" ? soon : pages[path]);
     const asset = path.startsWith(`${assets.prefix}/`) ? assets.get(path.slice(assets.prefix.length + 1)) : undefined;
     if (asset) return void response.setHeader("content-type", asset.type).end(asset.body);
-    if (page) return void response.setHeader("content-type", "text/html").end(page({ url: (p) => base + p, assets: assets.prefix }));
-    const record = { method: request.method ?? "", path, headers: request.headers, body: Buffer.concat(chunks).toString() };
+    if (page) {
+      const text = page({ url: (p) => base + p, assets: assets.prefix });
+      return void response.setHeader("content-type", "text/html").end(text);
+    }
+    const { method = "", headers } = request;
+    const record = { method, path, headers, body: Buffer.concat(chunks).toString() };
     const isStatus = path === "/api/status";
     if (!isStatus) sent.push(record);
     const [code, body] = isStatus ? (site.status ? [200, site.status] : [503, {}]) : site.answer(record);

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
@@ -17,15 +17,14 @@ beforeAll(async () => {
     response.statusCode = request.headers.authorization === `Bearer ${token}` ? 200 : 401;
     response.end(`{"protocol":"pico"}`);
   });
-  const sockets = new WebSocketServer({
-    server,
-    path: "/pico",
-    verifyClient: ({ req }: { req: { headers: Record<string, unknown> } }) => req.headers["sec-websocket-protocol"] === `token.${token}`,
-  });
+  const verifyClient = ({ req }: { req: IncomingMessage }): boolean =>
+    req.headers["sec-websocket-protocol"] === `token.${token}`;
+  const sockets = new WebSocketServer({ server, path: "/pico", verifyClient });
   sockets.on("connection", (socket) => {
-    socket.on("message", (data) => {
-      const { type, payload } = JSON.parse(String(data)) as { type: string; payload: { content: string } };
-      if (type === "message.send") socket.send(JSON.stringify({ type: "message.create", payload: { content: `echo: ${payload.content}` } }));
+    socket.on("message", (data: Buffer) => {
+      const { type, payload } = JSON.parse(data.toString()) as { type: string; payload: { content: string } };
+      const answer = { type: "message.create", payload: { content: `echo: ${payload.content}` } };
+      if (type === "message.send") socket.send(JSON.stringify(answer));
       socket.close(1000, "done");
     });
   });

@@ -6,7 +6,9 @@ import { refusalWords, viaWords } from "./words.ts";
 /** Brings both lists up to date; rows look as `pages/overview-activity.ts` draws them. */
 export function showActivity({ signIns, refusals }: StatusView): void {
   showList("sign-ins", signIns, (s: SignInView) => row(viaWords(s.via), s.address, s.at));
-  showList("refusals", refusals, (r: RefusalView) => row(refusalWords(r.code), `${viaWords(r.via)} · ${r.address}`, r.at));
+  showList("refusals", refusals, ({ code, via, address, at }: RefusalView) =>
+    row(refusalWords(code), `${viaWords(via)} · ${address}`, at),
+  );
 }
 
 /** Relative times grow old by themselves; the exact one, in the reader's zone, is in the title. */

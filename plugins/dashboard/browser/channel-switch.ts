@@ -3,6 +3,8 @@ import { ask, signInAgain } from "./api.ts";
 import { setLive } from "./dom.ts";
 import type { Feed } from "./feed.ts";
 
+const changedMeanwhile = "The settings had changed meanwhile. This is how they are now; try again.";
+
 /** The two buttons that turn the channel on and off. */
 export function enableChannelSwitch(feed: Feed): void {
   const on = document.querySelector<HTMLButtonElement>('[data-turn="on"]');
@@ -27,8 +29,7 @@ async function turn(feed: Feed, enabled: boolean, button: HTMLButtonElement): Pr
     return true;
   }
   if (answer.refused.status === 401) signInAgain();
-  const changed = answer.refused.status === 412;
-  setLive("channel-said", changed ? "The settings had changed meanwhile. This is how they are now; try again." : answer.refused.message);
+  setLive("channel-said", answer.refused.status === 412 ? changedMeanwhile : answer.refused.message);
   return false;
 }
 

@@ -3,7 +3,7 @@ import { setText } from "./dom.ts";
 /** A right token of this length is let through while others wait, so the button must be, too. */
 const alwaysTried = 43;
 
-/** Counts the `data-countdown` seconds down; until then `button` works only for a `field` long enough to be let through. */
+/** Counts the `data-countdown` seconds down; until then `button` works only for a `field` long enough to pass. */
 export function enableCountdown(button: HTMLButtonElement | null, field: HTMLInputElement | null): void {
   const clock = document.querySelector<HTMLElement>("[data-countdown]");
   if (!clock || !button) return;

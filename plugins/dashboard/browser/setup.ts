@@ -6,8 +6,8 @@ import { brokenRules, tokenRules } from "./token-rules.ts";
 
 enableRevealing();
 
-const form = document.querySelector<HTMLFormElement>("[data-setup]");
-if (form) enhance(form);
+const setupForm = document.querySelector<HTMLFormElement>("[data-setup]");
+if (setupForm) enhance(setupForm);
 
 /** Sends the form by `fetch`, which carries the true Origin, so that the setup cookie may stand in for the code. */
 function enhance(form: HTMLFormElement): void {
@@ -21,8 +21,10 @@ function enhance(form: HTMLFormElement): void {
   };
   const checkRules = (): void => showRules(form, token.value.trim(), confirm.value.trim());
   const refuse = (refused: Refusal): void => {
+    if (refused.status === 409) return location.replace(`${base}/`); // set up meanwhile
+    const cookieRanOut = refused.status === 401 && code.value === "";
     if (refused.status === 401) needCode(true);
-    showFailure(refused);
+    showFailure(cookieRanOut ? { ...refused, message: "Too much time has passed: paste the generated token." } : refused);
     enableCountdown(submit, code);
     (refused.status === 401 ? code : refused.status === 422 ? token : submit).focus();
   };
@@ -55,7 +57,9 @@ function acceptable(token: HTMLInputElement, confirm: HTMLInputElement): boolean
   token.setCustomValidity(broken ? `A token has: ${broken.text}.` : "");
   confirm.setCustomValidity(token.value.trim() === confirm.value.trim() ? "" : "The two entries differ.");
   const fine = token.reportValidity() && confirm.reportValidity();
-  for (const input of [token, confirm]) input.addEventListener("input", () => input.setCustomValidity(""), { once: true });
+  for (const input of [token, confirm]) {
+    input.addEventListener("input", () => input.setCustomValidity(""), { once: true });
+  }
   return fine;
 }
 

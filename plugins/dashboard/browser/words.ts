@@ -42,8 +42,15 @@ export function refusalWords(code: string): string {
   return refusals[code] ?? code.replaceAll("_", " ");
 }
 
+const names: Readonly<Record<string, string>> = {
+  launcher: "Launcher token",
+  pico: "Channel token",
+  pico_client: "Remote token",
+  metrics: "Metrics token",
+};
+
 export function tokenName(name: string): string {
-  return { launcher: "Launcher token", pico: "Channel token" }[name] ?? `Token ${name}`;
+  return names[name] ?? `Token ${name}`;
 }
 
 export function sourceWords({ name, source, managedByEnv }: TokenView): string {

@@ -14,16 +14,28 @@ function countdown(seconds: number): Html {
 
 /** Gives password managers a name to store the token under; without a name of its own it is not sent. */
 export function accountName(): Html {
-  return html`<input type="text" autocomplete="username" value="launcher" aria-hidden="true" tabindex="-1" readonly hidden>`;
+  return html`<input type="text" autocomplete="username" value="launcher" readonly hidden>`;
+}
+
+export interface SecretField {
+  /** Also the name under which it is sent. */
+  readonly id: string;
+  readonly label: string;
+  readonly autocomplete: string;
+  /** Id of what else describes the field, beside its hint. */
+  readonly describedBy?: string;
+  readonly hint?: Html;
+  /** Further attributes, each with a space before it. */
+  readonly attributes?: Html;
 }
 
 /** A secret in one field with a button that shows it; the button needs the script and is hidden without. */
-export function secretField(o: { id: string; label: string; autocomplete: string; describedBy?: string; attributes?: Html; hint?: Html }): Html {
-  const describedBy = [o.describedBy, o.hint && `${o.id}-hint`].filter(Boolean).join(" ");
-  return html`<div class="field" data-field="${o.id}"><label for="${o.id}">${o.label}</label>
-<div class="secret"><input id="${o.id}" name="${o.id}" type="password" autocomplete="${o.autocomplete}" autocapitalize="none"
- spellcheck="false"${describedBy !== "" && html` aria-describedby="${describedBy}"`}${o.attributes}>
-<button type="button" class="reveal scripted" data-reveal="${o.id}" aria-pressed="false"
- aria-label="Show ${o.label.toLowerCase()}">Show</button></div>
-${o.hint && html`<p class="hint" id="${o.id}-hint">${o.hint}</p>`}</div>`;
+export function secretField({ id, label, autocomplete, hint, attributes, ...field }: SecretField): Html {
+  const describedBy = [field.describedBy, hint && `${id}-hint`].filter(Boolean).join(" ");
+  return html`<div class="field" data-field="${id}"><label for="${id}">${label}</label>
+<div class="secret"><input id="${id}" name="${id}" type="password" autocomplete="${autocomplete}"
+ autocapitalize="none" spellcheck="false"${describedBy && html` aria-describedby="${describedBy}"`}${attributes}>
+<button type="button" class="reveal scripted" data-reveal="${id}" aria-pressed="false"
+ aria-label="Show ${label.toLowerCase()}">Show</button></div>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}</div>`;
 }

@@ -18,6 +18,6 @@ function card(title: string, id: string, none: string, rows: readonly Html[]): H
 }
 
 function row(title: string, detail: string, at: number, now: number): Html {
-  return html`<li><span>${title}</span><time datetime="${new Date(at).toISOString()}" title="${utc(at)}">${ago(at, now)}</time>
-<small>${detail}</small></li>`;
+  return html`<li><span>${title}</span><time datetime="${new Date(at).toISOString()}" title="${utc(at)}">
+${ago(at, now)}</time><small>${detail}</small></li>`;
 }

@@ -7,10 +7,11 @@ import { html, type Html } from "./html.ts";
 export function launcherCard(status: StatusView): Html {
   return html`<section class="card launcher" aria-labelledby="h-launcher"><h2 id="h-launcher">Launcher</h2>
 <dl class="facts">
-<div><dt>Up for</dt><dd><time datetime="${new Date(status.startedAt).toISOString()}" title="since ${utc(status.startedAt)}"
- data-live="uptime">${duration(status.now - status.startedAt)}</time></dd></div>
+<div><dt>Up for</dt><dd><time data-live="uptime" datetime="${new Date(status.startedAt).toISOString()}"
+ title="since ${utc(status.startedAt)}">${duration(status.now - status.startedAt)}</time></dd></div>
 <div class="stacked"><dt>${status.addresses.length === 1 ? "Address" : "Addresses"}</dt>
-<dd><ul data-live="addresses">${status.addresses.map((address) => html`<li class="mono">${address}</li>`)}</ul></dd></div>
+<dd><ul data-live="addresses">
+${status.addresses.map((address) => html`<li class="mono">${address}</li>`)}</ul></dd></div>
 </dl>
 <dl class="facts tokens" data-live="tokens">${status.tokens.map(tokenRow)}</dl>
 ${signInLink()}
@@ -22,8 +23,11 @@ function tokenRow(token: TokenView): Html {
 }
 
 function signInLink(): Html {
-  return html`<div class="link-maker scripted"><button type="button" class="quiet" data-sign-in-link>Copy sign-in link</button>
+  return html`<div class="link-maker scripted">
+<button type="button" class="quiet" data-sign-in-link>Copy sign-in link</button>
 <p class="hint" role="status" data-live="link-said">For another browser or device. Works once, for five minutes.</p>
-<div class="copyable" data-live="link-row" hidden><input id="sign-in-link" class="mono" readonly aria-label="Sign-in link">
-<button type="button" class="quiet" data-copy="sign-in-link" aria-label="Copy sign-in link again">Copy</button></div></div>`;
+<div class="copyable" data-live="link-row" hidden>
+<input id="sign-in-link" class="mono" readonly aria-label="Sign-in link">
+<button type="button" class="quiet" data-copy="sign-in-link" aria-label="Copy sign-in link again">Copy</button>
+</div></div>`;
 }

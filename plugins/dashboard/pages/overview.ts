@@ -19,9 +19,10 @@ export function overviewPage(page: OverviewPage): string {
   const body = html`<div class="head"><h1>Overview</h1>
 <span class="badge ${state.tone}" data-live="state">${state.text}</span>
 <span class="pulse scripted" role="status" data-live="feed"></span></div>
-${warnings(status)}
+${warningsCard(status)}
 <div class="columns">
-<div class="main-column">${channelCard(status.channel)}${status.channel && connectCard(status.channel, status.tokens)}</div>
+<div class="main-column">${channelCard(status.channel)}
+${status.channel && connectCard(status.channel, status.tokens)}</div>
 <div class="side-column">${launcherCard(status)}${activity(status)}</div>
 </div>`;
   return layout({
@@ -34,8 +35,9 @@ ${warnings(status)}
   });
 }
 
-function warnings({ warnings }: StatusView): Html {
+function warningsCard({ warnings }: StatusView): Html {
+  const hidden = warnings.length === 0 && html` hidden`;
   const rows = warnings.map(({ text, fix }) => html`<li><p>${text}</p><p class="fix">${fix}</p></li>`);
-  return html`<section class="card warnings" aria-labelledby="h-warnings" data-live="warnings-card"${rows.length === 0 && html` hidden`}>
+  return html`<section class="card warnings" aria-labelledby="h-warnings" data-live="warnings-card"${hidden}>
 <h2 id="h-warnings">Worth your attention</h2><ul data-live="warnings">${rows}</ul></section>`;
 }

@@ -5,7 +5,13 @@ import { accountName, failure, secretField } from "./fields.ts";
 import { whereIsIt, type TokenWay } from "./ways.ts";
 
 export interface SetupFailure {
-  readonly code: "invalid_code" | "rate_limited" | "token_mismatch" | "weak_token" | "invalid_body" | "store_unavailable";
+  readonly code:
+    | "invalid_code"
+    | "rate_limited"
+    | "token_mismatch"
+    | "weak_token"
+    | "invalid_body"
+    | "store_unavailable";
   /** Says more than the page's own sentence, for example which rule a weak token breaks. */
   readonly message?: string;
   readonly retryAfterSeconds?: number;
@@ -34,17 +40,20 @@ const sentences: Readonly<Record<SetupFailure["code"], string>> = {
 export function setupPage(page: SetupPage): string {
   const { url, error, hasCookie, ways } = page;
   const body = html`<p class="lead">This service made a token at its first start. Whoever has the token can sign in.</p>
-<div data-failure-place>${error && failure(error.message ?? sentences[error.code], error.retryAfterSeconds)}</div>
+<div data-failure-place>
+${error && failure(error.message ?? sentences[error.code], error.retryAfterSeconds)}</div>
 <form method="post" action="${url("/setup")}" data-setup${hasCookie && html` data-has-cookie`}>${accountName()}
 ${codeField(hasCookie, error)}
 ${choices(error?.code === "weak_token" || error?.code === "token_mismatch")}
 <button class="wide">Finish setup</button></form>
 ${whereIsIt("Where is the generated token?", ways)}`;
   const title = "Choose the token for this dashboard";
-  return layout({ site: page, title, styles: ["gate.css"], scripts: ["setup.js"], body: doorway(title, body, "roomy") });
+  const framed = doorway(title, body, "roomy");
+  return layout({ site: page, title, styles: ["gate.css"], scripts: ["setup.js"], body: framed });
 }
 
 function codeField(hasCookie: boolean, error: SetupFailure | undefined): Html {
+  const wrong = error?.code === "invalid_code";
   const hint = hasCookie
     ? html`You arrived with it, so this may stay empty; paste it if you are asked to.`
     : html`Paste it here to show that this service is yours.`;
@@ -53,15 +62,16 @@ function codeField(hasCookie: boolean, error: SetupFailure | undefined): Html {
     label: "Generated token",
     autocomplete: "off",
     hint,
-    ...(error?.code === "invalid_code" && { describedBy: "failure" }),
-    attributes: html`${!hasCookie && html` required autofocus`}${error?.code === "invalid_code" && html` aria-invalid="true"`}`,
+    ...(wrong && { describedBy: "failure" }),
+    attributes: html`${!hasCookie && html` required autofocus`}${wrong && html` aria-invalid="true"`}`,
   });
 }
 
 function choices(own: boolean): Html {
   return html`<fieldset class="choices"><legend>Sign in from now on with</legend>
 <label class="choice"><input type="radio" name="keep" value="true"${!own && html` checked`}>
-<span><b>The generated token</b><small>Long and random. It is stored already; keep a copy in your password manager.</small></span></label>
+<span><b>The generated token</b>
+<small>Long and random. It is stored already; keep a copy in your password manager.</small></span></label>
 <label class="choice"><input type="radio" name="keep" value="false" id="own"${own && html` checked`}>
 <span><b>A token of my own</b><small>Replaces the generated one at once.</small></span></label>
 <div class="own">

@@ -4,7 +4,13 @@ import { accountName, failure, secretField } from "./fields.ts";
 import { whereIsIt, type TokenWay } from "./ways.ts";
 
 export interface SignInFailure {
-  readonly code: "invalid_token" | "rate_limited" | "link_expired" | "invalid_body" | "origin_not_allowed" | "session_ended";
+  readonly code:
+    | "invalid_token"
+    | "rate_limited"
+    | "link_expired"
+    | "invalid_body"
+    | "origin_not_allowed"
+    | "session_ended";
   readonly retryAfterSeconds?: number;
 }
 
@@ -28,7 +34,13 @@ const sentences: Readonly<Record<SignInFailure["code"], string>> = {
 
 export function signInPage(page: SignInPage): string {
   const body = page.link === undefined ? tokenForm(page) : linkForm(page, page.link);
-  return layout({ site: page, title: "Sign in", styles: ["gate.css"], scripts: ["sign-in.js"], body: doorway("Sign in", body) });
+  return layout({
+    site: page,
+    title: "Sign in",
+    styles: ["gate.css"],
+    scripts: ["sign-in.js"],
+    body: doorway("Sign in", body),
+  });
 }
 
 function tokenForm({ url, next, error, ways }: SignInPage): Html {
