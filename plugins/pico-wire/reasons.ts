@@ -43,7 +43,7 @@ export const errors = {
   id_reused: { status: 409, message: "Another message with this id was taken before." },
   loop: { status: 409, message: "The message has crossed too many bridges." },
   busy: { status: 503, message: "The service takes no messages at the moment." },
-  internal: { status: 500, message: "The message could not be processed." },
+  internal: { status: 500, message: "Something went wrong here; the log has the details." },
 } as const satisfies Record<string, Refusal>;
 
 /** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that was too big. */

@@ -1,0 +1,129 @@
+import { codeOf } from "../../kernel/index.ts";
+import type { Http, Identity, Limiter, Verdict } from "../http/index.ts";
+import type { Tokens } from "../token-store/index.ts";
+import type { PicoServerConfig } from "./config.ts";
+import { readOffer, type Candidate, type Knock, type Method, type Offer } from "./knock.ts";
+import { allowsOrigin, isOwnHost } from "./origins.ts";
+import type { Refusal } from "./refusals.ts";
+
+export interface Admission {
+  readonly method: Method | "dashboard";
+  /** Of the token; undefined for the dashboard's own page. */
+  readonly version: number | undefined;
+  readonly identity: Identity | undefined;
+  readonly echo: string | undefined;
+  /** Asked again when everything else has been checked: the token may have been replaced meanwhile. */
+  isCurrent(): boolean;
+}
+
+export interface GateOptions {
+  readonly http: Http;
+  readonly tokens: Tokens;
+  readonly limiter: Limiter;
+  readonly config: () => PicoServerConfig;
+  /** Started, not stopping, and the launcher knows its tokens. */
+  readonly isOpen: () => boolean;
+}
+
+/** The checks of a handshake in their order. The first failure is returned; nothing is written here. */
+export interface Gate {
+  /** Switched off, starting, stopping, without a token. */
+  isServing(knock: Knock): Refusal | undefined;
+  allowsOrigin(knock: Knock): boolean;
+  admit(knock: Knock, offer: Offer): Promise<Admission | Refusal>;
+  offer(knock: Knock): Offer;
+}
+
+interface Match {
+  readonly candidate: Candidate;
+  readonly version: number;
+}
+
+export const isRefusal = (outcome: Admission | Refusal): outcome is Refusal => "code" in outcome;
+
+export function createGate({ http, tokens, limiter, config, isOpen }: GateOptions): Gate {
+  const ownOrigin = ({ peer }: Knock): string => `${peer.secure ? "https" : "http"}://${peer.host}`;
+  const trustedOrigin = (knock: Knock): string | undefined =>
+    isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
+
+  /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
+  const hasOwnListener = (): boolean => String(http.addresses("gateway")) !== String(http.addresses("dashboard"));
+  const onDashboard = ({ q }: Knock): boolean => http.listener(q) === "dashboard";
+
+  /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
+  function ownPage(knock: Knock, offer: Offer): Admission | undefined {
+    const { q, isUpgrade, origin } = knock;
+    if (!isUpgrade || offer.tokens.length > 0 || offer.doubled !== undefined || !onDashboard(knock)) return undefined;
+    if (origin === undefined || origin !== ownOrigin(knock)) return undefined;
+    const find = (): Identity | undefined => {
+      const found = http.who(q);
+      return found?.kind === "session" ? found.identity : undefined;
+    };
+    const identity = find();
+    if (!identity) return undefined;
+    const isCurrent = (): boolean => find() !== undefined;
+    return { method: "dashboard", version: undefined, identity, echo: undefined, isCurrent };
+  }
+
+  /** Tries the tokens in order, one inside the other: when a later one is right, the earlier ones are not counted. */
+  async function judge(key: string, [first, ...rest]: readonly Candidate[]): Promise<Verdict<Match>> {
+    const candidate = first!;
+    const verdict = await limiter.judge<Match>(key, candidate.value, async () => {
+      const version = candidate.hopeless ? false : await tokens.verify("pico", candidate.value);
+      if (version !== false) return { candidate, version };
+      if (rest.length === 0) return false;
+      const other = await judge(key, rest);
+      return other.outcome === "right" ? other.match : false;
+    });
+    if (verdict.outcome !== "limited" || rest.length === 0) return verdict;
+    const other = await judge(key, rest);
+    return other.outcome === "right" ? other : verdict;
+  }
+
+  async function compare(knock: Knock, { tokens: offered }: Offer): Promise<Admission | Refusal> {
+    const candidates = offered.filter((token) => "value" in token);
+    const different = candidates.filter(({ value }, at) => candidates.findIndex((other) => other.value === value) === at);
+    const [first] = offered;
+    if (first === undefined) return { code: "token_missing" };
+    const code = "refused" in first ? first.refused : "token_mismatch";
+    if (different.length === 0) return { code };
+    const verdict = await judge(knock.peer.key, different);
+    if (verdict.outcome === "limited") return { code: "rate_limited", retryAfterSeconds: verdict.retryAfterSeconds };
+    if (verdict.outcome === "wrong") return { code, counted: verdict.counted };
+    const { version, candidate } = verdict.match;
+    const isCurrent = (): boolean => tokens.info("pico").version === version;
+    return { method: candidate.method, version, identity: undefined, echo: candidate.echo, isCurrent };
+  }
+
+  const gate: Gate = {
+    offer: (knock) => readOffer(knock, config().allow_token_query),
+
+    isServing() {
+      if (!config().enabled) return { code: "not_found" };
+      if (!isOpen()) return { code: "unavailable" };
+      return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
+    },
+
+    allowsOrigin: (knock) =>
+      knock.origin === undefined || allowsOrigin(config().allow_origins, knock.origin, trustedOrigin(knock)),
+
+    async admit(knock, offer) {
+      const own = ownPage(knock, offer);
+      if (own) return own;
+      if (onDashboard(knock) && hasOwnListener()) return { code: "not_found" };
+      if (!gate.allowsOrigin(knock)) return { code: "origin_not_allowed" };
+      if (offer.doubled !== undefined) {
+        const verdict = limiter.wrong(knock.peer.key, offer.doubled);
+        const message = "A token may be offered once by each method.";
+        return { code: "bad_handshake", message, ...(verdict.outcome === "wrong" && { counted: verdict.counted }) };
+      }
+      try {
+        return await compare(knock, offer);
+      } catch (error) {
+        if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
+        throw error;
+      }
+    },
+  };
+  return gate;
+}

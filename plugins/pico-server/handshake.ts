@@ -1,0 +1,97 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { Log } from "../../kernel/index.ts";
+import type { Http } from "../http/index.ts";
+import { isSessionId } from "../pico-wire/index.ts";
+import type { PicoServerConfig } from "./config.ts";
+import { isRefusal, type Admission, type Gate } from "./gate.ts";
+import { readKnock, type Knock, type Offer } from "./knock.ts";
+import { write, type Refusal } from "./refusals.ts";
+import type { NamedSocket, Upgrader } from "./socket.ts";
+
+export interface HandshakeOptions {
+  readonly http: Http;
+  readonly gate: Gate;
+  readonly upgrader: Upgrader;
+  readonly log: Log;
+  readonly config: () => PicoServerConfig;
+  readonly connections: () => number;
+  readonly newId: () => string;
+  readonly refused: (knock: Knock, refusal: Refusal) => void;
+  readonly opened: (ws: NamedSocket, socket: Duplex, session: string, knock: Knock, admission: Admission) => void;
+}
+
+interface Ready {
+  readonly admission: Admission;
+  readonly offer: Offer;
+}
+
+/** `pico.v1` when it was offered, else the item that held the right token: a browser needs one of its own back. */
+function chooseEcho({ protocols = [] }: Offer, { echo }: Admission): string | undefined {
+  return protocols.includes("pico.v1") ? "pico.v1" : echo;
+}
+
+function protocolFault({ q, params }: Knock, { protocols }: Offer): Refusal | undefined {
+  const { headers } = q;
+  const isWebSocket = headers.upgrade?.toLowerCase() === "websocket";
+  if (!isWebSocket || headers["sec-websocket-version"] !== "13") return { code: "upgrade_required" };
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")) {
+    return { code: "bad_handshake", message: "The Sec-WebSocket-Key is missing or malformed." };
+  }
+  if (!protocols) return { code: "bad_handshake", message: "The list of subprotocols is malformed." };
+  const [session = "", ...more] = params.getAll("session_id");
+  if (more.length > 0) return { code: "bad_handshake", message: "A session_id may be given once." };
+  return session === "" || isSessionId(session) ? undefined : { code: "invalid_session_id" };
+}
+
+/** An upgrade request, from the first check to 101. */
+export function createHandshake(options: HandshakeOptions): (q: IncomingMessage, socket: Duplex, head: Buffer) => void {
+  const { http, gate, upgrader, log, config, connections } = options;
+
+  async function admit(knock: Knock): Promise<Ready | Refusal> {
+    const closed = gate.isServing(knock);
+    if (closed) return closed;
+    if (knock.q.method !== "GET") return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
+    const offer = gate.offer(knock);
+    const admission = await gate.admit(knock, offer);
+    return isRefusal(admission) ? admission : { admission, offer };
+  }
+
+  /** What is left once the token was right. Nothing else runs from here to 101: the slot that is free stays free. */
+  function fault(knock: Knock, { admission, offer }: Ready): Refusal | undefined {
+    const first = protocolFault(knock, offer) ?? gate.isServing(knock);
+    if (first) return first;
+    if (connections() >= config().max_connections) return { code: "too_many_connections" };
+    if (admission.isCurrent()) return undefined;
+    return { code: admission.identity ? "token_missing" : "token_mismatch" };
+  }
+
+  function refuse(knock: Knock, socket: Duplex, refusal: Refusal): void {
+    const { status, body, headers } = write(refusal);
+    options.refused(knock, refusal);
+    http.refuse(socket, status, body, headers);
+  }
+
+  async function answer(knock: Knock, socket: Duplex, head: Buffer): Promise<void> {
+    const failed = (): void => void socket.destroy();
+    socket.on("error", failed);
+    const ready = await admit(knock);
+    if (socket.destroyed) return;
+    if ("code" in ready) return refuse(knock, socket, ready);
+    const refusal = fault(knock, ready);
+    if (refusal) return refuse(knock, socket, refusal);
+    socket.off("error", failed);
+    const { admission, offer } = ready;
+    const session = knock.params.get("session_id") || options.newId();
+    upgrader.upgrade(knock.q, socket, head, chooseEcho(offer, admission), (ws) =>
+      options.opened(ws, socket, session, knock, admission));
+  }
+
+  return (q, socket, head) => {
+    const knock = readKnock(http, q, true);
+    answer(knock, socket, head).catch((error: unknown) => {
+      log.error({ err: error }, "a handshake failed");
+      refuse(knock, socket, { code: "internal" });
+    });
+  };
+}

@@ -1,0 +1,133 @@
+import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
+import type { Incoming } from "../channels/index.ts";
+import {
+  decode, encode, errors, WireError, type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
+} from "../pico-wire/index.ts";
+import type { PicoServerConfig } from "./config.ts";
+import { createBucket, createStrikes } from "./rates.ts";
+
+const mostPending = 32;
+/** Looked into for the id although it is refused. */
+const smallFrame = 64 * 1024;
+const minuteMs = 60_000;
+
+export interface InboundOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: () => PicoServerConfig;
+  /** The session of frames that name none. */
+  readonly session: string;
+  readonly newId: () => string;
+  readonly deliver: (message: Incoming) => Promise<unknown>;
+  readonly send: (frame: Uint8Array) => void;
+  readonly close: (name: CloseName, retryMs?: number) => void;
+  /** A frame named this session. */
+  readonly use: (session: string) => void;
+  readonly pause: () => void;
+  readonly resume: () => void;
+}
+
+export interface Inbound {
+  take(data: Uint8Array): void;
+  isPaused(): boolean;
+  stop(): void;
+}
+
+/** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted. */
+export function createInbound(options: InboundOptions): Inbound {
+  const { clock, log, config, session: bound, send, close } = options;
+  const allowed = createBucket(() => ({ perSecond: config().message_rate, burst: config().message_burst }), clock.now());
+  const tooFast = createStrikes(5, minuteMs);
+  const malformed = createStrikes(20, minuteMs);
+  /** What had left the socket before the pause began. */
+  let waiting: Uint8Array[] = [];
+  let pending = 0;
+  let paused = false;
+  let stopped = false;
+
+  const answer = (frame: ServerFrame): void => send(Buffer.from(encode({ ...frame, timestamp: clock.now() })));
+
+  function refuse(code: ErrorCode, from: { requestId?: string | undefined; sessionId?: string | undefined; message?: string }): void {
+    const { requestId, sessionId = bound, message = errors[code].message } = from;
+    const payload = { code, message, ...(requestId === undefined ? {} : { request_id: requestId }) };
+    answer({ type: "error", session_id: sessionId, payload });
+  }
+
+  function read(data: Uint8Array): ClientFrame | WireError {
+    try {
+      return decode(data, "client");
+    } catch (error) {
+      if (error instanceof WireError) return error;
+      throw error;
+    }
+  }
+
+  function slowDown(data: Uint8Array): void {
+    const frame = data.byteLength <= smallFrame ? read(data) : undefined;
+    const names = frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
+    refuse("rate_limited", { requestId: names.requestId, sessionId: names.sessionId });
+    if (tooFast(clock.now())) close("rate_limited", 5_000);
+  }
+
+  function message(id: string, session: string, { content, media, hops }: MessagePayload): void {
+    pending += 1;
+    const images = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
+    options
+      .deliver({ channel: "pico", session, id, content, media: images, at: clock.now(), hops })
+      .catch((error: unknown) => {
+        const code = errorCodeFor(error);
+        if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
+        refuse(code, { requestId: id, sessionId: session });
+      })
+      .finally(() => {
+        pending -= 1;
+        drain();
+      });
+  }
+
+  function handle(data: Uint8Array): void {
+    const frame = read(data);
+    if (frame instanceof WireError) {
+      refuse(frame.code, frame);
+      if (frame.code === "invalid_message" && malformed(clock.now())) close("bad_request");
+      return;
+    }
+    const session = frame.session_id ?? bound;
+    options.use(session);
+    if (frame.type === "ping") answer({ type: "pong", session_id: session, ...(frame.id === undefined ? {} : { id: frame.id }) });
+    else if ("payload" in frame) message(frame.id ?? options.newId(), session, frame.payload);
+    // typing.start and typing.stop: nobody in here asks for them
+  }
+
+  function drain(): void {
+    while (!stopped && pending < mostPending && waiting.length > 0) handle(waiting.shift()!);
+    const full = pending >= mostPending || waiting.length > 0;
+    if (full === paused || stopped) return;
+    paused = full;
+    if (full) options.pause();
+    else options.resume();
+  }
+
+  return {
+    take(data) {
+      if (stopped) return;
+      if (!allowed(clock.now())) return slowDown(data);
+      waiting.push(data);
+      drain();
+    },
+    isPaused: () => paused,
+    stop() {
+      stopped = true;
+      waiting = [];
+    },
+  };
+}
+
+const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
+
+/** What the peer learns about a delivery that failed; details stay in the log. */
+export function errorCodeFor(error: unknown): ErrorCode {
+  const code = codeOf(error);
+  if (code === "not_running") return "busy";
+  return passedOn.find((known) => known === code) ?? "internal";
+}

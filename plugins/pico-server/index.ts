@@ -1,0 +1,147 @@
+/* The pico channel. A client knocks (knock, gate, handshake), is a connection (connection: outbox, inbound,
+ * subscriptions), and hears every session it has named (session-log). Applications reach it through channels (port);
+ * what is asked by plain HTTP stands in requests. */
+import type { Duplex } from "node:stream";
+import type { Plugin } from "../../kernel/index.ts";
+import type { Channels } from "../channels/index.ts";
+import type { Http } from "../http/index.ts";
+import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
+import { picoSchema, type PicoServerConfig } from "./config.ts";
+import { createConnection } from "./connection.ts";
+import { createConnections } from "./connections.ts";
+import { picoErrors } from "./errors.ts";
+import type { PicoServerEvents } from "./events.ts";
+import { createGate, type Admission } from "./gate.ts";
+import { createHandshake } from "./handshake.ts";
+import type { Knock } from "./knock.ts";
+import { createPort } from "./port.ts";
+import type { Refusal } from "./refusals.ts";
+import { createRequests } from "./requests.ts";
+import type { PicoServer } from "./service.ts";
+import { memoryLog } from "./session-log.ts";
+import { createUpgrader, type NamedSocket } from "./socket.ts";
+
+export type { PicoServerConfig } from "./config.ts";
+export { picoErrors } from "./errors.ts";
+export type { PicoServerEvents } from "./events.ts";
+export type { PicoServer, PicoServerStatus } from "./service.ts";
+export type { Appended, Cursor, Entry, SessionLog, Tail } from "./session-log.ts";
+
+export interface PicoServerOptions {
+  /** Of the environment variables, as a start failure names them; default `SERVICE`. */
+  readonly envPrefix?: string;
+}
+
+export type PicoServerShape = {
+  config: PicoServerConfig;
+  emits: PicoServerEvents;
+  hears: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
+  needs: { tokens: Tokens; http: Http; channels: Channels };
+  offers: { picoServer: PicoServer };
+};
+
+const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
+/** Seconds a posted message may take to arrive: it may hold images. */
+const postSeconds = 300;
+
+/** Serves the channel at `/pico`. Start fails with `PICO_TOKEN_MISSING` when it is enabled without a token. */
+export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): Plugin<PicoServerShape> {
+  return {
+    name: "pico-server",
+    api: 1,
+    needs: { tokens: true, http: true, channels: true },
+    config: { section: "channels.pico", schema: picoSchema },
+
+    async start(scope) {
+      const { needs: { tokens, http, channels }, clock, log, config, emit, lifecycle } = scope;
+      let serving = false;
+      let messagesIn = 0;
+      let messagesOut = 0;
+
+      await tokens.claim("pico");
+      checkSettings(config());
+
+      const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
+      const connections = createConnections(scope);
+      const sessions = memoryLog({ random: scope.random, window: { frames: 0, bytes: 0 } }); // plain clients do not resume
+      const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
+      const deliver: typeof inlet.deliver = (message, options) => {
+        messagesIn += 1;
+        return inlet.deliver(message, options);
+      };
+      const isOpen = (): boolean => serving && lifecycle.state() !== "unconfigured";
+      const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen });
+
+      function refused({ peer: { address } }: Knock, { code, counted }: Refusal): void {
+        log.warn({ reason: code, ip: address, via: "pico", ...(counted === undefined ? {} : { count: counted }) }, "refused");
+        emit("pico-server:refused", { code, address });
+      }
+
+      function opened(ws: NamedSocket, socket: Duplex, session: string, { peer }: Knock, admission: Admission): void {
+        const id = newId();
+        const { address } = peer;
+        const connection = createConnection({
+          ws, socket, id, session, address, admission, sessions, clock, log, config, newId, deliver,
+          gone(gone, fact) {
+            connections.remove(gone);
+            emit("pico-server:disconnected", fact);
+          },
+        });
+        connections.add(connection);
+        emit("pico-server:connected", { connection: id, session, address, method: admission.method });
+      }
+
+      function checkSettings({ enabled, ping_interval, read_timeout }: PicoServerConfig): void {
+        if (enabled && tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
+        if (!enabled || ping_interval < read_timeout) return;
+        const text = "ping_interval is not below read_timeout: pings go out every half read_timeout";
+        log.warn({ ping_interval, read_timeout }, text);
+      }
+
+      const shared = { http, gate, log, config, newId, refused, connections: connections.count };
+      const upgrader = createUpgrader(() => config().max_payload);
+      const handshake = createHandshake({ ...shared, upgrader, opened });
+      const requests = createRequests({ ...shared, clock, deliver });
+      http.request("/pico", requests, { listener: "gateway" });
+      http.request("/pico/messages", requests, { listener: "gateway", bodySeconds: postSeconds });
+      for (const path of paths) {
+        http.upgrade(path, handshake, { listener: "gateway" });
+        http.upgrade(path, handshake, { listener: "dashboard" }); // the dashboard's own page, when channels listen apart
+      }
+
+      scope.on("token-store:rotated", ({ name, version, graceS }) => {
+        if (name === "pico") connections.endBefore(version, graceS);
+      });
+      scope.on("token-store:removed", ({ name }) => {
+        if (name === "pico") connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
+      });
+      scope.onConfig((next) => {
+        checkSettings(next);
+        if (!next.enabled) connections.close("going_away");
+      });
+      scope.onReady(() => {
+        serving = true;
+        return async () => {
+          serving = false;
+          connections.close("going_away");
+          await connections.empty();
+        };
+      });
+      scope.onStop(() => inlet.close());
+
+      return {
+        picoServer: {
+          status: () => ({
+            enabled: config().enabled,
+            path: http.url("/pico"),
+            listener: String(http.addresses("gateway")) === String(http.addresses("dashboard")) ? "dashboard" : "gateway",
+            connections: connections.count(),
+            maxConnections: config().max_connections,
+            messagesIn,
+            messagesOut,
+          }),
+        },
+      };
+    },
+  };
+}

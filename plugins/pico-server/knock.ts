@@ -1,0 +1,101 @@
+import type { IncomingMessage } from "node:http";
+import type { Http, Peer } from "../http/index.ts";
+
+export type Method = "header" | "subprotocol" | "query";
+
+/** A request to the channel, read once. */
+export interface Knock {
+  readonly q: IncomingMessage;
+  readonly isUpgrade: boolean;
+  readonly path: string;
+  readonly params: URLSearchParams;
+  readonly peer: Peer;
+  readonly origin: string | undefined;
+}
+
+export function readKnock(http: Pick<Http, "peer">, q: IncomingMessage, isUpgrade: boolean): Knock {
+  const [path = "", ...search] = (q.url ?? "").split("?");
+  const params = new URLSearchParams(search.join("?"));
+  return { q, isUpgrade, path: path.replace(/(?<=.)\/$/, ""), params, peer: http.peer(q), origin: q.headers.origin };
+}
+
+/** A token as it was offered. */
+export interface Candidate {
+  readonly method: Method;
+  /** Decoded and trimmed, as it is compared: its length decides whether it could be guessed. */
+  readonly value: string;
+  /** The bytes were no text: equals nothing. */
+  readonly hopeless: boolean;
+  /** The subprotocol item, as a browser must get it back. */
+  readonly echo?: string;
+}
+/** Not compared and not counted. */
+interface Unusable {
+  readonly method: Method;
+  readonly refused: "token_malformed" | "token_query_disabled";
+}
+
+export interface Offer {
+  /** In the order of trying: header, subprotocol, query. */
+  readonly tokens: readonly (Candidate | Unusable)[];
+  /** Two tokens came by one method: all of them, as one value. */
+  readonly doubled: string | undefined;
+  /** Undefined when the list could not be read. */
+  readonly protocols: readonly string[] | undefined;
+}
+
+const isTokenItem = (item: string): boolean => /^token(?:64)?\../.test(item);
+/** `token.` alone, as an empty `?token=`, offers nothing. */
+const holdsToken = (item: string): boolean => !/^token(?:64)?\.$/.test(item);
+const readableItem = /^[\x21-\x7e\x80-\xff]+$/;
+const nameItem = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Node reads header bytes as latin1; tokens are compared as UTF-8. */
+function fromBytes(bytes: Uint8Array): Pick<Candidate, "value" | "hopeless"> {
+  try {
+    return { value: utf8.decode(bytes).trim(), hopeless: false };
+  } catch {
+    return { value: Buffer.from(bytes).toString("latin1"), hopeless: true };
+  }
+}
+const fromHeader = (latin1: string): Pick<Candidate, "value" | "hopeless"> => fromBytes(Buffer.from(latin1, "latin1"));
+
+function readHeader(line: string): Candidate | Unusable {
+  const [, raw] = /^bearer ([^ \t].*)$/i.exec(line) ?? [];
+  return raw === undefined ? { method: "header", refused: "token_malformed" } : { method: "header", ...fromHeader(raw) };
+}
+
+function readItem(item: string): Candidate | Unusable {
+  const [, kind, raw = ""] = /^(token|token64)\.(.*)$/.exec(item) ?? [];
+  if (kind === "token") return { method: "subprotocol", ...fromHeader(raw), echo: item };
+  const bytes = Buffer.from(raw, "base64url");
+  if (bytes.toString("base64url") !== raw) return { method: "subprotocol", refused: "token_malformed" };
+  return { method: "subprotocol", ...fromBytes(bytes), echo: item };
+}
+
+const linesOf = ({ rawHeaders }: IncomingMessage, name: string): string[] =>
+  rawHeaders.flatMap((text, at) => (at % 2 === 0 && text.toLowerCase() === name ? [rawHeaders[at + 1]!] : []));
+
+function readProtocols(header: string | undefined): { items: string[]; readable: boolean } {
+  if (header === undefined) return { items: [], readable: true };
+  const items = header.split(",").map((item) => item.trim());
+  const readable = items.every((item) => readableItem.test(item) && (item.startsWith("token.") || nameItem.test(item)));
+  return { items, readable: readable && new Set(items).size === items.length };
+}
+
+export function readOffer({ q, params }: Knock, allowQuery: boolean): Offer {
+  const headers = linesOf(q, "authorization");
+  const { items, readable } = readProtocols(q.headers["sec-websocket-protocol"]);
+  const tokenItems = items.filter(isTokenItem);
+  const queries = params.getAll("token").filter((value) => value.trim() !== "");
+  const doubled = headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
+  const query = (raw: string): Candidate | Unusable =>
+    allowQuery ? { method: "query", value: raw.trim(), hopeless: false } : { method: "query", refused: "token_query_disabled" };
+  return {
+    tokens: [...headers.map(readHeader), ...tokenItems.filter(holdsToken).map(readItem), ...queries.map(query)],
+    doubled: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,
+    protocols: readable ? items : undefined,
+  };
+}

@@ -1,0 +1,41 @@
+/** Takes one; false when there is none left. */
+export type Bucket = (now: number) => boolean;
+
+/** `perSecond` over time, `burst` at once. Either 0: unlimited. The numbers may change while it lives. */
+export function createBucket(numbers: () => { perSecond: number; burst: number }, start: number): Bucket {
+  let left = Number.POSITIVE_INFINITY;
+  let at = start;
+  return (now) => {
+    const { perSecond, burst } = numbers();
+    if (perSecond === 0 || burst === 0) return true;
+    left = Math.min(burst, left + (Math.max(0, now - at) / 1_000) * perSecond);
+    at = now;
+    if (left < 1) return false;
+    left -= 1;
+    return true;
+  };
+}
+
+const mostKeys = 10_000;
+
+/** A bucket for each key; beyond 10,000 the longest unused begins anew. */
+export function createBuckets(numbers: () => { perSecond: number; burst: number }): (key: string, now: number) => boolean {
+  const buckets = new Map<string, Bucket>();
+  return (key, now) => {
+    const bucket = buckets.get(key) ?? createBucket(numbers, now);
+    buckets.delete(key);
+    buckets.set(key, bucket);
+    const [oldest] = buckets.keys();
+    if (buckets.size > mostKeys && oldest !== undefined) buckets.delete(oldest);
+    return bucket(now);
+  };
+}
+
+/** Counts within a sliding window; true when `most` is reached. */
+export function createStrikes(most: number, windowMs: number): (now: number) => boolean {
+  let times: number[] = [];
+  return (now) => {
+    times = [...times.filter((at) => now - at < windowMs), now];
+    return times.length >= most;
+  };
+}

@@ -1,0 +1,44 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocket, WebSocketServer } from "ws";
+import { closes, closeReason } from "../pico-wire/index.ts";
+
+/** The library closes by itself for violations of the protocol, with the bare code: this one has a name to go with it. */
+export class NamedSocket extends WebSocket {
+  closedWith = { code: 1006, reason: "" };
+  override close(code?: number, reason?: string | Buffer): void {
+    const text = reason ?? (code === closes.too_big.code ? closeReason("too_big") : "");
+    if (this.readyState === WebSocket.OPEN) this.closedWith = { code: code ?? 1005, reason: text.toString() };
+    super.close(code, text);
+  }
+}
+
+/** Milliseconds a peer has to answer a close before its socket is cut. */
+const closeGraceMs = 1_000;
+
+export interface Upgrader {
+  /** Sends 101 and calls `opened`; all checks have been made. `echo`: the subprotocol the answer names. */
+  upgrade(q: IncomingMessage, socket: Duplex, head: Buffer, echo: string | undefined, opened: (ws: NamedSocket) => void): void;
+}
+
+export function createUpgrader(maxPayload: () => number): Upgrader {
+  const options = {
+    noServer: true, clientTracking: false, perMessageDeflate: false, closeTimeout: closeGraceMs, WebSocket: NamedSocket,
+  };
+  const server = new WebSocketServer(options);
+  const echoes = new WeakMap<IncomingMessage, string>();
+  server.on("headers", (headers, q) => {
+    headers.push("Referrer-Policy: no-referrer");
+    const echo = echoes.get(q);
+    if (echo !== undefined) headers.push(`Sec-WebSocket-Protocol: ${echo}`);
+  });
+
+  return {
+    upgrade(q, socket, head, echo, opened) {
+      if (echo !== undefined) echoes.set(q, echo);
+      delete q.headers["sec-websocket-protocol"]; // its items were read by us: tokens may hold what the library refuses
+      server.options.maxPayload = maxPayload();
+      server.handleUpgrade(q, socket, head, opened);
+    },
+  };
+}
