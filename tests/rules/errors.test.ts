@@ -1,0 +1,74 @@
+import { pathToFileURL } from "node:url";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { refusals as httpRefusals } from "../../plugins/http/answers.ts";
+import { closes, errors, refusals as picoRefusals } from "../../plugins/pico-wire/index.ts";
+import { filesUnder, read, root, sources, tableRows, unquoted } from "./source.ts";
+
+type Statuses = ReadonlyMap<string, number | undefined>;
+
+/** Tables made by `errorTable` and tables of HTTP refusals (`code: [status, …]`) of one errors.ts. */
+async function codesOf(path: string): Promise<Statuses> {
+  const exported = (await import(pathToFileURL(join(root, path)).href)) as Record<string, unknown>;
+  const found = new Map<string, number | undefined>();
+  for (const [name, table] of Object.entries(exported)) {
+    if (name !== "refusals" && !name.endsWith("Errors")) continue;
+    for (const [code, row] of Object.entries(table as Record<string, unknown>)) {
+      found.set(code, Array.isArray(row) ? (row[0] as number) : found.get(code));
+    }
+  }
+  return found;
+}
+
+const statuses = (table: Readonly<Record<string, { readonly status: number }>>): Statuses =>
+  new Map(Object.entries(table).map(([code, { status }]) => [code, status]));
+
+/** Heading in docs/errors.md -> its codes, with the HTTP status where there is one. */
+async function tables(): Promise<Map<string, Statuses>> {
+  const own = filesUnder(["kernel", "plugins", "config"], /^errors\.ts$/).filter((path) => !path.includes("pico-wire"));
+  const all = new Map(await Promise.all(own.map(async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const)));
+  const http = new Map([...all.get("plugins/http")!, ...Object.values(httpRefusals).map(([status, code]) => [code, status] as const)]);
+  return new Map([
+    ...all,
+    ["plugins/http", http],
+    ["plugins/pico-wire: requests", statuses(picoRefusals)],
+    ["plugins/pico-wire: messages", statuses(errors)],
+    ["plugins/pico-wire: closes", new Map(Object.entries(closes).map(([name, { code }]) => [name, code]))],
+  ]);
+}
+
+const sections = new Map(
+  read("docs/errors.md").split(/^## /m).slice(1).map((part) => {
+    const [heading = ""] = part.split("\n", 1);
+    return [unquoted(heading).trim(), tableRows(part, "code")] as const;
+  }),
+);
+
+describe("error codes", () => {
+  test("every code has a row in docs/errors.md, and every row a code", async () => {
+    const known = [...(await tables())].map(([folder, codes]) => [folder, [...codes.keys()].sort()]).sort();
+    const documented = [...sections].map(([heading, rows]) => [heading, rows.map(([code]) => unquoted(code!)).sort()]);
+    expect(documented.filter(([, codes]) => codes!.length > 0).sort()).toEqual(known);
+  });
+
+  test("a row tells the status or close code, what happened and what to do", async () => {
+    for (const [folder, codes] of await tables()) {
+      for (const [code = "", where = "", meaning = "", remedy = ""] of sections.get(folder) ?? []) {
+        const status = codes.get(unquoted(code));
+        if (status !== undefined) expect(where, `${folder} ${code}`).toContain(String(status));
+        expect([where, meaning, remedy].every((cell) => cell.length > 1), `${folder} ${code}`).toBe(true);
+      }
+    }
+  });
+
+  test("errors are made by tables only", () => {
+    const makers = sources().filter(({ path, code }) => path !== "kernel/errors.ts" && /new DoorwardError\b/.test(code));
+    expect(makers.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("a sentence begins with a capital or names a file, and ends with a stop", () => {
+    for (const table of [errors, picoRefusals]) {
+      for (const { message } of Object.values(table)) expect(message).toMatch(/^[A-Z].*\.$/s);
+    }
+  });
+});

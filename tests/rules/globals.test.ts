@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { linesThat, sources } from "./source.ts";
+
+/* Time, randomness, the environment and the end of the process come from outside: a host and a test give their own. */
+
+const program = sources().filter(({ path }) => !path.startsWith("plugins/dashboard/browser/"));
+const uses = (pattern: RegExp, allowed: RegExp): string[] =>
+  program
+    .filter(({ path }) => !allowed.test(path))
+    .flatMap(({ path, code }) => linesThat((line) => pattern.test(line), path, code));
+
+/** The kernel's default clock; and what waits for another process or for a socket of the operating system, which no
+ *  stopped clock can speed up: file locks, a socket that lingers after a refusal, kept-alive connections, the
+ *  question who holds a port. */
+const realTime = /^(kernel\/kernel|config\/files\/(atomic|lock)|plugins\/http\/(answers|closing|occupant)|bin\/[\w/]+)\.ts$/;
+
+describe("globals", () => {
+  test("only the command line reads the environment", () => {
+    expect(uses(/\bprocess\.env\b/, /^bin\//)).toEqual([]);
+  });
+
+  test("only the command line ends the process, reads its arguments or hears its signals", () => {
+    const pattern = /\bprocess\.(exit|exitCode|abort|kill|argv|on|once)\b/;
+    expect(uses(pattern, /^(bin\/|config\/files\/process\.ts$)/)).toEqual([]);
+  });
+
+  test("clocks and timers are injected", () => {
+    const clocks = /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b/;
+    const timers = /(?<![.\w])set(Timeout|Interval|Immediate)\((?!run: )|\bAbortSignal\.timeout\b/;
+    expect([...uses(clocks, realTime), ...uses(timers, realTime)]).toEqual([]);
+  });
+
+  test("nothing random comes from Math, and bytes are asked of the scope", () => {
+    expect(uses(/\bMath\.random\b/, /^config\/files\/lock\.ts$/)).toEqual([]);
+    const pattern = /\brandom(Bytes|UUID|Fill|FillSync|Int)\b|\bgetRandomValues\b/;
+    expect(uses(pattern, /^(kernel\/kernel|config\/files\/\w+)\.ts$/)).toEqual([]);
+  });
+
+  test("nothing is written to the console but by the kernel's default log", () => {
+    expect(uses(/(?<![.\w])console\.\w+\(/, /^kernel\/kernel\.ts$/)).toEqual([]);
+  });
+
+  test("standard streams belong to the command line", () => {
+    expect(uses(/\bprocess\.(stdout|stderr|stdin)\b/, /^bin\//)).toEqual([]);
+  });
+});

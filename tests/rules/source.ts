@@ -1,0 +1,136 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { dirname, join, normalize, relative, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+export const read = (path: string): string => readFileSync(join(root, path), "utf8");
+
+export interface Import {
+  /** As it is written. */
+  readonly specifier: string;
+  /** A relative one as a path from the root, else undefined. */
+  readonly path: string | undefined;
+  /** Names in braces, without `type` and aliases. Empty for `import "x"`, `import x` and `import()`. */
+  readonly names: readonly string[];
+  readonly typeOnly: boolean;
+  readonly dynamic: boolean;
+}
+export interface Source {
+  /** From the root, with slashes. */
+  readonly path: string;
+  readonly text: string;
+  /** The text with comments and the words of templates blanked out: same lines, same columns. */
+  readonly code: string;
+  readonly imports: readonly Import[];
+}
+
+/** Files under the folders whose names fit, sorted. */
+export function filesUnder(folders: readonly string[], fits: RegExp): string[] {
+  return folders
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && fits.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
+    .filter((path) => !path.includes("node_modules/"))
+    .sort();
+}
+
+/** The program's own TypeScript. */
+export const sources = (): Source[] => filesUnder(["kernel", "plugins", "config", "bin"], /\.ts$/).map(readSource);
+
+function readSource(path: string): Source {
+  const text = read(path);
+  const code = codeOnly(text);
+  return { path, text, code, imports: importsOf(path, code) };
+}
+
+/* In this order: comments, strings, regular expressions (after what cannot end a value), and the plain text between. */
+const token = /\/\/[^\n]*|\/\*[^]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`|[{}]|[^]/gy;
+const regex = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^\\/[\n])+\/[a-z]*/y;
+const blank = (text: string): string => text.replace(/[^\n]/g, " ");
+
+/** Blanks comments and the words of template strings; what stands in `${}` is kept. */
+export function codeOnly(text: string): string {
+  let code = "";
+  let at = 0;
+  const match = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0] ?? "";
+    at += found.length;
+    return found;
+  };
+  /** From behind `` ` `` to the closing one. */
+  const template = (): void => {
+    while (at < text.length) {
+      const words = match(/(?:\\[^]|\$(?!\{)|[^`$\\])*/y);
+      code += blank(words);
+      const end = match(/`|\$\{/y);
+      code += end;
+      if (end !== "${") return;
+      plain();
+    }
+  };
+  /** To the brace that closes the one before, or to the end. */
+  const plain = (): void => {
+    for (let depth = 1; at < text.length;) {
+      const mayBeRegex = /(?:^|[(,=:[!&|?{};+\n]|\breturn|=>)\s*$/.test(code.slice(-20));
+      const piece = (mayBeRegex && /^\/[^/*]/.test(text.slice(at, at + 2)) ? match(regex) : "") || match(token);
+      code += piece.startsWith("//") || piece.startsWith("/*") ? blank(piece) : piece;
+      if (piece === "`") template();
+      if (piece === "{") depth += 1;
+      if (piece === "}") depth -= 1;
+      if (depth === 0) return;
+    }
+  };
+  while (at < text.length) plain();
+  return code;
+}
+
+const statement = /^(?:import|export)\s+(type\s+)?([^;'"]*?)\s*\bfrom\s*["']([^"']+)["']/gm;
+const bare = /^import\s*["']([^"']+)["']/gm;
+const dynamic = /\bimport\(\s*["']([^"']+)["']/g;
+
+export function importsOf(path: string, text: string): Import[] {
+  const resolve = (specifier: string): string | undefined =>
+    specifier.startsWith(".") ? normalize(join(dirname(path), specifier)).split(sep).join("/") : undefined;
+  const make = (specifier: string, rest: Omit<Import, "specifier" | "path">): Import =>
+    ({ specifier, path: resolve(specifier), ...rest });
+  const named = [...text.matchAll(statement)].map(([, type, clause = "", specifier = ""]) => {
+    const items = (/\{([^}]*)\}/.exec(clause)?.[1] ?? "").split(",").map((item) => item.trim()).filter(Boolean);
+    const onlyTypes = items.length > 0 && items.every((item) => item.startsWith("type ")) && /^\{[^}]*\}$/.test(clause);
+    const names = items.map((item) => item.replace(/^type\s+/, "").split(/\s+as\s+/)[0]!);
+    return make(specifier, { names, typeOnly: type !== undefined || onlyTypes, dynamic: false });
+  });
+  const rest = (pattern: RegExp, isDynamic: boolean): Import[] =>
+    [...text.matchAll(pattern)].map(([, specifier = ""]) =>
+      make(specifier, { names: [], typeOnly: false, dynamic: isDynamic }));
+  return [...named, ...rest(bare, false), ...rest(dynamic, true)];
+}
+
+/** Lines that hold code: neither blank nor wholly comment. Lines of a template count. */
+export function codeLines(text: string): number {
+  const code = codeOnly(text).split("\n");
+  const lines = text.split("\n");
+  const isComment = (at: number): boolean => code[at]!.trim() === "" && /^\s*(\/\/|\/?\*)|\*\/\s*$/.test(lines[at]!);
+  return lines.filter((line, at) => line.trim() !== "" && !isComment(at)).length;
+}
+
+/** The text of each line that fits, with its place. */
+export function linesThat(fit: (line: string) => boolean, path: string, text: string): string[] {
+  return text.split("\n").flatMap((line, at) => (fit(line) ? [`${path}:${at + 1} ${line.trim()}`] : []));
+}
+
+/** Rows of the Markdown tables whose first column has this heading, cell by cell. */
+export function tableRows(markdown: string, firstHeading: string): string[][] {
+  const rows: string[][] = [];
+  let inTable = false;
+  for (const line of markdown.split("\n")) {
+    const inner = line.startsWith("|") ? line.slice(1, line.lastIndexOf("|")) : undefined;
+    const cells = inner?.split(/(?<!\\)\|/).map((cell) => cell.trim());
+    if (!cells) inTable = false;
+    else if (cells[0]?.toLowerCase() === firstHeading.toLowerCase()) inTable = true;
+    else if (inTable && !/^:?-+:?$/.test(cells[0] ?? "")) rows.push(cells);
+  }
+  return rows;
+}
+
+export const unquoted = (cell: string): string => cell.replaceAll("`", "");
