@@ -1,0 +1,40 @@
+// The built launcher under the Node that runs this file: it starts, says where, answers, and stops when told to.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+const program = fileURLToPath(new URL("../dist/bin/doorward.js", import.meta.url));
+const home = await mkdtemp(path.join(tmpdir(), "doorward-smoke-"));
+const launcher = spawn(process.execPath, [program, "-console", "-no-browser", "-port", "0"], {
+  env: { ...process.env, SERVICE_HOME: home },
+  stdio: ["ignore", "pipe", "inherit"],
+});
+try {
+  const address = await dashboardAddress(launcher);
+  const answer = await fetch(new URL("/healthz", address));
+  if (answer.status !== 200) throw new Error(`/healthz answered ${answer.status}`);
+  launcher.kill("SIGTERM");
+  const [code, signal] = await once(launcher, "exit");
+  if (code !== 0) throw new Error(`it ended with ${signal ?? `exit code ${code}`}`);
+  console.log(`started, answered and stopped under Node ${process.version}`);
+} finally {
+  launcher.kill("SIGKILL");
+  await rm(home, { recursive: true, force: true });
+}
+
+/** The first address of the banner. */
+async function dashboardAddress({ stdout }) {
+  let seen = "";
+  for await (const text of stdout.setEncoding("utf8").iterator({ destroyOnReturn: false })) {
+    seen += text;
+    const address = /http:\/\/[\d.]+:\d+\//.exec(seen);
+    if (address) {
+      stdout.resume();
+      return address[0];
+    }
+  }
+  throw new Error(`it ended without saying where it listens: ${seen}`);
+}
