@@ -2,7 +2,10 @@ import type { Plugin } from "../../kernel/index.ts";
 import type { Application, ApplicationOptions, Channels } from "./service.ts";
 
 /** Makes a function the one application: it gets every message of every channel, each session in order. */
-export function application(handler: Application, options: ApplicationOptions = {}): Plugin<{ needs: { channels: Channels } }> {
+export function application(
+  handler: Application,
+  options: ApplicationOptions = {},
+): Plugin<{ needs: { channels: Channels } }> {
   return {
     name: "application",
     api: 1,

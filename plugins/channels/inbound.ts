@@ -3,7 +3,7 @@ import type { Clock, Log, Release } from "../../kernel/index.ts";
 import { createDedupe } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import { createLanes } from "./lanes.ts";
-import type { Application, ApplicationOptions, Channels, Incoming } from "./service.ts";
+import type { Application, ApplicationOptions, Channels, Incoming, Message } from "./service.ts";
 
 const mostHops = 4;
 
@@ -53,15 +53,14 @@ export function createInbound({ clock, log, send, received }: InboundOptions): I
   async function run(incoming: Incoming, ticket: Ticket): Promise<void> {
     if (!current || !stopping) return ticket.reject(channelsErrors.no_application());
     const { channel, session, id } = incoming;
+    const reply: Message["reply"] = (message) => send({ channel, session }, { inReplyTo: id, ...message });
     try {
-      await current.application(
-        { ...incoming, accept: ticket.accept, reply: (message) => send({ channel, session }, { inReplyTo: id, ...message }) },
-        stopping.signal,
-      );
+      await current.application({ ...incoming, accept: ticket.accept, reply }, stopping.signal);
       ticket.accept();
     } catch (error) {
       if (ticket.isOpen()) return ticket.reject(error);
-      log.error({ channel, session, id, code: codeOf(error), err: error }, "the application failed after it had accepted a message");
+      const fields = { channel, session, id, code: codeOf(error), err: error };
+      log.error(fields, "the application failed after it had accepted a message");
     }
   }
 

@@ -16,7 +16,7 @@ const bytesOf = ({ content, media }: Incoming): number =>
   Buffer.byteLength(content) + media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
 /** Between the channels and the one application. Taking a message is a question: its answer is the acknowledgement,
- *  its delay the backpressure. Messages are taken from ready on; answers still go out while the channels are stopping. */
+ *  its delay the backpressure. Messages are taken from ready on; answers still go out while the channels stop. */
 export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: Channels } }> {
   return {
     name: "channels",
@@ -26,9 +26,10 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
       const ports = new Map<string, ChannelPort>();
       let sending = false;
 
-      const receipts = createReceipts((channel, session, { id, status, reason }) =>
-        emit("channels:receipt-changed", () => ({ channel, session, id, status, ...(reason === undefined ? {} : { reason }) })),
-      );
+      const receipts = createReceipts((channel, session, { id, status, reason }) => {
+        const why = reason === undefined ? {} : { reason };
+        emit("channels:receipt-changed", () => ({ channel, session, id, status, ...why }));
+      });
       const outbound = createOutbound({ port: (name) => ports.get(name), running: () => sending, receipts, random });
       const inbound = createInbound({
         clock,

@@ -58,8 +58,8 @@ export interface Channels {
 }
 
 export interface Inlet {
-  /** Settles when the application has: resolved = accepted, rejected = the channel reports an error, pending = the channel pauses.
-   *  Rejects: `no_application`, `id_reused`, `loop`, or what the application threw. */
+  /** Settles when the application has: resolved = accepted, rejected = the channel reports an error, pending = the
+   *  channel pauses. Rejects: `not_running`, `no_application`, `id_reused`, `loop`, or what the application threw. */
   deliver(message: Incoming, options?: { dedupe?: boolean }): Promise<"accepted" | "duplicate">;
   /** Later news of a message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;

@@ -22,7 +22,7 @@ export function normaliseAddress(address: string): string {
   return [groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join(".");
 }
 
-/** What the limiter counts by: an IPv4 address, or the /64 of an IPv6 address, which is what one subscriber is given. */
+/** What the limiter counts by: an IPv4 address, or the /64 of an IPv6 address, which one subscriber is given. */
 export function addressKey(address: string): string {
   const normal = normaliseAddress(address);
   if (!isIPv6(normal)) return normal;

@@ -25,7 +25,12 @@ const oneLine = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff
 const lingerMs = 1_000;
 
 /** Writes a whole answer to a bare socket and closes it. `socket` must be at the start of an answer. */
-export function refuse(socket: Duplex, status: number, body: object, headers: Readonly<Record<string, string>> = {}): void {
+export function refuse(
+  socket: Duplex,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   socket.on("error", () => socket.destroy());
   if (!socket.writable) return void socket.destroy();
   const text = JSON.stringify(body);
@@ -71,7 +76,7 @@ export function answerWith(request: IncomingMessage, answer: ServerResponse, ref
 /** Answers in the middle of a request and ends it: nothing may follow on this connection. */
 export function cutShort(request: IncomingMessage, answer: ServerResponse, refusal: Refusal): void {
   const { socket } = request;
-  const first = answer.socket === socket && !answer.headersSent; // else an earlier answer of this connection is not out yet
-  if (first) refuseWith(socket, refusal);
+  const isNext = answer.socket === socket && !answer.headersSent; // else an earlier answer is still on its way
+  if (isNext) refuseWith(socket, refusal);
   else socket.destroy();
 }

@@ -37,7 +37,8 @@ export function watchConnections(server: Server): Closing {
     });
   });
 
-  const answered = (answer: ServerResponse): Promise<void> => new Promise((done) => void answer.once("close", () => done()));
+  const answered = (answer: ServerResponse): Promise<void> =>
+    new Promise((done) => void answer.once("close", () => done()));
 
   return {
     stopAccepting() {

@@ -32,7 +32,7 @@ interface Found<H> {
   readonly route: Route<H>;
 }
 
-/** Of two lines Node takes the first (Host, Authorization) without a word; a proxy before us may have taken the second. */
+/** Of two Host or Authorization lines Node takes the first without a word; a proxy may have taken the second. */
 function headerFault({ rawHeaders, headers }: IncomingMessage, target: Target, anyHost: boolean): Refusal | undefined {
   let hosts = 0;
   let authorizations = 0;
@@ -56,7 +56,7 @@ export function createDispatcher({ basePath, requests, upgrades, peer, clock, lo
     return target && route && { target, route };
   }
 
-  /** From here on the request is ours: its address loses the base path, and its peer is fixed while the socket lives. */
+  /** From here on the request is ours: it loses the base path, and its peer is fixed while the socket lives. */
   function take(listener: Listener, request: IncomingMessage, target: Target): void {
     request.url = `${inside(basePath, target.path) ?? "/"}${target.search}`;
     if (target.host !== undefined) request.headers.host = target.host; // RFC 9112 3.2.2: it replaces the header

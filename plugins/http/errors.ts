@@ -9,7 +9,7 @@ export const httpErrors = errorTable({
   HTTP_LISTEN_FAILED: (port: number, reason: string) => `Port ${port} could not be opened (${reason}).`,
   HTTP_TLS_UNREADABLE: (path: string, reason: string) => `The TLS file "${path}" could not be used (${reason}).`,
   HTTP_BASE_PATH: (path: string) =>
-    `"${path}" is not a base path: it is made of letters, digits, "-", "_", "." and "~" between slashes, such as "/door".`,
+    `"${path}" is not a base path: letters, digits, "-", "_", "." and "~" between slashes, such as "/door".`,
   HTTP_ROUTE_TAKEN: (kind: string, path: string) => `Two plugins want the ${kind} "${path}".`,
   HTTP_LISTENER_TAKEN: (listener: string) => `The listener "${listener}" was asked for twice.`,
 });

@@ -34,8 +34,13 @@ const restartKeys = ["port", "host", "public", "base_path", "tls"] as const;
 const changedAfterRestart = (next: HttpConfig, before: HttpConfig): string[] =>
   restartKeys.filter((key) => JSON.stringify(next[key]) !== JSON.stringify(before[key]));
 
-/** The listener, or a host's server: routes and upgrades of all plugins, peers, limiters, links. Opened when all have started. */
-export function http(options: HttpOptions = {}): Plugin<{ config: HttpConfig; emits: HttpEvents; offers: { http: Http } }> {
+/** The listener, or a host's server: everybody's routes and upgrades, peers, limiters, links. Opened when all have
+ *  started. */
+export function http(options: HttpOptions = {}): Plugin<{
+  config: HttpConfig;
+  emits: HttpEvents;
+  offers: { http: Http };
+}> {
   return {
     name: "http",
     api: 1,

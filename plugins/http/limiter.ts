@@ -66,7 +66,8 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     return freeing === undefined ? 1 : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
   }
 
-  const limited = (tries: Tries): Verdict<never> => ({ outcome: "limited", retryAfterSeconds: secondsLeft(tries) || 1 });
+  const limited = (tries: Tries): Verdict<never> =>
+    ({ outcome: "limited", retryAfterSeconds: secondsLeft(tries) || 1 });
 
   function reserve(kept: string, tries: Tries, hash: string): Try {
     const one = tries.get(hash) ?? { comparing: 0, wrongAt: undefined };

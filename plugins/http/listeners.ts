@@ -3,7 +3,7 @@ import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { watchConnections, type Closing } from "./closing.ts";
 import { linksTo } from "./links.ts";
-import { createOwnServer, listen, type Bind } from "./listening.ts";
+import { createOwnServer, listen, type Bind, type Tls } from "./listening.ts";
 import type { Listener } from "./service.ts";
 
 export interface Listeners {
@@ -15,11 +15,6 @@ export interface Listeners {
   addresses(listener: Listener, basePath: string): URL[];
   stopAccepting(): void;
   finish(): Promise<void>;
-}
-
-export interface Tls {
-  readonly cert: string;
-  readonly key: string;
 }
 
 interface Entry {

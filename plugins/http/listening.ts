@@ -27,7 +27,12 @@ function readTls(path: string): Buffer {
   }
 }
 
-function newServer(tls: { readonly cert: string; readonly key: string } | undefined): Server {
+export interface Tls {
+  readonly cert: string;
+  readonly key: string;
+}
+
+function newServer(tls: Tls | undefined): Server {
   if (tls === undefined) return createServer(limits);
   const files = { cert: readTls(tls.cert), key: readTls(tls.key) };
   try {
@@ -44,7 +49,7 @@ function refusalFor(code: string | undefined): Refusal {
 }
 
 /** A server of our own, not listening yet. What Node would answer by itself is answered here, with our headers. */
-export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?: { cert: string; key: string }): Server {
+export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?: Tls): Server {
   const server = newServer(tls);
   const answers = new WeakMap<Duplex, ServerResponse>();
 
@@ -80,15 +85,17 @@ export interface Bind {
   readonly remedy: string;
 }
 
+async function reasonFor(code: string | undefined, { port, host, remedy }: Bind): Promise<Error> {
+  if (code === "EADDRINUSE") return httpErrors.HTTP_PORT_IN_USE(port, await occupant(port, host), remedy);
+  if (code === "EACCES") return httpErrors.HTTP_PORT_FORBIDDEN(port, remedy);
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? "");
+  return httpErrors.HTTP_LISTEN_FAILED(port, code ?? "unknown");
+}
+
 /** Rejects with the sentence its owner can act on. */
 export function listen(server: Server, { port, host, remedy }: Bind): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    const failed = ({ code }: NodeJS.ErrnoException): void => {
-      if (code === "EADDRINUSE") void occupant(port, host).then((by) => reject(httpErrors.HTTP_PORT_IN_USE(port, by, remedy)));
-      else if (code === "EACCES") reject(httpErrors.HTTP_PORT_FORBIDDEN(port, remedy));
-      else if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") reject(httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? ""));
-      else reject(httpErrors.HTTP_LISTEN_FAILED(port, code ?? "unknown"));
-    };
+    const failed = ({ code }: NodeJS.ErrnoException): void => void reasonFor(code, { port, host, remedy }).then(reject);
     server.once("error", failed);
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
       server.off("error", failed);

@@ -6,7 +6,8 @@ const patienceMs = 300;
 export function occupant(port: number, host = "127.0.0.1"): Promise<string> {
   return new Promise((resolve) => {
     const unknown = (): void => resolve("");
-    const asked = get({ host, port, path: "/healthz", agent: false, signal: AbortSignal.timeout(patienceMs) }, (answer) => {
+    const question = { host, port, path: "/healthz", agent: false, signal: AbortSignal.timeout(patienceMs) };
+    const asked = get(question, (answer) => {
       let text = "";
       answer.setEncoding("utf8").on("data", (part: string) => {
         text = `${text}${part}`.slice(0, 100);

@@ -22,10 +22,11 @@ export interface Target {
 
 /** Percent-encodes what was sent raw, decodes what needs no encoding, so that one path has one spelling. */
 function spell(path: string): string {
-  const encoded = path.replace(/[^\x21-\x7e]|[\\"<>^`{|}#]/g, (sign) => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`);
-  return encoded.replace(/%[0-9a-f]{2}/gi, (escape) => {
-    const sign = String.fromCharCode(Number.parseInt(escape.slice(1), 16));
-    return /[\w.~-]/.test(sign) ? sign : escape.toUpperCase();
+  const escape = (sign: string): string => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  const encoded = path.replace(/[^\x21-\x7e]|[\\"<>^`{|}#]/g, escape);
+  return encoded.replace(/%[0-9a-f]{2}/gi, (escaped) => {
+    const sign = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+    return /[\w.~-]/.test(sign) ? sign : escaped.toUpperCase();
   });
 }
 
@@ -40,7 +41,7 @@ function withoutDots(path: string): string {
   return kept.length === 0 ? "/" : `/${kept.join("/")}${directory ? "/" : ""}`;
 }
 
-/** The path in its one normal spelling: no `.`, `..` or empty segments, no needless escapes. `undefined`: not a valid target. */
+/** The path in its one normal spelling: no `.`, `..` or empty segments, no needless escapes. `undefined`: not valid. */
 export function readTarget(target: string): Target | undefined {
   const absolute = target.match(/^https?:\/\/([^/?#@]+)(.*)$/i);
   const [, host, rest = ""] = absolute ?? [];

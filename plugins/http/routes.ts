@@ -20,7 +20,7 @@ export interface Routes<H> {
   longest(listener: Listener, path: string): Route<H> | undefined;
 }
 
-/** `gatewayOpen`: while it is false, routes of the gateway are served on the only listener, after the listener's own. */
+/** While `gatewayOpen` is false, routes of the gateway are served on the only listener, after that one's own. */
 export function createRoutes<H>(gatewayOpen: () => boolean): Routes<H> {
   const tables = { dashboard: new Map<string, Route<H>>(), gateway: new Map<string, Route<H>>() };
 

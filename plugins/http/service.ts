@@ -30,12 +30,18 @@ export interface RouteOptions {
   readonly anyHost?: boolean;
 }
 
-/** The listener in the types of Node: it knows the base path and the peers, so that nobody else parses a forwarded header or builds a link. */
+/** The listener in the types of Node: it knows the base path and the peers, so that nobody else parses a forwarded
+ *  header or builds a link. */
 export interface Http {
-  /** Longest prefix wins; a prefix ends at a path segment. `q.url` comes without the base path. Unmatched requests reach a host's own handler. */
+  /** Longest prefix wins; a prefix ends at a path segment. `q.url` comes normalised and without the base path.
+   *  Unmatched requests reach a host's own handler. */
   request(prefix: string, handle: (q: IncomingMessage, r: ServerResponse) => void, options?: RouteOptions): void;
   /** WebSocket upgrades of exactly this path. */
-  upgrade(path: string, handle: (q: IncomingMessage, socket: Duplex, head: Buffer) => void, options?: RouteOptions): void;
+  upgrade(
+    path: string,
+    handle: (q: IncomingMessage, socket: Duplex, head: Buffer) => void,
+    options?: RouteOptions,
+  ): void;
   /** Writes a whole HTTP answer with the safety headers to an upgrade's socket and closes it. */
   refuse(socket: Duplex, status: number, body: object, headers?: Readonly<Record<string, string>>): void;
   identify(kind: string, find: (q: IncomingMessage, peer: Peer) => Identity | undefined): void;
@@ -45,12 +51,12 @@ export interface Http {
   listener(q: IncomingMessage): Listener;
   /** The path with the base path before it: the only way to make a link. */
   url(path: string): string;
-  /** Where it listens, base path included, best for people first; empty before ready. `gateway` without its own
-   *  listener: those of the only one. */
+  /** Where it listens, base path and a closing slash included, best for people first; empty before ready. `gateway`
+   *  without its own listener: those of the only one. */
   addresses(listener?: Listener): URL[];
   /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
   open(listener: "gateway", where: { readonly port: number; readonly host?: string | undefined }): void;
-  /** A new one for each caller: dashboard and channel never share. `attempts` per key in any sliding 60 s, default 10. */
+  /** A new one for each caller: dashboard and channel never share. `attempts` per key and 60 s, default 10. */
   limiter(options?: { attempts?: () => number }): Limiter;
 }
 
@@ -65,7 +71,8 @@ export interface Limiter {
   /** Seconds until the key is free; 0 = free. */
   blockedFor(key: string): number;
   /** Compares unless the key is blocked and the value is short enough to guess (under 43 characters). The value is
-   *  reserved before the comparison, so that parallel guesses cannot slip through; a rejection of `compare` gives it back. */
+   *  reserved before the comparison, so that parallel guesses cannot slip through; a rejection of `compare` gives it
+   *  back. */
   judge<T>(key: string, value: string, compare: () => Awaitable<T | false>): Promise<Verdict<T>>;
   /** Counts a value that was wrong without a comparison. */
   wrong(key: string, value: string): Verdict<never>;

@@ -9,14 +9,16 @@ const tokensOf = (value: string | undefined): string[] =>
 export const wantsWebSocket = (request: IncomingMessage): boolean =>
   tokensOf(request.headers.upgrade).some((token) => token.split("/")[0] === "websocket");
 
+const upgradeTokens = new Set(["upgrade", "http2-settings"]);
+
 function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     const value = rawHeaders[at + 1]!.replace(/[\r\n]+/g, " ");
     const lower = name.toLowerCase();
-    if (lower === "upgrade" || lower === "http2-settings") continue;
-    const kept = lower === "connection" ? tokensOf(value).filter((token) => token !== "upgrade" && token !== "http2-settings") : [value];
+    if (upgradeTokens.has(lower)) continue;
+    const kept = lower === "connection" ? tokensOf(value).filter((token) => !upgradeTokens.has(token)) : [value];
     if (kept.length > 0) lines.push(`${name}: ${kept.join(", ")}`);
   }
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");

@@ -14,30 +14,38 @@ const short = fc.nat(40).map((n) => `guess ${n}`);
 const long = fc.nat(15).map((n) => `guess ${n}`.padEnd(43, "-"));
 const right = fc.constantFrom("right", "right".padEnd(43, "-"));
 
-const step = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ kind: fc.constant("ask" as const), key: fc.constantFrom("a", "b"), value: fc.oneof({ weight: 6, arbitrary: short }, long, right), turns: fc.nat(3), fails: fc.integer({ min: 0, max: 9 }).map((n) => n === 0) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.oneof(fc.nat(5_000), fc.nat(70_000)) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("settle" as const) }) },
-);
+const ask = fc.record({
+  kind: fc.constant("ask" as const),
+  key: fc.constantFrom("a", "b"),
+  value: fc.oneof({ weight: 6, arbitrary: short }, long, right),
+  /** How often comparisons settle before this one does. */
+  turns: fc.nat(3),
+  fails: fc.nat(9).map((n) => n === 0),
+});
+const wait = fc.record({ kind: fc.constant("wait" as const), ms: fc.oneof(fc.nat(5_000), fc.nat(70_000)) });
+const settle = fc.record({ kind: fc.constant("settle" as const) });
+const step = fc.oneof({ weight: 6, arbitrary: ask }, { weight: 3, arbitrary: wait }, { weight: 2, arbitrary: settle });
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+const steps = fc.array(step, { minLength: 20, maxLength: 200 });
 
 /** Runs asks, waits and settled comparisons in any order; returns what each key learned to be wrong, once per value. */
-async function play(steps: readonly (typeof step extends fc.Arbitrary<infer T> ? T : never)[], attempts: number): Promise<Learned[]> {
+async function play(game: readonly Step[], attempts: number): Promise<Learned[]> {
   const clock = new SimulatedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const learned: Learned[] = [];
   let open: { turns: number; finish: () => void }[] = [];
   const asked: Promise<void>[] = [];
 
-  const settle = async (): Promise<void> => {
+  const settleSome = async (): Promise<void> => {
     open.forEach((one) => (one.turns -= 1));
     open.filter(({ turns }) => turns <= 0).forEach(({ finish }) => finish());
     open = open.filter(({ turns }) => turns > 0);
     await new Promise(setImmediate);
   };
 
-  for (const one of steps) {
+  for (const one of game) {
     if (one.kind === "wait") clock.increment(one.ms);
-    else if (one.kind === "settle") await settle();
+    else if (one.kind === "settle") await settleSome();
     else {
       const { key, value, turns, fails } = one;
       const compare = async (): Promise<1 | false> => {
@@ -56,7 +64,7 @@ async function play(steps: readonly (typeof step extends fc.Arbitrary<infer T> ?
       ));
     }
   }
-  while (open.length > 0) await settle();
+  while (open.length > 0) await settleSome();
   await Promise.all(asked);
   return learned;
 }
@@ -64,8 +72,8 @@ async function play(steps: readonly (typeof step extends fc.Arbitrary<infer T> ?
 describe("however tries, waits and comparisons interleave", () => {
   test("in any 60 seconds no key learns of more than N different wrong values", () =>
     fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 200 }), fc.integer({ min: 1, max: 10 }), async (steps, attempts) => {
-        const learned = await play(steps, attempts);
+      fc.asyncProperty(steps, fc.integer({ min: 1, max: 10 }), async (game, attempts) => {
+        const learned = await play(game, attempts);
         for (const { key, at } of learned) {
           const window = learned.filter((one) => one.key === key && one.at >= at && one.at < at + 60_000);
           expect(window.length).toBeLessThanOrEqual(attempts);

@@ -4,7 +4,7 @@ import { withKernel } from "../../../kernel/testing.ts";
 import { application, channels, type Channels, type Receipt } from "../../../plugins/channels/index.ts";
 import { gate, toy } from "./toy.ts";
 
-const code = (expected: string): unknown => expect.objectContaining({ code: expected });
+const code = (expected: string): object => expect.objectContaining({ code: expected });
 const to = { channel: "toy", session: "s" };
 
 describe("sending", () => {
@@ -46,7 +46,8 @@ describe("sending", () => {
       await services.channels.update(to, "a", { content: "b", final: true });
       await services.channels.remove(to, "a");
       services.channels.typing(to, true);
-      expect(calls).toEqual([["update", "s", "a", { content: "b", final: true }], ["remove", "s", "a"], ["typing", "s", true]]);
+      const update = ["update", "s", "a", { content: "b", final: true }];
+      expect(calls).toEqual([update, ["remove", "s", "a"], ["typing", "s", true]]);
     });
   });
 
@@ -56,7 +57,8 @@ describe("sending", () => {
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       await expect(services.channels.send(to, { content: "" })).rejects.toEqual(code("undeliverable"));
       await expect(services.channels.send({ ...to, session: "big" }, { content: "" })).rejects.toBe(full);
-      await expect(services.channels.send({ ...to, channel: "none" }, { content: "" })).rejects.toEqual(code("undeliverable"));
+      const nowhere = services.channels.send({ ...to, channel: "none" }, { content: "" });
+      await expect(nowhere).rejects.toEqual(code("undeliverable"));
     });
   });
 
@@ -124,8 +126,8 @@ describe("names", () => {
     const { plugin, inlet } = toy();
     await withKernel([channels(), plugin, application(() => {})], ({ kernel: { services } }) => {
       const again = { name: "toy", send: () => ({ id: "", status: "written" as const }) };
-      expect(() => services.channels.attach(again)).toThrowError(code("channel_taken") as Error);
-      expect(() => services.channels.handle(() => {})).toThrowError(code("application_taken") as Error);
+      expect(() => services.channels.attach(again)).toThrowError(code("channel_taken"));
+      expect(() => services.channels.handle(() => {})).toThrowError(code("application_taken"));
       inlet().close();
       services.channels.attach(again).close();
     });

@@ -25,7 +25,10 @@ export function toy(port: Partial<ChannelPort> = {}): Toy {
   return {
     sent,
     inlet: () => inlet!,
-    message: (changes = {}) => ({ channel: name, session: "s", id: `m${(count += 1)}`, content: "hello", media: [], at: 0, hops: 0, ...changes }),
+    message(changes = {}) {
+      count += 1;
+      return { channel: name, session: "s", id: `m${count}`, content: "hello", media: [], at: 0, hops: 0, ...changes };
+    },
     plugin: {
       name,
       api: 1,

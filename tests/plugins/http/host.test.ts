@@ -35,6 +35,8 @@ const site: RequestListener = (q, r) => void r.end(`theirs ${q.url}`);
 const upgradeTo = (path: string, protocol = "websocket"): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: ${protocol}\r\n\r\n`;
 
+type Door = ReturnType<typeof createKernel<[ReturnType<typeof http>]>>;
+
 describe("a host's server", () => {
   test("serves our routes with our headers, and everything else as before, untouched", () =>
     hosted({ requests: site }, async ({ port }) => {
@@ -78,31 +80,39 @@ describe("a host's server", () => {
       expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("ours /api");
     }));
 
-  test("with upgrades of its own keeps them", () =>
-    hosted({ requests: site, upgrades: (socket) => void socket.end("HTTP/1.1 101 Theirs\r\n\r\ntheirs") }, async ({ port }) => {
+  test("with upgrades of its own keeps them", () => {
+    const upgrades = (socket: Duplex): void => void socket.end("HTTP/1.1 101 Theirs\r\n\r\ntheirs");
+    return hosted({ requests: site, upgrades }, async ({ port }) => {
       expect((await raw(port, upgradeTo("/pico"))).body).toBe("ours");
       expect((await raw(port, upgradeTo("/other"))).body).toBe("theirs");
       expect((await raw(port, upgradeTo("/other", "h2c"))).body).toBe("theirs");
       expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("ours /api");
-    }));
+    });
+  });
 
   test("is as it was after stop", async () => {
     const server = createServer(site);
-    const before = { emit: server.emit, own: Object.hasOwn(server, "emit"), upgrades: server.listeners("upgrade"), requests: server.listeners("request") };
+    const look = (): object => ({
+      emit: server.emit,
+      own: Object.hasOwn(server, "emit"),
+      upgrades: server.listeners("upgrade"),
+      requests: server.listeners("request"),
+    });
+    const before = look();
+    const { emit } = server;
     const kernel = createKernel([http({ server })]);
     await kernel.start();
-    expect(server.emit).not.toBe(before.emit);
+    expect(server.emit).not.toBe(emit);
     expect(server.listening).toBe(false);
     await kernel.stop();
-    expect({ emit: server.emit, own: Object.hasOwn(server, "emit"), upgrades: server.listeners("upgrade"), requests: server.listeners("request") })
-      .toEqual(before);
+    expect(look()).toEqual(before);
   });
 
   test("can carry two kernels, which leave in any order", async () => {
     const server = createServer(site).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const [one, two] = [createKernel([http({ server, basePath: "/one" })]), createKernel([http({ server, basePath: "/two" })])];
+    const [one, two] = ["/one", "/two"].map((basePath) => createKernel([http({ server, basePath })])) as [Door, Door];
     for (const kernel of [one, two]) {
       await kernel.start();
       kernel.services.http.request("/", (_, r) => void r.end(`ours ${kernel.services.http.url("/")}`));

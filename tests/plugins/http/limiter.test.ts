@@ -6,7 +6,13 @@ import type { Limiter } from "../../../plugins/http/index.ts";
 const ip = "10.0.0.1";
 const long = (n: number): string => `${n}`.padStart(43, "x");
 
-function stand(attempts = 10): { limiter: Limiter; clock: SimulatedClock; guess(value: string, key?: string): Promise<string> } {
+interface Stand {
+  readonly limiter: Limiter;
+  readonly clock: SimulatedClock;
+  guess(value: string, key?: string): Promise<string>;
+}
+
+function stand(attempts = 10): Stand {
   const clock = new SimulatedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const guess = async (value: string, key = ip): Promise<string> =>
@@ -83,7 +89,7 @@ describe("a key", () => {
 
   test("a failed comparison gives nothing back that another one found wrong", async () => {
     const { limiter } = stand(1);
-    let fail = (_: Error): void => {};
+    let fail: (error: Error) => void = () => {};
     const failing = limiter.judge(ip, "same", () => new Promise<false>((_, reject) => void (fail = reject)));
     expect((await limiter.judge(ip, "other", () => false)).outcome).toBe("limited"); // the one place is taken
     expect((await limiter.judge(ip, "same", () => false)).outcome).toBe("wrong");

@@ -36,12 +36,13 @@ describe("addresses", () => {
 });
 
 /** What the service says of a request with these header lines. */
-async function peerOf(lines: readonly string[], trusted: readonly string[]): Promise<{ peer: Peer; warnings: unknown[] }> {
+async function peerOf(lines: string[], trusted: string[]): Promise<{ peer: Peer; warnings: unknown[] }> {
   let peer: Peer | undefined;
   const warnings: unknown[] = [];
   await withKernel([http({ port: 0 })], async ({ kernel: { services }, lines: log }) => {
     services.http.request("/", (q, r) => { peer = services.http.peer(q); r.end(); });
-    for (let twice = 0; twice < 2; twice += 1) await get(portOf(services.http), "/", ["Host: Own.Example:8080", ...lines]);
+    const ask = (): Promise<unknown> => get(portOf(services.http), "/", ["Host: Own.Example:8080", ...lines]);
+    await Promise.all([ask(), ask()]);
     warnings.push(...log.filter(({ level }) => level === "warn"));
   }, { config: { launcher: { trusted_proxies: trusted } } });
   return { peer: peer!, warnings };
@@ -69,7 +70,7 @@ describe("forwarded headers", () => {
   });
 
   test.each([
-    ["what the client claimed before the proxies is not believed", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.2"], "192.0.2.9"],
+    ["what a client claims is not believed", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.2"], "192.0.2.9"],
     ["several lines are one list", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9", "X-Forwarded-For: 10.0.0.2"], "192.0.2.9"],
     ["all trusted: the one furthest away", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3"],
     ["an unreadable entry ends the chain", ["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.2"], "10.0.0.2"],
@@ -83,7 +84,8 @@ describe("forwarded headers", () => {
   });
 
   test("of several schemes and hosts the nearest proxy's counts", async () => {
-    const { peer } = await peerOf(["X-Forwarded-Proto: https, http", "X-Forwarded-Host: a.example, b.example"], ["127.0.0.1"]);
+    const lines = ["X-Forwarded-Proto: https, http", "X-Forwarded-Host: a.example, b.example"];
+    const { peer } = await peerOf(lines, ["127.0.0.1"]);
     expect(peer).toMatchObject({ secure: false, host: "b.example" });
   });
 });
@@ -93,7 +95,8 @@ describe("identities", () => {
     withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
       const onEnd = () => () => {};
       services.http.identify("nobody", () => undefined);
-      services.http.identify("session", (q, peer) => (q.headers["x-id"] ? { id: `${peer.address} ${q.headers["x-id"]}`, onEnd } : undefined));
+      services.http.identify("session", ({ headers }, { address }) =>
+        headers["x-id"] ? { id: `${address} ${String(headers["x-id"])}`, onEnd } : undefined);
       services.http.request("/", (q, r) => {
         const who = services.http.who(q);
         r.end(who ? `${who.kind} ${who.identity.id}` : "nobody known");

@@ -12,8 +12,8 @@ const safety = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   "permissions-policy": "camera=(), microphone=(), geolocation=()",
 };
 
@@ -27,7 +27,8 @@ function expectRefusal(answer: RawAnswer, status: number): void {
   expect(answer.status).toBe(status);
   expectSafe(answer);
   expect(answer.headers["cache-control"]).toBe("no-store");
-  expect(JSON.parse(answer.body)).toEqual({ error: expect.stringMatching(/^[a-z_]+$/), message: expect.stringMatching(/\.$/) });
+  const body = { error: expect.stringMatching(/^[a-z_]+$/), message: expect.stringMatching(/\.$/) };
+  expect(JSON.parse(answer.body)).toEqual(body);
 }
 
 const withServer = (visit: (port: number, http: Http) => Promise<void>): Promise<void> =>
@@ -37,6 +38,9 @@ const withServer = (visit: (port: number, http: Http) => Promise<void>): Promise
     });
     await visit(portOf(services.http), services.http);
   });
+
+const post = "POST /fine HTTP/1.1\r\nHost: a\r\n";
+const upgrade = "HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 describe("what Node answers by itself carries our headers", () => {
   test("an ordinary answer", () => withServer(async (port) => expectSafe(await get(port, "/fine"))));
@@ -49,14 +53,14 @@ describe("what Node answers by itself carries our headers", () => {
     ["a request that is not HTTP", "hello\r\n\r\n", 400],
     ["a TLS greeting", Buffer.from([22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]), 400],
     ["HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
-    ["two lengths", "POST /fine HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400],
-    ["a length beside chunks", "POST /fine HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400],
-    ["a chunk without a size", "POST /fine HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400],
-    ["an expectation that cannot be met", "POST /fine HTTP/1.1\r\nHost: a\r\nExpect: foo\r\nContent-Length: 0\r\n\r\n", 417],
+    ["two lengths", `${post}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`, 400],
+    ["a length beside chunks", `${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+    ["a chunk without a size", `${post}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, 400],
+    ["an expectation that cannot be met", `${post}Expect: foo\r\nContent-Length: 0\r\n\r\n`, 417],
     ["headers over 16 KiB", `GET /fine HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, 431],
     ["CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405],
-    ["an upgrade to an unknown path", "GET /x HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 404],
-    ["an upgrade to a bad path", "GET /%zz HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", 400],
+    ["an upgrade to an unknown path", `GET /x ${upgrade}`, 404],
+    ["an upgrade to a bad path", `GET /%zz ${upgrade}`, 400],
   ])("%s", (_, bytes, status) => withServer(async (port) => expectRefusal(await raw(port, bytes), status)));
 
   test("a request whose headers never end is cut after ten seconds", () =>
@@ -150,12 +154,14 @@ function withResolvers(): { promise: Promise<void>; resolve: () => void } {
 
 describe("an upgrade to another protocol than websocket", () => {
   const h2c = [
-    "Host: a", "User-Agent: Java-http-client/21", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk",
+    "Host: a", "User-Agent: Java-http-client/21", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c",
+    "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk",
   ];
 
   test("is served as the plain request it is", () =>
     withServer(async (port) => {
-      const answer = await raw(port, ["GET /fine?a=b HTTP/1.1", ...h2c, "", "GET /fine HTTP/1.1", "Host: a", "Connection: close", "", ""].join("\r\n"));
+      const next = ["GET /fine HTTP/1.1", "Host: a", "Connection: close"];
+      const answer = await raw(port, ["GET /fine?a=b HTTP/1.1", ...h2c, "", ...next, "", ""].join("\r\n"));
       expect(answer.status).toBe(200);
       expectSafe(answer);
       expect(answer.body).toContain("GET /fine?a=b");
@@ -176,7 +182,8 @@ describe("an upgrade to another protocol than websocket", () => {
 
   test("keeps a wish to close", () =>
     withServer(async (port) => {
-      const answer = await raw(port, ["GET /fine HTTP/1.1", "Host: a", "Connection: upgrade, close", "Upgrade: TLS/1.0", "", ""].join("\r\n"));
+      const lines = ["GET /fine HTTP/1.1", "Host: a", "Connection: upgrade, close", "Upgrade: TLS/1.0", "", ""];
+      const answer = await raw(port, lines.join("\r\n"));
       expect([answer.status, answer.headers["connection"]]).toEqual([200, "close"]);
     }));
 });
@@ -187,7 +194,9 @@ describe("a websocket upgrade", () => {
 
   test("reaches the route of exactly its path, with what came after it", () =>
     withServer(async (port, service) => {
-      service.upgrade("/pico", (q, socket, head) => void socket.end(`HTTP/1.1 101 Fine\r\n\r\n${q.url} ${head.toString()}`));
+      service.upgrade("/pico", (q, socket, head) => {
+        socket.end(`HTTP/1.1 101 Fine\r\n\r\n${q.url} ${head.toString()}`);
+      });
       expect((await raw(port, ask("//x/../pico?a=b"))).body).toBe("/pico?a=b rest");
       expectRefusal(await raw(port, ask("/pico/")), 404);
     }));
@@ -200,7 +209,8 @@ describe("a websocket upgrade", () => {
       const answer = await raw(port, ask("/pico"));
       expectRefusal(answer, 401);
       expect(JSON.parse(answer.body)).toEqual(body);
-      expect(answer.headers).toMatchObject({ "www-authenticate": 'Bearer realm="pico"', "x-split": "a  b: c", connection: "close" });
+      const expected = { "www-authenticate": 'Bearer realm="pico"', "x-split": "a  b: c", connection: "close" };
+      expect(answer.headers).toMatchObject(expected);
     }));
 
   test("with two Authorization lines is refused before its route sees it", () =>
