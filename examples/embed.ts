@@ -1,0 +1,27 @@
+/* A host with its own HTTP server gets the pico channel: ws://localhost:8080/pico. No Fastify is loaded, no file is
+ * read, no variable of the environment, and the server stays the host's. */
+import { createServer } from "node:http";
+import { createKernel } from "doorward";
+import { application, channels } from "doorward/plugins/channels";
+import { http } from "doorward/plugins/http";
+import { picoServer } from "doorward/plugins/pico-server";
+import { memory, tokenStore } from "doorward/plugins/token-store";
+
+const server = createServer((_, answer) => answer.end("my own site"));
+const kernel = createKernel(
+  [
+    tokenStore(memory({ pico: "correct-horse-battery-staple" })),
+    channels(),
+    http({ server }),
+    picoServer(),
+    application(async (message) => {
+      await message.reply({ content: `you said ${message.content}` });
+    }),
+  ],
+  { config: { "channels.pico": { enabled: true } } },
+);
+kernel.on("pico-server:connected", ({ session, address }) => console.log(`${session} came from ${address}`));
+
+await kernel.start();
+server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () => console.log("listening", server.address()));
+process.once("SIGTERM", () => void kernel.stop({ timeoutMs: 5_000 }).then(() => server.close()));

@@ -1,0 +1,26 @@
+/* A complete plugin: raises an alarm when an address was refused too often at the dashboard's door. */
+import { z } from "zod";
+import type { Plugin } from "doorward";
+import type { DashboardEvents } from "doorward/plugins/dashboard";
+
+const schema = z.strictObject({ refusals: z.int().min(1).max(10_000).default(100) });
+
+export const audit = (): Plugin<{
+  config: z.output<typeof schema>;
+  hears: Pick<DashboardEvents, "dashboard:sign-in-refused">;
+  emits: { "audit:alarm-raised": { address: string; refusals: number } };
+}> => ({
+  name: "audit",
+  api: 1,
+  config: { section: "audit", schema },
+  start({ config, on, emit, log }) {
+    const counts = new Map<string, number>();
+    on("dashboard:sign-in-refused", ({ address }) => {
+      const refusals = (counts.get(address) ?? 0) + 1;
+      counts.set(address, refusals);
+      if (refusals !== config().refusals) return;
+      log.warn({ address, refusals }, "many refused sign-ins");
+      emit("audit:alarm-raised", { address, refusals });
+    });
+  },
+});

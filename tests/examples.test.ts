@@ -1,0 +1,84 @@
+import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { WebSocket } from "ws";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+/* The examples as a reader has them: compiled and run against the built package, in processes of their own. */
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const run = promisify(execFile);
+let built: string;
+const children: ChildProcess[] = [];
+
+beforeAll(async () => {
+  // Inside the package, so that `doorward/…` is this package.
+  built = await mkdtemp(join(root, "dist", "examples-"));
+  const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+  await run(process.execPath, [tsc, "-p", "examples", "--outDir", built], { cwd: root }).catch((error: { stdout?: string }) => {
+    throw new Error(`the examples do not compile:\n${error.stdout}`);
+  });
+});
+afterAll(async () => {
+  for (const child of children) if (child.exitCode === null) child.kill("SIGKILL");
+  await rm(built, { recursive: true, force: true });
+});
+
+function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  children.push(child);
+  return child;
+}
+
+/** The first output that fits; fails with all output when the process ends before. */
+function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+  return new Promise((resolve, reject) => {
+    let all = "";
+    const hear = (chunk: Buffer): void => {
+      all += chunk.toString();
+      const found = pattern.exec(all);
+      if (found) resolve(found);
+    };
+    child.stdout!.on("data", hear);
+    child.stderr!.on("data", hear);
+    child.once("exit", (code) => reject(new Error(`ended with ${code} after:\n${all}`)));
+  });
+}
+
+describe("examples", () => {
+  test("a host with its own server answers on the channel and keeps its server", async () => {
+    const child = start([join(built, "embed.js")], { PORT: "0" });
+    const [, port] = await said(child, /port: (\d+)/);
+    expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("my own site");
+
+    const token = "correct-horse-battery-staple";
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/pico?session_id=s1`, { headers: { Authorization: `Bearer ${token}` } });
+    socket.once("open", () => socket.send(JSON.stringify({ type: "message.send", payload: { content: "hello" } })));
+    const [data] = (await once(socket, "message")) as [Buffer];
+    expect(JSON.parse(data.toString())).toMatchObject({
+      type: "message.create", session_id: "s1", payload: { content: "you said hello" },
+    });
+
+    child.kill("SIGTERM");
+    const [code, reason] = (await once(socket, "close")) as [number, Buffer];
+    expect([code, reason.toString()]).toEqual([1001, expect.stringContaining("going_away")]);
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  test("the plugin raises its alarm at the refusal its configuration names", async () => {
+    const child = start([join(built, "alarm.js")]);
+    expect((await said(child, /alarm: .*\n/))[0]).toMatch(/^alarm: 127\.0\.0\.1 was refused 2 times/);
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  test("the README shows the examples as they are", async () => {
+    const readme = await readFile(join(root, "README.md"), "utf8");
+    const shown = [...readme.matchAll(/<!-- (examples\/[\w-]+\.ts) -->\n+```ts\n([^]*?)```/g)];
+    expect(shown.map(([, file]) => file)).toEqual(["examples/embed.ts", "examples/plugin.ts"]);
+    for (const [, file, code] of shown) expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
+  });
+});
