@@ -3,6 +3,7 @@ import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { startLauncher } from "../walks/launcher.ts";
+import { tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
 import { launchBrowser } from "./browser.ts";
 
 let browser: Browser;
@@ -38,7 +39,7 @@ it("a first owner opens the link, keeps the token, turns the channel on and gets
   const snippet = await page.locator("#snippet-browser").textContent();
   const answer = page.waitForEvent("console", (message) => /message\.create/.test(message.text()));
   // The snippet is pasted into a page of this origin: its policy allows its own WebSocket.
-  await page.evaluate(snippet!.replace(/PASTE[-_A-Z]*TOKEN[-_A-Z]*|YOUR[-_A-Z]*TOKEN/i, token));
+  await page.evaluate(snippet!.replace(tokenPlaceholder, token));
   expect((await answer).text()).toContain("hello");
 
   await page.getByRole("button", { name: "Sign out" }).click();
@@ -55,15 +56,15 @@ it("signs in with the token, refuses a wrong one and signs out without JavaScrip
   await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
   await page.getByLabel("A token of my own").check();
   await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
-  await page.getByLabel("Your token again").fill("a-token-of-my-own-1");
+  await page.getByLabel("Your token again", { exact: true }).fill("a-token-of-my-own-1");
   await page.getByRole("button", { name: "Finish setup" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
 
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByLabel("Launcher token").fill("not the token");
+  await page.getByLabel("Launcher token", { exact: true }).fill("not the token");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("That is not the launcher token").waitFor();
-  await page.getByLabel("Launcher token").fill("a-token-of-my-own-1");
+  await page.getByLabel("Launcher token", { exact: true }).fill("a-token-of-my-own-1");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   await page.getByRole("button", { name: "Sign out" }).click();

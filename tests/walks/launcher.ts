@@ -40,7 +40,7 @@ export async function spawnLauncher(options: LaunchOptions = {}): Promise<Launch
   child.stderr.setEncoding("utf8").on("data", (text: string) => { err += text; });
   const ended = new Promise<Ended>((done) => child.once("close", (code, signal) => done({ code, signal })));
   return {
-    home: join(home, ".service"),
+    home: options.env?.["SERVICE_HOME"] ?? join(home, ".service"),
     child,
     ended,
     stdout: () => out,

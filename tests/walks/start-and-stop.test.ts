@@ -85,7 +85,7 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
   it("names the environment variable that is not valid", async () => {
     const { code, sentences } = await refusal({ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "lots" });
     expect(code).toBe(1);
-    expect(sentences).toEqual([expect.stringContaining("SERVICE_CHANNELS_PICO_MAX_CONNECTIONS must be a number")]);
+    expect(sentences).toEqual([expect.stringContaining("SERVICE_CHANNELS_PICO_MAX_CONNECTIONS must be a whole number")]);
   });
 });
 
