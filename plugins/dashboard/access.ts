@@ -16,10 +16,23 @@ export const cookieOf = (door: Door, kind: "session" | "setup", peer: Peer, port
 const portOf = (door: Door): string => door.http.addresses()[0]?.port || "80";
 const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy => cookieOf(door, kind, peer, portOf(door));
 
+export interface Judgement {
+  readonly via: string;
+  readonly code?: "invalid_token" | "invalid_code";
+  /** Looks again after the comparison, which may have waited for a replacement; what it throws is not counted. */
+  readonly lookAgain?: () => void;
+}
+
 /** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
-export async function judgeToken(door: Door, peer: Peer, value: string, via: string, code: "invalid_token" | "invalid_code" = "invalid_token"): Promise<number> {
+export async function judgeToken(
+  door: Door, peer: Peer, value: string, { via, code = "invalid_token", lookAgain }: Judgement,
+): Promise<number> {
   const candidate = value.trim();
-  const verdict = await door.limiter.judge(peer.key, candidate, () => door.tokens.verify("launcher", candidate));
+  const verdict = await door.limiter.judge(peer.key, candidate, async () => {
+    const match = await door.tokens.verify("launcher", candidate);
+    lookAgain?.();
+    return match;
+  });
   if (verdict.outcome === "right") return verdict.match;
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
@@ -38,7 +51,7 @@ function refused(door: Door, peer: Peer, code: string, via: string): void {
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
 export async function judgeCredential(door: Door, peer: Peer, value: string, via: Via): Promise<{ version: number; via: Via }> {
   const candidate = value.trim();
-  if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, via), via };
+  if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, { via }), via };
   const { version } = door.tokens.info("launcher");
   if (door.links.redeem(candidate, version)) return { version, via: "link" };
   refused(door, peer, "link_expired", "link");

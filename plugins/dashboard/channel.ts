@@ -35,7 +35,7 @@ async function requireCurrent(door: Door, request: FastifyRequest, current: unkn
   if (typeof current !== "string" || current.trim() === "") {
     throw new Refusal("invalid_body", { message: 'Type the launcher token again: the field "current" is missing.' });
   }
-  await judgeToken(door, seen(request).peer, current, "current").catch((error: unknown) => {
+  await judgeToken(door, seen(request).peer, current, { via: "current" }).catch((error: unknown) => {
     throw error instanceof Refusal && error.code === "invalid_token" ? new Refusal("invalid_token", { status: 403 }) : error;
   });
 }

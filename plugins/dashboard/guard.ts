@@ -89,7 +89,7 @@ export async function requireOwner(door: Door, request: FastifyRequest, reply: F
   }
   const bearer = isApi(request) ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1] : undefined;
   if (bearer !== undefined) {
-    await judgeToken(door, peer, headerText(bearer), "bearer");
+    await judgeToken(door, peer, headerText(bearer), { via: "bearer" });
     seen(request).bearer = true;
     return;
   }

@@ -49,16 +49,20 @@ export function setupRoutes(app: FastifyInstance, door: Door): void {
 }
 
 async function finish(door: Door, request: FastifyRequest, reply: FastifyReply) {
-  if (door.state() !== "setup") throw new Refusal("already_set_up");
+  const lookAgain = (): void => {
+    if (door.state() !== "setup") throw new Refusal("already_set_up");
+  };
+  lookAgain();
   const { version: before } = door.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
   if (seen(request).nullForm && code === "") refuseOrigin(request);
-  if (code !== "") await judgeToken(door, seen(request).peer, code, "setup", "invalid_code");
+  if (code !== "") await judgeToken(door, seen(request).peer, code, { via: "setup", code: "invalid_code", lookAgain });
   else if (!mayFinishSetup(door, request)) throw new Refusal("invalid_code");
 
   const own = "token" in body;
   if (own && body.token.trim() !== body.confirm.trim()) throw new Refusal("token_mismatch");
+  lookAgain();
   const { version } = await door.tokenSecrets
     .replace("launcher", own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before })
     .catch((error: unknown) => {
