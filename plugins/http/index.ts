@@ -53,7 +53,7 @@ export function http(options: HttpOptions = {}): Plugin<{
       const basePath = normaliseBasePath(givenPath);
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
 
-      const listeners = createListeners();
+      const listeners = createListeners(basePath);
       const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
       const requests = createRoutes<RequestHandler>(gatewayOpen);
       const upgrades = createRoutes<UpgradeHandler>(gatewayOpen);
@@ -89,8 +89,8 @@ export function http(options: HttpOptions = {}): Plugin<{
         listener: dispatcher.listener,
         url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
         addresses: (listener = "dashboard") => {
-          if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway", basePath);
-          return options.server ? linksTo(options.server, basePath) : listeners.addresses("dashboard", basePath);
+          if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway");
+          return options.server ? linksTo(options.server, basePath) : listeners.addresses("dashboard");
         },
         open: (listener, where) =>
           listeners.plan(listener, {

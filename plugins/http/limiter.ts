@@ -77,14 +77,19 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     return one;
   }
 
-  function settle(kept: string, tries: Tries, hash: string, wrong: boolean): void {
+  /** Whether the value counts from now on and did not before. */
+  function settle(kept: string, tries: Tries, hash: string, wrong: boolean): boolean {
     const one = tries.get(hash);
-    if (one === undefined) return;
+    if (one === undefined) return false;
+    const isNew = wrong && one.wrongAt === undefined;
     one.comparing -= 1;
-    if (wrong) one.wrongAt ??= clock.now();
+    if (isNew) one.wrongAt = clock.now();
     if (one.comparing === 0 && one.wrongAt === undefined) tries.delete(hash);
     if (tries.size === 0 && table.get(kept) === tries) table.delete(kept);
+    return isNew;
   }
+  const found = (tries: Tries, isNew: boolean): Verdict<never> =>
+    ({ outcome: "wrong", counted: tries.size, ...(isNew ? {} : { again: true }) });
 
   return {
     blockedFor: (key) => secondsLeft(find(key).tries),
@@ -99,15 +104,15 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
         return match === false ? limited(tries) : { outcome: "right", match };
       }
       reserve(kept, tries, hash);
-      let wrong = false;
+      let match: Awaited<ReturnType<typeof compare>>;
       try {
-        const match = await compare();
-        if (match !== false) return { outcome: "right", match };
-        wrong = true;
-      } finally {
-        settle(kept, tries, hash, wrong);
+        match = await compare();
+      } catch (error) {
+        settle(kept, tries, hash, false);
+        throw error;
       }
-      return { outcome: "wrong", counted: tries.size };
+      const isNew = settle(kept, tries, hash, match === false);
+      return match === false ? found(tries, isNew) : { outcome: "right", match };
     },
 
     wrong(key, value) {
@@ -115,8 +120,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
       if (isFull(tries)) return limited(tries);
       const hash = digest(value);
       reserve(kept, tries, hash);
-      settle(kept, tries, hash, true);
-      return { outcome: "wrong", counted: tries.size };
+      return found(tries, settle(kept, tries, hash, true));
     },
 
     unblock(key) {

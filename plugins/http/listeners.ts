@@ -12,7 +12,7 @@ export interface Listeners {
   isPlanned(listener: Listener): boolean;
   /** Opens all that were planned, in that order; a failure closes what had opened. */
   open(dispatcher: Dispatcher, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
-  addresses(listener: Listener, basePath: string): URL[];
+  addresses(listener: Listener): URL[];
   stopAccepting(): void;
   finish(): Promise<void>;
 }
@@ -22,7 +22,7 @@ interface Entry {
   running?: { readonly server: Server; readonly closing: Closing };
 }
 
-export function createListeners(): Listeners {
+export function createListeners(basePath: string): Listeners {
   const entries = new Map<Listener, Entry>();
   const running = (): Closing[] => [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
 
@@ -49,10 +49,10 @@ export function createListeners(): Listeners {
         await all.finish();
         throw error;
       }
-      for (const listener of entries.keys()) all.addresses(listener, "").slice(0, 1).forEach(opened);
+      for (const listener of entries.keys()) all.addresses(listener).slice(0, 1).forEach(opened);
     },
 
-    addresses(listener, basePath) {
+    addresses(listener) {
       const entry = entries.get(listener);
       return entry?.running ? linksTo(entry.running.server, basePath, entry.bind.host) : [];
     },

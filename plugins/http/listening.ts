@@ -11,7 +11,13 @@ import { makeSafe } from "./headers.ts";
 import type { Listener } from "./service.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
 
-const limits: ServerOptions = {
+/** Node 24.9 and later asks before it takes a request for an upgrade; earlier versions give us all of them. */
+interface Limits extends ServerOptions {
+  readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
+}
+
+const limits: Limits = {
+  shouldUpgradeCallback: wantsWebSocket,
   requireHostHeader: false, // answered by us, with our headers
   connectionsCheckingInterval: 1_000, // Node's own 30 s would let a limit of 10 s pass for 40
   headersTimeout: 10_000,

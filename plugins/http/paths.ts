@@ -43,6 +43,8 @@ function withoutDots(path: string): string {
 
 /** The path in its one normal spelling: no `.`, `..` or empty segments, no needless escapes. `undefined`: not valid. */
 export function readTarget(target: string): Target | undefined {
+  const plain = /^((?:\/[\w~-]+)+)(\?.*)?$/.exec(target); // most requests: nothing to normalise
+  if (plain) return { path: plain[1]!, search: plain[2] ?? "" };
   const absolute = target.match(/^https?:\/\/([^/?#@]+)(.*)$/i);
   const [, host, rest = ""] = absolute ?? [];
   const local = absolute ? (rest.startsWith("/") ? rest : `/${rest}`) : target;

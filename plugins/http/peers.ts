@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { Log } from "../../kernel/index.ts";
 import { addressKey, networkList, normaliseAddress } from "./addresses.ts";
 import type { Peer } from "./service.ts";
@@ -29,6 +29,7 @@ function addressIn(part: string): string | undefined {
  */
 export function createPeers(trustedProxies: () => readonly string[], log: Log): (request: IncomingMessage) => Peer {
   const known = new WeakMap<IncomingMessage, Peer>();
+  const directs = new WeakMap<Socket, Pick<Peer, "address" | "key">>();
   const warned = new Set<string>();
   let networks: readonly string[] = [];
   let inNetworks = networkList([]);
@@ -38,7 +39,17 @@ export function createPeers(trustedProxies: () => readonly string[], log: Log): 
       networks = trustedProxies();
       inNetworks = networkList(networks);
     }
-    return inNetworks(address);
+    return networks.length > 0 && inNetworks(address);
+  }
+
+  /** Who holds the other end of the socket, worked out once for all its requests. */
+  function directOf(socket: Socket): Pick<Peer, "address" | "key"> {
+    const before = directs.get(socket);
+    if (before) return before;
+    const address = socket.remoteAddress === undefined ? noAddress : normaliseAddress(socket.remoteAddress);
+    const direct = { address, key: addressKey(address) };
+    directs.set(socket, direct);
+    return direct;
   }
 
   /** The rightmost address that no trusted proxy has; an unreadable entry ends the chain. */
@@ -63,14 +74,14 @@ export function createPeers(trustedProxies: () => readonly string[], log: Log): 
 
   function judge(request: IncomingMessage): Peer {
     const { socket } = request;
-    const direct = socket.remoteAddress === undefined ? noAddress : normaliseAddress(socket.remoteAddress);
+    const direct = directOf(socket);
     const encrypted = "encrypted" in socket && socket.encrypted === true;
     const host = (request.headers.host ?? "").toLowerCase();
-    if (!isTrusted(direct)) {
-      warn(request, direct);
-      return { address: direct, key: addressKey(direct), secure: encrypted, host };
+    if (!isTrusted(direct.address)) {
+      warn(request, direct.address);
+      return { ...direct, secure: encrypted, host };
     }
-    const address = client(request, direct);
+    const address = client(request, direct.address);
     const scheme = listOf(request, "x-forwarded-proto").at(-1)?.toLowerCase();
     return {
       address,

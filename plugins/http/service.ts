@@ -62,8 +62,8 @@ export interface Http {
 
 export type Verdict<T> =
   | { readonly outcome: "right"; readonly match: T }
-  /** `counted`: different wrong values of this key in the window. */
-  | { readonly outcome: "wrong"; readonly counted: number }
+  /** `counted`: different wrong values of this key in the window; `again`: this one was among them before. */
+  | { readonly outcome: "wrong"; readonly counted: number; readonly again?: true }
   | { readonly outcome: "limited"; readonly retryAfterSeconds: number };
 
 /** At most `attempts` different wrong values per key in any sliding 60 s. Keyed hashes are kept, never values. */

@@ -30,13 +30,13 @@ describe("the port", () => {
   test("opens when everything has started, on 127.0.0.1, and is announced", async () => {
     const port = await freePort();
     const late: Plugin = { name: "late", api: 1, start: () => refused(port) as Promise<void> };
-    const kernel = createKernel([http(), late], { config: { launcher: { port } } });
+    const kernel = createKernel([http(), late], { config: { launcher: { port, base_path: "/door" } } });
     const facts: unknown[] = [];
     kernel.on("http:listening", (fact) => void facts.push(fact));
     await kernel.start();
-    expect(facts).toEqual([{ url: `http://127.0.0.1:${port}/` }]);
+    expect(facts).toEqual([{ url: `http://127.0.0.1:${port}/door/` }]);
     const service = kernel.services.http;
-    expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/`]);
+    expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/door/`]);
     await kernel.stop();
     await refused(port);
     expect(service.addresses()).toEqual([]);
