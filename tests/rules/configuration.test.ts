@@ -1,0 +1,79 @@
+import { cp, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { load } from "../../config/load/index.ts";
+import { variablesOf } from "../../config/load/environment.ts";
+import { sectionsOf } from "../../config/load/sections.ts";
+import type { AnyPlugin, Section } from "../../kernel/index.ts";
+import { withKernel } from "../../kernel/testing.ts";
+import { channels } from "../../plugins/channels/index.ts";
+import { dashboard } from "../../plugins/dashboard/index.ts";
+import { gateway, http } from "../../plugins/http/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import { files, tokenStore } from "../../plugins/token-store/index.ts";
+import { read, root, tableRows, unquoted } from "./source.ts";
+
+/** The launcher's plugins that have settings. */
+const plugins: readonly AnyPlugin[] = [http(), gateway(), picoServer(), dashboard()];
+const samples = join(root, "config", "samples");
+let home: string;
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "doorward-samples-"));
+});
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+/** Section -> setting -> value, as plugins would get it. */
+async function valuesIn(folder: string): Promise<Record<string, Record<string, unknown>>> {
+  const { config } = await load(plugins, { home: folder, env: {} });
+  const values: Record<string, Record<string, unknown>> = {};
+  for (const plugin of plugins) {
+    const { section, schema } = plugin.config as Section<object>;
+    const known = Object.keys(sectionsOf([plugin])[0]!.properties);
+    const own = Object.entries(config[section] ?? {}).filter(([key]) => known.includes(key));
+    const result = schema["~standard"].validate(Object.fromEntries(own)) as { value?: object; issues?: unknown };
+    expect(result.issues, section).toBeUndefined();
+    values[section] = { ...values[section], ...result.value };
+  }
+  return values;
+}
+
+describe("sample configuration", () => {
+  test("it means the same as no configuration at all", async () => {
+    expect(await valuesIn(samples)).toEqual(await valuesIn(home));
+  });
+
+  test("it shows every setting that has a default", async () => {
+    const { config } = await load(plugins, { home: samples, env: {} });
+    const names = (sections: Readonly<Record<string, object>>): string[] =>
+      Object.entries(sections).flatMap(([section, values]) => Object.keys(values).map((key) => `${section}.${key}`)).sort();
+    expect(names(config)).toEqual(names(await valuesIn(home)));
+  });
+
+  test("it holds no token, and a home made of it gets one of its own", async () => {
+    const copy = join(home, "copy");
+    await cp(samples, copy, { recursive: true });
+    const form = files({ home: copy, env: {} });
+    expect([await form.resolve("launcher"), await form.resolve("pico")]).toEqual([undefined, undefined]);
+    await withKernel([tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()], ({ kernel }) => {
+      expect(kernel.services.tokens.info("launcher").source).toBe("random");
+    });
+  });
+});
+
+describe("docs/configuration.md", () => {
+  const rows = tableRows(read("docs/configuration.md"), "setting");
+  const cells = new Map(rows.map(([setting, standard, variable]) => [unquoted(setting!), [standard, variable] as const]));
+
+  test("names every setting with its default and its variable, and no other", async () => {
+    const standards = await valuesIn(home);
+    const inside = (node: unknown, key: string): unknown => (node as Record<string, unknown> | undefined)?.[key];
+    const expected = [...variablesOf(sectionsOf(plugins), "service")].map(([variable, { section, path }]) => {
+      const value = path.reduce(inside, standards[section]);
+      const standard = value === undefined ? "none" : `\`${JSON.stringify(value)}\``;
+      return [`${section}.${path.join(".")}`, [standard, `\`${variable}\``]];
+    });
+    expect([...cells].sort()).toEqual(expected.sort());
+  });
+});
