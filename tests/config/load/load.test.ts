@@ -1,0 +1,217 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { load, type Environment } from "../../../config/load/index.ts";
+import { createKernel, type AnyPlugin } from "../../../kernel/index.ts";
+import { codeFrom, plugin, refusal } from "../../kernel/parts.ts";
+import { withHome, type Home } from "../../plugins/token-store/stand.ts";
+
+const tls = z.strictObject({ cert: z.string().default(""), key: z.string().default(""), required: z.boolean().default(false) });
+const launcher = z.strictObject({ port: z.int().default(18_800), host: z.string().default("127.0.0.1"), tls: tls.prefault({}) });
+const pico = z.strictObject({
+  enabled: z.boolean().default(false),
+  allow_origins: z.array(z.string()).default([]),
+  max_connections: z.int().min(1).default(100),
+  ratio: z.number().default(0.5),
+});
+const client = z.strictObject({ enabled: z.boolean().default(false), url: z.string().default("") });
+
+const part = (name: string, section: string, schema: object): AnyPlugin => plugin(name, undefined, { config: { section, schema } });
+const list = [part("http", "launcher", launcher), part("pico-server", "channels.pico", pico)];
+const both = [...list, part("pico-client", "channels.pico_client", client)];
+
+const from = (home: Home, env: Environment = {}, plugins: readonly AnyPlugin[] = list) => load(plugins, { home: home.path, env });
+const secret = "correct-horse-battery-staple";
+
+describe("sections", () => {
+  test("without files and variables every section is empty", () =>
+    withHome(async (home) => {
+      expect(await from(home)).toMatchObject({ config: { launcher: {}, "channels.pico": {} }, handler: undefined, warnings: [] });
+    }));
+
+  test("the launcher's settings lie at the top of launcher-config.json, the others in config.json", () =>
+    withHome(async (home) => {
+      await home.write("launcher-config.json", { port: 81 });
+      await home.write("config.json", { handler: "echo", channels: { pico: { enabled: true } } });
+      const { config, sources, handler } = await from(home);
+      expect(config).toEqual({ launcher: { port: 81 }, "channels.pico": { enabled: true } });
+      expect(sources.file("launcher")).toEqual({ path: home.at("launcher-config.json"), keys: [] });
+      expect(sources.file("channels.pico")).toEqual({ path: home.at("config.json"), keys: ["channels", "pico"] });
+      expect(handler).toBe("echo");
+    }));
+
+  test("the handler is read also when no section lies in config.json", () =>
+    withHome(async (home) => {
+      await home.write("config.json", { handler: "echo" });
+      expect((await from(home, {}, [list[0]!])).handler).toBe("echo");
+    }));
+
+  test("config.json may be elsewhere", () =>
+    withHome(async (home) => {
+      await home.write("other.json", { channels: { pico: { enabled: true } } });
+      const { config } = await load(list, { home: join(home.path, "nowhere"), env: {}, config: home.at("other.json") });
+      expect(config["channels.pico"]).toEqual({ enabled: true });
+    }));
+
+  test("a corrupt file is refused with its place", () =>
+    withHome(async (home) => {
+      await home.write("config.json", '{\n  "channels": {\n}');
+      await expect(from(home)).rejects.toThrow(/config\.json, line 3, column \d+: expected/);
+    }));
+
+  test.each([
+    [{ channels: { pico: [] } }, "channels.pico"],
+    [{ channels: { pico: "on" } }, "channels.pico"],
+    [{ channels: 7 }, "channels"],
+  ])("what must be an object is named when it is none: %j", (content, path) =>
+    withHome(async (home) => {
+      await home.write("config.json", content);
+      const error = await refusal(from(home));
+      expect(error.code).toBe("CONFIG_NOT_AN_OBJECT");
+      expect(error.message).toContain(`config.json: "${path}" must be an object`);
+    }));
+
+  test("null is like absent", () =>
+    withHome(async (home) => {
+      await home.write("config.json", { channels: null });
+      expect((await from(home)).config["channels.pico"]).toEqual({});
+    }));
+});
+
+describe("the environment", () => {
+  test.each([
+    ["SERVICE_LAUNCHER_PORT", "8080", { launcher: { port: 8080 } }],
+    ["SERVICE_LAUNCHER_PORT", "-1", { launcher: { port: -1 } }],
+    ["SERVICE_LAUNCHER_HOST", " ::1 ", { launcher: { host: "::1" } }],
+    ["SERVICE_LAUNCHER_TLS_CERT", "/cert.pem", { launcher: { tls: { cert: "/cert.pem" } } }],
+    ["SERVICE_LAUNCHER_TLS_REQUIRED", "1", { launcher: { tls: { required: true } } }],
+    ["SERVICE_CHANNELS_PICO_ENABLED", "true", { "channels.pico": { enabled: true } }],
+    ["SERVICE_CHANNELS_PICO_ENABLED", "1", { "channels.pico": { enabled: true } }],
+    ["SERVICE_CHANNELS_PICO_ENABLED", "false", { "channels.pico": { enabled: false } }],
+    ["SERVICE_CHANNELS_PICO_ENABLED", "0", { "channels.pico": { enabled: false } }],
+    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "500", { "channels.pico": { max_connections: 500 } }],
+    ["SERVICE_CHANNELS_PICO_RATIO", "0.25", { "channels.pico": { ratio: 0.25 } }],
+    ["SERVICE_CHANNELS_PICO_ALLOW_ORIGINS", "https://a.example, https://b.example ,", { "channels.pico": { allow_origins: ["https://a.example", "https://b.example"] } }],
+  ])("%s=%s is read by its type", (name, text, expected) =>
+    withHome(async (home) => {
+      expect((await from(home, { [name]: text })).config).toMatchObject(expected);
+    }));
+
+  test.each([
+    ["SERVICE_CHANNELS_PICO_ENABLED", "yes", "true, false, 1 or 0"],
+    ["SERVICE_CHANNELS_PICO_ENABLED", "TRUE", "true, false, 1 or 0"],
+    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "many", "a whole number"],
+    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "1.5", "a whole number"],
+    ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "0x10", "a whole number"],
+    ["SERVICE_CHANNELS_PICO_RATIO", "1,5", "a number"],
+  ])("%s=%s is refused, naming the variable and what it must be", (name, text, expected) =>
+    withHome(async (home) => {
+      const error = await refusal(from(home, { [name]: text }));
+      expect(error.code).toBe("ENV_BAD_VALUE");
+      expect(error.message).toContain(`${name} must be ${expected}`);
+    }));
+
+  test.each(["", "  ", "\t", undefined])("blank is unset: %j", (text) =>
+    withHome(async (home) => {
+      await home.write("config.json", { channels: { pico: { enabled: true } } });
+      const { config, sources } = await from(home, { SERVICE_CHANNELS_PICO_ENABLED: text });
+      expect(config["channels.pico"]).toEqual({ enabled: true });
+      expect(sources.managed("channels.pico").size).toBe(0);
+    }));
+
+  test("it wins over the file, field by field, also inside nested settings", () =>
+    withHome(async (home) => {
+      await home.write("launcher-config.json", { port: 81, host: "::", tls: { cert: "/file.pem", key: "/file.key" } });
+      const { config, sources } = await from(home, { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" });
+      expect(config["launcher"]).toEqual({ port: 82, host: "::", tls: { cert: "/env.pem", key: "/file.key" } });
+      expect([...sources.managed("launcher")]).toEqual([["port", "SERVICE_LAUNCHER_PORT"], ["tls", "SERVICE_LAUNCHER_TLS_CERT"]]);
+      expect(sources.overlay("launcher", { port: 90, launcher_token: secret })).toEqual({ port: 82, tls: { cert: "/env.pem" } });
+    }));
+
+  test("another brand has its own prefix", () =>
+    withHome(async (home) => {
+      const env = { ACME_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_PORT: "83" };
+      expect((await load(list, { home: home.path, env, brand: "acme" })).config["launcher"]).toEqual({ port: 82 });
+    }));
+
+  test("two settings that give one variable stop the start", () =>
+    withHome(async (home) => {
+      const clash = part("clash", "channels", z.strictObject({ pico_enabled: z.boolean().default(false) }));
+      const error = await refusal(from(home, {}, [...list, clash]));
+      expect(error.code).toBe("ENV_AMBIGUOUS");
+      expect(error.message).toContain('SERVICE_CHANNELS_PICO_ENABLED would mean both "channels.pico.enabled" and "channels.pico_enabled"');
+    }));
+
+  test("a slip in a name gets a warning that names the meant one, never the value", () =>
+    withHome(async (home) => {
+      const { warnings } = await from(home, { SERVICE_LAUNCHER_PROT: "hunter2" });
+      expect(warnings).toEqual(['the environment variable SERVICE_LAUNCHER_PROT is not a setting. Did you mean "SERVICE_LAUNCHER_PORT"?']);
+    }));
+
+  test.each(["SERVICE_HOME", "SERVICE_CHANNELS_TELEGRAM_ENABLED", "SERVICE_CHANNELS_PICO_CLIENT_ENABLED", "SERVICE_LAUNCHER_TOKEN", "SERVICE_CHANNELS_PICO_TOKEN", "PATH"])(
+    "%s is somebody else's and gets none",
+    (name) => withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
+  );
+});
+
+describe("unknown keys", () => {
+  test.each([
+    ["config.json", { channels: { pico: { allow_origin: [] } } }, '"channels.pico.allow_origin" is not a setting. Did you mean "allow_origins"?'],
+    ["config.json", { channels: { pico: { colour: 1 } } }, '"channels.pico.colour" is not a setting.'],
+    ["config.json", { channels: { picco: {} } }, '"channels.picco" is not a setting. Did you mean "pico"?'],
+    ["config.json", { chanels: { pico: {} } }, '"chanels" is not a setting. Did you mean "channels"?'],
+    ["config.json", { handlr: "echo" }, '"handlr" is not a setting. Did you mean "handler"?'],
+    ["launcher-config.json", { prot: 1 }, '"prot" is not a setting. Did you mean "port"?'],
+  ])("in %s: %j", (name, content, sentence) =>
+    withHome(async (home) => {
+      await home.write(name, content);
+      const error = await refusal(from(home));
+      expect(error.code).toBe("CONFIG_UNKNOWN_KEY");
+      expect(error.message).toBe(`${home.at(name)}: ${sentence}`);
+    }));
+
+  test("what nobody could have meant is left alone with a warning", () =>
+    withHome(async (home) => {
+      await home.write("config.json", { $schema: "x", mine: {}, channels: { telegram: { token: secret } } });
+      const { warnings } = await from(home);
+      expect(warnings).toEqual([`${home.at("config.json")}: nothing reads "mine"`, `${home.at("config.json")}: nothing reads "channels.telegram"`]);
+    }));
+
+  test("sections of plugins that are not loaded are left alone", () =>
+    withHome(async (home) => {
+      await home.write("config.json", { handler: "echo", gateway: { port: 1 }, channels: { pico: { enabled: true }, pico_client: { url: "wss://x" } } });
+      expect((await from(home)).warnings).toEqual([]);
+      expect((await from(home, {}, [both[2]!])).config).toEqual({ "channels.pico_client": { url: "wss://x" } });
+    }));
+
+  test("keys inside a nested setting are judged by the kernel, by their path", () =>
+    withHome(async (home) => {
+      await home.write("launcher-config.json", { tls: { cret: "/a" } });
+      const { config } = await from(home);
+      const error = await refusal(createKernel([], { plugins: list, config }).start());
+      expect(error.code).toBe("KERNEL_BAD_CONFIG");
+      expect(error.message).toContain("launcher.tls");
+      expect(error.message).toContain("cret");
+    }));
+});
+
+test("tokens and the keys of other owners are never handed to plugins", () =>
+  withHome(async (home) => {
+    await home.write("launcher-config.json", { port: 81, launcher_token: secret, metrics_token: secret, setup_pending: "0123456789abcdef", instance: "a1b2c3", $schema: "x" });
+    await home.write("config.json", { channels: { pico: { enabled: true, token: secret }, pico_client: { url: "wss://x", token: secret } } });
+    const env = { SERVICE_LAUNCHER_TOKEN: secret, SERVICE_CHANNELS_PICO_TOKEN: secret, SERVICE_CHANNELS_PICO_CLIENT_TOKEN: secret };
+    const { config, warnings, sources } = await from(home, env, both);
+    expect(config).toEqual({ launcher: { port: 81 }, "channels.pico": { enabled: true }, "channels.pico_client": { url: "wss://x" } });
+    expect(warnings).toEqual([]);
+    expect(sources.overlay("channels.pico", { token: secret, enabled: true })).toEqual({ enabled: true });
+    const kernel = createKernel([], { plugins: both, config });
+    await kernel.start();
+    await kernel.stop();
+  }));
+
+test("what was read starts a kernel, and values that do not fit are refused by name", () =>
+  withHome(async (home) => {
+    await home.write("config.json", { channels: { pico: { max_connections: 0 } } });
+    const { config } = await from(home);
+    expect(await codeFrom(createKernel([], { plugins: list, config }).start())).toBe("KERNEL_BAD_CONFIG");
+  }));
