@@ -36,7 +36,7 @@ export async function judgeToken(
   if (verdict.outcome === "right") return verdict.match;
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
-  if (!limited) {
+  if (verdict.outcome === "wrong" && !verdict.again) {
     door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
   }
   refused(door, peer, reason, via);

@@ -28,7 +28,7 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
   throw new Refusal("invalid_body", field ? { message: `The field "${field}" is missing or not valid.` } : {});
 }
 
-/** Forms and JSON. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
+/** Forms, JSON and nothing. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
 export function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) => {
     const form = new URLSearchParams(body as string);
@@ -38,6 +38,10 @@ export function readBodies(app: FastifyInstance): void {
     });
     done(null, Object.fromEntries(fields));
   });
+  // Some clients announce a body of unknown length where there is none.
+  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
+    body === "" ? done(null, undefined) : done(new Refusal("unsupported_media_type")),
+  );
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeContentTypeParser("application/json");
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {

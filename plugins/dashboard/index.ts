@@ -85,6 +85,7 @@ export function dashboard({ brand = "service", version = "", ways = () => [] }: 
         if (name === "launcher") sessions.endBefore(current);
       });
       http.request("/", (q, r) => app.routing(q, r));
+      for (const path of ["/healthz", "/readyz"]) http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
       http.identify("session", (q, peer) => {
         const session = hostIsAllowed(door, peer) && cameFromHere(q, peer) ? sessionOf(door, q.headers, peer) : undefined;
         return session && identityOf(session);

@@ -88,7 +88,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     if (tries.size === 0 && table.get(kept) === tries) table.delete(kept);
     return isNew;
   }
-  const found = (tries: Tries, isNew: boolean): Verdict<never> =>
+  const foundWrong = (tries: Tries, isNew: boolean): Verdict<never> =>
     ({ outcome: "wrong", counted: tries.size, ...(isNew ? {} : { again: true }) });
 
   return {
@@ -112,7 +112,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
         throw error;
       }
       const isNew = settle(kept, tries, hash, match === false);
-      return match === false ? found(tries, isNew) : { outcome: "right", match };
+      return match === false ? foundWrong(tries, isNew) : { outcome: "right", match };
     },
 
     wrong(key, value) {
@@ -120,7 +120,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
       if (isFull(tries)) return limited(tries);
       const hash = digest(value);
       reserve(kept, tries, hash);
-      return found(tries, settle(kept, tries, hash, true));
+      return foundWrong(tries, settle(kept, tries, hash, true));
     },
 
     unblock(key) {

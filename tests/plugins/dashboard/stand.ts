@@ -122,7 +122,8 @@ export type DashboardStand = Awaited<ReturnType<typeof startDashboard>>;
 
 /** One request with exactly these header lines, as `fetch` would not send them. */
 async function send(agent: Agent, base: URL, path: string, { method = "GET", headers = {}, body, from }: Sent): Promise<Response> {
-  const all: Lines = { host: base.host, ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }), ...headers };
+  const length = body !== undefined || method === "POST" || method === "PUT" ? { "content-length": String(Buffer.byteLength(body ?? "")) } : {};
+  const all: Lines = { host: base.host, ...length, ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) =>
     (value === null ? [] : typeof value === "string" ? [value] : value).flatMap((each) => [name, each]));
   const host = base.hostname === "localhost" ? "localhost" : "127.0.0.1";

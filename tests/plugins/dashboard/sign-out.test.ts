@@ -1,0 +1,174 @@
+import { describe, expect, test } from "vitest";
+import type { AnyPlugin, Plugin } from "../../../kernel/index.ts";
+import type { Http } from "../../../plugins/http/index.ts";
+import { TOKEN, block, inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, type DashboardStand } from "./stand.ts";
+
+/** The hidden value of the sign-out form on the overview. */
+async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promise<string> {
+  const [, csrf = ""] = /name="csrf" value="([^"]*)"/.exec(await (await stand.open("/", headers)).text()) ?? [];
+  expect(csrf).not.toBe("");
+  return csrf;
+}
+const cleared = /^service_session_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/;
+
+/** Something that lives as long as the sign-in of who opened it, as a socket does. */
+function holder(): { plugin: AnyPlugin; ended: string[] } {
+  const ended: string[] = [];
+  const plugin: Plugin<{ needs: { http: Http } }> = {
+    name: "holder", api: 1, needs: { http: true },
+    start({ needs: { http } }) {
+      http.request("/hold", (q, r) => {
+        const who = http.who(q);
+        who?.identity.onEnd((reason) => ended.push(`${who.kind} ${reason}`));
+        r.end(who ? who.identity.id : "nobody");
+      });
+    },
+  };
+  return { plugin: plugin as unknown as AnyPlugin, ended };
+}
+
+describe("POST /logout", () => {
+  test("as JSON and without a body ends the session on the server and clears the cookie", async () => {
+    await using stand = await startDashboard();
+    for (const body of [{}, undefined]) {
+      const session = await signedIn(stand);
+      const answer = await stand.post("/logout", body, session);
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toEqual({ status: "ok" });
+      expect(answer.headers.get("cache-control")).toBe("no-store");
+      expect(setCookieOf(answer)).toMatch(cleared);
+      expect(await isIn(stand, session)).toBe(false);
+    }
+  });
+
+  test("takes a body that is announced and then empty, whatever its type", async () => {
+    await using stand = await startDashboard();
+    for (const type of [null, "application/json", "text/plain"]) {
+      const headers = { "content-type": type, "content-length": null, "transfer-encoding": "chunked" };
+      expect((await stand.request("/logout", { method: "POST", headers })).status).toBe(200);
+    }
+  });
+
+  test("as a form goes to the sign-in page", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    const answer = await stand.form("/logout", {}, { ...session, origin: stand.origin });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/login"]);
+    expect(setCookieOf(answer)).toMatch(cleared);
+    expect(await isIn(stand, session)).toBe(false);
+  });
+
+  test("without a session, and again, answers the same", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const headers of [session, session, {}, { cookie: `service_session_${stand.port}=rubbish` }]) {
+      expect((await stand.post("/logout", {}, headers)).status).toBe(200);
+      expect((await stand.form("/logout", {}, headers)).status).toBe(303);
+    }
+    expect(stand.facts.filter(({ type }) => type === "dashboard:signed-out")).toHaveLength(1);
+  });
+
+  test("ends exactly one session, and tells which", async () => {
+    await using stand = await startDashboard();
+    const [one, two] = [await signedIn(stand), await signedIn(stand)];
+    await stand.post("/logout", {}, one);
+    expect([await isIn(stand, one), await isIn(stand, two)]).toEqual([false, true]);
+    const [first] = stand.facts.filter(({ type }) => type === "dashboard:signed-in");
+    expect(stand.facts.at(-1)).toEqual({
+      type: "dashboard:signed-out", fact: { signIn: first!.fact["signIn"], reason: "sign-out" },
+    });
+  });
+
+  test("ends at that instant what was opened with the session, and nothing else", async () => {
+    const { plugin, ended } = holder();
+    await using stand = await startDashboard({ plugins: [plugin] });
+    const headers = async () => ({ ...(await signedIn(stand)), origin: stand.origin });
+    const [one, two] = [await headers(), await headers()];
+    await stand.get("/hold", one);
+    await stand.get("/hold", one);
+    await stand.get("/hold", two);
+    expect(ended).toEqual([]);
+    await stand.post("/logout", {}, one);
+    expect(ended).toEqual(["session sign-out", "session sign-out"]);
+  });
+
+  test("works in setup and while the address is blocked", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    await block(stand);
+    expect((await stand.post("/logout", {}, session)).status).toBe(200);
+    await using fresh = await startDashboard({ form: inSetup() });
+    expect((await fresh.post("/logout", {})).status).toBe(200);
+  });
+
+  test("GET and HEAD are 405 and end nothing", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const headers of [session, {}]) {
+      const answer = await stand.get("/logout", headers);
+      expect(answer.headers.get("allow")).toBe("POST");
+      await refusal(answer, 405, "method_not_allowed");
+      expect((await stand.request("/logout", { method: "HEAD", headers })).status).toBe(405);
+    }
+    expect(await isIn(stand, session)).toBe(true);
+  });
+});
+
+describe("POST /logout with Origin: null", () => {
+  test("needs the hidden value of this very session", async () => {
+    await using stand = await startDashboard();
+    const [session, other] = [await signedIn(stand), await signedIn(stand)];
+    const csrf = await csrfOf(stand, session);
+    for (const fields of [{}, { csrf: "" }, { csrf: await csrfOf(stand, other) }, { csrf: `${csrf}x` }, { csrf: csrf.slice(1) }]) {
+      await refusal(await stand.form("/logout", fields as Record<string, string>, { ...session, origin: "null" }), 403, "origin_not_allowed");
+    }
+    expect(await isIn(stand, session)).toBe(true);
+    expect((await stand.form("/logout", { csrf }, { ...session, origin: "null" })).status).toBe(303);
+    expect([await isIn(stand, session), await isIn(stand, other)]).toEqual([false, true]);
+  });
+
+  test("without a session has nothing to prove", async () => {
+    await using stand = await startDashboard();
+    expect((await stand.form("/logout", {}, { origin: "null" })).status).toBe(303);
+  });
+
+  test("as anything but a form is refused", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    const csrf = await csrfOf(stand, session);
+    await refusal(await stand.post("/logout", { csrf }, { ...session, origin: "null" }), 403, "origin_not_allowed");
+    await refusal(await stand.post("/logout", undefined, { ...session, origin: "null" }), 403, "origin_not_allowed");
+    expect(await isIn(stand, session)).toBe(true);
+  });
+});
+
+describe("a replacement of the launcher token", () => {
+  test("ends every session and what it opened", async () => {
+    const { plugin, ended } = holder();
+    await using stand = await startDashboard({ plugins: [plugin] });
+    const session = await signedIn(stand);
+    await stand.get("/hold", { ...session, origin: stand.origin });
+    const { tokenSecrets, tokens } = stand.kernel.services;
+    await tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: tokens.info("launcher").version });
+    expect(await isIn(stand, session)).toBe(false);
+    expect(ended).toEqual(["session rotated"]);
+    expect(stand.facts.at(-1)).toMatchObject({ type: "dashboard:signed-out", fact: { reason: "rotated" } });
+    await refusal(await stand.post("/login", { token: TOKEN }), 401, "invalid_token");
+    expect(await isIn(stand, await signedIn(stand, "another-token-of-mine"))).toBe(true);
+  });
+});
+
+describe("who a request belongs to, as other plugins learn it", () => {
+  test("a sign-in only from this origin and under an allowed host name", async () => {
+    const { plugin } = holder();
+    await using stand = await startDashboard({ plugins: [plugin] });
+    const { cookie } = await signedIn(stand);
+    const who = async (headers: Record<string, string>): Promise<string> => (await stand.get("/hold", { cookie, ...headers })).text();
+    expect(await who({ origin: stand.origin })).toBe(stand.facts[0]!.fact["signIn"]);
+    expect(await who({})).toBe("nobody");
+    expect(await who({ origin: "null" })).toBe("nobody");
+    expect(await who({ origin: "http://evil.example" })).toBe("nobody");
+    expect(await who({ origin: `http://localhost:${stand.port + 1}` })).toBe("nobody");
+    expect(await who({ host: "evil.example", origin: "http://evil.example" })).toBe("nobody");
+  });
+});
