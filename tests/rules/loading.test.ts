@@ -1,0 +1,72 @@
+import { execFile } from "node:child_process";
+import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { root } from "./source.ts";
+
+/* What a deployment loads, measured in a process of its own on the built package: every module that Node's loader is
+ * asked for, and every file that `require` has brought in. */
+
+const run = promisify(execFile);
+let folder: string;
+
+beforeAll(async () => {
+  await access(join(root, "dist/config/presets/client-only.js")).catch(() => {
+    throw new Error("dist/ is not there: npm run build makes it");
+  });
+  folder = await mkdtemp(join(tmpdir(), "doorward-loading-"));
+  await writeFile(join(folder, "hooks.mjs"), `import { appendFileSync } from "node:fs";
+    export const load = (url, context, next) => (appendFileSync(process.env.LOADED, url + "\\n"), next(url, context));`);
+  await writeFile(join(folder, "register.mjs"), `import { register } from "node:module";
+    register(${JSON.stringify(pathToFileURL(join(folder, "hooks.mjs")).href)});`);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Folders of this package and names of others, as the script loads them. */
+async function loadedBy(script: string): Promise<{ own: string[]; packages: string[] }> {
+  const list = join(await mkdtemp(join(folder, "run-")), "loaded.txt");
+  const hooks = pathToFileURL(join(folder, "register.mjs")).href;
+  const code = `${script}
+    const { createRequire } = await import("node:module");
+    const { appendFileSync } = await import("node:fs");
+    const { cache } = createRequire(${JSON.stringify(join(root, "package.json"))});
+    appendFileSync(process.env.LOADED, Object.keys(cache).join("\\n"));`;
+  await run(process.execPath, ["--import", hooks, "--input-type=module", "-e", code], { cwd: root, env: { ...process.env, LOADED: list } });
+  const urls = (await readFile(list, "utf8")).split("\n").filter((line) => line.includes("/"));
+  const parts = (pattern: RegExp): string[] => [...new Set(urls.flatMap((url) => pattern.exec(url)?.[1] ?? []))].sort();
+  return { own: parts(/\/dist\/((?:plugins\/)?[^/]+)\//), packages: parts(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//) };
+}
+
+const silent = `const nothing = () => {}; const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };`;
+
+describe("what is loaded", () => {
+  test("the client-only preset runs without a web framework, dashboard, listener or channel server", async () => {
+    const { own, packages } = await loadedBy(`${silent}
+      const { clientOnly } = await import("./dist/config/presets/client-only.js");
+      const kernel = await clientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env: {}, log });
+      await kernel.start();
+      await kernel.stop();`);
+    expect(own).toEqual(["config", "kernel", "plugins/channels", "plugins/token-store"]);
+    expect(packages).toEqual(["mitt", "xstate"]);
+  });
+
+  test("a host with a channel loads no web framework, no schema of others and no log library", async () => {
+    const { own, packages } = await loadedBy(`await import("doorward"); await import("doorward/plugins/http");
+      await import("doorward/plugins/channels"); await import("doorward/plugins/pico-server");`);
+    expect(own).toEqual(["kernel", "plugins/channels", "plugins/http", "plugins/pico-server", "plugins/pico-wire"]);
+    expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
+  });
+
+  test("the measure sees what is loaded: a dashboard brings its framework", async () => {
+    const { own, packages } = await loadedBy(`await import("doorward/plugins/dashboard");`);
+    expect(own).toContain("plugins/dashboard");
+    expect(packages).toEqual(expect.arrayContaining(["fastify", "@fastify/cookie", "avvio"]));
+  });
+
+  test("the codec loads nothing but itself", async () => {
+    expect(await loadedBy(`await import("doorward/plugins/pico-wire");`)).toEqual({ own: ["plugins/pico-wire"], packages: [] });
+  });
+});
