@@ -106,7 +106,14 @@ export function createConnection(options: ConnectionOptions): Connection {
     },
   };
 
-  ws.on("message", (data) => inbound.take(data as Buffer));
+  ws.on("message", (data) => {
+    try {
+      inbound.take(data as Buffer);
+    } catch (error) {
+      log.error({ err: error, connection: id }, "a frame could not be handled");
+      close("internal");
+    }
+  });
   ws.on("error", (error: NodeJS.ErrnoException) => {
     violation ||= error.code?.startsWith("WS_ERR_") ?? false;
   });

@@ -1,0 +1,86 @@
+import { describe, expect, test } from "vitest";
+import { createKernel } from "../../../kernel/index.ts";
+import { capturedLog } from "../../../kernel/testing.ts";
+import { channels } from "../../../plugins/channels/index.ts";
+import { http } from "../../../plugins/http/index.ts";
+import { picoServer } from "../../../plugins/pico-server/index.ts";
+import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+import { stand } from "./stand.ts";
+
+const make = (config: object, options = {}) =>
+  createKernel([tokenStore(memory({})), channels(), http({ port: 0 }), picoServer(options)], {
+    config: { "channels.pico": config }, log: capturedLog().log,
+  });
+
+describe("enabled without a token", () => {
+  test("does not start, and says the three places to set one and how to make one", async () => {
+    const error = await make({ enabled: true }).start().catch((reason: unknown) => reason as { code: string; message: string });
+    expect(error).toMatchObject({ code: "PICO_TOKEN_MISSING" });
+    const { message } = error as { message: string };
+    for (const part of ["SERVICE_CHANNELS_PICO_TOKEN", ".security.yml", "channels.pico.token", "config.json", "32 random bytes", "openssl rand -hex 32"]) {
+      expect(message).toContain(part);
+    }
+  });
+  test("names the variable of another brand", async () => {
+    await expect(make({ enabled: true }, { envPrefix: "ACME" }).start()).rejects.toThrow("ACME_CHANNELS_PICO_TOKEN");
+  });
+  test("cannot be switched on while it runs; with a token made first it can", async () => {
+    await using door = await stand({ token: "", config: { enabled: false } });
+    await expect(door.configure({ enabled: true })).rejects.toMatchObject({ code: "PICO_TOKEN_MISSING" });
+    expect(door.services.picoServer.status().enabled).toBe(false);
+    await door.services.tokenSecrets.replace("pico", { expect: 0 });
+    const made = door.services.tokenSecrets.reveal("pico")!;
+    expect(await door.configure({ enabled: true })).toEqual({ now: ["enabled"], afterRestart: [] });
+    await (await door.connect("/pico", { token: made })).settled();
+  });
+  test("is no matter while the channel is off", async () => {
+    await using kernel = make({});
+    await kernel.start();
+    expect(kernel.services.picoServer.status()).toMatchObject({ enabled: false, connections: 0 });
+  });
+});
+
+describe("the section channels.pico", () => {
+  const { schema } = picoServer().config;
+  const parse = (raw: unknown) => schema["~standard"].validate(raw) as { value?: unknown; issues?: readonly { message: string }[] };
+
+  test("has the specification's defaults", () => {
+    expect(parse({})).toEqual({
+      value: {
+        enabled: false, allow_token_query: false, allow_origins: [], ping_interval: 30, read_timeout: 60, write_timeout: 60,
+        max_connections: 100, max_payload: 33_554_432, message_rate: 100, message_burst: 200,
+      },
+    });
+  });
+  test("0 and less are the default of an interval", () => {
+    expect(parse({ ping_interval: 0, read_timeout: -1, write_timeout: -60 })).toMatchObject({
+      value: { ping_interval: 30, read_timeout: 60, write_timeout: 60 },
+    });
+  });
+  test.each([
+    { enabled: "yes" }, { ping_interval: 1.5 }, { max_connections: 0 }, { max_payload: 10 }, { message_rate: -1 },
+    { allow_origins: ["app.example.org"] }, { allow_origins: ["https://app.example.org/path"] }, { allow_origins: ["https://*.*.org"] },
+    { allow_origins: ["https://*"] }, { allow_origin: [] }, { token: "secret" },
+  ])("%j is not valid", (raw) => {
+    expect(parse(raw).issues?.length).toBeGreaterThan(0);
+  });
+  test("every field is described, has a default and may be edited", () => {
+    const { properties } = schema["~standard"].jsonSchema.input({ target: "draft-07" }) as { properties: Record<string, object> };
+    expect(Object.keys(properties)).not.toContain("token");
+    for (const [name, field] of Object.entries(properties)) {
+      expect([name, field]).toEqual([name, expect.objectContaining({ editable: true, default: expect.anything() as unknown, description: expect.any(String) as string })]);
+    }
+  });
+});
+
+test("status tells where it listens and what went through", async () => {
+  await using door = await stand({ app: async ({ reply }) => void (await reply({ content: "a" })) });
+  const peer = await door.connect();
+  peer.send({ type: "message.send", payload: { content: "q" } });
+  await peer.next();
+  expect(door.services.picoServer.status()).toEqual({
+    enabled: true, path: "/pico", listener: "dashboard", connections: 1, maxConnections: 100, messagesIn: 1, messagesOut: 1,
+  });
+  await using apart = await stand({ gateway: true });
+  expect(apart.services.picoServer.status().listener).toBe("gateway");
+});

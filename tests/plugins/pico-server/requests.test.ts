@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import type { Application, Message } from "../../../plugins/channels/index.ts";
+import { ask, bearer, stand, token, until } from "./stand.ts";
+
+const post = (port: number, body: unknown, headers: Record<string, string> = {}) => ask(port, "/pico/messages", { method: "POST", body, headers });
+
+describe("GET /pico", () => {
+  test("tells what is spoken, the limits and the number of connections", async () => {
+    await using door = await stand();
+    await door.connect();
+    const { status, headers, body } = await ask(door.port, "/pico");
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store", "referrer-policy": "no-referrer" });
+    expect(body).toEqual({
+      protocol: "pico", version: 1, features: ["messages"], connections: 1,
+      limits: {
+        max_payload: 33_554_432, content: 1_048_576, medium: 20_971_520, outbound: 524_288, max_connections: 100,
+        message_rate: 100, message_burst: 200, ping_interval: 30, read_timeout: 60,
+      },
+    });
+  });
+  test("asks for the token as a handshake does", async () => {
+    await using door = await stand({ config: { allow_token_query: true } });
+    expect(await ask(door.port, "/pico", { headers: { authorization: "" } })).toMatchObject({ status: 401, body: { error: "token_missing" } });
+    expect(await ask(door.port, "/pico", { headers: { authorization: "Bearer no" } })).toMatchObject({ status: 401, body: { error: "token_mismatch" } });
+    expect((await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status).toBe(200);
+  });
+  test("HEAD is GET without a body", async () => {
+    await using door = await stand();
+    const { status, headers } = await door.knock("/pico", { method: "HEAD", lines: [bearer] });
+    expect([status, Number(headers["content-length"]) > 100]).toEqual([200, true]);
+  });
+});
+
+describe("POST /pico/messages", () => {
+  test("202 when the application took it; answers go to the session's connections", async () => {
+    const app: Application = async ({ content, reply }) => void (await reply({ content: `you said ${content}` }));
+    await using door = await stand({ app });
+    const peer = await door.connect("/pico?session_id=s1");
+    const { status, body } = await post(door.port, { session_id: "s1", id: "m1", content: "hi" });
+    expect([status, body]).toEqual([202, { status: "accepted", request_id: "m1", session_id: "s1" }]);
+    expect(await peer.next()).toMatchObject({ type: "message.create", session_id: "s1", payload: { content: "you said hi" } });
+  });
+  test("names are made when none are given", async () => {
+    const taken: Message[] = [];
+    await using door = await stand({ app: (message) => void taken.push(message) });
+    const { status, body } = await post(door.port, { content: "hi" });
+    expect(status).toBe(202);
+    expect(taken[0]).toMatchObject({ channel: "pico", id: body["request_id"], session: body["session_id"] });
+  });
+  test("the same id and content again is a duplicate, another content is refused, without an id nothing is compared", async () => {
+    const taken: Message[] = [];
+    await using door = await stand({ app: (message) => void taken.push(message) });
+    const send = async (content: string, id?: string) => {
+      const { status, body } = await post(door.port, { session_id: "s1", content, ...(id && { id }) });
+      return [status, body["status"] ?? body["error"]];
+    };
+    expect(await send("a", "m1")).toEqual([202, "accepted"]);
+    expect(await send("a", "m1")).toEqual([202, "duplicate"]);
+    expect(await send("b", "m1")).toEqual([409, "id_reused"]);
+    expect(await send("a")).toEqual([202, "accepted"]);
+    expect(await send("a")).toEqual([202, "accepted"]);
+    expect(taken).toHaveLength(3);
+  });
+  test.each<[number, string, unknown]>([
+    [400, "invalid_message", "{"],
+    [400, "invalid_message", []],
+    [400, "invalid_message", { content: "x", session_id: "a\u0007" }],
+    [422, "empty_content", { content: " " }],
+    [422, "invalid_media", { media: "https://example.org/a.png" }],
+    [413, "too_large", { content: "x".repeat(1_048_577) }],
+    [409, "loop", { content: "x", hops: 9 }],
+  ])("%i %s", async (status, error, body) => {
+    await using door = await stand();
+    expect(await post(door.port, body)).toMatchObject({ status, body: { error } });
+    expect(await door.fact("pico-server:refused")).toMatchObject({ code: error });
+  });
+  test("503 no_application, 500 internal without detail", async () => {
+    await using alone = await stand({ app: null });
+    expect(await post(alone.port, { content: "x" })).toMatchObject({ status: 503, body: { error: "no_application" } });
+    await using broken = await stand({ app: () => Promise.reject(new Error("fire")) });
+    const answer = await post(broken.port, { content: "x" });
+    expect(answer).toMatchObject({ status: 500, body: { error: "internal" } });
+    expect(JSON.stringify(answer)).not.toContain("fire");
+  });
+  test("415 for another type, 413 over max_payload, announced or not", async () => {
+    await using door = await stand({ config: { max_payload: 2_000 } });
+    expect((await post(door.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
+    const large = { content: "x".repeat(3_000) };
+    expect(await post(door.port, large)).toMatchObject({ status: 413, body: { error: "body_too_large" } });
+    expect(await post(door.port, large, { "transfer-encoding": "chunked" })).toMatchObject({ status: 413, body: { error: "body_too_large" } });
+    expect((await post(door.port, { content: "x" }, { "content-type": "application/json; charset=utf-8" })).status).toBe(202);
+  });
+  test("429 beyond message_burst, until the next second", async () => {
+    await using door = await stand({ config: { message_rate: 1, message_burst: 2 } });
+    const codes = [];
+    for (let n = 0; n < 3; n++) codes.push((await post(door.port, { content: "x" })).status);
+    expect(codes).toEqual([202, 202, 429]);
+    door.clock.increment(1_000);
+    expect((await post(door.port, { content: "x" })).status).toBe(202);
+  });
+  test("waits for the application and leaves no trace when the sender gives up", async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    const taken: string[] = [];
+    await using door = await stand({ app: async ({ content }) => { taken.push(content); await held; } });
+    const answer = post(door.port, { content: "x" });
+    await until(() => taken.length === 1);
+    release();
+    expect((await answer).status).toBe(202);
+  });
+});
+
+describe("other sites' pages", () => {
+  const origin = "https://app.example.org";
+  const cors = { "access-control-allow-origin": origin, vary: "Origin", "access-control-expose-headers": "Retry-After, WWW-Authenticate", "cross-origin-resource-policy": "cross-origin" };
+
+  test.each(["/pico", "/pico/", "/pico/ws", "/pico/messages"])("OPTIONS %s is 204 without a token", async (path) => {
+    await using door = await stand();
+    const { status, headers } = await ask(door.port, path, { method: "OPTIONS", headers: { origin, authorization: "" } });
+    expect(status).toBe(204);
+    expect(headers).toMatchObject({
+      ...cors, "access-control-allow-methods": "GET, HEAD, POST", "access-control-allow-headers": "authorization, content-type, last-event-id",
+    });
+    expect(headers["access-control-allow-credentials"]).toBeUndefined();
+  });
+  test("every answer to an allowed origin may be read, errors too", async () => {
+    await using door = await stand({ config: { allow_origins: [origin] } });
+    for (const [status, path, authorization] of [
+      [200, "/pico", `Bearer ${token}`], [401, "/pico", "Bearer no"], [426, "/pico/ws", `Bearer ${token}`], [404, "/pico/none", ""],
+    ] as const) {
+      const answer = await ask(door.port, path, { headers: { origin, authorization } });
+      expect(answer.status).toBe(status);
+      expect(answer.headers).toMatchObject(cors);
+    }
+  });
+  test("an origin that is not allowed is refused and may read nothing", async () => {
+    await using door = await stand({ config: { allow_origins: [origin] } });
+    const foreign = "https://evil.example";
+    const answer = await ask(door.port, "/pico", { headers: { origin: foreign } });
+    expect(answer).toMatchObject({ status: 403, body: { error: "origin_not_allowed" }, headers: { "cross-origin-resource-policy": "same-origin" } });
+    const preflight = await ask(door.port, "/pico", { method: "OPTIONS", headers: { origin: foreign } });
+    for (const { headers } of [answer, preflight]) expect(Object.keys(headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
+  test("without an Origin nothing is said about origins", async () => {
+    await using door = await stand();
+    const { headers } = await ask(door.port, "/pico");
+    expect(Object.keys(headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+  });
+});
