@@ -95,7 +95,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const session = frame.session_id ?? bound;
     options.use(session);
     if (frame.type === "ping") answer({ type: "pong", session_id: session, ...(frame.id === undefined ? {} : { id: frame.id }) });
-    else if ("payload" in frame) message(frame.id ?? options.newId(), session, frame.payload);
+    else if ("payload" in frame && "content" in frame.payload) message(frame.id ?? options.newId(), session, frame.payload);
     // typing.start and typing.stop: nobody in here asks for them
   }
 

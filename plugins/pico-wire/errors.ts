@@ -1,6 +1,7 @@
 import { errors, type ErrorCode } from "./reasons.ts";
 
-/** The only thing the codec throws. `message` is fit for the peer; `requestId` is there when the frame's id could be read. */
+/** The only thing the codec throws. `message` is fit for the peer; `requestId` is there when the frame's id could be
+ *  read. */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly code: ErrorCode;

@@ -1,16 +1,20 @@
 /* The Pico Protocol as data and pure functions: what a frame may say, how it is read and written, why a request,
  * a message or a connection is refused. No socket, no timer, no dependency; it runs in browsers as it is. */
-export { decode, decodeRequest } from "./decode.ts";
+export { formatCursor, parseCursor, type Cursor } from "./cursor.ts";
+export { decode } from "./decode.ts";
+export { decodeRequest } from "./decode-client.ts";
+export { decodeServer } from "./decode-server.ts";
 export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
 export { limits } from "./limits.ts";
 export { closeFor, closeReason, parseCloseReason, type Close } from "./closes.ts";
 export {
-  closes, errors, refusals,
-  type Afterwards, type CloseName, type ErrorCode, type Reason, type RefusalCode,
+  closes, errors, gapReasons, refusals,
+  type Afterwards, type CloseName, type ErrorCode, type GapReason, type Reason, type RefusalCode,
 } from "./reasons.ts";
 export { byteLength, isSessionId } from "./text.ts";
 export type {
-  Attachment, ClientFrame, ErrorFrame, ErrorPayload, Envelope, Frame, Inline, MessagePayload, MessageRequest, Party,
-  PongFrame, ServerFrame, ServerMessage, ServerMessageFrame, TypingFrame,
+  AckFrame, Attachment, ClientFrame, DeleteFrame, ErrorFrame, ErrorPayload, Envelope, Frame, Gap, GapFrame, Hello,
+  HelloFrame, Inline, MessageAckFrame, MessagePayload, MessageRequest, Numbered, Party, PongFrame, ServerFrame,
+  ServerMessage, ServerMessageFrame, TypingFrame,
 } from "./messages.ts";

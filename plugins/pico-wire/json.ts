@@ -16,7 +16,8 @@ export function parseObject(input: string | Uint8Array): Json | undefined {
 }
 
 /** A key of the object itself: neither inherited names nor a `__proto__` in the input reach it. `null` is absent. */
-export const own = (object: Json, key: string): unknown => (Object.hasOwn(object, key) ? object[key] : undefined) ?? undefined;
+export const own = (object: Json, key: string): unknown =>
+  (Object.hasOwn(object, key) ? object[key] : undefined) ?? undefined;
 
 export const asObject = (value: unknown): Json | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;

@@ -1,4 +1,5 @@
-/* Every reason the channel gives, once: the same name stands in HTTP bodies, `error` frames, close reasons, facts and counters. */
+/* Every reason the channel gives, once: the same name stands in HTTP bodies, `error` frames, close reasons, facts and
+ * counters. */
 
 interface Refusal {
   /** HTTP status. */
@@ -14,12 +15,21 @@ export const refusals = {
   token_not_configured: { status: 503, message: "No token is configured for this channel." },
   store_unavailable: { status: 503, message: "The token is being replaced; try again shortly." },
   method_not_allowed: { status: 405, message: "This address does not take that method." },
-  origin_not_allowed: { status: 403, message: "Pages of this origin may not use the channel; allow_origins lists those that may." },
+  origin_not_allowed: {
+    status: 403,
+    message: "Pages of this origin may not use the channel; allow_origins lists those that may.",
+  },
   bad_handshake: { status: 400, message: "The handshake is malformed." },
   token_missing: { status: 401, message: "A token is required." },
-  token_malformed: { status: 401, message: "The token must be sent as \"Authorization: Bearer <token>\", with one space after Bearer." },
+  token_malformed: {
+    status: 401,
+    message: "The token must be sent as \"Authorization: Bearer <token>\", with one space after Bearer.",
+  },
   token_mismatch: { status: 401, message: "The token is not the channel's token." },
-  token_query_disabled: { status: 401, message: "Tokens in the URL are switched off; allow_token_query switches them on." },
+  token_query_disabled: {
+    status: 401,
+    message: "Tokens in the URL are switched off; allow_token_query switches them on.",
+  },
   rate_limited: { status: 429, message: "Too many attempts; wait before the next one." },
   upgrade_required: { status: 426, message: "This address speaks WebSocket, version 13." },
   invalid_session_id: { status: 400, message: "A session_id has at most 256 bytes and no control characters." },
@@ -46,7 +56,8 @@ export const errors = {
   internal: { status: 500, message: "Something went wrong here; the log has the details." },
 } as const satisfies Record<string, Refusal>;
 
-/** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that was too big. */
+/** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that
+ *  was too big. */
 export type Afterwards = "stop" | "retry" | "retry-slowly" | "retry-after" | "smaller" | "new-token";
 
 interface CloseRow {
@@ -92,6 +103,10 @@ export const closes = {
   rate_limited: { code: 4429, client: "retry-after" },
 } as const satisfies Record<string, CloseRow>;
 
+/** Why a client does not get what it missed: kept too long ago, more than is kept, or a stream that began anew. */
+export const gapReasons = ["expired", "overflow", "epoch_changed"] as const;
+
+export type GapReason = (typeof gapReasons)[number];
 export type RefusalCode = keyof typeof refusals;
 export type ErrorCode = keyof typeof errors;
 export type CloseName = keyof typeof closes;

@@ -127,7 +127,11 @@ describe("a server's frames", () => {
     expect(read("message.create", payload)).toEqual({ type: "message.create", payload: { ...rest, attachments: [attachments[0]] } });
   });
 
-  test.each(["message.create", "message.update", "message.delete", "media.create"])("%s needs a message_id", (type) => {
+  test.each(["message.create", "media.create"])("%s may come without a message_id", (type) => {
+    expect(read(type, { content: "x" })).toEqual({ type, payload: { message_id: "", content: "x" } });
+  });
+
+  test.each(["message.update", "message.delete"])("%s needs a message_id", (type) => {
     expect(refusal(() => read(type, { content: "x" })).code).toBe("invalid_message");
     expect(read(type, { message_id: "a", content: "x" })).toMatchObject({ type, payload: { message_id: "a" } });
   });
@@ -142,6 +146,51 @@ describe("a server's frames", () => {
     const text = '{"type":"message.create","payload":{"message_id":"a","content":"","context_usage":{"__proto__":{"x":1},"used":2}}}';
     const frame = decode(text, "server");
     expect(frame).toEqual({ type: "message.create", payload: { message_id: "a", content: "", context_usage: { used: 2 } } });
+  });
+});
+
+describe("extension 1", () => {
+  const hello = {
+    version: 1, conn_id: "c", session_id: "s", epoch: "e", seq: 7, resumed: true, replay: 2, gap: false,
+    ping_interval: 30, read_timeout: 60, max_payload: 1024, window: { frames: 256, bytes: 524_288, ttl_s: 300 },
+    retry: { min: 500, max: 30_000 },
+  };
+  const server = (frame: object) => decode(JSON.stringify(frame), "server");
+
+  test("hello, message.ack and gap are a server's frames", () => {
+    for (const frame of [
+      { type: "hello", payload: hello },
+      { type: "message.ack", payload: { request_id: "m1", status: "duplicate" } },
+      { type: "gap", payload: { from: 3, to: 5, reason: "overflow" } },
+      { type: "gap", payload: { reason: "epoch_changed" } },
+    ]) {
+      expect(server(frame)).toEqual(frame);
+      expect(refusal(() => decode(JSON.stringify(frame), "client")).code).toBe("unknown_type");
+    }
+  });
+
+  test("ack is a client's frame and needs its number", () => {
+    expect(decode('{"type":"ack","payload":{"seq":9}}', "client")).toEqual({ type: "ack", payload: { seq: 9 } });
+    for (const seq of [undefined, -1, 1.5, "9"]) {
+      expect(refusal(() => decode(JSON.stringify({ type: "ack", payload: { seq } }), "client")).code).toBe("invalid_message");
+    }
+    expect(refusal(() => server({ type: "ack", payload: { seq: 9 } })).code).toBe("unknown_type");
+  });
+
+  test.each(["conn_id", "session_id", "epoch"])("a hello without %s is refused", (key) => {
+    expect(refusal(() => server({ type: "hello", payload: { ...hello, [key]: undefined } })).code).toBe("invalid_message");
+  });
+
+  test("numbers a hello does not say are 0", () => {
+    const frame = server({ type: "hello", payload: { conn_id: "c", session_id: "s", epoch: "e", window: 5, seq: -3 } });
+    expect(frame).toMatchObject({ payload: { seq: 0, resumed: false, gap: false, window: { frames: 0 }, retry: { max: 0 } } });
+  });
+
+  test("a frame's number stands beside its type, and only with its epoch", () => {
+    const frame = { type: "message.update", seq: 4, epoch: "e", payload: { message_id: "m", content: "x", final: true } };
+    expect(server(frame)).toEqual(frame);
+    expect(server({ ...frame, epoch: undefined })).not.toHaveProperty("seq");
+    expect(server({ type: "message.delete", seq: 5, epoch: "e", payload: { message_id: "m" } })).toHaveProperty("seq", 5);
   });
 });
 

@@ -1,0 +1,51 @@
+import { isCount, open, openFrame, readEnvelope, readText } from "./envelope.ts";
+import { WireError } from "./errors.ts";
+import { own, type Json } from "./json.ts";
+import { limits } from "./limits.ts";
+import { readMedia } from "./media.ts";
+import type { ClientFrame, Envelope, MessagePayload, MessageRequest } from "./messages.ts";
+import { byteLength } from "./text.ts";
+
+/** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
+export const decodeClient = (input: string | Uint8Array): ClientFrame => openFrame(input, read);
+
+/** Reads the body of `POST /pico/messages`: a message with its names beside it. Throws `WireError` and nothing else. */
+export function decodeRequest(body: string | Uint8Array): MessageRequest {
+  return open(body, "The body", (object) => {
+    const { id, session_id } = readEnvelope(object);
+    const names = { ...(id !== undefined && { id }), ...(session_id !== undefined && { session_id }) };
+    return { ...names, payload: readMessage(object) };
+  });
+}
+
+function read(type: string, envelope: Envelope, payload: Json): ClientFrame {
+  switch (type) {
+    case "message.send":
+    case "media.send":
+      return { type, ...envelope, payload: readMessage(payload) };
+    case "ack":
+      return { type, ...envelope, payload: { seq: readAck(payload) } };
+    case "ping":
+    case "typing.start":
+    case "typing.stop":
+      return { type, ...envelope };
+    default:
+      throw new WireError("unknown_type");
+  }
+}
+
+function readAck(payload: Json): number {
+  const seq = own(payload, "seq");
+  if (!isCount(seq)) throw new WireError("invalid_message", '"seq" is a whole number.');
+  return seq;
+}
+
+function readMessage(payload: Json): MessagePayload {
+  const content = readText(payload, "content");
+  if (content.length > limits.content || byteLength(content) > limits.content) throw new WireError("too_large");
+  const hops = own(payload, "hops") ?? 0;
+  if (!isCount(hops) || hops > 255) throw new WireError("invalid_message", '"hops" is a whole number from 0 to 255.');
+  const media = readMedia(own(payload, "media"), own(payload, "attachments"));
+  if (media.length === 0 && content.trim() === "") throw new WireError("empty_content");
+  return { content, media, hops };
+}

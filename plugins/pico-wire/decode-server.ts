@@ -1,0 +1,113 @@
+import { isCount, openFrame, readName, readText } from "./envelope.ts";
+import { WireError } from "./errors.ts";
+import { asObject, harmless, own, type Json } from "./json.ts";
+import { readAttachments } from "./media.ts";
+import type {
+  Envelope, ErrorPayload, Gap, Hello, MessageAckFrame, Numbered, ServerFrame, ServerMessage,
+} from "./messages.ts";
+import { isId, isSessionId } from "./text.ts";
+
+/** A server's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
+export const decodeServer = (input: string | Uint8Array): ServerFrame => openFrame(input, read);
+
+function read(type: string, envelope: Envelope, payload: Json, object: Json): ServerFrame {
+  switch (type) {
+    case "message.create":
+    case "media.create":
+      return { type, ...envelope, ...readNumber(object), payload: readServerMessage(payload) };
+    case "message.update":
+      needed(payload, "message_id");
+      return { type, ...envelope, ...readNumber(object), payload: readServerMessage(payload) };
+    case "message.delete":
+      return { type, ...envelope, ...readNumber(object), payload: { message_id: needed(payload, "message_id") } };
+    case "error":
+      return { type, ...envelope, payload: readError(payload) };
+    case "hello":
+      return { type, ...envelope, payload: readHello(payload) };
+    case "message.ack":
+      return { type, ...envelope, payload: readAck(payload) };
+    case "gap":
+      return { type, ...envelope, payload: readGap(payload) };
+    case "pong":
+    case "typing.start":
+    case "typing.stop":
+      return { type, ...envelope };
+    default:
+      throw new WireError("unknown_type");
+  }
+}
+
+function needed(payload: Json, key: string, fits = isId): string {
+  const name = readName(payload, key, fits)[key];
+  if (name === undefined) throw new WireError("invalid_message", `"${key}" is missing.`);
+  return name;
+}
+
+/** Both or neither: a number means nothing without its epoch. */
+function readNumber(object: Json): Numbered {
+  const seq = own(object, "seq");
+  const { epoch } = readName(object, "epoch", isId);
+  return isCount(seq) && epoch !== undefined ? { seq, epoch } : {};
+}
+
+const readError = (payload: Json): ErrorPayload => ({
+  code: readText(payload, "code"), message: readText(payload, "message"), ...readName(payload, "request_id", isId),
+});
+
+const readAck = (payload: Json): MessageAckFrame["payload"] => ({
+  request_id: needed(payload, "request_id"),
+  status: own(payload, "status") === "duplicate" ? "duplicate" : "accepted",
+});
+
+function readGap(payload: Json): Gap {
+  const from = own(payload, "from");
+  const to = own(payload, "to");
+  return { ...(isCount(from) && isCount(to) && { from, to }), reason: needed(payload, "reason") };
+}
+
+function readHello(payload: Json): Hello {
+  const part = (key: string): Json => asObject(own(payload, key)) ?? {};
+  const window = part("window");
+  const retry = part("retry");
+  return {
+    version: count(payload, "version"),
+    conn_id: needed(payload, "conn_id"),
+    session_id: needed(payload, "session_id", isSessionId),
+    epoch: needed(payload, "epoch"),
+    seq: count(payload, "seq"),
+    resumed: own(payload, "resumed") === true,
+    replay: count(payload, "replay"),
+    gap: own(payload, "gap") === true,
+    ping_interval: count(payload, "ping_interval"),
+    read_timeout: count(payload, "read_timeout"),
+    max_payload: count(payload, "max_payload"),
+    window: { frames: count(window, "frames"), bytes: count(window, "bytes"), ttl_s: count(window, "ttl_s") },
+    retry: { min: count(retry, "min"), max: count(retry, "max") },
+  };
+}
+
+/** Zero: not said. */
+function count(object: Json, key: string): number {
+  const value = own(object, key);
+  return isCount(value) ? value : 0;
+}
+
+function readServerMessage(payload: Json): ServerMessage {
+  const kind = own(payload, "kind");
+  const calls = own(payload, "tool_calls");
+  const usage = own(payload, "context_usage");
+  const attachments = readAttachments(own(payload, "attachments"));
+  const model_name = readText(payload, "model_name");
+  return {
+    message_id: readName(payload, "message_id", isId).message_id ?? "",
+    content: readText(payload, "content"),
+    ...((kind === "thought" || kind === "tool_calls") && { kind }),
+    ...(own(payload, "thought") === true && { thought: true }),
+    ...(Array.isArray(calls) && { tool_calls: harmless(calls) as unknown[] }),
+    ...(own(payload, "placeholder") === true && { placeholder: true }),
+    ...(own(payload, "final") === true && { final: true }),
+    ...(attachments.length > 0 && { attachments }),
+    ...(model_name !== "" && { model_name }),
+    ...(usage !== undefined && { context_usage: harmless(usage) }),
+  };
+}

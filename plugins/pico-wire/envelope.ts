@@ -1,0 +1,70 @@
+import { WireError } from "./errors.ts";
+import { asObject, own, parseObject, type Json } from "./json.ts";
+import type { Envelope } from "./messages.ts";
+import { isId, isSessionId } from "./text.ts";
+
+/** The object in a frame or body, read by `read`. Errors get the names that could be read, so that the peer knows
+ *  which of its frames is meant. */
+export function open<T>(input: string | Uint8Array, what: string, read: (object: Json) => T): T {
+  const object = parseObject(input);
+  if (!object) throw new WireError("invalid_message", `${what} is one JSON object.`);
+  try {
+    return read(object);
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    const id = own(object, "id");
+    const session = own(object, "session_id");
+    throw new WireError(error.code, error.message, {
+      ...(typeof id === "string" && isId(id) && { id }),
+      ...(typeof session === "string" && isSessionId(session) && { session }),
+    });
+  }
+}
+
+/** What every frame has, handed to the reader of its type. */
+export function openFrame<T>(
+  input: string | Uint8Array, read: (type: string, envelope: Envelope, payload: Json, object: Json) => T,
+): T {
+  return open(input, "A frame", (object) => {
+    const envelope = readEnvelope(object);
+    const type = own(object, "type");
+    if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs a "type".');
+    return read(type, envelope, readPayload(object), object);
+  });
+}
+
+export function readEnvelope(object: Json): Envelope {
+  const timestamp = own(object, "timestamp");
+  return {
+    ...readName(object, "id", isId),
+    ...readName(object, "session_id", isSessionId),
+    ...(Number.isSafeInteger(timestamp) && (timestamp as number) > 0 && { timestamp: timestamp as number }),
+  };
+}
+
+/** Empty is absent: peers of the field write `""` for what they do not set. */
+export function readName<K extends string>(
+  object: Json, key: K, fits: (text: string) => boolean,
+): { readonly [P in K]?: string } {
+  const value = own(object, key);
+  if (value === undefined || value === "") return {};
+  if (typeof value === "string" && fits(value)) return { [key]: value } as { [P in K]: string };
+  throw new WireError("invalid_message", `"${key}" is text of at most 256 bytes without control characters.`);
+}
+
+function readPayload(object: Json): Json {
+  const payload = own(object, "payload");
+  if (payload === undefined) return {};
+  const found = asObject(payload);
+  if (!found) throw new WireError("invalid_message", '"payload" is an object.');
+  return found;
+}
+
+/** Text that is not well-formed could not be sent on as UTF-8: its broken halves become U+FFFD here. */
+export function readText(payload: Json, key: string): string {
+  const value = own(payload, key) ?? "";
+  if (typeof value !== "string") throw new WireError("invalid_message", `"${key}" is text.`);
+  return value.toWellFormed();
+}
+
+export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
