@@ -14,7 +14,12 @@ export const preflightHeaders = {
   "Access-Control-Max-Age": "600",
 } as const;
 
-export function answerJson(r: ServerResponse, status: number, body: object, headers: Readonly<Record<string, string>>): void {
+export function answerJson(
+  r: ServerResponse,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>>,
+): void {
   if (r.headersSent || r.destroyed) return;
   const text = JSON.stringify(body);
   r.writeHead(status, {

@@ -12,6 +12,8 @@ import type { SessionLog } from "./session-log.ts";
 import type { NamedSocket } from "./socket.ts";
 import { createSubscriptions } from "./subscriptions.ts";
 
+type Disconnected = PicoServerEvents["pico-server:disconnected"];
+
 export interface ConnectionOptions {
   readonly ws: NamedSocket;
   readonly socket: Duplex;
@@ -26,7 +28,7 @@ export interface ConnectionOptions {
   readonly newId: () => string;
   readonly deliver: (message: Incoming) => Promise<unknown>;
   /** The socket is gone. */
-  readonly gone: (connection: Connection, fact: PicoServerEvents["pico-server:disconnected"]) => void;
+  readonly gone: (connection: Connection, fact: Disconnected) => void;
 }
 
 export interface Connection {
@@ -80,7 +82,7 @@ export function createConnection(options: ConnectionOptions): Connection {
   }
 
   /** Who ended it: a client says a code first, the library answers a violation, a network says nothing. */
-  function ending(code: number, text: string): Pick<PicoServerEvents["pico-server:disconnected"], "code" | "reason" | "initiator"> {
+  function ending(code: number, text: string): Omit<Disconnected, "connection" | "session"> {
     if (closing) return { ...closing, initiator: "server" };
     if (violation) return { ...ws.closedWith, initiator: "server" };
     return { code, reason: printable(text), initiator: code === 1006 ? "network" : "client" };

@@ -16,7 +16,9 @@ export interface Connections {
   empty(): Promise<void>;
 }
 
-export function createConnections({ clock, after, random }: Pick<Scope<any>, "clock" | "after" | "random">): Connections {
+type Owner = Pick<Scope<any>, "clock" | "after" | "random">;
+
+export function createConnections({ clock, after, random }: Owner): Connections {
   const all = new Set<Connection>();
   const waiters: (() => void)[] = [];
   let stopTicking: (() => void) | undefined;

@@ -32,6 +32,8 @@ export interface Gate {
   allowsOrigin(knock: Knock): boolean;
   admit(knock: Knock, offer: Offer): Promise<Admission | Refusal>;
   offer(knock: Knock): Offer;
+  /** The channels listen apart from the dashboard. */
+  hasOwnListener(): boolean;
 }
 
 interface Match {
@@ -82,7 +84,8 @@ export function createGate({ http, tokens, limiter, config, isOpen }: GateOption
 
   async function compare(knock: Knock, { tokens: offered }: Offer): Promise<Admission | Refusal> {
     const candidates = offered.filter((token) => "value" in token);
-    const different = candidates.filter(({ value }, at) => candidates.findIndex((other) => other.value === value) === at);
+    const seen = new Set<string>();
+    const different = candidates.filter(({ value }) => !seen.has(value) && seen.add(value));
     const [first] = offered;
     if (first === undefined) return { code: "token_missing" };
     const code = "refused" in first ? first.refused : "token_mismatch";
@@ -96,6 +99,8 @@ export function createGate({ http, tokens, limiter, config, isOpen }: GateOption
   }
 
   const gate: Gate = {
+    hasOwnListener,
+
     offer: (knock) => readOffer(knock, config().allow_token_query),
 
     isServing() {

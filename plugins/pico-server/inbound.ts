@@ -1,9 +1,10 @@
 import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { Incoming } from "../channels/index.ts";
 import {
-  decode, encode, errors, WireError, type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
+  decode, encode, errors, WireError,
+  type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
-import type { PicoServerConfig } from "./config.ts";
+import { messageRate, type PicoServerConfig } from "./config.ts";
 import { createBucket, createStrikes } from "./rates.ts";
 
 const mostPending = 32;
@@ -27,6 +28,13 @@ export interface InboundOptions {
   readonly resume: () => void;
 }
 
+/** Of the frame that is refused, as far as they could be read. */
+interface Names {
+  readonly requestId?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly message?: string;
+}
+
 export interface Inbound {
   take(data: Uint8Array): void;
   isPaused(): boolean;
@@ -36,7 +44,7 @@ export interface Inbound {
 /** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted. */
 export function createInbound(options: InboundOptions): Inbound {
   const { clock, log, config, session: bound, send, close } = options;
-  const allowed = createBucket(() => ({ perSecond: config().message_rate, burst: config().message_burst }), clock.now());
+  const allowed = createBucket(() => messageRate(config()), clock.now());
   const tooFast = createStrikes(5, minuteMs);
   const malformed = createStrikes(20, minuteMs);
   /** What had left the socket before the pause began. */
@@ -47,7 +55,7 @@ export function createInbound(options: InboundOptions): Inbound {
 
   const answer = (frame: ServerFrame): void => send(Buffer.from(encode({ ...frame, timestamp: clock.now() })));
 
-  function refuse(code: ErrorCode, from: { requestId?: string | undefined; sessionId?: string | undefined; message?: string }): void {
+  function refuse(code: ErrorCode, from: Names): void {
     const { requestId, sessionId = bound, message = errors[code].message } = from;
     const payload = { code, message, ...(requestId === undefined ? {} : { request_id: requestId }) };
     answer({ type: "error", session_id: sessionId, payload });
@@ -94,8 +102,9 @@ export function createInbound(options: InboundOptions): Inbound {
     }
     const session = frame.session_id ?? bound;
     options.use(session);
-    if (frame.type === "ping") answer({ type: "pong", session_id: session, ...(frame.id === undefined ? {} : { id: frame.id }) });
-    else if ("payload" in frame && "content" in frame.payload) message(frame.id ?? options.newId(), session, frame.payload);
+    const { type, id } = frame;
+    if (type === "ping") answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
+    if (type === "message.send" || type === "media.send") message(id ?? options.newId(), session, frame.payload);
     // typing.start and typing.stop: nobody in here asks for them
   }
 

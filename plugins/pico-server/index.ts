@@ -63,7 +63,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
       const connections = createConnections(scope);
-      const sessions = memoryLog({ random: scope.random, window: { frames: 0, bytes: 0 } }); // plain clients do not resume
+      // Nothing is held for those who come back: plain clients do not resume.
+      const sessions = memoryLog({ random: scope.random, window: { frames: 0, bytes: 0 } });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
       const deliver: typeof inlet.deliver = (message, options) => {
         messagesIn += 1;
@@ -73,7 +74,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen });
 
       function refused({ peer: { address } }: Knock, { code, counted }: Refusal): void {
-        log.warn({ reason: code, ip: address, via: "pico", ...(counted === undefined ? {} : { count: counted }) }, "refused");
+        const count = counted === undefined ? {} : { count: counted };
+        log.warn({ reason: code, ip: address, via: "pico", ...count }, "refused");
         emit("pico-server:refused", { code, address });
       }
 
@@ -106,7 +108,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       http.request("/pico/messages", requests, { listener: "gateway", bodySeconds: postSeconds });
       for (const path of paths) {
         http.upgrade(path, handshake, { listener: "gateway" });
-        http.upgrade(path, handshake, { listener: "dashboard" }); // the dashboard's own page, when channels listen apart
+        http.upgrade(path, handshake, { listener: "dashboard" }); // its own page, when channels listen apart
       }
 
       scope.on("token-store:rotated", ({ name, version, graceS }) => {
@@ -134,7 +136,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
           status: () => ({
             enabled: config().enabled,
             path: http.url("/pico"),
-            listener: String(http.addresses("gateway")) === String(http.addresses("dashboard")) ? "dashboard" : "gateway",
+            listener: gate.hasOwnListener() ? "gateway" : "dashboard",
             connections: connections.count(),
             maxConnections: config().max_connections,
             messagesIn,

@@ -64,7 +64,8 @@ const fromHeader = (latin1: string): Pick<Candidate, "value" | "hopeless"> => fr
 
 function readHeader(line: string): Candidate | Unusable {
   const [, raw] = /^bearer ([^ \t].*)$/i.exec(line) ?? [];
-  return raw === undefined ? { method: "header", refused: "token_malformed" } : { method: "header", ...fromHeader(raw) };
+  if (raw === undefined) return { method: "header", refused: "token_malformed" };
+  return { method: "header", ...fromHeader(raw) };
 }
 
 function readItem(item: string): Candidate | Unusable {
@@ -92,7 +93,9 @@ export function readOffer({ q, params }: Knock, allowQuery: boolean): Offer {
   const queries = params.getAll("token").filter((value) => value.trim() !== "");
   const doubled = headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
   const query = (raw: string): Candidate | Unusable =>
-    allowQuery ? { method: "query", value: raw.trim(), hopeless: false } : { method: "query", refused: "token_query_disabled" };
+    allowQuery
+      ? { method: "query", value: raw.trim(), hopeless: false }
+      : { method: "query", refused: "token_query_disabled" };
   return {
     tokens: [...headers.map(readHeader), ...tokenItems.filter(holdsToken).map(readItem), ...queries.map(query)],
     doubled: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,

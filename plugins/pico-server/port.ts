@@ -1,5 +1,5 @@
 import type { Clock } from "../../kernel/index.ts";
-import type { ChannelPort, Media, Outgoing } from "../channels/index.ts";
+import type { ChannelPort, Media, Outgoing, Receipt } from "../channels/index.ts";
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -31,7 +31,7 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     return (await sessions.append(session, { frame: bytes, numbered })).heard;
   }
 
-  async function write(session: string, id: string, frame: ServerFrame, numbered = true): Promise<{ id: string; status: "written" }> {
+  async function write(session: string, id: string, frame: ServerFrame, numbered = true): Promise<Receipt> {
     if ((await publish(session, frame, numbered)) === 0) throw picoErrors.undeliverable();
     sent();
     return { id, status: "written" };
@@ -39,7 +39,8 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
 
   return {
     name: "pico",
-    send: async (session, id, message) => write(session, id, { type: "message.create", payload: payloadOf(id, message) }),
+    send: async (session, id, message) =>
+      write(session, id, { type: "message.create", payload: payloadOf(id, message) }),
     update: async (session, id, message) =>
       write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
     remove: async (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),

@@ -1,12 +1,18 @@
 /** Takes one; false when there is none left. */
 export type Bucket = (now: number) => boolean;
 
-/** `perSecond` over time, `burst` at once. Either 0: unlimited. The numbers may change while it lives. */
-export function createBucket(numbers: () => { perSecond: number; burst: number }, start: number): Bucket {
+/** So many over time, so many at once. Either 0: unlimited. */
+export interface Rate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** The rate may change while the bucket lives. */
+export function createBucket(rate: () => Rate, start: number): Bucket {
   let left = Number.POSITIVE_INFINITY;
   let at = start;
   return (now) => {
-    const { perSecond, burst } = numbers();
+    const { perSecond, burst } = rate();
     if (perSecond === 0 || burst === 0) return true;
     left = Math.min(burst, left + (Math.max(0, now - at) / 1_000) * perSecond);
     at = now;
@@ -19,10 +25,10 @@ export function createBucket(numbers: () => { perSecond: number; burst: number }
 const mostKeys = 10_000;
 
 /** A bucket for each key; beyond 10,000 the longest unused begins anew. */
-export function createBuckets(numbers: () => { perSecond: number; burst: number }): (key: string, now: number) => boolean {
+export function createBuckets(rate: () => Rate): (key: string, now: number) => boolean {
   const buckets = new Map<string, Bucket>();
   return (key, now) => {
-    const bucket = buckets.get(key) ?? createBucket(numbers, now);
+    const bucket = buckets.get(key) ?? createBucket(rate, now);
     buckets.delete(key);
     buckets.set(key, bucket);
     const [oldest] = buckets.keys();

@@ -5,7 +5,7 @@ import type { Http } from "../http/index.ts";
 import { decodeRequest, limits, WireError } from "../pico-wire/index.ts";
 import { answerJson, corsHeaders, preflightHeaders } from "./answers.ts";
 import { readBody } from "./body.ts";
-import type { PicoServerConfig } from "./config.ts";
+import { messageRate, type PicoServerConfig } from "./config.ts";
 import { isRefusal, type Gate } from "./gate.ts";
 import { errorCodeFor } from "./inbound.ts";
 import { readKnock, type Knock } from "./knock.ts";
@@ -40,7 +40,7 @@ const methods: Readonly<Record<string, readonly string[]>> = {
 /** The channel over plain HTTP: the probe, posted messages, and what else is asked under `/pico`. */
 export function createRequests(options: RequestOptions): (q: IncomingMessage, r: ServerResponse) => Promise<void> {
   const { http, gate, clock, log, config } = options;
-  const allowed = createBuckets(() => ({ perSecond: config().message_rate, burst: config().message_burst }));
+  const allowed = createBuckets(() => messageRate(config()));
 
   const probe = (): Answer => {
     const { max_payload, max_connections, message_rate, message_burst, ping_interval, read_timeout } = config();

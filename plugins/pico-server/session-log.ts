@@ -17,10 +17,11 @@ export interface Appended {
   /** Listeners that heard it here. */
   readonly heard: number;
 }
-export type Tail =
-  | { readonly frames: readonly Uint8Array[] }
-  /** Never a partial tail: what is missing is named instead. */
-  | { readonly gap: { readonly reason: "overflow"; readonly from: number; readonly to: number } | { readonly reason: "epoch_changed" } };
+export type Gap =
+  | { readonly reason: "overflow"; readonly from: number; readonly to: number }
+  | { readonly reason: "epoch_changed" };
+/** Never a partial tail: what is missing is named instead. */
+export type Tail = { readonly frames: readonly Uint8Array[] } | { readonly gap: Gap };
 
 /** Everything sent to a session passes here. Nothing outside may assume that one process holds it. */
 export interface SessionLog {
@@ -54,7 +55,9 @@ export function memoryLog({ random, window }: MemoryLogOptions): SessionLog {
     stream.seq += 1;
     stream.held.push(frame);
     stream.bytes += frame.byteLength;
-    while (stream.held.length > window.frames || stream.bytes > window.bytes) stream.bytes -= stream.held.shift()!.byteLength;
+    while (stream.held.length > window.frames || stream.bytes > window.bytes) {
+      stream.bytes -= stream.held.shift()!.byteLength;
+    }
   }
 
   function open(session: string): Stream {

@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { closes, closeReason } from "../pico-wire/index.ts";
 
-/** The library closes by itself for violations of the protocol, with the bare code: this one has a name to go with it. */
+/** The library closes by itself for violations of the protocol, with the bare code: one of them has a name. */
 export class NamedSocket extends WebSocket {
   closedWith = { code: 1006, reason: "" };
   override close(code?: number, reason?: string | Buffer): void {
@@ -18,7 +18,13 @@ const closeGraceMs = 1_000;
 
 export interface Upgrader {
   /** Sends 101 and calls `opened`; all checks have been made. `echo`: the subprotocol the answer names. */
-  upgrade(q: IncomingMessage, socket: Duplex, head: Buffer, echo: string | undefined, opened: (ws: NamedSocket) => void): void;
+  upgrade(
+    q: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    echo: string | undefined,
+    opened: (ws: NamedSocket) => void,
+  ): void;
 }
 
 export function createUpgrader(maxPayload: () => number): Upgrader {

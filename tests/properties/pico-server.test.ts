@@ -1,0 +1,96 @@
+import { Agent, request } from "node:http";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { allowsOrigin, isOriginPattern } from "../../plugins/pico-server/origins.ts";
+import { memoryLog, type Cursor } from "../../plugins/pico-server/session-log.ts";
+import { stand, token } from "../plugins/pico-server/stand.ts";
+
+type Offered = Readonly<Record<string, string>>;
+const agent = new Agent({ keepAlive: true, maxSockets: 8 });
+
+const probe = (port: number, path: string, headers: Offered): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const q = request({ agent, port, host: "127.0.0.1", path, headers }, (r) => r.resume().on("end", () => resolve(r.statusCode!)));
+    q.on("error", reject).end();
+  });
+
+const guess = fc.integer({ min: 0, max: 40 }).map((n) => `guess-${n}`);
+const offer = fc.record({ header: guess, item: guess, coded: guess, query: guess, spaces: fc.nat(3) }, { requiredKeys: ["spaces"] });
+const step = fc.oneof(
+  { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: 1, max: 40_000 }) }) },
+  { weight: 3, arbitrary: fc.record({ offers: fc.array(offer, { minLength: 1, maxLength: 12 }) }) },
+);
+
+test("at most ten different wrong tokens are compared in any minute, however they are offered and interleaved", async () => {
+  const compared: { at: number; value: string }[] = [];
+  let now = (): number => 0;
+  await using door = await stand({
+    config: { allow_token_query: true },
+    verify: (verify) => async (name, value) => {
+      compared.push({ at: now(), value: value.trim() });
+      await new Promise((resolve) => setImmediate(resolve));
+      return verify(name, value);
+    },
+  });
+  now = () => door.clock.now();
+  const send = ({ header, item, coded, query, spaces }: { header?: string; item?: string; coded?: string; query?: string; spaces: number }) => {
+    const items = [...(item ? [`token.${item}`] : []), ...(coded ? [`token64.${Buffer.from(coded + " ".repeat(spaces)).toString("base64url")}`] : [])];
+    return probe(door.port, query ? `/pico?token=${query}${"%20".repeat(spaces * 20)}` : "/pico", {
+      ...(header && { authorization: `Bearer ${header}` }),
+      ...(items.length > 0 && { "sec-websocket-protocol": items.join(", ") }),
+    });
+  };
+
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
+    door.clock.increment(60_000);
+    compared.length = 0;
+    for (const one of steps) {
+      if ("wait" in one) door.clock.increment(one.wait);
+      else for (const status of await Promise.all(one.offers.map(send))) expect([400, 401, 429]).toContain(status);
+    }
+    for (const { at } of compared) {
+      const window = compared.filter((other) => other.at >= at && other.at < at + 60_000);
+      expect(new Set(window.map(({ value }) => value)).size).toBeLessThanOrEqual(10);
+    }
+    expect(await probe(door.port, "/pico", { authorization: `Bearer ${token}` })).toBe(200);
+  }), { numRuns: 40 });
+});
+
+test("no text is an origin pattern that lets another site in than the one it names", () => {
+  const label = fc.stringMatching(/^[a-z0-9]{1,5}$/);
+  const host = fc.array(label, { minLength: 1, maxLength: 3 }).map((labels) => labels.join("."));
+  fc.assert(fc.property(host, host, fc.constantFrom("http", "https"), fc.boolean(), (own, other, scheme, wild) => {
+    const pattern = `${scheme}://${wild ? "*." : ""}${own}`;
+    expect(isOriginPattern(pattern)).toBe(true);
+    const seen = new URL(`${scheme}://${other}.test`).host;
+    const named = wild ? seen.endsWith(`.${own}`) : seen === own;
+    expect(allowsOrigin([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
+  }));
+  fc.assert(fc.property(fc.string(), (origin) => allowsOrigin(["https://a.example"], origin, undefined) === (origin.toLowerCase() === "https://a.example" || origin.toLowerCase() === "https://a.example:443")));
+});
+
+test("a session's log gives everything after a cursor, or names what is missing, and never a part", () => {
+  const frames = fc.array(fc.record({ size: fc.integer({ min: 1, max: 40 }), numbered: fc.boolean() }), { maxLength: 40 });
+  const windows = fc.record({ frames: fc.nat(10), bytes: fc.nat(200) });
+  fc.assert(fc.property(frames, windows, (entries, window) => {
+    const log = memoryLog({ random: (bytes) => new Uint8Array(bytes), window });
+    const heard: Uint8Array[] = [];
+    const release = log.subscribe("s", ({ frame }) => void heard.push(frame));
+    const start = log.top("s") as Cursor;
+    const sent = entries.map(({ size, numbered }, n) => ({ frame: new Uint8Array(size).fill(n), numbered }));
+    for (const entry of sent) expect(log.append("s", entry)).toMatchObject({ heard: 1 });
+    expect(heard).toEqual(sent.map(({ frame }) => frame));
+    const numbered = sent.filter((entry) => entry.numbered).map(({ frame }) => frame);
+    expect(log.top("s")).toEqual({ ...start, seq: numbered.length });
+    for (let seq = 0; seq <= numbered.length; seq++) {
+      const tail = log.readAfter("s", { ...start, seq });
+      const rest = numbered.slice(seq);
+      const held = rest.length <= window.frames && rest.reduce((sum, { byteLength }) => sum + byteLength, 0) <= window.bytes;
+      expect(tail).toEqual(held ? { frames: rest } : { gap: { reason: "overflow", from: seq + 1, to: numbered.length } });
+    }
+    expect(log.readAfter("s", { epoch: "another", seq: 0 })).toEqual({ gap: { reason: "epoch_changed" } });
+    release();
+    expect(log.append("s", { frame: new Uint8Array(1), numbered: true })).toEqual({ cursor: undefined, heard: 0 });
+    expect(log.top("s")).toBeUndefined();
+  }));
+});
