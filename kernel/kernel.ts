@@ -146,9 +146,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     ready = false;
     const attempt = async (undo: Undo): Promise<void> => {
       try {
-        const settled = undo.step();
-        // Without a turn of the queue: after the deadline a step that is done at once is not stuck.
-        if (settled instanceof Promise) await settled;
+        await undo.step();
       } catch (error) {
         fault(undo.plugin, "stop", error);
       }

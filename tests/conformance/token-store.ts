@@ -8,7 +8,9 @@ export function storeFormConformance(make: (tokens: Readonly<Record<string, stri
 
   test("a token it was given is resolved with its source, and is not pending", async () => {
     const form = await make({ launcher: value, pico: `${value}-2` });
-    expect(await form.resolve("launcher")).toMatchObject({ value, source: expect.stringMatching(/^(env|security|config|host)$/) });
+    expect(await form.resolve("launcher")).toMatchObject({
+      value, source: expect.stringMatching(/^(env|security|config|host)$/),
+    });
     expect((await form.resolve("launcher"))?.setupPending ?? false).toBe(false);
     expect((await form.resolve("pico"))?.value).toBe(`${value}-2`);
   });
@@ -30,7 +32,7 @@ export function storeFormConformance(make: (tokens: Readonly<Record<string, stri
     expect((await (await make({ pico: `  ${value}\t` })).resolve("pico"))?.value).toBe(value);
   });
 
-  test.each(["launcher", "pico", "pico_client"])("what is written for %s is resolved, the last one counts", async (name) => {
+  test.each(["launcher", "pico", "pico_client"])("what is written last for %s is resolved", async (name) => {
     const form = await make({ [name]: "the-token-before-all" });
     await form.write(name, `${value}-1`, { setupPending: false });
     await form.write(name, `${value}-2`, { setupPending: false });
@@ -59,7 +61,10 @@ export function storeFormConformance(make: (tokens: Readonly<Record<string, stri
     for (const name of names) expect((await form.resolve(name))?.value).toBe(`${value}-${name}`);
   });
 
-  test.each(['with "quotes" and \\backslashes\\', "#hash: {braces} [brackets], *star & 'single'", "ünïcödé-☕-🔑", "0123456789012345", "true", "null", "line\nbreak"])(
+  test.each([
+    'with "quotes" and \\backslashes\\', "#hash: {braces} [brackets], *star & 'single'", "ünïcödé-☕-🔑",
+    "0123456789012345", "true", "null", "line\nbreak",
+  ])(
     "every character survives: %j",
     async (odd) => {
       const form = await make({});

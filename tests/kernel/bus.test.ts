@@ -70,7 +70,11 @@ test("a payload function runs only when somebody listens, and once for all liste
 test("the bus still delivers after a report of a fault has itself thrown", () => {
   const bus = createBus();
   const heard: object[] = [];
-  const release = bus.on("a:went", () => { throw new Error("first"); }, () => { throw new Error("the log is broken"); });
+  const release = bus.on(
+    "a:went",
+    () => { throw new Error("first"); },
+    () => { throw new Error("the log is broken"); },
+  );
   expect(() => bus.emit("a:went", {})).toThrow("the log is broken");
   release();
   bus.on("a:went", (fact) => void heard.push(fact), nobody);

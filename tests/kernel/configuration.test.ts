@@ -4,7 +4,10 @@ import { createConfiguration } from "../../kernel/configuration.ts";
 import { plugin, codeFrom, refusal } from "./parts.ts";
 
 const nobody = (): void => undefined;
-const pico = { section: "channels.pico", schema: z.strictObject({ enabled: z.boolean().default(false), limit: z.int().min(1).default(5) }) };
+const pico = {
+  section: "channels.pico",
+  schema: z.strictObject({ enabled: z.boolean().default(false), limit: z.int().min(1).default(5) }),
+};
 const page = { section: "launcher", schema: z.strictObject({ title: z.string().default("Door") }) };
 const port = { section: "launcher", schema: z.strictObject({ port: z.int().min(0).max(65_535).default(18_800) }) };
 
@@ -36,9 +39,17 @@ test.each([
   [{ "channels.pico": { limit: 0 } }, "KERNEL_BAD_CONFIG", '"channels.pico.limit" is not valid'],
   [{ "channels.pico": { enabled: "yes" } }, "KERNEL_BAD_CONFIG", '"channels.pico.enabled" is not valid'],
   [{ "channels.pico": [] }, "KERNEL_BAD_CONFIG", "expected an object with settings"],
-  [{ "channels.pico": { limits: 1 } }, "KERNEL_UNKNOWN_KEY", '"channels.pico.limits" is not a setting. Did you mean "limit"?'],
+  [
+    { "channels.pico": { limits: 1 } },
+    "KERNEL_UNKNOWN_KEY",
+    '"channels.pico.limits" is not a setting. Did you mean "limit"?',
+  ],
   [{ "channels.picco": {} }, "KERNEL_UNKNOWN_SECTION", 'Did you mean "channels.pico"?'],
-  [{ "channels.pico": { token: "s3cret-s3cret-s3cret" } }, "KERNEL_TOKEN_IN_CONFIG", '"channels.pico.token" holds a token'],
+  [
+    { "channels.pico": { token: "s3cret-s3cret-s3cret" } },
+    "KERNEL_TOKEN_IN_CONFIG",
+    '"channels.pico.token" holds a token',
+  ],
 ])("%j is refused as %s", async (given, code, sentence) => {
   const error = await refusal(() => configure(given));
   expect(error.code).toBe(code);
@@ -47,15 +58,23 @@ test.each([
 });
 
 test("an asynchronous schema is refused by name", async () => {
-  const later = { section: "later", schema: z.strictObject({ name: z.string().default("a").refine(async () => true) }) };
-  expect(await codeFrom(() => createConfiguration([plugin("later", undefined, { config: later })], { later: { name: "b" } }, nobody))).toBe("KERNEL_BAD_CONFIG");
+  const later = {
+    section: "later", schema: z.strictObject({ name: z.string().default("a").refine(async () => true) }),
+  };
+  expect(
+    await codeFrom(
+      () => createConfiguration([plugin("later", undefined, { config: later })], { later: { name: "b" } }, nobody),
+    ),
+  ).toBe("KERNEL_BAD_CONFIG");
 });
 
 test("a change names what acts now and what waits for a restart", async () => {
   const configuration = configure();
   configuration.onConfig("page", () => undefined);
   configuration.onConfig("port", () => ({ afterRestart: ["port"] }));
-  expect(await configuration.apply("launcher", { title: "New", port: 81 })).toEqual({ now: ["title"], afterRestart: ["port"] });
+  expect(
+    await configuration.apply("launcher", { title: "New", port: 81 }),
+  ).toEqual({ now: ["title"], afterRestart: ["port"] });
   expect(configuration.value("page")).toEqual({ title: "New" });
 });
 
@@ -76,7 +95,10 @@ test("one refusal gives everybody the old value back and keeps the refusal's own
   const configuration = configure();
   const values: unknown[] = [];
   configuration.onConfig("page", ({ title }) => void values.push(title));
-  configuration.onConfig("port", () => { throw Object.assign(new Error("taken"), { name: "DoorwardError", code: "port_in_use" }); });
+  configuration.onConfig(
+    "port",
+    () => { throw Object.assign(new Error("taken"), { name: "DoorwardError", code: "port_in_use" }); },
+  );
   expect(await codeFrom(configuration.apply("launcher", { title: "New", port: 81 }))).toBe("port_in_use");
   expect(values).toEqual(["New", "Door"]);
   expect(configuration.value("page")).toEqual({ title: "Door" });

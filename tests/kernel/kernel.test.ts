@@ -4,8 +4,10 @@ import { capturedLog } from "../../kernel/testing.ts";
 import { codeFrom, gate, plugin, refusal } from "./parts.ts";
 
 const { log } = capturedLog();
-const kernelOf = (plugins: readonly AnyPlugin[], options: object = {}) => createKernel([], { plugins, log, ...options });
-const phases = (kernel: ReturnType<typeof kernelOf>) => kernel.health().plugins.map(({ name, phase }) => `${name} ${phase}`);
+const kernelOf = (plugins: readonly AnyPlugin[], options: object = {}) =>
+  createKernel([], { plugins, log, ...options });
+const phases = (kernel: ReturnType<typeof kernelOf>) =>
+  kernel.health().plugins.map(({ name, phase }) => `${name} ${phase}`);
 
 /** Writes down each step of its life. */
 const diary = (name: string, steps: string[], more: object = {}): AnyPlugin =>
@@ -19,7 +21,7 @@ const diary = (name: string, steps: string[], more: object = {}): AnyPlugin =>
     onStop(() => void steps.push(`${name} undoes its last step`));
   }, more);
 
-test("starts run in list order, ready steps after every start, undo last in first out with ready steps first", async () => {
+test("starts run in list order, then ready steps; undo runs last in first out, ready steps first", async () => {
   const steps: string[] = [];
   const kernel = kernelOf([diary("one", steps), diary("two", steps)]);
   await kernel.start();
@@ -115,7 +117,9 @@ test("a failed start undoes what had started, names its reason and marks who fai
 
 test("a failed ready step fails the start and undoes the ready steps before it", async () => {
   const steps: string[] = [];
-  const kernel = kernelOf([diary("one", steps), plugin("two", ({ onReady }) => onReady(() => Promise.reject(new Error("port taken"))))]);
+  const kernel = kernelOf([
+    diary("one", steps), plugin("two", ({ onReady }) => onReady(() => Promise.reject(new Error("port taken")))),
+  ]);
   await expect(kernel.start()).rejects.toThrow("port taken");
   expect(steps.slice(2)).toEqual(["one undoes its ready step", "one undoes its last step", "one undoes its start"]);
   expect(phases(kernel)).toEqual(["one stopped", "two failed"]);
@@ -212,7 +216,11 @@ test("plugins known only at run time start last and may need what the list offer
       return { bread: "rye" };
     },
   };
-  const guest = plugin("guest", ({ needs }) => void order.push(`guest ${JSON.stringify(needs)}`), { needs: { bread: true } });
+  const guest = plugin(
+    "guest",
+    ({ needs }) => void order.push(`guest ${JSON.stringify(needs)}`),
+    { needs: { bread: true } },
+  );
   const kernel = createKernel([shop], { log, plugins: [guest] });
   await kernel.start();
   await kernel.stop();
@@ -220,16 +228,32 @@ test("plugins known only at run time start last and may need what the list offer
 });
 
 test.each<[string, AnyPlugin[], string]>([
-  ["KERNEL_NEED_UNMET", [plugin("guest", undefined, { needs: { bread: true } })], 'Plugin "guest" needs the service "bread", which no earlier plugin offers.'],
+  [
+    "KERNEL_NEED_UNMET",
+    [plugin("guest", undefined, { needs: { bread: true } })],
+    'Plugin "guest" needs the service "bread", which no earlier plugin offers.',
+  ],
   ["KERNEL_NEED_UNMET", [plugin("guest", undefined, { needs: { toString: true } })], 'needs the service "toString"'],
-  ["KERNEL_NEED_UNMET", [plugin("guest", undefined, { needs: { bread: true } }), plugin("shop", () => ({ bread: 1 }))], '"guest"'],
-  ["KERNEL_SERVICE_TAKEN", [plugin("shop", () => ({ bread: 1 })), plugin("rival", () => ({ bread: 2 }))], 'Plugin "rival" offers the service "bread"'],
+  [
+    "KERNEL_NEED_UNMET",
+    [plugin("guest", undefined, { needs: { bread: true } }), plugin("shop", () => ({ bread: 1 }))],
+    '"guest"',
+  ],
+  [
+    "KERNEL_SERVICE_TAKEN",
+    [plugin("shop", () => ({ bread: 1 })), plugin("rival", () => ({ bread: 2 }))],
+    'Plugin "rival" offers the service "bread"',
+  ],
   ["KERNEL_DUPLICATE_PLUGIN", [plugin("shop"), plugin("shop")], 'Two plugins are named "shop"'],
   ["KERNEL_PLUGIN_NAME", [plugin("Shop")], '"Shop" is not a plugin name'],
   ["KERNEL_PLUGIN_NAME", [plugin("a:b")], '"a:b"'],
   ["KERNEL_PLUGIN_NAME", [plugin("kernel")], '"kernel"'],
   ["KERNEL_PLUGIN_NAME", [plugin("host")], '"host"'],
-  ["KERNEL_PLUGIN_API", [plugin("shop", undefined, { api: 2 })], 'Plugin "shop" was made for version 2 of the plugin contract; this kernel speaks version 1.'],
+  [
+    "KERNEL_PLUGIN_API",
+    [plugin("shop", undefined, { api: 2 })],
+    'Plugin "shop" was made for version 2 of the plugin contract; this kernel speaks version 1.',
+  ],
 ])("%s %#: the start is refused with a sentence", async (code, plugins, sentence) => {
   const error = await refusal(kernelOf(plugins).start());
   expect(error.code).toBe(code);
@@ -238,7 +262,9 @@ test.each<[string, AnyPlugin[], string]>([
 
 test("configuration that no plugin reads is refused before anything starts", async () => {
   const steps: string[] = [];
-  expect(await codeFrom(kernelOf([diary("one", steps)], { config: { nowhere: {} } }).start())).toBe("KERNEL_UNKNOWN_SECTION");
+  expect(
+    await codeFrom(kernelOf([diary("one", steps)], { config: { nowhere: {} } }).start()),
+  ).toBe("KERNEL_UNKNOWN_SECTION");
   expect(steps).toEqual([]);
 });
 

@@ -5,7 +5,11 @@ import type { AnyPlugin, Plugin, Scope, Shape } from "../../kernel/index.ts";
 type Bare = Plugin<{ emits: Record<never, never> }>;
 
 /** A plugin that does only what a test is about. */
-export function plugin(name: string, start: (scope: Scope<Shape>) => unknown = () => undefined, more: object = {}): AnyPlugin {
+export function plugin(
+  name: string,
+  start: (scope: Scope<Shape>) => unknown = () => undefined,
+  more: object = {},
+): AnyPlugin {
   return { name, api: 1, start: start as Bare["start"], ...more };
 }
 
@@ -17,12 +21,14 @@ export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => voi
   return { promise, open, fail };
 }
 
+type Refusal = Error & { code: string; details: Record<string, unknown> };
+
 /** The error something throws or rejects with; a test fails when there is none. */
-export async function refusal(attempt: (() => unknown) | Promise<unknown>): Promise<Error & { code: string; details: Record<string, unknown> }> {
+export async function refusal(attempt: (() => unknown) | Promise<unknown>): Promise<Refusal> {
   try {
     await (typeof attempt === "function" ? attempt() : attempt);
   } catch (error) {
-    return error as Error & { code: string; details: Record<string, unknown> };
+    return error as Refusal;
   }
   return expect.fail("nothing was refused");
 }

@@ -30,7 +30,9 @@ test("a fact named after another plugin is refused, also when nobody listens", a
   const codes: string[] = [];
   await withKernel([plugin("mole", async ({ emit }) => {
     const loose = emit as (type: string, fact: object) => void;
-    for (const type of ["clock:struck", "kernel:fault", "molehill:made", "mole"]) codes.push(await codeFrom(() => loose(type, {})));
+    for (const type of ["clock:struck", "kernel:fault", "molehill:made", "mole"]) {
+      codes.push(await codeFrom(() => loose(type, {})));
+    }
     loose("mole:dug", {});
   })], () => undefined);
   expect(codes).toEqual(Array(4).fill("KERNEL_FOREIGN_FACT"));
@@ -39,7 +41,11 @@ test("a fact named after another plugin is refused, also when nobody listens", a
 test("only a plugin that drives may send lifecycle commands", async () => {
   const codes: string[] = [];
   await withKernel([
-    plugin("driver", ({ lifecycle }) => { (lifecycle as unknown as { send(c: string): boolean }).send("accept-credentials"); }, { drives: true }),
+    plugin(
+      "driver",
+      ({ lifecycle }) => { (lifecycle as unknown as { send(c: string): boolean }).send("accept-credentials"); },
+      { drives: true },
+    ),
     plugin("rider", async ({ lifecycle }) => {
       codes.push(await codeFrom(() => (lifecycle as unknown as { send(c: string): boolean }).send("begin-rotation")));
     }),
@@ -78,7 +84,8 @@ test("a timer runs once, is gone when released, and does not outlive the plugin"
 });
 
 test("a timer that throws is a fault, with the words of an unknown error kept out of the fact", async () => {
-  await withKernel([plugin("bell", ({ after }) => void after(1, () => { throw new Error("secret words"); }))], ({ kernel, clock, lines }) => {
+  const bell = plugin("bell", ({ after }) => void after(1, () => { throw new Error("secret words"); }));
+  await withKernel([bell], ({ kernel, clock, lines }) => {
     const faults: object[] = [];
     kernel.on("kernel:fault", (fault) => void faults.push(fault));
     clock.increment(1);
@@ -96,14 +103,19 @@ test("a fault names the plugin and the fact, and carries the code and sentence o
   const faults: object[] = [];
   const host = plugin("witness", ({ on }) => on("kernel:fault", (fault) => void faults.push(fault)));
   await withKernel([host, sink], () => undefined);
-  expect(faults).toEqual([{ plugin: "sink", during: "sink:filled", code: "store_unavailable", message: "The disk is full." }]);
+  expect(faults).toEqual([
+    { plugin: "sink", during: "sink:filled", code: "store_unavailable", message: "The disk is full." },
+  ]);
 });
 
 test("a handler of faults that throws is logged and does not call itself for ever", async () => {
-  await withKernel([plugin("bell", ({ after }) => void after(1, () => { throw new Error("one"); }))], ({ kernel, clock, lines }) => {
+  const bell = plugin("bell", ({ after }) => void after(1, () => { throw new Error("one"); }));
+  await withKernel([bell], ({ kernel, clock, lines }) => {
     kernel.on("kernel:fault", () => { throw new Error("two"); });
     clock.increment(1);
-    expect(lines.filter(({ level }) => level === "error").map(({ during }) => during)).toEqual(["timer", "kernel:fault"]);
+    expect(
+      lines.filter(({ level }) => level === "error").map(({ during }) => during),
+    ).toEqual(["timer", "kernel:fault"]);
   });
 });
 
@@ -111,7 +123,11 @@ test("services are picked: a plugin gets what it names and nothing else", async 
   const seen: object[] = [];
   await withKernel([
     plugin("shop", () => ({ bread: "bread", milk: "milk" })),
-    plugin("guest", ({ needs, uses }) => void seen.push({ ...needs }, { ...uses }), { needs: { bread: true }, uses: { tea: true } }),
+    plugin(
+      "guest",
+      ({ needs, uses }) => void seen.push({ ...needs }, { ...uses }),
+      { needs: { bread: true }, uses: { tea: true } },
+    ),
   ], () => undefined);
   expect(seen).toEqual([{ bread: "bread" }, { tea: undefined }]);
 });

@@ -66,7 +66,7 @@ test("a stop during the start calls it off: the start is refused and everything 
   expect(kernel.health().plugins.map(({ phase }) => phase)).toEqual(["stopped", "stopped", "stopped"]);
 });
 
-test("a start that hangs is named and left when the time to stop is over, and what it does later leaves nothing", async () => {
+test("a start that hangs is named and left when the time is over, and what it does later leaves nothing", async () => {
   const door = gate();
   const steps: string[] = [];
   let again = false;

@@ -25,12 +25,16 @@ test("the visit sees a running kernel, the log and a clock that stands still; th
 
 test("a visit that fails stops the kernel too and keeps its own reason", async () => {
   const undone: string[] = [];
-  await expect(withKernel([undoing(undone)], () => Promise.reject(new Error("the visit failed")))).rejects.toThrow("the visit failed");
+  await expect(
+    withKernel([undoing(undone)], () => Promise.reject(new Error("the visit failed"))),
+  ).rejects.toThrow("the visit failed");
   expect(undone).toEqual(["undone"]);
 });
 
 test("a start that fails is what the caller hears, and there is no visit", async () => {
   let visited = false;
-  await expect(withKernel([plugin("one", () => { throw new Error("no"); })], () => { visited = true; })).rejects.toThrow("no");
+  await expect(
+    withKernel([plugin("one", () => { throw new Error("no"); })], () => { visited = true; }),
+  ).rejects.toThrow("no");
   expect(visited).toBe(false);
 });

@@ -61,12 +61,13 @@ test("a kernel offers and announces what its plugins do, and nothing else", () =
 test("a plugin that forgets a name does not compile", () => {
   // @ts-expect-error - `needs` must name `oven`
   const forgotten: Plugin<{ needs: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
+  type Breakfast = { needs: { oven: Oven; milk: string } };
   // @ts-expect-error - `needs` must name `milk` too
-  const half: Plugin<{ needs: { oven: Oven; milk: string } }> = { name: "a", api: 1, needs: { oven: true }, start: () => undefined };
+  const half: Plugin<Breakfast> = { name: "a", api: 1, needs: { oven: true }, start: () => undefined };
   // @ts-expect-error - `uses` must name `oven`
   const unused: Plugin<{ uses: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
   // @ts-expect-error - needs what its shape does not
-  const extra: Plugin<{ offers: { milk: string } }> = { name: "a", api: 1, needs: { oven: true }, start: () => ({ milk: "" }) };
+  const extra: Plugin<{ emits: BakerFacts }> = { name: "a", api: 1, needs: { oven: true }, start: () => undefined };
   // @ts-expect-error - offers `oven` but returns nothing
   const empty: Plugin<{ offers: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
   // @ts-expect-error - the version of the contract is 1
@@ -81,10 +82,10 @@ test("a plugin that forgets a name does not compile", () => {
 });
 
 test("a schema that parses to another type than the plugin reads does not compile", () => {
-  const schema = z.strictObject({ port: z.string() });
+  const config = { section: "a", schema: z.strictObject({ port: z.string() }) };
   // @ts-expect-error - the plugin reads a number where the schema gives a string
-  const wrong: Plugin<{ config: { port: number } }> = { name: "a", api: 1, config: { section: "a", schema }, start: () => undefined };
-  const right: Plugin<{ config: { port: string } }> = { name: "a", api: 1, config: { section: "a", schema }, start: () => undefined };
+  const wrong: Plugin<{ config: { port: number } }> = { name: "a", api: 1, config, start: () => undefined };
+  const right: Plugin<{ config: { port: string } }> = { name: "a", api: 1, config, start: () => undefined };
   expect([wrong, right]).toHaveLength(2);
 });
 

@@ -8,7 +8,14 @@ import { memory, tokenStore, type StoreForm, type TokenSecrets, type Tokens } fr
 
 const states: readonly LauncherState[] = ["unconfigured", "setup", "running", "rotating"];
 const command = fc.oneof(
-  fc.constantFrom<LauncherCommand>("accept-credentials", "begin-setup", "finish-setup", "begin-rotation", "finish-rotation", "abandon-rotation"),
+  fc.constantFrom<LauncherCommand>(
+    "accept-credentials",
+    "begin-setup",
+    "finish-setup",
+    "begin-rotation",
+    "finish-rotation",
+    "abandon-rotation",
+  ),
   fc.string() as fc.Arbitrary<LauncherCommand>,
 );
 
@@ -32,16 +39,27 @@ test("random commands never lead out of the four states, and running is entered 
   );
 });
 
-const value = fc.oneof(fc.constantFrom("", "  ", "short", "a token of one's own", "correct-horse-battery"), fc.string(), fc.stringMatching(/^[!-~]{16,40}$/));
+const value = fc.oneof(
+  fc.constantFrom("", "  ", "short", "a token of one's own", "correct-horse-battery"),
+  fc.string(),
+  fc.stringMatching(/^[!-~]{16,40}$/),
+);
 const step = fc.oneof(
-  fc.record({ kind: fc.constant("replace" as const), value: fc.option(value, { nil: undefined }), stale: fc.boolean(), fails: fc.boolean() }),
+  fc.record({
+    kind: fc.constant("replace" as const),
+    value: fc.option(value, { nil: undefined }),
+    stale: fc.boolean(),
+    fails: fc.boolean(),
+  }),
   fc.record({ kind: fc.constant("keep" as const), stale: fc.boolean(), fails: fc.boolean() }),
   fc.record({ kind: fc.constant("two at once" as const), value, fails: fc.boolean() }),
 );
 
+const steps = fc.array(step, { maxLength: 8 });
+
 test("whatever is asked of the token store, the launcher runs only while it holds a token", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.option(value, { nil: undefined }), fc.boolean(), fc.array(step, { maxLength: 8 }), async (given, generates, steps) => {
+    fc.asyncProperty(fc.option(value, { nil: undefined }), fc.boolean(), steps, async (given, generates, asked) => {
       const inner = memory(given === undefined ? {} : { launcher: given });
       let fails = false;
       const form: StoreForm = {
@@ -71,13 +89,17 @@ test("whatever is asked of the token store, the launcher runs only while it hold
         kernel.on("kernel:state-changed", check);
         kernel.on("token-store:rotated", () => expect(secrets.reveal("launcher")).toBeTypeOf("string"));
         check();
-        for (const each of steps) {
+        for (const each of asked) {
           const expect_ = kernel.services.tokens.info("launcher").version + ("stale" in each && each.stale ? 1 : 0);
           fails = each.fails;
           const before = { state: kernel.state(), token: secrets.reveal("launcher") };
-          const change = each.kind === "keep" ? { keep: true as const } : each.value === undefined ? {} : { value: each.value };
-          const asked = Array.from({ length: each.kind === "two at once" ? 2 : 1 }, () => secrets.replace("launcher", { ...change, expect: expect_ }));
-          const outcomes = await Promise.allSettled(asked);
+          const own = each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
+          const change = each.kind === "keep" ? { keep: true as const } : own;
+          const attempts = Array.from(
+            { length: each.kind === "two at once" ? 2 : 1 },
+            () => secrets.replace("launcher", { ...change, expect: expect_ }),
+          );
+          const outcomes = await Promise.allSettled(attempts);
           const won = outcomes.filter(({ status }) => status === "fulfilled").length;
           expect(won).toBeLessThanOrEqual(1);
           if (won === 0) expect({ state: kernel.state(), token: secrets.reveal("launcher") }).toEqual(before);

@@ -25,10 +25,18 @@ async function contentsOf(home: string): Promise<string> {
 // A place may lack the token, or hold a blank, or a token, perhaps with white space around it.
 const blank = fc.constantFrom("", " ", "\t", "  \n ");
 const value = fc.stringMatching(/^[0-9A-Za-z_-]{16,24}$/);
-const padded = fc.tuple(fc.constantFrom("", " ", "\t "), value, fc.constantFrom("", " ", "\n")).map((parts) => parts.join(""));
-const place = fc.option(fc.oneof({ weight: 1, arbitrary: blank }, { weight: 2, arbitrary: padded }), { nil: undefined });
+const padded = fc.tuple(
+  fc.constantFrom("", " ", "\t "),
+  value,
+  fc.constantFrom("", " ", "\n"),
+).map((parts) => parts.join(""));
+const place = fc.option(
+  fc.oneof({ weight: 1, arbitrary: blank }, { weight: 2, arbitrary: padded }),
+  { nil: undefined },
+);
 const present = (text: string | undefined): string | undefined => text?.trim() || undefined;
 
+const claims = { launcher: { generate: true as const }, pico: {}, pico_client: {} };
 interface Places {
   readonly launcherEnv: string | undefined;
   readonly launcherFile: string | undefined;
@@ -39,21 +47,31 @@ interface Places {
   readonly clientSecurity: string | undefined;
 }
 const places: fc.Arbitrary<Places> = fc.record({
-  launcherEnv: place, launcherFile: place, picoEnv: place, picoSecurity: place, picoConfig: place, clientEnv: place, clientSecurity: place,
+  launcherEnv: place, launcherFile: place, picoEnv: place, picoSecurity: place, picoConfig: place,
+  clientEnv: place, clientSecurity: place,
 });
 
 /** Writes the files and answers the environment. */
 async function furnish(home: string, given: Places): Promise<Record<string, string>> {
   if (given.launcherFile !== undefined) {
-    await writeFile(join(home, "launcher-config.json"), JSON.stringify({ port: 1, launcher_token: given.launcherFile }), { mode: 0o600 });
+    await writeFile(
+      join(home, "launcher-config.json"),
+      JSON.stringify({ port: 1, launcher_token: given.launcherFile }),
+      { mode: 0o600 },
+    );
   }
   const channels = {
     ...(given.picoSecurity === undefined ? {} : { pico: { token: given.picoSecurity } }),
     ...(given.clientSecurity === undefined ? {} : { pico_client: { token: given.clientSecurity } }),
   };
-  if (Object.keys(channels).length > 0) await writeFile(join(home, ".security.yml"), stringify({ channels }), { mode: 0o600 });
+  if (Object.keys(channels).length > 0) {
+    await writeFile(join(home, ".security.yml"), stringify({ channels }), { mode: 0o600 });
+  }
   if (given.picoConfig !== undefined) {
-    await writeFile(join(home, "config.json"), JSON.stringify({ channels: { pico: { enabled: true, token: given.picoConfig } } }));
+    await writeFile(
+      join(home, "config.json"),
+      JSON.stringify({ channels: { pico: { enabled: true, token: given.picoConfig } } }),
+    );
   }
   const env = {
     SERVICE_LAUNCHER_TOKEN: given.launcherEnv,
@@ -64,7 +82,9 @@ async function furnish(home: string, given: Places): Promise<Record<string, stri
 }
 
 const highest = (...found: [TokenSource, string | undefined][]): [TokenSource, string | undefined] =>
-  found.map(([source, text]): [TokenSource, string | undefined] => [source, present(text)]).find(([, text]) => text !== undefined) ?? ["none", undefined];
+  found.map(
+    ([source, text]): [TokenSource, string | undefined] => [source, present(text)],
+  ).find(([, text]) => text !== undefined) ?? ["none", undefined];
 
 test("a token comes from the highest place that holds one, and that one alone verifies", async () => {
   await fc.assert(
@@ -75,7 +95,7 @@ test("a token comes from the highest place that holds one, and that one alone ve
         pico: highest(["env", given.picoEnv], ["security", given.picoSecurity], ["config", given.picoConfig]),
         pico_client: highest(["env", given.clientEnv], ["security", given.clientSecurity]),
       };
-      await withTokens(form, { launcher: { generate: true }, pico: {}, pico_client: {} }, async ({ claimed, secrets, tokens, kernel }) => {
+      await withTokens(form, claims, async ({ claimed, secrets, tokens, kernel }) => {
         for (const [name, [source, text]] of Object.entries(expected)) {
           const generated = name === "launcher" && source === "none";
           expect(claimed[name]?.source).toBe(generated ? "random" : source);
@@ -95,8 +115,16 @@ test("a token comes from the highest place that holds one, and that one alone ve
 
 /* Runs: what is done with the tokens once they are claimed. */
 const action = fc.oneof(
-  fc.record({ kind: fc.constant("replace" as const), name: fc.constantFrom("launcher", "pico", "pico_client"), value: fc.option(value, { nil: undefined }) }),
-  fc.record({ kind: fc.constant("weak" as const), name: fc.constantFrom("launcher", "pico"), value: fc.stringMatching(/^[a-z]{10,15}$/) }),
+  fc.record({
+    kind: fc.constant("replace" as const),
+    name: fc.constantFrom("launcher", "pico", "pico_client"),
+    value: fc.option(value, { nil: undefined }),
+  }),
+  fc.record({
+    kind: fc.constant("weak" as const),
+    name: fc.constantFrom("launcher", "pico"),
+    value: fc.stringMatching(/^[a-z]{10,15}$/),
+  }),
   fc.record({ kind: fc.constant("keep" as const), name: fc.constant("launcher") }),
   fc.record({ kind: fc.constant("verify" as const), name: fc.constantFrom("launcher", "pico"), value }),
   fc.record({ kind: fc.constant("break" as const) }),
@@ -116,26 +144,35 @@ function breakable(form: StoreForm): StoreForm & { broken: boolean } {
 }
 
 const rendered = (what: unknown): string =>
-  JSON.stringify(what, (_, each: unknown) => (each instanceof Error ? { message: each.message, stack: each.stack, cause: each.cause } : each)) ?? "";
+  JSON.stringify(
+    what,
+    (_, each: unknown) => (
+      each instanceof Error ? { message: each.message, stack: each.stack, cause: each.cause } : each
+    ),
+  ) ?? "";
 
 test("no token reaches a fact, a log line or an error, and the environment's no file either", async () => {
   await fc.assert(
     fc.asyncProperty(places, fc.array(action, { maxLength: 8 }), (given, actions) => inHome(async (home) => {
       const env = await furnish(home, given);
       const inPlay = new Set(Object.values(given).map(present).filter((text) => text !== undefined));
-      const fromEnv = [given.launcherEnv, given.picoEnv, given.clientEnv].map(present).filter((text) => text !== undefined);
+      const fromEnv = [given.launcherEnv, given.picoEnv, given.clientEnv].flatMap((text) => present(text) ?? []);
       const before = await contentsOf(home);
       const errors: unknown[] = [];
       const form = breakable(files({ home, env, secret: (text) => void inPlay.add(text) }));
-      await withTokens(form, { launcher: { generate: true }, pico: {}, pico_client: {} }, async ({ secrets, tokens, facts, lines }) => {
+      await withTokens(form, claims, async ({ secrets, tokens, facts, lines }) => {
         for (const each of actions) {
           if (each.kind === "break") form.broken = !form.broken;
           else if (each.kind === "verify") await tokens.verify(each.name, each.value);
           else {
             if ("value" in each && each.value !== undefined) inPlay.add(each.value.trim());
-            const change = each.kind === "keep" ? { keep: true as const } : each.value === undefined ? {} : { value: each.value };
+            const own = each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
+            const change = each.kind === "keep" ? { keep: true as const } : own;
             const { version } = tokens.info(each.name);
-            await secrets.replace(each.name, { ...change, expect: version }).catch((error: unknown) => errors.push(error));
+            await secrets.replace(
+              each.name,
+              { ...change, expect: version },
+            ).catch((error: unknown) => errors.push(error));
           }
         }
         const said = rendered([facts, lines, errors]);
@@ -157,14 +194,21 @@ const text = fc.oneof(
 );
 /** Close relatives of a text: the likeliest to be taken for it. */
 const near = (token: string): fc.Arbitrary<string> => fc.constantFrom(
-  token, ` ${token}\n`, token.normalize("NFC"), token.normalize("NFD"), token.toUpperCase(), token.toLowerCase(), token.slice(0, -1),
-  `${token}\u0000`, token.replaceAll(/[\ud800-\udfff]/g, "\ufffd"), Buffer.from(token, "utf8").toString("latin1"), Buffer.from(token, "utf8").toString(),
+  token, ` ${token}\n`, token.normalize(
+    "NFC",
+  ), token.normalize("NFD"), token.toUpperCase(), token.toLowerCase(), token.slice(0, -1),
+  `${token}\u0000`, token.replaceAll(
+    /[\ud800-\udfff]/g,
+    "\ufffd",
+  ), Buffer.from(token, "utf8").toString("latin1"), Buffer.from(token, "utf8").toString(),
 );
 
 test("a token verifies if and only if it is equal, white space at the ends aside", async () => {
   await fc.assert(
     fc.asyncProperty(
-      text.filter((token) => token.trim() !== "").chain((token) => fc.tuple(fc.constant(token), fc.array(fc.oneof(text, near(token)), { maxLength: 8 }))),
+      text.filter((token) => token.trim() !== "").chain(
+        (token) => fc.tuple(fc.constant(token), fc.array(fc.oneof(text, near(token)), { maxLength: 8 })),
+      ),
       ([token, candidates]) => withTokens(memory({ pico: token }), { pico: {} }, async ({ tokens }) => {
         for (const candidate of [token, ...candidates]) {
           expect(await tokens.verify("pico", candidate)).toBe(candidate.trim() === token.trim() ? 1 : false);

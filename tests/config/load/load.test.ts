@@ -6,8 +6,12 @@ import { createKernel, type AnyPlugin } from "../../../kernel/index.ts";
 import { codeFrom, plugin, refusal } from "../../kernel/parts.ts";
 import { withHome, type Home } from "../../plugins/token-store/stand.ts";
 
-const tls = z.strictObject({ cert: z.string().default(""), key: z.string().default(""), required: z.boolean().default(false) });
-const launcher = z.strictObject({ port: z.int().default(18_800), host: z.string().default("127.0.0.1"), tls: tls.prefault({}) });
+const tls = z.strictObject({
+  cert: z.string().default(""), key: z.string().default(""), required: z.boolean().default(false),
+});
+const launcher = z.strictObject({
+  port: z.int().default(18_800), host: z.string().default("127.0.0.1"), tls: tls.prefault({}),
+});
 const pico = z.strictObject({
   enabled: z.boolean().default(false),
   allow_origins: z.array(z.string()).default([]),
@@ -16,17 +20,21 @@ const pico = z.strictObject({
 });
 const client = z.strictObject({ enabled: z.boolean().default(false), url: z.string().default("") });
 
-const part = (name: string, section: string, schema: object): AnyPlugin => plugin(name, undefined, { config: { section, schema } });
+const part = (name: string, section: string, schema: object): AnyPlugin =>
+  plugin(name, undefined, { config: { section, schema } });
 const list = [part("http", "launcher", launcher), part("pico-server", "channels.pico", pico)];
 const both = [...list, part("pico-client", "channels.pico_client", client)];
 
-const from = (home: Home, env: Environment = {}, plugins: readonly AnyPlugin[] = list) => load(plugins, { home: home.path, env });
+const from = (home: Home, env: Environment = {}, plugins: readonly AnyPlugin[] = list) =>
+  load(plugins, { home: home.path, env });
 const secret = "correct-horse-battery-staple";
 
 describe("sections", () => {
   test("without files and variables every section is empty", () =>
     withHome(async (home) => {
-      expect(await from(home)).toMatchObject({ config: { launcher: {}, "channels.pico": {} }, handler: undefined, warnings: [] });
+      expect(await from(home)).toMatchObject({
+        config: { launcher: {}, "channels.pico": {} }, handler: undefined, warnings: [],
+      });
     }));
 
   test("the launcher's settings lie at the top of launcher-config.json, the others in config.json", () =>
@@ -91,7 +99,11 @@ describe("the environment", () => {
     ["SERVICE_CHANNELS_PICO_ENABLED", "0", { "channels.pico": { enabled: false } }],
     ["SERVICE_CHANNELS_PICO_MAX_CONNECTIONS", "500", { "channels.pico": { max_connections: 500 } }],
     ["SERVICE_CHANNELS_PICO_RATIO", "0.25", { "channels.pico": { ratio: 0.25 } }],
-    ["SERVICE_CHANNELS_PICO_ALLOW_ORIGINS", "https://a.example, https://b.example ,", { "channels.pico": { allow_origins: ["https://a.example", "https://b.example"] } }],
+    [
+      "SERVICE_CHANNELS_PICO_ALLOW_ORIGINS",
+      "https://a.example, https://b.example ,",
+      { "channels.pico": { allow_origins: ["https://a.example", "https://b.example"] } },
+    ],
   ])("%s=%s is read by its type", (name, text, expected) =>
     withHome(async (home) => {
       expect((await from(home, { [name]: text })).config).toMatchObject(expected);
@@ -122,10 +134,17 @@ describe("the environment", () => {
   test("it wins over the file, field by field, also inside nested settings", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 81, host: "::", tls: { cert: "/file.pem", key: "/file.key" } });
-      const { config, sources } = await from(home, { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" });
+      const { config, sources } = await from(
+        home,
+        { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" },
+      );
       expect(config["launcher"]).toEqual({ port: 82, host: "::", tls: { cert: "/env.pem", key: "/file.key" } });
-      expect([...sources.managed("launcher")]).toEqual([["port", "SERVICE_LAUNCHER_PORT"], ["tls", "SERVICE_LAUNCHER_TLS_CERT"]]);
-      expect(sources.overlay("launcher", { port: 90, launcher_token: secret })).toEqual({ port: 82, tls: { cert: "/env.pem" } });
+      expect([...sources.managed("launcher")]).toEqual([
+        ["port", "SERVICE_LAUNCHER_PORT"], ["tls", "SERVICE_LAUNCHER_TLS_CERT"],
+      ]);
+      expect(
+        sources.overlay("launcher", { port: 90, launcher_token: secret }),
+      ).toEqual({ port: 82, tls: { cert: "/env.pem" } });
     }));
 
   test("another brand has its own prefix", () =>
@@ -139,16 +158,23 @@ describe("the environment", () => {
       const clash = part("clash", "channels", z.strictObject({ pico_enabled: z.boolean().default(false) }));
       const error = await refusal(from(home, {}, [...list, clash]));
       expect(error.code).toBe("ENV_AMBIGUOUS");
-      expect(error.message).toContain('SERVICE_CHANNELS_PICO_ENABLED would mean both "channels.pico.enabled" and "channels.pico_enabled"');
+      expect(error.message).toContain(
+        'SERVICE_CHANNELS_PICO_ENABLED would mean both "channels.pico.enabled" and "channels.pico_enabled"',
+      );
     }));
 
   test("a slip in a name gets a warning that names the meant one, never the value", () =>
     withHome(async (home) => {
       const { warnings } = await from(home, { SERVICE_LAUNCHER_PROT: "hunter2" });
-      expect(warnings).toEqual(['the environment variable SERVICE_LAUNCHER_PROT is not a setting. Did you mean "SERVICE_LAUNCHER_PORT"?']);
+      expect(warnings).toEqual([
+        'the environment variable SERVICE_LAUNCHER_PROT is not a setting. Did you mean "SERVICE_LAUNCHER_PORT"?',
+      ]);
     }));
 
-  test.each(["SERVICE_HOME", "SERVICE_CHANNELS_TELEGRAM_ENABLED", "SERVICE_CHANNELS_PICO_CLIENT_ENABLED", "SERVICE_LAUNCHER_TOKEN", "SERVICE_CHANNELS_PICO_TOKEN", "PATH"])(
+  test.each([
+    "SERVICE_HOME", "SERVICE_CHANNELS_TELEGRAM_ENABLED", "SERVICE_CHANNELS_PICO_CLIENT_ENABLED",
+    "SERVICE_LAUNCHER_TOKEN", "SERVICE_CHANNELS_PICO_TOKEN", "PATH",
+  ])(
     "%s is somebody else's and gets none",
     (name) => withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
   );
@@ -156,7 +182,11 @@ describe("the environment", () => {
 
 describe("unknown keys", () => {
   test.each([
-    ["config.json", { channels: { pico: { allow_origin: [] } } }, '"channels.pico.allow_origin" is not a setting. Did you mean "allow_origins"?'],
+    [
+      "config.json",
+      { channels: { pico: { allow_origin: [] } } },
+      '"channels.pico.allow_origin" is not a setting. Did you mean "allow_origins"?',
+    ],
     ["config.json", { channels: { pico: { colour: 1 } } }, '"channels.pico.colour" is not a setting.'],
     ["config.json", { channels: { picco: {} } }, '"channels.picco" is not a setting. Did you mean "pico"?'],
     ["config.json", { chanels: { pico: {} } }, '"chanels" is not a setting. Did you mean "channels"?'],
@@ -174,12 +204,20 @@ describe("unknown keys", () => {
     withHome(async (home) => {
       await home.write("config.json", { $schema: "x", mine: {}, channels: { telegram: { token: secret } } });
       const { warnings } = await from(home);
-      expect(warnings).toEqual([`${home.at("config.json")}: nothing reads "mine"`, `${home.at("config.json")}: nothing reads "channels.telegram"`]);
+      expect(warnings).toEqual([
+        `${home.at("config.json")}: nothing reads "mine"`,
+        `${home.at("config.json")}: nothing reads "channels.telegram"`,
+      ]);
     }));
 
   test("sections of plugins that are not loaded are left alone", () =>
     withHome(async (home) => {
-      await home.write("config.json", { handler: "echo", gateway: { port: 1 }, channels: { pico: { enabled: true }, pico_client: { url: "wss://x" } } });
+      await home.write(
+        "config.json",
+        {
+          handler: "echo", gateway: { port: 1 }, channels: { pico: { enabled: true }, pico_client: { url: "wss://x" } },
+        },
+      );
       expect((await from(home)).warnings).toEqual([]);
       expect((await from(home, {}, [both[2]!])).config).toEqual({ "channels.pico_client": { url: "wss://x" } });
     }));
@@ -197,11 +235,28 @@ describe("unknown keys", () => {
 
 test("tokens and the keys of other owners are never handed to plugins", () =>
   withHome(async (home) => {
-    await home.write("launcher-config.json", { port: 81, launcher_token: secret, metrics_token: secret, setup_pending: "0123456789abcdef", instance: "a1b2c3", $schema: "x" });
-    await home.write("config.json", { channels: { pico: { enabled: true, token: secret }, pico_client: { url: "wss://x", token: secret } } });
-    const env = { SERVICE_LAUNCHER_TOKEN: secret, SERVICE_CHANNELS_PICO_TOKEN: secret, SERVICE_CHANNELS_PICO_CLIENT_TOKEN: secret };
+    await home.write(
+      "launcher-config.json",
+      {
+        port: 81,
+        launcher_token: secret,
+        metrics_token: secret,
+        setup_pending: "0123456789abcdef",
+        instance: "a1b2c3",
+        $schema: "x",
+      },
+    );
+    await home.write(
+      "config.json",
+      { channels: { pico: { enabled: true, token: secret }, pico_client: { url: "wss://x", token: secret } } },
+    );
+    const env = {
+      SERVICE_LAUNCHER_TOKEN: secret, SERVICE_CHANNELS_PICO_TOKEN: secret, SERVICE_CHANNELS_PICO_CLIENT_TOKEN: secret,
+    };
     const { config, warnings, sources } = await from(home, env, both);
-    expect(config).toEqual({ launcher: { port: 81 }, "channels.pico": { enabled: true }, "channels.pico_client": { url: "wss://x" } });
+    expect(config).toEqual({
+      launcher: { port: 81 }, "channels.pico": { enabled: true }, "channels.pico_client": { url: "wss://x" },
+    });
     expect(warnings).toEqual([]);
     expect(sources.overlay("channels.pico", { token: secret, enabled: true })).toEqual({ enabled: true });
     const kernel = createKernel([], { plugins: both, config });

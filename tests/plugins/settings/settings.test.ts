@@ -14,7 +14,9 @@ const picoSchema = z.strictObject({
   limit: z.int().min(1).max(100).default(5).meta(editable),
   secret_path: z.string().default(""),
 });
-const pageSchema = z.strictObject({ title: z.string().default("Door").meta(editable), host: z.string().default("127.0.0.1") });
+const pageSchema = z.strictObject({
+  title: z.string().default("Door").meta(editable), host: z.string().default("127.0.0.1"),
+});
 type Pico = z.output<typeof picoSchema>;
 
 interface Stand {
@@ -29,10 +31,13 @@ interface Options {
   readonly env?: Environment;
   /** Called before the pico plugin takes a change; a throw refuses it. */
   readonly take?: (next: Pico) => void | Promise<void>;
-  readonly random?: (bytes: number) => Uint8Array;
 }
 
-async function withSettings(home: Home, visit: (stand: Stand) => Promise<void>, { env = {}, take, random }: Options = {}): Promise<void> {
+async function withSettings(
+  home: Home,
+  visit: (stand: Stand) => Promise<void>,
+  { env = {}, take }: Options = {},
+): Promise<void> {
   let current: Pico | undefined;
   const pico: Plugin<{ config: Pico }> = {
     name: "pico", api: 1, config: { section: "channels.pico", schema: picoSchema },
@@ -55,9 +60,10 @@ async function withSettings(home: Home, visit: (stand: Stand) => Promise<void>, 
     for (const type of ["settings:changed", "settings:rejected"] as const satisfies (keyof SettingsEvents)[]) {
       kernel.on(type, (fact) => void facts.push({ type, ...fact }));
     }
-    const etag = async (section: string): Promise<string> => (await own.describe()).find((each) => each.section === section)?.etag ?? "";
+    const etag = async (section: string): Promise<string> =>
+      (await own.describe()).find((each) => each.section === section)?.etag ?? "";
     await visit({ settings: own, facts, lines, running: () => current!, etag });
-  }, { config, ...(random ? { random } : {}) });
+  }, { config });
 }
 
 const handMade = `{ "mine":   [1,2],
@@ -74,7 +80,9 @@ describe("an update", () => {
         expect(answer.etag).toBe(await etag("channels.pico"));
         expect(running()).toEqual({ enabled: true, limit: 6, secret_path: "" });
         expect(facts).toEqual([{ type: "settings:changed", section: "channels.pico", keys: "enabled,limit" }]);
-        expect(JSON.parse(await readFile(home.at("config.json"), "utf8"))).toEqual({ channels: { pico: { enabled: true, limit: 6 } } });
+        expect(
+          JSON.parse(await readFile(home.at("config.json"), "utf8")),
+        ).toEqual({ channels: { pico: { enabled: true, limit: 6 } } });
         expect((await stat(home.at("config.json"))).mode & 0o077).toBe(0);
       });
       await withSettings(home, async ({ running }) => expect(running()).toMatchObject({ enabled: true, limit: 6 }));
@@ -83,8 +91,12 @@ describe("an update", () => {
   test("of the launcher's section goes to launcher-config.json", () =>
     withHome(async (home) => {
       await withSettings(home, async ({ settings: own, etag }) => {
-        expect(await own.update("launcher", { title: "Mine" }, await etag("launcher"))).toMatchObject({ now: [], afterRestart: ["title"] });
-        expect(JSON.parse(await readFile(home.at("launcher-config.json"), "utf8"))).toEqual({ instance: own.instance(), title: "Mine" });
+        expect(
+          await own.update("launcher", { title: "Mine" }, await etag("launcher")),
+        ).toMatchObject({ now: [], afterRestart: ["title"] });
+        expect(
+          JSON.parse(await readFile(home.at("launcher-config.json"), "utf8")),
+        ).toEqual({ instance: own.instance(), title: "Mine" });
         expect(await readdir(home.path)).not.toContain("config.json");
       });
     }));
@@ -94,7 +106,9 @@ describe("an update", () => {
       await home.write("config.json", handMade);
       await withSettings(home, async ({ settings: own, etag }) => {
         await own.update("channels.pico", { enabled: true }, await etag("channels.pico"));
-        expect(await readFile(home.at("config.json"), "utf8")).toBe(handMade.replace('"enabled":false', '"enabled":true'));
+        expect(await readFile(home.at("config.json"), "utf8")).toBe(
+          handMade.replace('"enabled":false', '"enabled":true'),
+        );
       });
     }));
 
@@ -103,19 +117,31 @@ describe("an update", () => {
       await home.write("config.json", { channels: { pico: { enabled: true } } });
       const before = await readFile(home.at("config.json"), "utf8");
       await withSettings(home, async ({ settings: own, etag }) => {
-        expect(await own.update("channels.pico", { enabled: true }, await etag("channels.pico"))).toMatchObject({ now: [], afterRestart: [] });
+        expect(
+          await own.update("channels.pico", { enabled: true }, await etag("channels.pico")),
+        ).toMatchObject({ now: [], afterRestart: [] });
         expect(await readFile(home.at("config.json"), "utf8")).toBe(before);
       });
     }));
 
   test.each([
-    ["secret_path", { secret_path: "/etc" }, "field_not_editable", '"channels.pico.secret_path" cannot be changed here'],
+    [
+      "secret_path",
+      { secret_path: "/etc" },
+      "field_not_editable",
+      '"channels.pico.secret_path" cannot be changed here',
+    ],
     ["token", { token: "correct-horse-battery" }, "field_not_editable", '"channels.pico.token" cannot be changed here'],
     ["a slip", { enabeld: true }, "invalid_setting", 'Did you mean "enabled"?'],
     ["a wrong type", { enabled: "yes" }, "invalid_setting", '"channels.pico.enabled" is not valid'],
     ["out of bounds", { limit: 0 }, "invalid_setting", '"channels.pico.limit" is not valid'],
     ["one of two", { enabled: true, limit: 101 }, "invalid_setting", '"channels.pico.limit" is not valid'],
-    ["a name of objects", JSON.parse('{"__proto__": {"enabled": true}, "constructor": 1}'), "field_not_editable", "cannot be changed here"],
+    [
+      "a name of objects",
+      JSON.parse('{"__proto__": {"enabled": true}, "constructor": 1}'),
+      "field_not_editable",
+      "cannot be changed here",
+    ],
   ])("that may not be is refused and leaves file and value as they were: %s", (_, patch, code, sentence) =>
     withHome(async (home) => {
       await home.write("config.json", handMade);
@@ -145,7 +171,9 @@ describe("an update", () => {
       expect(error.message).toContain("SERVICE_CHANNELS_PICO_LIMIT");
       await own.update("channels.pico", { enabled: true }, await etag("channels.pico"));
       expect(running()).toMatchObject({ enabled: true, limit: 7 });
-      expect(JSON.parse(await readFile(home.at("config.json"), "utf8"))).toEqual({ channels: { pico: { enabled: true } } });
+      expect(
+        JSON.parse(await readFile(home.at("config.json"), "utf8")),
+      ).toEqual({ channels: { pico: { enabled: true } } });
     }, { env: { SERVICE_CHANNELS_PICO_LIMIT: "7" } })));
 
   test("that a plugin refuses keeps file and value", () =>
@@ -162,10 +190,13 @@ describe("an update", () => {
       }, { take });
     }));
 
+  const missing = Object.assign(new Error("no token"), { name: "DoorwardError", code: "pico_token_missing" });
   test("that a plugin refuses with its own code keeps that code", () =>
     withHome((home) => withSettings(home, async ({ settings: own, etag }) => {
-      expect(await codeFrom(own.update("channels.pico", { enabled: true }, await etag("channels.pico")))).toBe("pico_token_missing");
-    }, { take: () => { throw Object.assign(new Error("no token"), { name: "DoorwardError", code: "pico_token_missing" }); } })));
+      expect(
+        await codeFrom(own.update("channels.pico", { enabled: true }, await etag("channels.pico"))),
+      ).toBe("pico_token_missing");
+    }, { take: () => { throw missing; } })));
 });
 
 describe("the etag", () => {
@@ -193,7 +224,10 @@ describe("the etag", () => {
       await own.update("channels.pico", { limit: 6 }, pico);
       expect(await etag("launcher")).toBe(launcher);
       const content = JSON.parse(await readFile(home.at("launcher-config.json"), "utf8")) as object;
-      await home.write("launcher-config.json", { ...content, launcher_token: "correct-horse-battery", setup_pending: "0123456789abcdef" });
+      await home.write(
+        "launcher-config.json",
+        { ...content, launcher_token: "correct-horse-battery", setup_pending: "0123456789abcdef" },
+      );
       expect(await etag("launcher")).toBe(launcher);
     })));
 
@@ -210,7 +244,9 @@ describe("the etag", () => {
   test("lets updates of two sections at once through", () =>
     withHome((home) => withSettings(home, async ({ settings: own, etag }) => {
       const [pico, launcher] = [await etag("channels.pico"), await etag("launcher")];
-      await Promise.all([own.update("channels.pico", { limit: 6 }, pico), own.update("launcher", { title: "New" }, launcher)]);
+      await Promise.all([
+        own.update("channels.pico", { limit: 6 }, pico), own.update("launcher", { title: "New" }, launcher),
+      ]);
       expect((await own.describe()).map(({ value }) => value)).toEqual([
         { enabled: false, limit: 6, secret_path: "" }, { title: "New", host: "127.0.0.1" },
       ]);
@@ -227,7 +263,9 @@ describe("a write that fails", () => {
         if (enabled) await mkdir(home.at("config.json"));
       };
       await withSettings(home, async ({ settings: own, facts, running, etag }) => {
-        expect(await codeFrom(own.update("channels.pico", { enabled: true }, await etag("channels.pico")))).toBe("store_unavailable");
+        expect(
+          await codeFrom(own.update("channels.pico", { enabled: true }, await etag("channels.pico"))),
+        ).toBe("store_unavailable");
         expect(taken).toEqual([true, false]);
         expect(running().enabled).toBe(false);
         expect(facts).toEqual([]);
@@ -257,7 +295,9 @@ describe("a write that fails", () => {
         await second;
         expect(order).toEqual(["true 5", "false 5", "false 6"]);
         expect(running()).toMatchObject({ enabled: false, limit: 6 });
-        expect(JSON.parse(await readFile(home.at("config.json"), "utf8"))).toEqual({ channels: { pico: { limit: 6 } } });
+        expect(
+          JSON.parse(await readFile(home.at("config.json"), "utf8")),
+        ).toEqual({ channels: { pico: { limit: 6 } } });
       }, { take });
     }));
 
@@ -279,7 +319,11 @@ describe("the description", () => {
         const sections = await own.describe();
         expect(sections.map(({ section }) => section)).toEqual(["channels.pico", "launcher"]);
         expect(sections[0]).toMatchObject({
-          schema: { properties: { enabled: { type: "boolean", editable: true, default: false }, secret_path: { type: "string" } } },
+          schema: {
+            properties: {
+              enabled: { type: "boolean", editable: true, default: false }, secret_path: { type: "string" },
+            },
+          },
           value: { enabled: false, limit: 5, secret_path: "" },
           managedByEnv: [],
           etag: expect.stringMatching(/^[0-9a-f]{16}$/),
@@ -290,7 +334,10 @@ describe("the description", () => {
 });
 
 describe("the instance", () => {
-  const instanceIn = async (home: Home): Promise<unknown> => (JSON.parse(await readFile(home.at("launcher-config.json"), "utf8")) as { instance: unknown }).instance;
+  const instanceIn = async (home: Home): Promise<unknown> => {
+    const content = JSON.parse(await readFile(home.at("launcher-config.json"), "utf8")) as { instance: unknown };
+    return content.instance;
+  };
 
   test("is made once, six hex digits, and kept", () =>
     withHome(async (home) => {
@@ -309,16 +356,26 @@ describe("the instance", () => {
       await home.write("launcher-config.json", '{"title":"Mine","instance":"../../x"}');
       await withSettings(home, async ({ settings: own }) => {
         expect(own.instance()).toMatch(/^[0-9a-f]{6}$/);
-        expect(await readFile(home.at("launcher-config.json"), "utf8")).toBe(`{"title":"Mine","instance":"${own.instance()}"}`);
+        expect(
+          await readFile(home.at("launcher-config.json"), "utf8"),
+        ).toBe(`{"title":"Mine","instance":"${own.instance()}"}`);
       });
     }));
 
   // Nobody, root included, can make a folder in /proc.
-  test.skipIf(process.platform !== "linux")("is missing where the home cannot be written, with a warning, and all else works", () =>
-    withSettings({ path: "/proc/doorward", at: (name) => `/proc/doorward/${name}`, write: () => Promise.reject(new Error("read-only")) }, async ({ settings: own, lines, running, etag }) => {
+  const unwritable: Home = {
+    path: "/proc/doorward",
+    at: (name) => `/proc/doorward/${name}`,
+    write: () => Promise.reject(new Error("read-only")),
+  };
+  const onLinux = test.skipIf(process.platform !== "linux");
+  onLinux("is missing where the home cannot be written, with a warning, and all else works", () =>
+    withSettings(unwritable, async ({ settings: own, lines, running, etag }) => {
       expect(own.instance()).toBeUndefined();
       expect(lines.filter(({ level }) => level === "warn")).toHaveLength(1);
-      expect(await codeFrom(own.update("channels.pico", { enabled: true }, await etag("channels.pico")))).toBe("store_unavailable");
+      expect(
+        await codeFrom(own.update("channels.pico", { enabled: true }, await etag("channels.pico"))),
+      ).toBe("store_unavailable");
       expect(running().enabled).toBe(false);
     }));
 });

@@ -2,7 +2,7 @@ import { chmod, readFile, readdir, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { files, memory } from "../../../plugins/token-store/index.ts";
 import { codeFrom } from "../../kernel/parts.ts";
-import { withHome, withTokens } from "./stand.ts";
+import { withFiles, withHome, withTokens } from "./stand.ts";
 
 const token = "correct-horse-battery-staple";
 
@@ -11,7 +11,8 @@ describe("the launcher's token", () => {
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: "the-one-in-the-file-x" });
       const before = await readFile(home.at("launcher-config.json"), "utf8");
-      await withTokens(files({ home: home.path, env: { SERVICE_LAUNCHER_TOKEN: ` ${token} ` } }), { launcher: { generate: true } }, async ({ claimed, tokens, kernel }) => {
+      const env = { SERVICE_LAUNCHER_TOKEN: ` ${token} ` };
+      await withFiles(home, env, { launcher: { generate: true } }, async ({ claimed, tokens, kernel }) => {
         expect(claimed["launcher"]).toEqual({ version: 1, source: "env", managedByEnv: true });
         expect(await tokens.verify("launcher", token)).toBe(1);
         expect(kernel.state()).toBe("running");
@@ -23,7 +24,8 @@ describe("the launcher's token", () => {
   test("then the file, labelled config", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 18800, launcher_token: token });
-      await withTokens(files({ home: home.path, env: { SERVICE_LAUNCHER_TOKEN: "  " } }), { launcher: { generate: true } }, ({ claimed, kernel, secrets }) => {
+      const env = { SERVICE_LAUNCHER_TOKEN: "  " };
+      await withFiles(home, env, { launcher: { generate: true } }, ({ claimed, kernel, secrets }) => {
         expect(claimed["launcher"]).toEqual({ version: 1, source: "config", managedByEnv: false });
         expect(secrets.reveal("launcher")).toBe(token);
         expect(kernel.state()).toBe("running");
@@ -33,7 +35,7 @@ describe("the launcher's token", () => {
   test("then a generated one of 256 bits: labelled random, in setup, and config at the next start", () =>
     withHome(async (home) => {
       let first = "";
-      await withTokens(files({ home: home.path, env: {} }), { launcher: { generate: true } }, ({ claimed, kernel, secrets, facts, lines }) => {
+      await withFiles(home, {}, { launcher: { generate: true } }, ({ claimed, kernel, secrets, facts, lines }) => {
         first = secrets.reveal("launcher") ?? "";
         expect(first).toMatch(/^[\w-]{43}$/);
         expect(claimed["launcher"]).toEqual({ version: 1, source: "random", managedByEnv: false });
@@ -42,9 +44,11 @@ describe("the launcher's token", () => {
           { type: "token-store:resolved", name: "launcher", version: 1, source: "random", managedByEnv: false },
           { type: "kernel:state-changed", from: null, to: "setup" },
         ]);
-        expect(lines).toContainEqual(expect.objectContaining({ level: "info", source: "random", text: "launcher token source: random" }));
+        expect(lines).toContainEqual(
+          expect.objectContaining({ level: "info", source: "random", text: "launcher token source: random" }),
+        );
       });
-      await withTokens(files({ home: home.path, env: {} }), { launcher: { generate: true } }, ({ claimed, kernel, secrets }) => {
+      await withFiles(home, {}, { launcher: { generate: true } }, ({ claimed, kernel, secrets }) => {
         expect(secrets.reveal("launcher")).toBe(first);
         expect(claimed["launcher"]?.source).toBe("config");
         expect(kernel.state()).toBe("setup");
@@ -55,18 +59,26 @@ describe("the launcher's token", () => {
     withHome(async (home) => {
       const told: string[] = [];
       const form = () => files({ home: home.path, env: {}, generated: (value) => void told.push(value) });
-      await withTokens(form(), { launcher: { generate: true } }, ({ secrets }) => expect(told).toEqual([secrets.reveal("launcher")]));
+      await withTokens(
+        form(),
+        { launcher: { generate: true } },
+        ({ secrets }) => expect(told).toEqual([secrets.reveal("launcher")]),
+      );
       await withTokens(form(), { launcher: { generate: true } }, () => expect(told).toHaveLength(1));
     }));
 
   test("a claim without `generate` writes nothing, and without a token the launcher stays unconfigured", () =>
     withHome(async (home) => {
-      await withTokens(files({ home: home.path, env: {} }), { launcher: {} }, async ({ claimed, kernel, tokens, secrets, facts }) => {
+      await withFiles(home, {}, { launcher: {} }, async ({ claimed, kernel, tokens, secrets, facts }) => {
         expect(claimed["launcher"]).toEqual({ version: 0, source: "none", managedByEnv: false });
         expect(kernel.state()).toBe("unconfigured");
-        for (const candidate of ["", " ", "undefined", token]) expect(await tokens.verify("launcher", candidate)).toBe(false);
+        for (const candidate of ["", " ", "undefined", token]) {
+          expect(await tokens.verify("launcher", candidate)).toBe(false);
+        }
         expect(await readdir(home.path)).toEqual([]);
-        expect(await secrets.replace("launcher", { value: token, expect: 0 })).toEqual({ version: 1, source: "config", managedByEnv: false });
+        expect(
+          await secrets.replace("launcher", { value: token, expect: 0 }),
+        ).toEqual({ version: 1, source: "config", managedByEnv: false });
         expect(kernel.state()).toBe("running");
         expect(facts.at(-1)).toEqual({ type: "kernel:state-changed", from: "unconfigured", to: "running" });
         expect(await tokens.verify("launcher", token)).toBe(1);
@@ -76,7 +88,7 @@ describe("the launcher's token", () => {
   test("when nobody claims it, the kernel runs and no file is made", () =>
     withHome(async (home) => {
       await home.write(".security.yml", "channels: { pico_client: { token: correct-horse-battery } }\n");
-      await withTokens(files({ home: home.path, env: {} }), { pico_client: {} }, ({ kernel, claimed }) => {
+      await withFiles(home, {}, { pico_client: {} }, ({ kernel, claimed }) => {
         expect(kernel.state()).toBe("running");
         expect(claimed["pico_client"]?.source).toBe("security");
       });
@@ -86,8 +98,14 @@ describe("the launcher's token", () => {
   test("metrics is read from the environment, then from launcher-config.json", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: token, metrics_token: "metrics-of-the-file" });
-      await withTokens(files({ home: home.path, env: {} }), { metrics: {} }, ({ secrets }) => expect(secrets.reveal("metrics")).toBe("metrics-of-the-file"));
-      await withTokens(files({ home: home.path, env: { SERVICE_METRICS_TOKEN: "metrics-of-the-env" } }), { metrics: {} }, ({ secrets, claimed }) => {
+      await withFiles(
+        home,
+        {},
+        { metrics: {} },
+        ({ secrets }) => expect(secrets.reveal("metrics")).toBe("metrics-of-the-file"),
+      );
+      const env = { SERVICE_METRICS_TOKEN: "metrics-of-the-env" };
+      await withFiles(home, env, { metrics: {} }, ({ secrets, claimed }) => {
         expect(secrets.reveal("metrics")).toBe("metrics-of-the-env");
         expect(claimed["metrics"]?.source).toBe("env");
       });
@@ -102,7 +120,7 @@ describe("a channel's token", () => {
     withHome(async (home) => {
       await home.write(".security.yml", 'channels:\n  pico:\n    token: "token-of-the-security-file"\n');
       await home.write("config.json", { channels: { pico: { enabled: true, token: "token-of-the-configuration" } } });
-      await withTokens(files({ home: home.path, env }), { pico: {} }, ({ claimed, secrets, lines }) => {
+      await withFiles(home, env, { pico: {} }, ({ claimed, secrets, lines }) => {
         expect(claimed["pico"]?.source).toBe(source);
         expect(secrets.reveal("pico")).toBe(expected);
         expect(lines.filter(({ level }) => level === "warn")).toEqual([]);
@@ -113,7 +131,7 @@ describe("a channel's token", () => {
     withHome(async (home) => {
       await home.write(".security.yml", "channels:\n  pico:\n    token:\n");
       await home.write("config.json", { channels: { pico: { token: "token-of-the-configuration" } } });
-      await withTokens(files({ home: home.path, env: {} }), { pico: {} }, ({ claimed, lines }) => {
+      await withFiles(home, {}, { pico: {} }, ({ claimed, lines }) => {
         expect(claimed["pico"]?.source).toBe("config");
         const [warning] = lines.filter(({ level }) => level === "warn");
         expect(warning?.text).toContain(".security.yml for production");
@@ -138,8 +156,13 @@ describe("a channel's token", () => {
 
   test("every channel has its own variable, in the host's brand", () =>
     withHome(async (home) => {
-      const env = { ACME_CHANNELS_PICO_CLIENT_TOKEN: "client-token-of-acme", ACME_CHANNELS_TELEGRAM_TOKEN: "telegram-token-of-acme", SERVICE_CHANNELS_PICO_TOKEN: token };
-      await withTokens(files({ home: home.path, env, brand: "acme" }), { pico_client: {}, telegram: {}, pico: {} }, ({ secrets }) => {
+      const env = {
+        ACME_CHANNELS_PICO_CLIENT_TOKEN: "client-token-of-acme",
+        ACME_CHANNELS_TELEGRAM_TOKEN: "telegram-token-of-acme",
+        SERVICE_CHANNELS_PICO_TOKEN: token,
+      };
+      const form = files({ home: home.path, env, brand: "acme" });
+      await withTokens(form, { pico_client: {}, telegram: {}, pico: {} }, ({ secrets }) => {
         expect(secrets.reveal("pico_client")).toBe("client-token-of-acme");
         expect(secrets.reveal("telegram")).toBe("telegram-token-of-acme");
         expect(secrets.reveal("pico")).toBeUndefined();
@@ -148,19 +171,19 @@ describe("a channel's token", () => {
 
   test("a generated one has 64 hex digits, needs no setup, and is kept in .security.yml", () =>
     withHome(async (home) => {
-      await withTokens(files({ home: home.path, env: {} }), { pico: { generate: true } }, async ({ secrets, kernel, claimed }) => {
+      await withFiles(home, {}, { pico: { generate: true } }, async ({ secrets, kernel, claimed }) => {
         expect(secrets.reveal("pico")).toMatch(/^[0-9a-f]{64}$/);
         expect(claimed["pico"]?.source).toBe("random");
         expect(kernel.state()).toBe("running");
         expect(await readFile(home.at(".security.yml"), "utf8")).toContain(secrets.reveal("pico"));
       });
-      await withTokens(files({ home: home.path, env: {} }), { pico: {} }, ({ claimed }) => expect(claimed["pico"]?.source).toBe("security"));
+      await withFiles(home, {}, { pico: {} }, ({ claimed }) => expect(claimed["pico"]?.source).toBe("security"));
     }));
 
   test("a value that is no text is no token", () =>
     withHome(async (home) => {
       await home.write(".security.yml", "channels:\n  pico:\n    token: [a, b]\n  telegram: 12\n");
-      await withTokens(files({ home: home.path, env: {} }), { pico: {}, telegram: {} }, ({ claimed }) => {
+      await withFiles(home, {}, { pico: {}, telegram: {} }, ({ claimed }) => {
         expect(claimed["pico"]?.source).toBe("none");
         expect(claimed["telegram"]?.source).toBe("none");
       });
@@ -190,7 +213,9 @@ test.each([
   }));
 
 describe("a host's own check", () => {
-  const form = { ...memory(), verify: (_name: string, candidate: string) => Promise.resolve(candidate === "open sesame") };
+  const form = {
+    ...memory(), verify: (_name: string, candidate: string) => Promise.resolve(candidate === "open sesame"),
+  };
 
   test("answers in place of a comparison, with the candidate trimmed; blank never reaches it", async () => {
     const asked: string[] = [];
@@ -213,7 +238,7 @@ describe("a host's own check", () => {
 describe("the files", () => {
   test("a fresh home is 0700 with a .gitignore, its secret files 0600", () =>
     withHome(async (home) => {
-      await withTokens(files({ home: home.path, env: {} }), { launcher: { generate: true }, pico: { generate: true } }, () => undefined);
+      await withFiles(home, {}, { launcher: { generate: true }, pico: { generate: true } }, () => undefined);
       const mode = async (path: string): Promise<string> => ((await stat(path)).mode & 0o777).toString(8);
       expect(await mode(home.path)).toBe("700");
       expect(await mode(home.at("launcher-config.json"))).toBe("600");
@@ -223,13 +248,16 @@ describe("the files", () => {
       expect((await readdir(home.path)).toSorted()).toEqual([".gitignore", ".security.yml", "launcher-config.json"]);
     }, { fresh: true }));
 
-  test.each([["launcher-config.json", "launcher", JSON.stringify({ launcher_token: token })], [".security.yml", "pico", `channels:\n  pico:\n    token: ${token}\n`]])(
+  test.each([
+    ["launcher-config.json", "launcher", JSON.stringify({ launcher_token: token })],
+    [".security.yml", "pico", `channels:\n  pico:\n    token: ${token}\n`],
+  ])(
     "%s that others may read is narrowed with a warning",
     (name, claim, content) =>
       withHome(async (home) => {
         await home.write(name, content);
         await chmod(home.at(name), 0o644);
-        await withTokens(files({ home: home.path, env: {} }), { [claim]: {} }, async ({ lines }) => {
+        await withFiles(home, {}, { [claim]: {} }, async ({ lines }) => {
           expect((await stat(home.at(name))).mode & 0o777).toBe(0o600);
           const [warning] = lines.filter(({ level }) => level === "warn");
           expect(warning?.text).toContain("0644");
@@ -239,15 +267,20 @@ describe("the files", () => {
   );
 
   test.each([
-    ["launcher-config.json", "launcher", '{\n  "port": 18800,\n  "launcher_token": \n}\n', /launcher-config\.json, line 4, column 1: expected a value/],
+    [
+      "launcher-config.json",
+      "launcher",
+      '{\n  "port": 18800,\n  "launcher_token": \n}\n',
+      /launcher-config\.json, line 4, column 1: expected a value/,
+    ],
     ["launcher-config.json", "launcher", "", /launcher-config\.json, line 1, column 1: expected a JSON object/],
     [".security.yml", "pico", "channels:\n  pico:\n    token: 'open\n", /\.security\.yml, line 4, column 1: expected/],
     [".security.yml", "pico", "channels:\n  pico:\n\t token: x\n", /\.security\.yml, line 3, column 1: expected/],
     ["config.json", "pico", '{"channels": {"pico": {"token": "abc"}}', /config\.json, line 1, column 40: expected/],
-  ])("a corrupt %s stops the start with file, line and column and is never overwritten (%#)", (name, claim, content, sentence) =>
+  ])("a corrupt %s stops the start with its place and is never overwritten (%#)", (name, claim, content, sentence) =>
     withHome(async (home) => {
       await home.write(name, content);
-      await expect(withTokens(files({ home: home.path, env: {} }), { [claim]: { generate: true } }, () => undefined)).rejects.toThrow(sentence);
+      await expect(withFiles(home, {}, { [claim]: { generate: true } }, () => undefined)).rejects.toThrow(sentence);
       expect(await readFile(home.at(name), "utf8")).toBe(content);
       expect(await readdir(home.path)).toEqual([name]);
     }));
@@ -256,18 +289,27 @@ describe("the files", () => {
     withHome(async (home) => {
       await home.write("launcher-config.json", '{ "port": 18800,\n\t"mine": {"a": [1, 2]} }\n');
       await home.write(".security.yml", "# mine\nchannels:\n  telegram:   # the other one\n    token: 'abc' # here\n");
-      await withTokens(files({ home: home.path, env: {} }), { launcher: { generate: true }, pico: { generate: true } }, async ({ secrets }) => {
+      await withFiles(home, {}, { launcher: { generate: true }, pico: { generate: true } }, async ({ secrets }) => {
         const json = await readFile(home.at("launcher-config.json"), "utf8");
         expect(json).toContain('{ "port": 18800,\n\t"mine": {"a": [1, 2]}');
-        expect(JSON.parse(json)).toMatchObject({ port: 18800, mine: { a: [1, 2] }, launcher_token: secrets.reveal("launcher") });
-        expect(await readFile(home.at(".security.yml"), "utf8")).toContain("# mine\nchannels:\n  telegram:   # the other one\n    token: 'abc' # here\n");
+        expect(JSON.parse(json)).toMatchObject({
+          port: 18800, mine: { a: [1, 2] }, launcher_token: secrets.reveal("launcher"),
+        });
+        expect(await readFile(home.at(".security.yml"), "utf8")).toContain(
+          "# mine\nchannels:\n  telegram:   # the other one\n    token: 'abc' # here\n",
+        );
       });
     }));
 
   // Nobody, root included, can make a folder in /proc.
-  test.skipIf(process.platform !== "linux")("a home that cannot be made stops a start that must write, and not one that need not", async () => {
+  const onLinux = test.skipIf(process.platform !== "linux");
+  onLinux("a home that cannot be made stops a start that must write, and not one that need not", async () => {
     const start = (env: Record<string, string>) =>
-      withTokens(files({ home: "/proc/doorward", env }), { launcher: { generate: true } }, ({ kernel }) => expect(kernel.state()).toBe("running"));
+      withTokens(
+        files({ home: "/proc/doorward", env }),
+        { launcher: { generate: true } },
+        ({ kernel }) => expect(kernel.state()).toBe("running"),
+      );
     expect(await codeFrom(start({}))).toBe("store_unavailable");
     await start({ SERVICE_LAUNCHER_TOKEN: token });
   });
@@ -275,14 +317,20 @@ describe("the files", () => {
   test("a home that is a file stops the start", () =>
     withHome(async (home) => {
       await home.write("file", "not a folder");
-      await expect(withTokens(files({ home: home.at("file"), env: {} }), { launcher: { generate: true } }, () => undefined)).rejects.toThrow("not a folder");
+      await expect(
+        withTokens(files({ home: home.at("file"), env: {} }), { launcher: { generate: true } }, () => undefined),
+      ).rejects.toThrow("not a folder");
     }));
 
   test("every value that is read or written is told to whoever keeps it out of the log", () =>
     withHome(async (home) => {
       const told = new Set<string>();
       await home.write(".security.yml", `channels: {pico: {token: ${token}}}\n`);
-      const form = files({ home: home.path, env: { SERVICE_CHANNELS_TELEGRAM_TOKEN: "telegram-token-here" }, secret: (value) => void told.add(value) });
+      const form = files({
+        home: home.path,
+        env: { SERVICE_CHANNELS_TELEGRAM_TOKEN: "telegram-token-here" },
+        secret: (value) => void told.add(value),
+      });
       await withTokens(form, { launcher: { generate: true }, pico: {}, telegram: {} }, async ({ secrets }) => {
         await secrets.replace("pico", { value: `${token}-2`, expect: 1 });
         expect(told).toEqual(new Set([secrets.reveal("launcher"), token, "telegram-token-here", `${token}-2`]));

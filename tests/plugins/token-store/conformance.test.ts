@@ -21,14 +21,20 @@ describe("memory()", () => storeFormConformance((tokens) => memory(tokens)));
 
 describe("files() with .security.yml", () => storeFormConformance(async ({ launcher, ...channels }) => {
   const path = await home();
-  if (launcher !== undefined) await writeFile(join(path, "launcher-config.json"), JSON.stringify({ launcher_token: launcher }));
+  if (launcher !== undefined) await writeFile(
+    join(path, "launcher-config.json"),
+    JSON.stringify({ launcher_token: launcher }),
+  );
   if (Object.keys(channels).length > 0) await writeFile(join(path, ".security.yml"), stringify(channelsOf(channels)));
   return files({ home: path, env: {} });
 }));
 
 describe("files() with config.json", () => storeFormConformance(async ({ launcher, ...channels }) => {
   const path = await home();
-  if (launcher !== undefined) await writeFile(join(path, "launcher-config.json"), JSON.stringify({ launcher_token: launcher }));
+  if (launcher !== undefined) await writeFile(
+    join(path, "launcher-config.json"),
+    JSON.stringify({ launcher_token: launcher }),
+  );
   await writeFile(join(path, "config.json"), JSON.stringify(channelsOf(channels)));
   return files({ home: path, env: {} });
 }));

@@ -3,11 +3,13 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { files, memory, type StoreForm } from "../../../plugins/token-store/index.ts";
 import { codeFrom, gate, refusal, turn } from "../../kernel/parts.ts";
-import { withHome, withTokens, type Home } from "./stand.ts";
+import { withFiles, withHome, withTokens, type Home } from "./stand.ts";
 
 const old = "the-old-token-0123456789";
 const fresh = "the-new-token-0123456789";
-const json = async (home: Home): Promise<Record<string, unknown>> => JSON.parse(await readFile(home.at("launcher-config.json"), "utf8"));
+const json = async (home: Home): Promise<Record<string, unknown>> => JSON.parse(
+  await readFile(home.at("launcher-config.json"), "utf8"),
+);
 const mark = (value: string): string => createHash("sha256").update(value).digest("hex").slice(0, 16);
 
 describe("setup", () => {
@@ -26,7 +28,9 @@ describe("setup", () => {
     inSetup(async (home, form) => {
       await withTokens(form(), { launcher: { generate: true } }, async ({ secrets, kernel, facts }) => {
         const token = secrets.reveal("launcher");
-        expect(await secrets.replace("launcher", { keep: true, expect: 1 })).toEqual({ version: 1, source: "random", managedByEnv: false });
+        expect(
+          await secrets.replace("launcher", { keep: true, expect: 1 }),
+        ).toEqual({ version: 1, source: "random", managedByEnv: false });
         expect(kernel.state()).toBe("running");
         expect(await json(home)).toEqual({ launcher_token: token });
         expect(facts.slice(-1)).toEqual([{ type: "kernel:state-changed", from: "setup", to: "running" }]);
@@ -41,7 +45,9 @@ describe("setup", () => {
     inSetup(async (home, form) => {
       await withTokens(form(), { launcher: { generate: true } }, async ({ secrets, tokens, kernel, facts }) => {
         const generated = secrets.reveal("launcher") ?? "";
-        expect(await secrets.replace("launcher", { value: `  ${fresh} `, expect: 1 })).toEqual({ version: 2, source: "config", managedByEnv: false });
+        expect(
+          await secrets.replace("launcher", { value: `  ${fresh} `, expect: 1 }),
+        ).toEqual({ version: 2, source: "config", managedByEnv: false });
         expect(kernel.state()).toBe("running");
         expect(await tokens.verify("launcher", fresh)).toBe(2);
         expect(await tokens.verify("launcher", generated)).toBe(false);
@@ -80,7 +86,9 @@ describe("setup", () => {
   test("a write that fails leaves setup as it was", async () => {
     const own = memory();
     let fails = false;
-    const form: StoreForm = { ...own, write: (...what) => (fails ? Promise.reject(new Error("disk full")) : own.write(...what)) };
+    const form: StoreForm = {
+      ...own, write: (...what) => (fails ? Promise.reject(new Error("disk full")) : own.write(...what)),
+    };
     await withTokens(form, { launcher: { generate: true } }, async ({ secrets, tokens, kernel }) => {
       fails = true;
       const generated = secrets.reveal("launcher") ?? "";
@@ -100,7 +108,9 @@ describe("rotation", () => {
     const verified: unknown[] = [];
     await withTokens(memory({ launcher: old }), { launcher: {} }, async ({ secrets, tokens, kernel, facts }) => {
       kernel.on("token-store:rotated", async () => void verified.push(secrets.reveal("launcher")));
-      expect(await secrets.replace("launcher", { value: fresh, expect: 1, graceS: 30 })).toEqual({ version: 2, source: "host", managedByEnv: false });
+      expect(
+        await secrets.replace("launcher", { value: fresh, expect: 1, graceS: 30 }),
+      ).toEqual({ version: 2, source: "host", managedByEnv: false });
       expect(facts.slice(-3)).toEqual([
         { type: "kernel:state-changed", from: "running", to: "rotating" },
         { type: "token-store:rotated", name: "launcher", version: 2, graceS: 30 },
@@ -130,12 +140,16 @@ describe("rotation", () => {
   test("of two at once one wins, and the file holds the winner's", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: old });
-      await withTokens(files({ home: home.path, env: {} }), { launcher: {} }, async ({ secrets, kernel }) => {
+      await withFiles(home, {}, { launcher: {} }, async ({ secrets, kernel }) => {
         const values = ["first-token-0123456789", "second-token-0123456789", "third-token-0123456789"];
-        const outcomes = await Promise.allSettled(values.map((value) => secrets.replace("launcher", { value, expect: 1 })));
+        const outcomes = await Promise.allSettled(
+          values.map((value) => secrets.replace("launcher", { value, expect: 1 })),
+        );
         const winner = outcomes.findIndex(({ status }) => status === "fulfilled");
         expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
-        expect(outcomes.flatMap((each) => (each.status === "rejected" ? [(each.reason as { code: string }).code] : []))).toEqual(["busy", "busy"]);
+        expect(
+          outcomes.flatMap((each) => (each.status === "rejected" ? [(each.reason as { code: string }).code] : [])),
+        ).toEqual(["busy", "busy"]);
         expect(await json(home)).toEqual({ launcher_token: values[winner] });
         expect(secrets.reveal("launcher")).toBe(values[winner]);
         expect(kernel.state()).toBe("running");
@@ -151,7 +165,7 @@ describe("rotation", () => {
 
   test("a token of the environment is changed there", () =>
     withHome(async (home) => {
-      await withTokens(files({ home: home.path, env: { SERVICE_CHANNELS_PICO_TOKEN: old } }), { pico: {} }, async ({ secrets }) => {
+      await withFiles(home, { SERVICE_CHANNELS_PICO_TOKEN: old }, { pico: {} }, async ({ secrets }) => {
         const error = await refusal(secrets.replace("pico", { value: fresh, expect: 1 }));
         expect(error.code).toBe("token_managed_by_env");
         expect(error.message).toContain("SERVICE_CHANNELS_PICO_TOKEN");
@@ -191,7 +205,7 @@ describe("a write that fails", () => {
   test("keeps the old token and the state, and says why", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: old });
-      await withTokens(files({ home: home.path, env: {} }), { launcher: {} }, async ({ secrets, tokens, kernel, facts, lines }) => {
+      await withFiles(home, {}, { launcher: {} }, async ({ secrets, tokens, kernel, facts, lines }) => {
         await rm(home.path, { recursive: true });
         await writeFile(home.path, "a file where the home was");
         const error = await refusal(secrets.replace("launcher", { value: fresh, expect: 1 }));
@@ -224,7 +238,7 @@ describe("a write that fails", () => {
   test("a file that became corrupt is not overwritten", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: old });
-      await withTokens(files({ home: home.path, env: {} }), { launcher: {} }, async ({ secrets, tokens }) => {
+      await withFiles(home, {}, { launcher: {} }, async ({ secrets, tokens }) => {
         await home.write("launcher-config.json", '{ "launcher_token": ');
         expect(await codeFrom(secrets.replace("launcher", { value: fresh, expect: 1 }))).toBe("store_unavailable");
         expect(await readFile(home.at("launcher-config.json"), "utf8")).toBe('{ "launcher_token": ');
@@ -314,7 +328,11 @@ describe("derived keys", () => {
       await withTokens(memory({ launcher: old, pico: old }), { launcher: {}, pico: {} }, ({ tokens }) => {
         expect(tokens.derive("launcher", "cookie")).toHaveLength(32);
         expect(hex(tokens.derive("launcher", "cookie"))).toBe(hex(tokens.derive("launcher", "cookie")));
-        keys.push(hex(tokens.derive("launcher", "cookie")), hex(tokens.derive("launcher", "setup")), hex(tokens.derive("pico", "cookie")));
+        keys.push(
+          hex(tokens.derive("launcher", "cookie")),
+          hex(tokens.derive("launcher", "setup")),
+          hex(tokens.derive("pico", "cookie")),
+        );
       });
     }
     expect(new Set(keys).size).toBe(6);

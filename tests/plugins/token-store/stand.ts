@@ -4,7 +4,9 @@ import { join } from "node:path";
 import type { SimulatedClock } from "xstate";
 import type { Kernel, Plugin } from "../../../kernel/index.ts";
 import { withKernel, type LogEntry } from "../../../kernel/testing.ts";
-import { tokenStore, type StoreForm, type TokenInfo, type Tokens, type TokenSecrets, type TokenStoreShape } from "../../../plugins/token-store/index.ts";
+import {
+  files, tokenStore, type StoreForm, type TokenInfo, type Tokens, type TokenSecrets, type TokenStoreShape,
+} from "../../../plugins/token-store/index.ts";
 
 export interface Home {
   readonly path: string;
@@ -12,15 +14,22 @@ export interface Home {
   write(name: string, content: string | object): Promise<void>;
 }
 
-/** An empty folder that is gone afterwards. The home is a folder in it that does not exist yet unless something is written. */
-export async function withHome(visit: (home: Home) => Promise<void>, { fresh = false }: { fresh?: boolean } = {}): Promise<void> {
+/** An empty home that is gone afterwards; `fresh`: one that does not exist yet. */
+export async function withHome(
+  visit: (home: Home) => Promise<void>,
+  { fresh = false }: { fresh?: boolean } = {},
+): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-home-"));
   const path = fresh ? join(folder, "deep", "home") : folder;
   try {
     await visit({
       path,
       at: (name) => join(path, name),
-      write: (name, content) => writeFile(join(path, name), typeof content === "string" ? content : JSON.stringify(content), { mode: 0o600 }),
+      write: (name, content) => writeFile(
+        join(path, name),
+        typeof content === "string" ? content : JSON.stringify(content),
+        { mode: 0o600 },
+      ),
     });
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -40,6 +49,7 @@ export interface TokenStand {
 }
 
 type Claimer = Plugin<{ needs: { tokens: Tokens } }>;
+const heard = ["token-store:resolved", "token-store:rotated", "token-store:removed", "kernel:state-changed"];
 type Claims = Readonly<Record<string, { generate?: true }>>;
 
 /** Starts a token store on a form, claims names in order, and visits. */
@@ -56,7 +66,7 @@ export async function withTokens(
     name: "claimer", api: 1, needs: { tokens: true },
     async start({ needs, on }) {
       const hear = on as (type: string, handler: (fact: object) => void) => void;
-      for (const type of ["token-store:resolved", "token-store:rotated", "token-store:removed", "kernel:state-changed"]) {
+      for (const type of heard) {
         hear(type, (fact) => void facts.push({ type, ...fact }));
       }
       for (const [name, how] of Object.entries(claims)) claimed[name] = await needs.tokens.claim(name, how);
@@ -68,7 +78,10 @@ export async function withTokens(
   }, options);
 }
 
-/** Waits until a condition holds, a turn of the event loop at a time. */
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((done) => setImmediate(done));
-}
+/** The same on the files of a home. */
+export const withFiles = (
+  home: Home,
+  env: Readonly<Record<string, string>>,
+  claims: Claims,
+  visit: (stand: TokenStand) => void | Promise<void>,
+): Promise<void> => withTokens(files({ home: home.path, env }), claims, visit);
