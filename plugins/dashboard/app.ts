@@ -48,7 +48,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
   overviewRoutes(app, door);
   channelRoutes(app, door);
   publicRoutes(app, door);
-  plugins.mount(app);
+  plugins.mount(app, door);
   await app.ready();
   return app;
 }

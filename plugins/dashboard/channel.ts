@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { codeOf } from "../../kernel/index.ts";
 import { judgeToken } from "./access.ts";
 import { API_BODY, parseBody, settingsBody } from "./bodies.ts";
 import { seen, type Door } from "./door.ts";
@@ -12,14 +13,19 @@ export function channelRoutes(app: FastifyInstance, door: Door): void {
   app.put("/api/channels/pico", { bodyLimit: API_BODY }, async (request, reply) => {
     const { current, ...patch } = parseBody(settingsBody, request);
     const etag = request.headers["if-match"];
-    if (!door.settings) throw new Refusal("field_not_editable", { message: "Settings cannot be changed in this deployment." });
+    const { settings, picoServer } = door;
+    if (!picoServer) throw new Refusal("not_found", { message: "This service was started without a pico channel." });
+    if (!settings) throw new Refusal("field_not_editable", { message: "Settings cannot be changed in this deployment." });
     if (etag === undefined) throw new Refusal("etag_required");
     if (Object.keys(patch).some((key) => GUARDED.has(key))) await requireCurrent(door, request, current);
-    if (patch["enabled"] === true && door.tokens.info("pico").source === "none") {
+    const update = () => settings.update("channels.pico", patch, etag.replace(/^(?:W\/)?"(.*)"$/, "$1"));
+    const outcome = await update().catch(async (error: unknown) => {
+      // The one thing it lacked: everything else about the change is found good by then.
+      if (codeOf(error) !== "PICO_TOKEN_MISSING") throw error;
       await door.tokenSecrets.replace("pico", { expect: door.tokens.info("pico").version });
       door.log.info({}, "a pico token was made and stored");
-    }
-    const outcome = await door.settings.update("channels.pico", patch, etag.replace(/^W?\/?"(.*)"$/, "$1"));
+      return update();
+    });
     return reply.header("cache-control", "no-store").send(outcome);
   });
 

@@ -6,12 +6,7 @@ import type { Tokens } from "../token-store/index.ts";
 export function cookieValues(header: string | undefined, name: string): string[] {
   return (header ?? "").split(";").flatMap((pair) => {
     const at = pair.indexOf("=");
-    if (at < 0 || pair.slice(0, at).trim() !== name) return [];
-    try {
-      return [decodeURIComponent(pair.slice(at + 1).trim())];
-    } catch {
-      return [];
-    }
+    return at < 0 || pair.slice(0, at).trim() !== name ? [] : [pair.slice(at + 1).trim()];
   });
 }
 
@@ -32,11 +27,14 @@ export interface CookieBy {
   readonly secure: boolean;
 }
 
+/** Base64 and dots need no escapes; without them a value has one spelling, and any changed byte makes it another. */
+const asItIs = String;
+
 export function setCookie(reply: FastifyReply, { name, secure }: CookieBy, signed: string, maxAge: number): void {
-  void reply.setCookie(name, signed, { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge });
+  void reply.setCookie(name, signed, { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge, encode: asItIs });
 }
-export function clearCookie(reply: FastifyReply, { name, secure }: CookieBy): void {
-  void reply.setCookie(name, "", { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge: 0 });
+export function clearCookie(reply: FastifyReply, by: CookieBy): void {
+  setCookie(reply, by, "", 0);
 }
 
 export const sentCookie = (request: FastifyRequest, name: string): boolean =>

@@ -108,6 +108,6 @@ function headerText(value: string): string {
 
 export function withoutToken(url: string): string {
   const here = new URL(url, "http://here.invalid");
-  here.searchParams.delete("token");
+  if (here.searchParams.has("token")) here.searchParams.delete("token"); // else the query stays as it was spelled
   return here.pathname + here.search;
 }

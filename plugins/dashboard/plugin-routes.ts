@@ -1,35 +1,52 @@
+import type { ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { seen } from "./door.ts";
-import { dashboardErrors, Refusal } from "./errors.ts";
+import { API_BODY } from "./bodies.ts";
+import { seen, type Door } from "./door.ts";
+import { dashboardErrors, Refusal, refusals } from "./errors.ts";
 import type { DashboardApi } from "./service.ts";
 import { identityOf } from "./sessions.ts";
 
 type Handle = Parameters<DashboardApi["route"]>[1];
+type Named = FastifyRequest<{ Params: { name: string } }>;
 
 /** `/api/x/<name>/…`: requests that passed every check, handed to the plugin of that name as Node has them. */
 export function createPluginRoutes() {
   const handlers = new Map<string, Handle>();
+
+  function handlerOf({ params: { name }, headers }: Named): Handle {
+    const handle = handlers.get(name);
+    if (!handle) throw new Refusal("not_found");
+    if (Number(headers["content-length"] ?? 0) > API_BODY) throw new Refusal("body_too_large");
+    return handle;
+  }
+
+  async function run(door: Door, handle: Handle, request: Named, answer: ServerResponse): Promise<void> {
+    const { session } = seen(request);
+    try {
+      await handle(request.raw, answer, session && identityOf(session));
+    } catch (error) {
+      door.log.error({ err: error, during: `/api/x/${request.params.name}` }, "a plugin failed to answer");
+      fail(answer);
+    }
+  }
+
   return {
     route(name: string, handle: Handle): void {
       if (handlers.has(name)) throw dashboardErrors.dashboard_route_taken(name);
       handlers.set(name, handle);
     },
-    mount(app: FastifyInstance): void {
+    mount(app: FastifyInstance, door: Door): void {
       // The plugin reads the body itself: every type passes unread, in this context only.
       void app.register(async (own) => {
         own.removeAllContentTypeParsers();
         own.addContentTypeParser("*", (_request, _payload, done) => done(null));
-        const serve = (request: FastifyRequest<{ Params: { name: string } }>): Handle => {
-          const handle = handlers.get(request.params.name);
-          if (!handle) throw new Refusal("not_found");
-          return handle;
-        };
         for (const url of ["/api/x/:name", "/api/x/:name/*"]) {
           own.all<{ Params: { name: string } }>(url, (request, reply) => {
-            const handle = serve(request);
+            const handle = handlerOf(request);
+            reply.raw.setHeader("cache-control", "no-store");
+            reply.raw.setHeader("vary", "Accept, Sec-Fetch-Mode");
             reply.hijack();
-            const { session } = seen(request);
-            handle(request.raw, reply.raw, session && identityOf(session));
+            void run(door, handle, request, reply.raw);
           });
         }
       });
@@ -37,3 +54,10 @@ export function createPluginRoutes() {
   };
 }
 export type PluginRoutes = ReturnType<typeof createPluginRoutes>;
+
+function fail(answer: ServerResponse): void {
+  if (answer.headersSent) return void answer.destroy();
+  const [status, message] = refusals.internal;
+  answer.writeHead(status, { "content-type": "application/json; charset=utf-8" });
+  answer.end(JSON.stringify({ error: "internal", message }));
+}

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Awaitable } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
 
 export interface DashboardApi {
-  /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a Bearer. */
-  route(name: string, handle: (q: IncomingMessage, r: ServerResponse, signIn: Identity | undefined) => void): void;
+  /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
+   *  Bearer. The body is unread; one announced as over 1 MiB was refused. A throw or rejection is answered with 500. */
+  route(name: string, handle: (q: IncomingMessage, r: ServerResponse, signIn: Identity | undefined) => Awaitable<void>): void;
 }
 
 export interface SignInLinks {

@@ -50,8 +50,12 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
     cancelTimer();
     const earliest = Math.min(...[...sessions.values()].map(({ expiresAt }) => expiresAt));
     if (earliest === Infinity) return;
-    cancelTimer = after(Math.min(MAX_DELAY, Math.max(1, earliest - clock.now())), () => {
-      for (const session of sessions.values()) if (clock.now() >= session.expiresAt) end(session, "expired");
+    const now = clock.now();
+    const delay = Math.min(MAX_DELAY, Math.max(1, earliest - now));
+    cancelTimer = after(delay, () => {
+      // Timers follow elapsed time: a clock that was set back meanwhile lengthens no session.
+      const reached = Math.max(clock.now(), now + delay);
+      for (const session of sessions.values()) if (reached >= session.expiresAt) end(session, "expired");
       watchExpiry();
     });
   }
@@ -89,6 +93,7 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
     find(id: string): Session | undefined {
       const session = sessions.get(id);
       const now = clock.now();
+      if (session && now >= session.expiresAt) end(session, "expired");
       return session && session.createdAt <= now && now < session.expiresAt ? session : undefined;
     },
     touch(session: Session): void {

@@ -39,7 +39,7 @@ export function signInRoutes(app: FastifyInstance, door: Door): void {
       if (door.state() === "setup") {
         grantSetup(door, request, reply);
         if (form) return redirect(door, reply, 303, "/setup");
-        throw new Refusal("setup_required", { status: 409, hint: "/setup" });
+        throw new Refusal("setup_required", { status: 409, hint: door.http.url("/setup") });
       }
       const session = signIn(door, request, reply, by);
       if (form) return redirect(door, reply, 303, next);
