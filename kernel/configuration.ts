@@ -24,17 +24,18 @@ const jsonSchemaOf = ({ schema }: Section<unknown>): { properties?: object } =>
 
 function validate(reader: Reader, raw: Raw): unknown {
   const own = Object.fromEntries(reader.keys.filter((key) => Object.hasOwn(raw, key)).map((key) => [key, raw[key]]));
-  const result = reader.section.schema["~standard"].validate(own) as
+  const { section, schema } = reader.section;
+  const result = schema["~standard"].validate(own) as
     | { value: unknown; issues?: undefined }
     | { issues: readonly { message: string; path?: readonly (PropertyKey | { key: PropertyKey })[] }[] }
     | Promise<unknown>;
-  if (result instanceof Promise) throw kernelErrors.KERNEL_BAD_CONFIG(reader.section.section, "its schema is asynchronous");
+  if (result instanceof Promise) throw kernelErrors.KERNEL_BAD_CONFIG(section, "its schema is asynchronous");
   if (!result.issues) return result.value;
   const [issue] = result.issues;
   const path = (issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
-  const name = [reader.section.section, ...path].join(".");
+  const name = [section, ...path].join(".");
   throw kernelErrors.KERNEL_BAD_CONFIG(name, lowerFirst(issue?.message ?? "it does not fit its schema"), {
-    details: { section: reader.section.section, field: path.join(".") },
+    details: { section, field: path.join(".") },
   });
 }
 
@@ -88,7 +89,7 @@ export function createConfiguration(
         value: Object.assign({}, ...own.map(({ value }) => value)),
       })),
     async apply(section, raw) {
-      const changes = [...checked(section, raw)].filter(([reader, value]) => changedKeys(reader.value, value).length > 0);
+      const changes = [...checked(section, raw)].filter(([reader, value]) => changedKeys(reader.value, value).length);
       const afterRestart = new Set<string>();
       const taken: { plugin: string; back: () => Awaitable<unknown> }[] = [];
       const changed = new Set<string>();

@@ -22,8 +22,10 @@ type Factory<T> = T extends (...facts: infer A) => string
   ? (...args: [...facts: A, context?: ErrorContext]) => DoorwardError
   : (context?: ErrorContext) => DoorwardError;
 
+type Factories<T> = { readonly [K in keyof T]: Factory<T[K]> };
+
 /** Turns a plugin's table of `code: sentence` into factories. A sentence may be a function of the facts it names. */
-export function errorTable<const T extends Record<string, Sentence>>(table: T): { readonly [K in keyof T]: Factory<T[K]> } {
+export function errorTable<const T extends Record<string, Sentence>>(table: T): Factories<T> {
   const factories = Object.entries(table).map(([code, sentence]) => [
     code,
     (...args: unknown[]) => {
@@ -31,13 +33,13 @@ export function errorTable<const T extends Record<string, Sentence>>(table: T): 
       return new DoorwardError(code, sentence(...args), args[sentence.length] as ErrorContext | undefined);
     },
   ]);
-  return Object.fromEntries(factories) as { readonly [K in keyof T]: Factory<T[K]> };
+  return Object.fromEntries(factories) as Factories<T>;
 }
 
 /** The code of anything thrown: ours, else `internal`. Two copies of the package may be loaded, so no `instanceof`. */
 export function codeOf(error: unknown): string {
-  const own = error as { name?: unknown; code?: unknown } | null;
-  return typeof own === "object" && own?.name === "DoorwardError" && typeof own.code === "string" ? own.code : "internal";
+  const own = error as { name?: unknown; code?: unknown } | null | undefined;
+  return own?.name === "DoorwardError" && typeof own.code === "string" ? own.code : "internal";
 }
 
 export const kernelErrors = errorTable({
@@ -53,7 +55,7 @@ export const kernelErrors = errorTable({
     `Plugin "${plugin}" announced "${type}"; a plugin announces only facts named after itself.`,
   KERNEL_NOT_DRIVER: (plugin: string) =>
     `Plugin "${plugin}" sent a lifecycle command without declaring that it drives the lifecycle.`,
-  KERNEL_UNKNOWN_SECTION: (section: string, hint: string) => `No plugin reads the configuration section "${section}".${hint}`,
+  KERNEL_UNKNOWN_SECTION: (path: string, hint: string) => `No plugin reads the configuration section "${path}".${hint}`,
   KERNEL_UNKNOWN_KEY: (path: string, hint: string) => `"${path}" is not a setting.${hint}`,
   KERNEL_TOKEN_IN_CONFIG: (path: string) =>
     `"${path}" holds a token; tokens are given to the token store, not to the configuration.`,

@@ -30,7 +30,8 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
   readonly services: ServicesOf<L>;
   /** Rejects with a sentence a person can act on; everything that had started is undone first. */
   start(options?: { signal?: AbortSignal }): Promise<void>;
-  /** Undoes everything, last in first out. After `timeoutMs` (default 10,000) what is stuck is named in the log and left. */
+  /** Undoes everything, last in first out, a start under way too. After `timeoutMs` (default 10,000) what is stuck is
+   *  named in the log and left. */
   stop(options?: { timeoutMs?: number }): Promise<void>;
   state(): LauncherState;
   health(): Health;

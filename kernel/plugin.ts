@@ -88,7 +88,7 @@ export interface Scope<S extends Shape> {
   readonly log: Log;
   readonly clock: Clock;
   readonly lifecycle: { state(): LauncherState } & (S extends { drives: true }
-    ? { /** `false`: the command means nothing in the present state and was ignored. */ send(command: LauncherCommand): boolean }
+    ? { /** `false`: ignored in the present state. */ send(command: LauncherCommand): boolean }
     : unknown);
   readonly configuration: S extends { configures: true } ? Configuration : undefined;
   random(bytes: number): Uint8Array;

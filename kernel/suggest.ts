@@ -21,7 +21,8 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   let least = Infinity;
   for (const candidate of known) {
     const edits = distance(word.slice(0, 64), candidate);
-    if (edits < least && edits <= Math.min(3, Math.max(1, Math.floor(candidate.length / 3)))) [best, least] = [candidate, edits];
+    const most = Math.min(3, Math.max(1, Math.floor(candidate.length / 3)));
+    if (edits < least && edits <= most) [best, least] = [candidate, edits];
   }
   return best;
 }

@@ -19,7 +19,8 @@ type Ordered<L extends readonly unknown[], Have = never> = L extends readonly [i
     : { readonly [K in Exclude<Keys<Head, "needs">, Have> & string as `no earlier plugin offers ${K}`]: never }
   : unknown;
 
-/** `unknown` when every need is offered by an earlier plugin and every fact heard has an owner; else it names what is missing. */
+/** `unknown` when every need is offered by an earlier plugin and every fact heard has an owner; else it names what is
+ *  missing. */
 export type Wired<L extends readonly unknown[]> = Ordered<L> &
   ([Exclude<Heard<L>, Emitted<L>>] extends [never]
     ? unknown

@@ -39,7 +39,8 @@ export function variablesOf(sections: readonly SectionInfo[], brand: string): Ma
     }
     const name = [brand, ...section.split("."), ...path].join("_").toUpperCase();
     const taken = variables.get(name);
-    if (taken) throw loadErrors.ENV_AMBIGUOUS(name, [taken.section, ...taken.path].join("."), [section, ...path].join("."));
+    const full = [section, ...path].join(".");
+    if (taken) throw loadErrors.ENV_AMBIGUOUS(name, [taken.section, ...taken.path].join("."), full);
     variables.set(name, { section, path, ...reader(json) });
   };
   for (const { section, properties } of sections) {
@@ -56,7 +57,8 @@ export interface FromEnvironment {
   readonly warnings: readonly string[];
 }
 
-export function readEnvironment(env: Environment, variables: ReadonlyMap<string, Variable>, brand: string): FromEnvironment {
+type Variables = ReadonlyMap<string, Variable>;
+export function readEnvironment(env: Environment, variables: Variables, brand: string): FromEnvironment {
   const values = new Map<string, Record<string, unknown>>();
   const managed = new Map<string, Map<string, string>>();
   for (const [name, { section, path, read, expected }] of variables) {
@@ -77,7 +79,7 @@ export function readEnvironment(env: Environment, variables: ReadonlyMap<string,
 }
 
 /** Variables of ours that nothing reads and that look like one that something does. */
-function misspelt(env: Environment, variables: ReadonlyMap<string, Variable>, brand: string): string[] {
+function misspelt(env: Environment, variables: Variables, brand: string): string[] {
   const prefix = `${brand.toUpperCase()}_`;
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !variables.has(name) && !name.endsWith("_TOKEN"))

@@ -60,7 +60,8 @@ function merge(under: Raw, over: Raw): Raw {
 }
 
 /** Reads the sections that the plugins of a list declare, from the files and the environment. */
-export async function load(plugins: readonly AnyPlugin[], { home, env, brand = "service", config, flags }: Places): Promise<Loaded> {
+export async function load(plugins: readonly AnyPlugin[], places: Places): Promise<Loaded> {
+  const { home, env, brand = "service", config, flags } = places;
   const sections = sectionsOf(plugins);
   const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
   const launcherFile = join(home, "launcher-config.json");
@@ -116,7 +117,8 @@ function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string)
 
 /** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
 function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string): string[] {
-  const known = new Set([...wellKnown, ...sections.map(({ section }) => section).filter((name) => name !== "launcher")]);
+  const declared = sections.map(({ section }) => section).filter((name) => name !== "launcher");
+  const known = new Set([...wellKnown, ...declared]);
   const groups = new Set([...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!));
   const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
     if (known.has(name) || name === "$schema") return [];

@@ -13,8 +13,9 @@ export function sectionsOf(plugins: readonly AnyPlugin[]): SectionInfo[] {
   for (const plugin of plugins) {
     const own = plugin.config as Section<unknown> | undefined;
     if (!own) continue;
-    const json = own.schema["~standard"].jsonSchema.input({ target: "draft-07" }) as { properties?: Record<string, object> };
-    found.set(own.section, { ...found.get(own.section), ...json.properties });
+    const json: object = own.schema["~standard"].jsonSchema.input({ target: "draft-07" });
+    const { properties } = json as { properties?: Record<string, object> };
+    found.set(own.section, { ...found.get(own.section), ...properties });
   }
   return [...found].map(([section, properties]) => ({ section, properties }));
 }

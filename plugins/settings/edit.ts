@@ -16,7 +16,7 @@ function sectionOf(content: Raw | undefined, keys: readonly string[]): Raw {
   return isObject(node) ? node : {};
 }
 
-/** Changes only when the section's own settings change, so that two people can edit two sections. Tokens leave no trace. */
+/** Changes only when the section's own settings do: two people can edit two sections. Tokens leave no trace. */
 function etagOf(raw: Readonly<Raw>): string {
   const own = Object.keys(raw).filter((key) => !key.endsWith("token") && key !== "setup_pending").sort();
   return createHash("sha256").update(JSON.stringify(own.map((key) => [key, raw[key]]))).digest("hex").slice(0, 16);
@@ -40,8 +40,9 @@ export function createSettings(
       const variable = sources.managed(section).get(key);
       if (!editable.includes(key)) {
         const meant = Object.hasOwn(properties, key) ? "" : hint(key, editable);
-        if (meant) throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, { details: { field: key } });
-        throw settingsErrors.field_not_editable(`${section}.${key}`, { details: { field: key } });
+        const details = { field: key };
+        if (meant) throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, { details });
+        throw settingsErrors.field_not_editable(`${section}.${key}`, { details });
       }
       if (variable !== undefined) {
         throw settingsErrors.invalid_setting(

@@ -35,7 +35,8 @@ export function settings(sources: SettingsSources): Plugin<{
         const fresh = Buffer.from(random(3)).toString("hex");
         try {
           for (const warning of (await ensureHome(sources.home)).warnings) log.warn({ home: sources.home }, warning);
-          await updateFile(path, (before) => editJson(before, [{ path: ["instance"], value: fresh }], path), { mode: 0o600 });
+          const edits = [{ path: ["instance"], value: fresh }];
+          await updateFile(path, (before) => editJson(before, edits, path), { mode: 0o600 });
           return fresh;
         } catch (error) {
           if (codeOf(error) !== "store_unavailable") throw error;

@@ -12,9 +12,13 @@ export interface SettingsSection {
 export interface Settings {
   /** Rejects what reading the files rejects. */
   describe(): Promise<SettingsSection[]>;
-  /** Validates, writes and applies the changed fields. Rejects: `field_not_editable`, `invalid_setting`, `etag_mismatch`,
-   *  `store_unavailable`, or the code of the plugin that refused the change. */
-  update(section: string, patch: object, etag: string): Promise<{ now: string[]; afterRestart: string[]; etag: string }>;
+  /** Validates, writes and applies the changed fields. Rejects: `field_not_editable`, `invalid_setting`,
+   *  `etag_mismatch`, `store_unavailable`, or the code of the plugin that refused the change. */
+  update(
+    section: string,
+    patch: object,
+    etag: string,
+  ): Promise<{ now: string[]; afterRestart: string[]; etag: string }>;
   /** Six hex digits that name this installation's cookies; undefined where the home cannot be written. */
   instance(): string | undefined;
 }

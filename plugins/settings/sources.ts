@@ -1,6 +1,6 @@
 type Raw = Readonly<Record<string, unknown>>;
 
-/** Where sections are written and what stands above the files; made from the files and the environment, or by a host. */
+/** Where sections are written and what stands above the files; made by `config/load`, or by a host. */
 export interface SettingsSources {
   readonly home: string;
   /** The file of a section and the path of its object in it. */

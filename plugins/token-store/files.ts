@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile } from "../../config/files/index.ts";
+import {
+  editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile,
+} from "../../config/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import type { ResolvedToken, StoreForm, TokenName } from "./service.ts";
 
@@ -32,8 +34,8 @@ const at = (value: unknown, ...path: string[]): unknown =>
     return inside ? (node as Record<string, unknown>)[key] : undefined;
   }, value);
 
-/** Tokens of the launcher's own keys live in `launcher-config.json`; a channel's in `.security.yml`, then `config.json`. */
-const launcherKeys: Readonly<Record<string, string>> = { launcher: "launcher_token", metrics: "metrics_token" };
+/** The keys of `launcher-config.json` that hold tokens; a channel's is in `.security.yml`, then in `config.json`. */
+const launcherKeys = new Map([["launcher", "launcher_token"], ["metrics", "metrics_token"]]);
 
 /** Tokens from the environment and from the files of the home, in the order of precedence. */
 export function files({ home, env, brand = "service", config, secret, generated }: FilesOptions): StoreForm {
@@ -45,7 +47,7 @@ export function files({ home, env, brand = "service", config, secret, generated 
   let homeReady = false;
 
   const variable = (name: TokenName): string =>
-    launcherKeys[name] === undefined ? `${prefix}_CHANNELS_${name.toUpperCase()}_TOKEN` : `${prefix}_${name.toUpperCase()}_TOKEN`;
+    `${prefix}${launcherKeys.has(name) ? "" : "_CHANNELS"}_${name.toUpperCase()}_TOKEN`;
 
   async function guard(file: string): Promise<void> {
     const warning = await narrowSecret(file);
@@ -56,7 +58,8 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const token = text(at(value, key));
     if (token === undefined) return undefined;
     await guard(launcherFile);
-    return { value: token, source: "config", setupPending: name === "launcher" && at(value, "setup_pending") === mark(token) };
+    const setupPending = name === "launcher" && at(value, "setup_pending") === mark(token);
+    return { value: token, source: "config", setupPending };
   }
   async function fromChannelFiles(name: TokenName): Promise<ResolvedToken | undefined> {
     const guarded = text(at((await readYaml(securityFile))?.value, "channels", name, "token"));
@@ -76,7 +79,7 @@ export function files({ home, env, brand = "service", config, secret, generated 
 
   async function resolve(name: TokenName): Promise<ResolvedToken | undefined> {
     const given = text(env[variable(name)]);
-    const key = launcherKeys[name];
+    const key = launcherKeys.get(name);
     const stored = given ? undefined : await (key ? fromLauncherFile(name, key) : fromChannelFiles(name));
     const found: ResolvedToken | undefined = given ? { value: given, source: "env" } : stored;
     if (found) secret?.(found.value);
@@ -89,9 +92,10 @@ export function files({ home, env, brand = "service", config, secret, generated 
       for (const warning of (await ensureHome(home)).warnings) log?.warn({ home }, warning);
       homeReady = true;
     }
-    const key = launcherKeys[name];
+    const key = launcherKeys.get(name);
     if (key === undefined) {
-      await updateFile(securityFile, (before) => editYaml(before, ["channels", name, "token"], value, securityFile), { mode: 0o600 });
+      const path = ["channels", name, "token"];
+      await updateFile(securityFile, (before) => editYaml(before, path, value, securityFile), { mode: 0o600 });
       return;
     }
     const pending = { path: ["setup_pending"], ...(setupPending ? { value: mark(value) } : { remove: true as const }) };
@@ -108,6 +112,6 @@ export function files({ home, env, brand = "service", config, secret, generated 
     resolve,
     write,
     variable,
-    label: (name) => (launcherKeys[name] === undefined ? "security" : "config"),
+    label: (name) => (launcherKeys.has(name) ? "config" : "security"),
   };
 }

@@ -15,7 +15,8 @@ export interface TokenInfo {
 export interface Tokens {
   /** Called in `start()`. Nothing unclaimed is read, generated or written. */
   claim(name: TokenName, options?: { generate?: true }): Promise<TokenInfo>;
-  /** The version the candidate matched. Compared in constant time; the candidate's ends are trimmed. Rejects `store_unavailable` after 5 s of replacement. */
+  /** The version the candidate matched. Compared in constant time; the candidate's ends are trimmed.
+   *  Rejects `store_unavailable` after 5 s of replacement. */
   verify(name: TokenName, candidate: string): Promise<number | false>;
   info(name: TokenName): TokenInfo;
   /** 32 bytes: HMAC-SHA-256(32 random bytes of this process and purpose, token). A replacement changes it. */
@@ -25,7 +26,7 @@ export interface Tokens {
 /** Showing and replacing tokens: named in the `needs` of whoever can. */
 export interface TokenSecrets {
   reveal(name: TokenName): string | undefined;
-  /** `keep` confirms a generated token; without `value` a fresh one is generated. `expect` is the version the caller saw.
+  /** `keep` confirms a generated token; without `value` a fresh one is generated. `expect`: the version the caller saw.
    *  Rejects: `token_managed_by_env`, `busy`, `stale`, `weak_token`, `store_unavailable`. */
   replace(
     name: TokenName,

@@ -26,8 +26,10 @@ interface Held {
   readonly salts: Map<string, Uint8Array>;
 }
 
+type Store = TokenStoreShape["offers"] & { claimed(name: TokenName): boolean };
+
 /** Claimed tokens in memory: the one place in the process that holds their values. */
-export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): TokenStoreShape["offers"] & { claimed(name: TokenName): boolean } {
+export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Store {
   const { log, lifecycle } = scope;
   form.open?.(log);
   const tokens = new Map<TokenName, Held>();
@@ -73,7 +75,9 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Tok
       token.setupPending = name === "launcher";
     }
     // Without any token the launcher stays unconfigured: nothing could be compared with a candidate.
-    if (name === "launcher" && token.version > 0) lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
+    if (name === "launcher" && token.version > 0) {
+      lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
+    }
     const answer = info(name);
     log.info({ name, source: answer.source }, `${name} token source: ${answer.source}`);
     scope.emit("token-store:resolved", { name, ...answer });

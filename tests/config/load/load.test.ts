@@ -147,6 +147,15 @@ describe("the environment", () => {
       ).toEqual({ port: 82, tls: { cert: "/env.pem" } });
     }));
 
+  test("flags of the command line stand above it", () =>
+    withHome(async (home) => {
+      await home.write("launcher-config.json", { port: 81, host: "::" });
+      const env = { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" };
+      const { config, sources } = await load(list, { home: home.path, env, flags: { launcher: { port: 83 } } });
+      expect(config["launcher"]).toEqual({ port: 83, host: "::", tls: { cert: "/env.pem" } });
+      expect(sources.overlay("launcher", { port: 84 })).toMatchObject({ port: 83 });
+    }));
+
   test("another brand has its own prefix", () =>
     withHome(async (home) => {
       const env = { ACME_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_PORT: "83" };
