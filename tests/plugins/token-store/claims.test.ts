@@ -285,6 +285,16 @@ describe("the files", () => {
       expect(await readdir(home.path)).toEqual([name]);
     }));
 
+  test("a home that others may enter gets a warning and keeps its mode", () =>
+    withHome(async (home) => {
+      await chmod(home.path, 0o755);
+      await withFiles(home, {}, { launcher: { generate: true }, pico: { generate: true } }, ({ lines }) => {
+        const warnings = lines.filter(({ level }) => level === "warn").map(({ text }) => text);
+        expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${home.path}`)]);
+      });
+      expect((await stat(home.path)).mode & 0o777).toBe(0o755);
+    }));
+
   test("unknown keys, comments and layout stay when a token is written", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", '{ "port": 18800,\n\t"mine": {"a": [1, 2]} }\n');
