@@ -1,0 +1,5 @@
+import { defineConfig } from "vitest/config";
+import shared from "../vitest.config.ts";
+
+/** `npm run pictures`: writes the pictures of the README. */
+export default defineConfig({ test: { ...shared.test, include: ["tests/browser/pictures.ts"] } });
