@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../kernel/index.ts";
 import { page, seen, type Door } from "./door.ts";
 import { requireOwner } from "./guard.ts";
+import type { PicoServerStatus } from "../pico-server/index.ts";
 import { ownOrigin } from "./origins.ts";
 import { overviewPage } from "./pages/index.ts";
 import { offeredToken, signInByQuery } from "./sign-in.ts";
@@ -61,7 +62,7 @@ async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelVi
   return {
     enabled: status.enabled,
     ...(held ? { enabledManagedBy: "SERVICE_CHANNELS_PICO_ENABLED".replace("SERVICE", door.brand.toUpperCase()) } : {}),
-    url: channelUrl(door, request, status.path),
+    url: channelUrl(door, request, status),
     connections: status.connections,
     maxConnections: status.maxConnections,
     messagesIn: status.messagesIn,
@@ -72,12 +73,12 @@ async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelVi
 }
 
 /** The channel as the asking browser can reach it. */
-function channelUrl(door: Door, request: FastifyRequest, path: string): string {
+function channelUrl(door: Door, request: FastifyRequest, status: PicoServerStatus): string {
   const url = new URL(ownOrigin(seen(request).peer));
-  const [gateway] = door.http.addresses("gateway");
+  const [gateway] = status.listener === "gateway" ? door.http.addresses("gateway") : [];
   if (gateway) url.port = gateway.port;
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  url.pathname = path;
+  url.pathname = status.path;
   return url.href;
 }
 
