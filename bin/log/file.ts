@@ -1,6 +1,5 @@
-import { constants, accessSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, lstatSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { pino } from "pino";
 import { makeFolder, narrowSecret } from "../../config/files/index.ts";
 
 export interface RotationOptions {
@@ -15,56 +14,69 @@ export interface LogFile {
   close(): void;
 }
 
-/** Bytes held back while the disk is full; more is dropped. */
-const maxHeld = 1024 * 1024;
-
-/** A log file (0600, in a folder of 0700) that always has the same name. A line is with the system when `write` returns:
- *  none is lost when the process ends. Errors of single writes go to `failed`; opening rejects. */
+/** A log file (0600, in a folder of 0700) that always has the same name. A line is with the system after `write`: none
+ *  is lost when the process ends. One that cannot be written is dropped and told to `failed`. Rejects when it cannot
+ *  open the file. */
 export async function openLogFile(
-  file: string,
+  path: string,
   failed: (error: Error) => void,
   { maxBytes = 5 * 1024 * 1024, keep = 5 }: RotationOptions = {},
 ): Promise<LogFile> {
-  await makeFolder(dirname(file));
-  let size = sizeOf(file);
-  await narrowSecret(file);
-  const destination = pino.destination({ dest: file, append: true, sync: true, mode: 0o600, maxLength: maxHeld });
-  destination.on("error", failed);
+  await makeFolder(dirname(path));
+  let size = sizeOf(path);
+  await narrowSecret(path);
+  let file: number | undefined = openSync(path, "a", 0o600);
+  let torn = false;
+  const rotateNow = (old: number) => {
+    size = 0;
+    rotate(path, keep);
+    file = openSync(path, "a", 0o600);
+    closeSync(old);
+  };
+  const append = (to: number, bytes: Buffer) => {
+    let at = 0;
+    try {
+      while (at < bytes.length) at += writeSync(to, bytes, at);
+    } finally {
+      size += at;
+      if (at > 0) torn = bytes[at - 1] !== 10;
+    }
+  };
   return {
     write(line) {
-      const bytes = Buffer.byteLength(line);
-      if (size > 0 && size + bytes > maxBytes) {
-        size = 0;
-        guarded(() => rotate(file, keep), failed);
-        guarded(() => destination.reopen(), failed);
-      }
-      size += bytes;
-      destination.write(line);
+      const bytes = Buffer.from(torn ? `\n${line}` : line);
+      const isFull = size > 0 && size + bytes.length > maxBytes;
+      if (isFull && file !== undefined) attempt(rotateNow, file, failed);
+      if (file !== undefined) attempt((to) => append(to, bytes), file, failed);
     },
     close() {
-      guarded(() => destination.flushSync(), failed);
-      destination.end();
+      if (file !== undefined) attempt(closeSync, file, failed);
+      file = undefined;
     },
   };
 }
 
+function attempt(run: (file: number) => void, file: number, failed: (error: Error) => void): void {
+  try {
+    run(file);
+  } catch (error) {
+    failed(error as Error);
+  }
+}
+
 /** Zero for a new file. Anything but a file is refused here: opening a pipe would wait for ever. */
-function sizeOf(file: string): number {
-  accessSync(dirname(file), constants.W_OK);
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (!found) return lstatSync(file, { throwIfNoEntry: false }) ? refuse(file) : 0;
-  return found.isFile() ? found.size : refuse(file);
+function sizeOf(path: string): number {
+  const found = statSync(path, { throwIfNoEntry: false });
+  const isOther = found ? !found.isFile() : lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  if (isOther) throw Object.assign(new Error(`${path} is not a file`), { code: "EINVAL" });
+  return found?.size ?? 0;
 }
 
-function refuse(file: string): never {
-  throw Object.assign(new Error(`${file} is not a file`), { code: "EINVAL" });
-}
-
-function rotate(file: string, keep: number): void {
-  rmSync(`${file}.${keep}`, { force: true });
-  for (let number = keep - 1; number >= 1; number--) moved(`${file}.${number}`, `${file}.${number + 1}`);
-  if (keep > 0) moved(file, `${file}.1`);
-  else rmSync(file, { force: true });
+function rotate(path: string, keep: number): void {
+  rmSync(`${path}.${keep}`, { force: true });
+  for (let number = keep - 1; number >= 1; number--) moved(`${path}.${number}`, `${path}.${number + 1}`);
+  if (keep > 0) moved(path, `${path}.1`);
+  else rmSync(path, { force: true });
 }
 
 function moved(from: string, to: string): void {
@@ -72,13 +84,5 @@ function moved(from: string, to: string): void {
     renameSync(from, to);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-  }
-}
-
-function guarded(run: () => void, failed: (error: Error) => void): void {
-  try {
-    run();
-  } catch (error) {
-    failed(error as Error);
   }
 }

@@ -16,7 +16,7 @@ export interface LogOptions extends RotationOptions {
   readonly pretty?: boolean;
   /** Gets every line too. */
   readonly stdout?: Terminal;
-  /** Gets every line, in place of `stdout`, when the file cannot be opened; and one warning when the file loses lines. */
+  /** Gets every line, in place of `stdout`, when the file cannot be opened; one warning when the file loses lines. */
   readonly stderr: Terminal;
 }
 
@@ -32,7 +32,7 @@ export interface LauncherLog {
   close(): void;
 }
 
-/** Never rejects: a file that cannot be opened is one warning, and so is one that loses lines since the disk is full. */
+/** Never rejects: a file that cannot be opened is one warning, and so is one that loses lines on a full disk. */
 export async function createLog(options: LogOptions): Promise<LauncherLog> {
   const { level = "info", pretty = false, stdout, stderr, file: path } = options;
   const redactor = createRedactor();
@@ -50,7 +50,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     },
     outputs(file, screen && (await openTerminal(screen, pretty))),
   );
-  if (opened instanceof Error) log.warn({ file: path, error: opened }, "the log file cannot be opened; this is the log");
+  if (opened instanceof Error) log.warn({ file: path, error: opened }, "the log file cannot be opened");
   return {
     log,
     redactor,

@@ -4,31 +4,34 @@
 const censor = "[redacted]";
 
 /** Words that make the value after them a secret. `code` and `link` are so in a URL only: errors have codes too. */
-const secretName = "[\\w.-]*(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
+const secretWord = "(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
+/* Prefixes and escapes are bounded: a line made for the purpose would take quadratic time. */
+const secretName = `[\\w.-]{0,40}${secretWord}`;
 const headerName = "(?:proxy-)?authorization|(?:set-)?cookies?|sec-websocket-protocol|refer(?:r)?er|x-api-key";
-const restOfLine = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
+const fieldName = `${secretName}|${headerName}`;
 const queryName = `(?:${secretName}|code|link|ott|session|key)`;
 
-/** A name in quotes and what joins it to its value; in JSON that may itself be quoted any number of times. */
-const field = (name: string, join: string) => `(\\\\*")(${name})\\1(\\s*${join}\\s*)`;
-/** Text to the same kind of quote; escapes inside are skipped. */
-const text = "\\1(?:(?!\\1)(?:\\\\[^]|[^]))*\\1";
+/** The rest of a text in JSON, and of a text in JSON that is itself quoted (`\1`: the escapes of its quotes). */
+const text = '(?:[^"\\\\]|\\\\[^])*("|$)';
+const quotedText = '(?:[^"\\\\]|\\\\+(?!["\\\\])|(?!\\1")\\\\+")*(?:\\1"|(?=")|$)';
+/** The rest of a header line in a text. */
+const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 
 const rules: readonly (readonly [RegExp, string])[] = [
-  // Text in a field or the next element of a list: "token":"…", \"token\":\"…\", ["cookie","…"].
-  [new RegExp(`${field(`${secretName}|${headerName}`, "[:,]")}${text}`, "gi"), `$1$2$1$3$1${censor}$1`],
+  // Text in a field or the next element of a list: "token":"…", ["cookie","…"], \"token\":\"…\".
+  [new RegExp(`("(?:${fieldName})"\\s*[:,]\\s*")${text}`, "gi"), `$1${censor}$2`],
+  [new RegExp(`(\\\\{1,15})"(${fieldName})\\1"(\\s*[:,]\\s*)\\1"${quotedText}`, "gi"), `$1"$2$1"$3$1"${censor}$1"`],
   // A number in a field.
-  [new RegExp(`${field(secretName, ":")}-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
+  [new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
   // Query parameters, also of a URL inside a URL.
   [new RegExp(`((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`, "gi"), `$1${censor}`],
-  // A header as text, to the end of its line.
-  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)${restOfLine}`, "gi"), `$1${censor}`],
+  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)${headerText}`, "gi"), `$1${censor}`],
   [/\b(Bearer|Basic)(\s+|%20)[^\s"'\\,;]{6,}/gi, `$1$2${censor}`],
   [/(?<![\w./-])token(64)?\.[^\s"'\\,;)]+/g, `token$1.${censor}`],
   [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
   // name=value, and name: value when the value looks generated.
-  [new RegExp(`(\\b${secretName}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],
-  [new RegExp(`(\\b${secretName}\\s*:\\s*)[\\w.~+/=-]{16,}`, "gi"), `$1${censor}`],
+  [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],
+  [new RegExp(`(${secretWord}\\s*:\\s*)[\\w.~+/=-]{16,}`, "gi"), `$1${censor}`],
   [/(launcher token \(first run\): )\S+/g, `$1${censor}`],
 ];
 
@@ -79,6 +82,7 @@ const most = 100;
 export function createRedactor(): Redactor {
   const values = new Set<string>();
   let known: RegExp | undefined;
+  let knownBytes: RegExp | undefined;
   return {
     add(value) {
       if (value.trim().length < shortest) return;
@@ -86,12 +90,13 @@ export function createRedactor(): Redactor {
       values.add(value);
       for (const oldest of values) if (values.size > most) values.delete(oldest);
       known = anyOf([...values].flatMap(formsOf));
+      knownBytes = anyOf([...values].map(bytesOf));
     },
-    redact: (line) => redactLine(known ? line.replace(known, censor) : line),
+    redact: (line) => redactLine(known && knownBytes ? line.replace(known, censor).replace(knownBytes, "[0]") : line),
   };
 }
 
-/** The value as text, in URLs, in base64 and as bytes; each as it looks in JSON and in JSON quoted once more. */
+/** The value as text, in URLs and in base64; each as it looks in JSON and in JSON quoted once and twice. */
 function formsOf(given: string): string[] {
   const value = given.trim();
   const bytes = Buffer.from(value, "utf8");
@@ -99,9 +104,12 @@ function formsOf(given: string): string[] {
   const encoded = [encodeURIComponent(value.toWellFormed()), encodeURI(value.toWellFormed()), form];
   const lower = encoded.map((text) => text.replace(/%../g, (hex) => hex.toLowerCase()));
   const binary = (["base64url", "base64", "hex", "latin1"] as const).map((encoding) => bytes.toString(encoding));
-  const plain = [value, ...encoded, ...lower, ...binary, [...bytes].join(",")];
-  return plain.flatMap((text) => [escaped(text), escaped(escaped(text))]);
+  const plain = [value, ...encoded, ...lower, ...binary];
+  return plain.flatMap((text) => [escaped(text), escaped(escaped(text)), escaped(escaped(escaped(text)))]);
 }
+
+/** A buffer of it in JSON. */
+const bytesOf = (value: string) => `[${[...Buffer.from(value.trim(), "utf8")].join(",")}]`;
 
 const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
 

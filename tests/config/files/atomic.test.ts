@@ -4,7 +4,7 @@ import { statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { updateFile, writeFileAtomic } from "../../../config/files/index.ts";
-import { compiledFiles, startChild, temporaryFolder } from "./support.ts";
+import { compiledModule, runWithSmallDisk, startChild, temporaryFolder } from "./support.ts";
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
@@ -62,13 +62,11 @@ test("a write that the system refuses leaves the old file and no other", () => {
   const folder = temporaryFolder();
   const path = join(folder, "a");
   writeFileSync(path, "old");
-  const script = `
-    const { updateFile } = await import(${JSON.stringify(compiledFiles())});
-    process.on("SIGXFSZ", () => {});
-    await updateFile(${JSON.stringify(path)}, () => "x".repeat(1 << 20)).catch((e) => console.log(e.code, e.details.errno));`;
-  const node = `ulimit -f 64; exec "${process.execPath}" --input-type=module -e "$SCRIPT"`;
-  const child = spawnSync("bash", ["-c", node], { env: { ...process.env, SCRIPT: script }, encoding: "utf8" });
-  expect(child.stdout).toBe("store_unavailable EFBIG\n");
+  const printed = runWithSmallDisk(64, `
+    const { updateFile } = await import(${JSON.stringify(compiledModule("config/files/index.js"))});
+    const written = updateFile(${JSON.stringify(path)}, () => "x".repeat(1 << 20));
+    await written.catch((error) => console.log(error.code, error.details.errno));`);
+  expect(printed).toBe("store_unavailable EFBIG\n");
   expect(readFileSync(path, "utf8")).toBe("old");
   expect(readdirSync(folder)).toEqual(["a"]);
 });

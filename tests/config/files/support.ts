@@ -25,10 +25,10 @@ afterAll(() => {
   if (compiled !== undefined) rmSync(compiled, { recursive: true, force: true });
 });
 
-/** The URL of `config/files`, compiled: child processes of Node 20 do not run TypeScript. */
-export function compiledFiles(): string {
+/** The URL of a module, compiled: child processes of Node 20 do not run TypeScript. */
+export function compiledModule(path: "config/files/index.js" | "bin/log/index.js"): string {
   compiled ??= compile();
-  return pathToFileURL(join(compiled, "out/config/files/index.js")).href;
+  return pathToFileURL(join(compiled, "out", path)).href;
 }
 
 function compile(): string {
@@ -36,12 +36,20 @@ function compile(): string {
   symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
   writeFileSync(join(folder, "package.json"), '{"type":"module"}');
   const compilerOptions = { rootDir: root, outDir: join(folder, "out"), noCheck: true, declaration: false };
-  const include = [join(root, "config/files"), join(root, "kernel")];
+  const include = ["config/files", "kernel", "bin/log"].map((part) => join(root, part));
   const project = join(folder, "tsconfig.json");
-  writeFileSync(project, JSON.stringify({ extends: join(root, "tsconfig.json"), compilerOptions, include, exclude: [] }));
+  const base = join(root, "tsconfig.json");
+  writeFileSync(project, JSON.stringify({ extends: base, compilerOptions, include, exclude: [] }));
   const done = spawnSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
   if (done.status !== 0) throw new Error(String(done.stdout));
   return folder;
+}
+
+/** Runs a script that may write files of at most `kibibytes`, as on a disk that is nearly full; answers what it printed. */
+export function runWithSmallDisk(kibibytes: number, script: string): string {
+  const command = `ulimit -f ${kibibytes}; exec "${process.execPath}" --input-type=module -e "$SCRIPT"`;
+  const env = { ...process.env, SCRIPT: `process.on("SIGXFSZ", () => {});\n${script}` };
+  return spawnSync("bash", ["-c", command], { env, encoding: "utf8" }).stdout;
 }
 
 export interface Child {
@@ -56,7 +64,8 @@ export interface Child {
 /** A real process that runs `children/<name>.mjs` with the compiled module and `args`. */
 export function startChild(name: string, ...args: string[]): Child {
   const script = fileURLToPath(new URL(`children/${name}.mjs`, import.meta.url));
-  const child = spawn(process.execPath, [script, compiledFiles(), ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const module = compiledModule("config/files/index.js");
+  const child = spawn(process.execPath, [script, module, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   let output = "";
   const ended = new Promise<number | null>((done) => child.once("close", (code) => done(code)));
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));

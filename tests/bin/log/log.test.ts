@@ -1,0 +1,112 @@
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { compiledModule, runWithSmallDisk } from "../../config/files/support.ts";
+import { openLog, temporaryFolder } from "./support.ts";
+
+const mode = (path: string) => statSync(path).mode & 0o777;
+const lines = (path: string) => readFileSync(path, "utf8").split("\n").slice(0, -1);
+
+test("the file and its folder are closed to others, also a file that was open to them", async () => {
+  const file = join(temporaryFolder(), "logs/launcher.log");
+  (await openLog({ file })).log.info({ a: 1 }, "one");
+  expect([mode(dirname(file)), mode(file)]).toEqual([0o700, 0o600]);
+  chmodSync(file, 0o644);
+  (await openLog({ file })).log.info({}, "two");
+  expect(mode(file)).toBe(0o600);
+  expect(lines(file).map((line) => JSON.parse(line))).toMatchObject([{ level: 30, a: 1, msg: "one" }, { msg: "two" }]);
+});
+
+test("the level decides what is written", async () => {
+  const { log, stdout } = await openLog({ level: "warn" });
+  log.info({}, "quiet");
+  log.warn({}, "loud");
+  expect(stdout()).toMatch(/^[^\n]*loud[^\n]*\n$/);
+});
+
+test("pretty lines are for people and carry no control character of a peer", async () => {
+  const { log, stdout } = await openLog({ pretty: true });
+  log.info({ from: "\u001b[2J\u0007\u009b1m" }, "hello \u001b]0;x\u0007\r\b there");
+  expect(stdout()).toContain("INFO");
+  expect(stdout()).toContain("\\u001b]0;x");
+  expect(stdout()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+});
+
+test("the first-run line reaches the file alone, as it is", async () => {
+  const file = join(temporaryFolder(), "launcher.log");
+  const { redactor, firstRun, stdout, stderr } = await openLog({ file });
+  redactor.add("generated-token");
+  expect(firstRun("launcher token (first run): generated-token")).toBe(true);
+  expect(lines(file)).toEqual(["launcher token (first run): generated-token"]);
+  expect(stdout() + stderr()).toBe("");
+  expect((await openLog({})).firstRun("x")).toBe(false);
+});
+
+test("no line is lost or torn when the file is rotated, and no more old files are kept than asked for", async () => {
+  const file = join(temporaryFolder(), "launcher.log");
+  const { log, close } = await openLog({ file, maxBytes: 20_000, keep: 200 });
+  for (let number = 0; number < 5_000; number++) log.info({ number, filler: "é".repeat(number % 50) }, "line");
+  close();
+  const names = readdirSync(dirname(file)).sort((left, right) => order(right) - order(left));
+  const numbers = names.flatMap((name) => lines(join(dirname(file), name)).map((line) => JSON.parse(line).number));
+  expect(numbers).toEqual(Array.from({ length: 5_000 }, (_, number) => number));
+  expect(names.length).toBeGreaterThan(20);
+  for (const name of names) expect(statSync(join(dirname(file), name)).size).toBeLessThanOrEqual(20_000);
+  for (const name of names) expect(mode(join(dirname(file), name))).toBe(0o600);
+});
+
+const order = (name: string) => Number(/\d+$/.exec(name)?.[0] ?? 0);
+
+test("a restart counts what the file holds already, and the oldest file goes", async () => {
+  const file = join(temporaryFolder(), "launcher.log");
+  for (let start = 0; start < 6; start++) {
+    const { log, close } = await openLog({ file, maxBytes: 1_000, keep: 2 });
+    log.info({ start, filler: "x".repeat(700) }, "line");
+    close();
+  }
+  expect(readdirSync(dirname(file)).sort()).toEqual(["launcher.log", "launcher.log.1", "launcher.log.2"]);
+  expect(JSON.parse(lines(`${file}.2`)[0]!).start).toBe(3);
+});
+
+test("lines written after the log was closed are dropped without harm", async () => {
+  const file = join(temporaryFolder(), "launcher.log");
+  const { log, close } = await openLog({ file });
+  log.info({}, "before");
+  close();
+  close();
+  log.info({}, "after");
+  expect(lines(file)).toHaveLength(1);
+});
+
+test.each(["file/logs/launcher.log", "folder", "dangling"])("%s cannot be a log file: one warning, then stderr", async (name) => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "file"), "");
+  mkdirSync(join(folder, "folder"));
+  symlinkSync("nowhere", join(folder, "dangling"));
+  const { log, file, stdout, stderr, firstRun } = await openLog({ file: join(folder, name) });
+  log.info({}, "still here");
+  expect(file).toBeUndefined();
+  expect(firstRun("secret")).toBe(false);
+  expect(stdout()).toBe("");
+  const [warning, line, ...rest] = stderr().split("\n");
+  expect(JSON.parse(warning!)).toMatchObject({ level: 40, msg: "the log file cannot be opened" });
+  expect([JSON.parse(line!).msg, rest]).toEqual(["still here", [""]]);
+});
+
+test("a path below /proc ends in the warning, not in a loop", async () => {
+  const { stderr } = await openLog({ file: "/proc/none/logs/launcher.log" });
+  expect(stderr()).toContain("cannot be opened");
+});
+
+test("a full disk is one warning; the process lives and no line in the file is torn", () => {
+  const file = join(temporaryFolder(), "launcher.log");
+  const printed = runWithSmallDisk(8, `
+    const { createLog } = await import(${JSON.stringify(compiledModule("bin/log/index.js"))});
+    const { log, close } = await createLog({ file: ${JSON.stringify(file)}, maxBytes: 32_000, stderr: process.stdout });
+    for (let number = 0; number < 200; number++) log.info({ number }, "x".repeat(number));
+    close();
+    console.log("alive");`);
+  expect(printed).toMatch(/^[^\n]*launcher.log loses lines: EFBIG[^\n]*\nalive\n$/);
+  expect(statSync(file).size).toBe(8_192);
+  expect(lines(file).map((line) => JSON.parse(line).number).slice(0, 3)).toEqual([0, 1, 2]);
+});
