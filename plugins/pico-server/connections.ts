@@ -1,4 +1,4 @@
-import type { Scope } from "../../kernel/index.ts";
+import type { Clock, Release } from "../../kernel/index.ts";
 import type { CloseName } from "../pico-wire/index.ts";
 import type { Connection } from "./connection.ts";
 
@@ -16,7 +16,11 @@ export interface Connections {
   empty(): Promise<void>;
 }
 
-type Owner = Pick<Scope<any>, "clock" | "after" | "random">;
+interface Owner {
+  readonly clock: Clock;
+  after(ms: number, run: () => void): Release;
+  random(bytes: number): Uint8Array;
+}
 
 export function createConnections({ clock, after, random }: Owner): Connections {
   const all = new Set<Connection>();

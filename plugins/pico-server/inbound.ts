@@ -56,8 +56,8 @@ export function createInbound(options: InboundOptions): Inbound {
   const answer = (frame: ServerFrame): void => send(Buffer.from(encode({ ...frame, timestamp: clock.now() })));
 
   function refuse(code: ErrorCode, from: Names): void {
-    const { requestId, sessionId = bound, message = errors[code].message } = from;
-    const payload = { code, message, ...(requestId === undefined ? {} : { request_id: requestId }) };
+    const { requestId, sessionId = bound } = from;
+    const payload = { code, message: from.message ?? errors[code].message, ...(requestId === undefined ? {} : { request_id: requestId }) };
     answer({ type: "error", session_id: sessionId, payload });
   }
 
@@ -77,7 +77,7 @@ export function createInbound(options: InboundOptions): Inbound {
     if (tooFast(clock.now())) close("rate_limited", 5_000);
   }
 
-  function message(id: string, session: string, { content, media, hops }: MessagePayload): void {
+  function handOver(id: string, session: string, { content, media, hops }: MessagePayload): void {
     pending += 1;
     const images = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
     options
@@ -104,12 +104,14 @@ export function createInbound(options: InboundOptions): Inbound {
     options.use(session);
     const { type, id } = frame;
     if (type === "ping") answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
-    if (type === "message.send" || type === "media.send") message(id ?? options.newId(), session, frame.payload);
+    if (type === "message.send" || type === "media.send") handOver(id ?? options.newId(), session, frame.payload);
     // typing.start and typing.stop: nobody in here asks for them
   }
 
+  const next = (): Uint8Array | undefined => (stopped || pending >= mostPending ? undefined : waiting.shift());
+
   function drain(): void {
-    while (!stopped && pending < mostPending && waiting.length > 0) handle(waiting.shift()!);
+    for (let data = next(); data; data = next()) handle(data);
     const full = pending >= mostPending || waiting.length > 0;
     if (full === paused || stopped) return;
     paused = full;

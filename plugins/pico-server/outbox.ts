@@ -38,11 +38,12 @@ export function createOutbox({ ws, now, full }: OutboxOptions): Outbox {
   }
 
   function drain(): void {
-    while (open && queue.length > 0 && inSocket < mostInSocket) {
-      const frame = queue.shift()!;
-      queuedBytes -= frame.byteLength;
-      write(frame);
-    }
+    if (!open || inSocket >= mostInSocket) return;
+    const frame = queue.shift();
+    if (!frame) return;
+    queuedBytes -= frame.byteLength;
+    write(frame);
+    drain();
   }
 
   const outbox: Outbox = {

@@ -5,23 +5,33 @@ import { allowsOrigin, isOriginPattern } from "../../plugins/pico-server/origins
 import { memoryLog, type Cursor } from "../../plugins/pico-server/session-log.ts";
 import { stand, token } from "../plugins/pico-server/stand.ts";
 
-type Offered = Readonly<Record<string, string>>;
+interface Offered {
+  readonly header?: string;
+  readonly item?: string;
+  readonly coded?: string;
+  readonly query?: string;
+  /** Padding, which makes no guess harder to guess. */
+  readonly spaces: number;
+}
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
 
-const probe = (port: number, path: string, headers: Offered): Promise<number> =>
+const probe = (port: number, path: string, headers: Record<string, string>): Promise<number> =>
   new Promise((resolve, reject) => {
-    const q = request({ agent, port, host: "127.0.0.1", path, headers }, (r) => r.resume().on("end", () => resolve(r.statusCode!)));
+    const q = request({ agent, port, host: "127.0.0.1", path, headers });
+    q.on("response", (r) => r.resume().on("end", () => resolve(r.statusCode!)));
     q.on("error", reject).end();
   });
 
 const guess = fc.integer({ min: 0, max: 40 }).map((n) => `guess-${n}`);
-const offer = fc.record({ header: guess, item: guess, coded: guess, query: guess, spaces: fc.nat(3) }, { requiredKeys: ["spaces"] });
+const offer = fc.record(
+  { header: guess, item: guess, coded: guess, query: guess, spaces: fc.nat(3) }, { requiredKeys: ["spaces"] },
+);
 const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: 1, max: 40_000 }) }) },
   { weight: 3, arbitrary: fc.record({ offers: fc.array(offer, { minLength: 1, maxLength: 12 }) }) },
 );
 
-test("at most ten different wrong tokens are compared in any minute, however they are offered and interleaved", async () => {
+test("at most ten different wrong tokens are compared in any minute, however they are offered", async () => {
   const compared: { at: number; value: string }[] = [];
   let now = (): number => 0;
   await using door = await stand({
@@ -33,8 +43,9 @@ test("at most ten different wrong tokens are compared in any minute, however the
     },
   });
   now = () => door.clock.now();
-  const send = ({ header, item, coded, query, spaces }: { header?: string; item?: string; coded?: string; query?: string; spaces: number }) => {
-    const items = [...(item ? [`token.${item}`] : []), ...(coded ? [`token64.${Buffer.from(coded + " ".repeat(spaces)).toString("base64url")}`] : [])];
+  const send = ({ header, item, coded, query, spaces }: Offered) => {
+    const padded = Buffer.from(`${coded}${" ".repeat(spaces * 20)}`).toString("base64url");
+    const items = [...(item ? [`token.${item}`] : []), ...(coded ? [`token64.${padded}`] : [])];
     return probe(door.port, query ? `/pico?token=${query}${"%20".repeat(spaces * 20)}` : "/pico", {
       ...(header && { authorization: `Bearer ${header}` }),
       ...(items.length > 0 && { "sec-websocket-protocol": items.join(", ") }),
@@ -66,11 +77,15 @@ test("no text is an origin pattern that lets another site in than the one it nam
     const named = wild ? seen.endsWith(`.${own}`) : seen === own;
     expect(allowsOrigin([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
   }));
-  fc.assert(fc.property(fc.string(), (origin) => allowsOrigin(["https://a.example"], origin, undefined) === (origin.toLowerCase() === "https://a.example" || origin.toLowerCase() === "https://a.example:443")));
+  const same = ["https://a.example", "https://a.example:443"];
+  fc.assert(fc.property(fc.string(), (origin) =>
+    allowsOrigin(["https://a.example"], origin, undefined) === same.includes(origin.toLowerCase())));
 });
 
 test("a session's log gives everything after a cursor, or names what is missing, and never a part", () => {
-  const frames = fc.array(fc.record({ size: fc.integer({ min: 1, max: 40 }), numbered: fc.boolean() }), { maxLength: 40 });
+  const frames = fc.array(
+    fc.record({ size: fc.integer({ min: 1, max: 40 }), numbered: fc.boolean() }), { maxLength: 40 },
+  );
   const windows = fc.record({ frames: fc.nat(10), bytes: fc.nat(200) });
   fc.assert(fc.property(frames, windows, (entries, window) => {
     const log = memoryLog({ random: (bytes) => new Uint8Array(bytes), window });
@@ -85,8 +100,12 @@ test("a session's log gives everything after a cursor, or names what is missing,
     for (let seq = 0; seq <= numbered.length; seq++) {
       const tail = log.readAfter("s", { ...start, seq });
       const rest = numbered.slice(seq);
-      const held = rest.length <= window.frames && rest.reduce((sum, { byteLength }) => sum + byteLength, 0) <= window.bytes;
-      expect(tail).toEqual(held ? { frames: rest } : { gap: { reason: "overflow", from: seq + 1, to: numbered.length } });
+      const held = rest.length <= window.frames && rest.reduce(
+        (sum, { byteLength }) => sum + byteLength, 0,
+      ) <= window.bytes;
+      expect(tail).toEqual(
+        held ? { frames: rest } : { gap: { reason: "overflow", from: seq + 1, to: numbered.length } },
+      );
     }
     expect(log.readAfter("s", { epoch: "another", seq: 0 })).toEqual({ gap: { reason: "epoch_changed" } });
     release();

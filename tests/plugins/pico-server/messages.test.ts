@@ -13,13 +13,15 @@ const collect = () => {
 };
 
 describe("a client's message", () => {
-  test.each(["message.send", "media.send"])("%s reaches the application with session, id, content and media", async (type) => {
+  test.each(["message.send", "media.send"])("%s reaches the application with all it says", async (type) => {
     const { taken, app } = collect();
     await using door = await stand({ app });
     const peer = await door.connect("/pico?session_id=s1");
     peer.send({ type, id: "m1", payload: { content: "hi", media: [png], hops: 1 } });
     const message = await until(() => taken[0]);
-    expect(message).toMatchObject({ channel: "pico", session: "s1", id: "m1", content: "hi", hops: 1, at: door.clock.now() });
+    expect(message).toMatchObject(
+      { channel: "pico", session: "s1", id: "m1", content: "hi", hops: 1, at: door.clock.now() },
+    );
     expect(message.media).toEqual([{ type: "image/png", bytes: Buffer.from("iVBORw0KGgo=", "base64") }]);
   });
 
@@ -73,14 +75,16 @@ describe("a client's message", () => {
   });
 });
 
+const large = "x".repeat(1_048_577);
+
 describe("an error frame leaves the connection open and names the request", () => {
   test.each<[string, string, string]>([
     ["invalid_message", "no JSON", "hello"],
     ["invalid_message", "a wrong field", '{"type":"message.send","id":"m1","payload":{"content":5}}'],
     ["unknown_type", "an unknown type", '{"type":"message.sing","id":"m1"}'],
-    ["invalid_media", "a medium by address", '{"type":"message.send","id":"m1","payload":{"media":"https://example.org/a.png"}}'],
+    ["invalid_media", "a medium by URL", '{"type":"media.send","id":"m1","payload":{"media":"https://a.example/b.png"}}'],
     ["empty_content", "blank content", '{"type":"message.send","id":"m1","payload":{"content":" "}}'],
-    ["too_large", "content over 1 MiB", JSON.stringify({ type: "message.send", id: "m1", payload: { content: "x".repeat(1_048_577) } })],
+    ["too_large", "content over 1 MiB", `{"type":"message.send","id":"m1","payload":{"content":"${large}"}}`],
   ])("%s for %s", async (code, _, text) => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
@@ -102,7 +106,9 @@ describe("an error frame leaves the connection open and names the request", () =
     await using door = await stand();
     const peer = await door.connect();
     peer.send({ type: "message.send", id: "m1", session_id: "other", payload: { content: "hi", hops: 5 } });
-    expect(await peer.next()).toMatchObject({ type: "error", session_id: "other", payload: { code: "loop", request_id: "m1" } });
+    expect(await peer.next()).toMatchObject(
+      { type: "error", session_id: "other", payload: { code: "loop", request_id: "m1" } },
+    );
   });
 
   test("internal without detail when the application throws; the log has the cause", async () => {
@@ -120,7 +126,8 @@ describe("an error frame leaves the connection open and names the request", () =
 describe("what an application sends", () => {
   test("create, update, delete and typing go to every connection of the session and to no other", async () => {
     await using door = await stand();
-    const [first, second, other] = await Promise.all(["s1", "s1", "s2"].map((s) => door.connect(`/pico?session_id=${s}`)));
+    const connect = (session: string) => door.connect(`/pico?session_id=${session}`);
+    const [first, second, other] = await Promise.all([connect("s1"), connect("s1"), connect("s2")]);
     const to = { channel: "pico", session: "s1" };
     const { channels } = door.services;
     channels.typing(to, true);
@@ -130,7 +137,7 @@ describe("what an application sends", () => {
     channels.typing(to, false);
     expect(status).toBe("written");
     const thought = { message_id: id, kind: "thought", thought: true };
-    for (const peer of [first!, second!]) {
+    for (const peer of [first, second]) {
       const frames = [await peer.next(), await peer.next(), await peer.next(), await peer.next(), await peer.next()];
       expect(frames.map(({ type, payload }) => [type, payload])).toEqual([
         ["typing.start", undefined],
@@ -139,10 +146,12 @@ describe("what an application sends", () => {
         ["message.delete", { message_id: id }],
         ["typing.stop", undefined],
       ]);
-      expect(frames.every(({ session_id, timestamp }) => session_id === "s1" && timestamp === door.clock.now())).toBe(true);
+      expect(
+        frames.every(({ session_id, timestamp }) => session_id === "s1" && timestamp === door.clock.now()),
+      ).toBe(true);
     }
-    await other!.settled();
-    expect(other!.frames).toEqual([]);
+    await other.settled();
+    expect(other.frames).toEqual([]);
   });
 
   test("a message of exactly 512 KiB is sent, one byte more is too_large", async () => {
@@ -153,7 +162,8 @@ describe("what an application sends", () => {
     await door.say("s1", "x".repeat(512 * 1024 - empty));
     expect((await peer.next()).payload?.["content"]).toHaveLength(512 * 1024 - empty);
     await expect(door.say("s1", "x".repeat(512 * 1024 - empty + 1))).rejects.toMatchObject({ code: "too_large" });
-    await expect(door.services.channels.update({ channel: "pico", session: "s1" }, "id", { content: "x".repeat(600_000) }))
+    const change = { content: "x".repeat(600_000) };
+    await expect(door.services.channels.update({ channel: "pico", session: "s1" }, "id", change))
       .rejects.toMatchObject({ code: "too_large" });
   });
 
@@ -166,7 +176,9 @@ describe("what an application sends", () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     const send = (attachment: object) =>
-      door.services.channels.send({ channel: "pico", session: "s1" }, { content: "", attachments: [{ type: "application/pdf", ...attachment }] });
+      door.services.channels.send({ channel: "pico", session: "s1" }, {
+        content: "", attachments: [{ type: "application/pdf", ...attachment }],
+      });
     await send({ url: "https://example.org/a.pdf" });
     const attachments = [{ type: "file", url: "https://example.org/a.pdf", content_type: "application/pdf" }];
     expect((await peer.next()).payload).toMatchObject({ attachments });
@@ -199,7 +211,9 @@ describe("sessions", () => {
     peer.send({ type: "ping", id: "last", session_id: "s64" });
     await until(() => peer.frames.some(({ id }) => id === "last"));
     await expect(door.say("s2", "gone")).rejects.toMatchObject({ code: "undeliverable" });
-    for (const session of ["s0", "s1", "s3", "s64"]) await expect(door.say(session, "there")).resolves.toMatchObject({ status: "written" });
+    for (const session of ["s0", "s1", "s3", "s64"]) {
+      await expect(door.say(session, "there")).resolves.toMatchObject({ status: "written" });
+    }
   });
 
   test("a session ends with its last connection", async () => {
@@ -222,7 +236,8 @@ describe("sessions", () => {
     };
     await using door = await stand({ app });
     const peer = await door.connect();
-    const send = (session_id: string, id: string) => peer.send({ type: "message.send", session_id, id, payload: { content: "x" } });
+    const send = (session_id: string, id: string) =>
+      peer.send({ type: "message.send", session_id, id, payload: { content: "x" } });
     send("a", "a1");
     send("a", "a2");
     send("b", "b1");
@@ -230,6 +245,7 @@ describe("sessions", () => {
     expect(events).not.toContain("a a2 begins");
     release();
     await until(() => events.includes("a a2 ends"));
-    expect(events.filter((event) => event.startsWith("a "))).toEqual(["a a1 begins", "a a1 ends", "a a2 begins", "a a2 ends"]);
+    const ofA = events.filter((event) => event.startsWith("a "));
+    expect(ofA).toEqual(["a a1 begins", "a a1 ends", "a a2 begins", "a a2 ends"]);
   });
 });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../plugins/channels/index.ts";
-import { ask, bearer, stand, token, until } from "./stand.ts";
+import { ask, bearer, refusal, stand, token, until } from "./stand.ts";
 
-const post = (port: number, body: unknown, headers: Record<string, string> = {}) => ask(port, "/pico/messages", { method: "POST", body, headers });
+const post = (port: number, body: unknown, headers: Record<string, string> = {}) =>
+  ask(port, "/pico/messages", { method: "POST", body, headers });
 
 describe("GET /pico", () => {
   test("tells what is spoken, the limits and the number of connections", async () => {
@@ -10,7 +11,9 @@ describe("GET /pico", () => {
     await door.connect();
     const { status, headers, body } = await ask(door.port, "/pico");
     expect(status).toBe(200);
-    expect(headers).toMatchObject({ "content-type": "application/json; charset=utf-8", "cache-control": "no-store", "referrer-policy": "no-referrer" });
+    expect(headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8", "cache-control": "no-store", "referrer-policy": "no-referrer",
+    });
     expect(body).toEqual({
       protocol: "pico", version: 1, features: ["messages"], connections: 1,
       limits: {
@@ -21,8 +24,9 @@ describe("GET /pico", () => {
   });
   test("asks for the token as a handshake does", async () => {
     await using door = await stand({ config: { allow_token_query: true } });
-    expect(await ask(door.port, "/pico", { headers: { authorization: "" } })).toMatchObject({ status: 401, body: { error: "token_missing" } });
-    expect(await ask(door.port, "/pico", { headers: { authorization: "Bearer no" } })).toMatchObject({ status: 401, body: { error: "token_mismatch" } });
+    const probe = (authorization: string) => ask(door.port, "/pico", { headers: { authorization } });
+    expect(await probe("")).toMatchObject(refusal(401, "token_missing"));
+    expect(await probe("Bearer no")).toMatchObject(refusal(401, "token_mismatch"));
     expect((await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status).toBe(200);
   });
   test("HEAD is GET without a body", async () => {
@@ -39,7 +43,9 @@ describe("POST /pico/messages", () => {
     const peer = await door.connect("/pico?session_id=s1");
     const { status, body } = await post(door.port, { session_id: "s1", id: "m1", content: "hi" });
     expect([status, body]).toEqual([202, { status: "accepted", request_id: "m1", session_id: "s1" }]);
-    expect(await peer.next()).toMatchObject({ type: "message.create", session_id: "s1", payload: { content: "you said hi" } });
+    expect(await peer.next()).toMatchObject(
+      { type: "message.create", session_id: "s1", payload: { content: "you said hi" } },
+    );
   });
   test("names are made when none are given", async () => {
     const taken: Message[] = [];
@@ -48,7 +54,7 @@ describe("POST /pico/messages", () => {
     expect(status).toBe(202);
     expect(taken[0]).toMatchObject({ channel: "pico", id: body["request_id"], session: body["session_id"] });
   });
-  test("the same id and content again is a duplicate, another content is refused, without an id nothing is compared", async () => {
+  test("the same id is a duplicate with the same content and refused with another", async () => {
     const taken: Message[] = [];
     await using door = await stand({ app: (message) => void taken.push(message) });
     const send = async (content: string, id?: string) => {
@@ -72,24 +78,28 @@ describe("POST /pico/messages", () => {
     [409, "loop", { content: "x", hops: 9 }],
   ])("%i %s", async (status, error, body) => {
     await using door = await stand();
-    expect(await post(door.port, body)).toMatchObject({ status, body: { error } });
+    expect(await post(door.port, body)).toMatchObject(refusal(status, error));
     expect(await door.fact("pico-server:refused")).toMatchObject({ code: error });
   });
   test("503 no_application, 500 internal without detail", async () => {
     await using alone = await stand({ app: null });
-    expect(await post(alone.port, { content: "x" })).toMatchObject({ status: 503, body: { error: "no_application" } });
+    expect(await post(alone.port, { content: "x" })).toMatchObject(refusal(503, "no_application"));
     await using broken = await stand({ app: () => Promise.reject(new Error("fire")) });
     const answer = await post(broken.port, { content: "x" });
-    expect(answer).toMatchObject({ status: 500, body: { error: "internal" } });
+    expect(answer).toMatchObject(refusal(500, "internal"));
     expect(JSON.stringify(answer)).not.toContain("fire");
   });
   test("415 for another type, 413 over max_payload, announced or not", async () => {
     await using door = await stand({ config: { max_payload: 2_000 } });
     expect((await post(door.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
     const large = { content: "x".repeat(3_000) };
-    expect(await post(door.port, large)).toMatchObject({ status: 413, body: { error: "body_too_large" } });
-    expect(await post(door.port, large, { "transfer-encoding": "chunked" })).toMatchObject({ status: 413, body: { error: "body_too_large" } });
-    expect((await post(door.port, { content: "x" }, { "content-type": "application/json; charset=utf-8" })).status).toBe(202);
+    expect(await post(door.port, large)).toMatchObject(refusal(413, "body_too_large"));
+    expect(
+      await post(door.port, large, { "transfer-encoding": "chunked" }),
+    ).toMatchObject(refusal(413, "body_too_large"));
+    expect(
+      (await post(door.port, { content: "x" }, { "content-type": "application/json; charset=utf-8" })).status,
+    ).toBe(202);
   });
   test("429 beyond message_burst, until the next second", async () => {
     await using door = await stand({ config: { message_rate: 1, message_burst: 2 } });
@@ -113,21 +123,33 @@ describe("POST /pico/messages", () => {
 
 describe("other sites' pages", () => {
   const origin = "https://app.example.org";
-  const cors = { "access-control-allow-origin": origin, vary: "Origin", "access-control-expose-headers": "Retry-After, WWW-Authenticate", "cross-origin-resource-policy": "cross-origin" };
+  const cors = {
+    "access-control-allow-origin": origin,
+    vary: "Origin",
+    "access-control-expose-headers": "Retry-After, WWW-Authenticate",
+    "cross-origin-resource-policy": "cross-origin",
+  };
+  const corsNames = (headers: object) => Object.keys(headers).filter((name) => name.startsWith("access-control"));
 
   test.each(["/pico", "/pico/", "/pico/ws", "/pico/messages"])("OPTIONS %s is 204 without a token", async (path) => {
     await using door = await stand();
-    const { status, headers } = await ask(door.port, path, { method: "OPTIONS", headers: { origin, authorization: "" } });
+    const { status, headers } = await ask(
+      door.port, path, { method: "OPTIONS", headers: { origin, authorization: "" } },
+    );
     expect(status).toBe(204);
     expect(headers).toMatchObject({
-      ...cors, "access-control-allow-methods": "GET, HEAD, POST", "access-control-allow-headers": "authorization, content-type, last-event-id",
+      ...cors,
+      "access-control-allow-methods": "GET, HEAD, POST",
+      "access-control-allow-headers": "authorization, content-type, last-event-id",
     });
     expect(headers["access-control-allow-credentials"]).toBeUndefined();
   });
   test("every answer to an allowed origin may be read, errors too", async () => {
     await using door = await stand({ config: { allow_origins: [origin] } });
     for (const [status, path, authorization] of [
-      [200, "/pico", `Bearer ${token}`], [401, "/pico", "Bearer no"], [426, "/pico/ws", `Bearer ${token}`], [404, "/pico/none", ""],
+      [
+        200, "/pico", `Bearer ${token}`,
+      ], [401, "/pico", "Bearer no"], [426, "/pico/ws", `Bearer ${token}`], [404, "/pico/none", ""],
     ] as const) {
       const answer = await ask(door.port, path, { headers: { origin, authorization } });
       expect(answer.status).toBe(status);
@@ -138,13 +160,13 @@ describe("other sites' pages", () => {
     await using door = await stand({ config: { allow_origins: [origin] } });
     const foreign = "https://evil.example";
     const answer = await ask(door.port, "/pico", { headers: { origin: foreign } });
-    expect(answer).toMatchObject({ status: 403, body: { error: "origin_not_allowed" }, headers: { "cross-origin-resource-policy": "same-origin" } });
+    expect(answer).toMatchObject(refusal(403, "origin_not_allowed", { "cross-origin-resource-policy": "same-origin" }));
     const preflight = await ask(door.port, "/pico", { method: "OPTIONS", headers: { origin: foreign } });
-    for (const { headers } of [answer, preflight]) expect(Object.keys(headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    for (const { headers } of [answer, preflight]) expect(corsNames(headers)).toEqual([]);
   });
   test("without an Origin nothing is said about origins", async () => {
     await using door = await stand();
     const { headers } = await ask(door.port, "/pico");
-    expect(Object.keys(headers).filter((name) => name.startsWith("access-control"))).toEqual([]);
+    expect(corsNames(headers)).toEqual([]);
   });
 });

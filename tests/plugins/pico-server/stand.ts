@@ -13,7 +13,8 @@ import { memory, tokenStore, type Tokens, type TokenStoreShape } from "../../../
 export const token = "correct-horse-battery-staple-correct-horse-battery-staple";
 export const bearer = `Authorization: Bearer ${token}`;
 export const wsLines = [
-  "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
 export interface StandOptions {
@@ -28,7 +29,7 @@ export interface StandOptions {
 }
 
 /** The real token store; its pico token can be taken away as an edit of a file would. */
-function store(pico: string | undefined, verify: StandOptions["verify"]): { plugin: Plugin<TokenStoreShape>; remove(): void } {
+function store(pico: string | undefined, verify: StandOptions["verify"]) {
   const inner = tokenStore(memory(pico === undefined ? {} : { pico }));
   let removed = false;
   let announce = (): void => undefined;
@@ -40,7 +41,7 @@ function store(pico: string | undefined, verify: StandOptions["verify"]): { plug
       const tokens: Tokens = {
         ...offered.tokens,
         info: (name) => (removed ? { version: 0, source: "none", managedByEnv: false } : offered.tokens.info(name)),
-        verify: (verify ?? ((ask) => ask))(offered.tokens.verify),
+        verify: (verify ?? ((same) => same))(offered.tokens.verify),
       };
       return { ...offered, tokens };
     },
@@ -92,7 +93,8 @@ export async function stand(options: StandOptions = {}) {
         await each();
       }
     },
-    fact: <K extends Fact["type"]>(type: K) => until(() => facts.find((fact) => fact.type === type) as Extract<Fact, { type: K }>),
+    fact: <K extends Fact["type"]>(type: K) =>
+      until(() => facts.find((fact) => fact.type === type) as Extract<Fact, { type: K }>),
     [Symbol.asyncDispose]: () => kernel.stop(),
   };
 }
@@ -118,6 +120,11 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: { error?: string; message?: string; retryAfterSeconds?: number };
 }
+
+/** What an answer must match. */
+export const refusal = (
+  status: number, error: string, headers: object = {},
+): object => ({ status, body: { error }, headers });
 
 /** Bytes over a bare socket; the answer is read to its end, or to the end of the head when it is 101. */
 export async function knock(port: number, path: string, o: KnockOptions = {}): Promise<Answer> {
@@ -156,12 +163,13 @@ export interface Frame {
   readonly payload?: Record<string, unknown>;
 }
 
-export async function client(port: number, path: string, { protocols = [], token: own = token, ...o }: ConnectOptions = {}) {
+export async function client(port: number, path: string, options: ConnectOptions = {}) {
+  const { protocols = [], token: own = token, ...o } = options;
   const headers = { ...o.headers, ...(own === null ? {} : { authorization: `Bearer ${own}` }) };
   const ws = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { ...o, headers });
   const frames: Frame[] = [];
   let pings = 0;
-  ws.on("message", (data) => void frames.push(JSON.parse(String(data)) as Frame));
+  ws.on("message", (data) => void frames.push(JSON.parse((data as Buffer).toString()) as Frame));
   ws.on("ping", () => void (pings += 1));
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     ws.on("close", (code, reason) => resolve({ code, reason: reason.toString() }));
@@ -193,7 +201,14 @@ export interface Fetched {
   readonly body: Record<string, unknown>;
 }
 
-export function ask(port: number, path: string, o: { method?: string; headers?: Record<string, string>; body?: unknown } = {}): Promise<Fetched> {
+export interface AskOptions {
+  readonly method?: string;
+  /** Default: the right token in Authorization; `""` leaves it out. */
+  readonly headers?: Record<string, string>;
+  readonly body?: unknown;
+}
+
+export function ask(port: number, path: string, o: AskOptions = {}): Promise<Fetched> {
   return new Promise((resolve, reject) => {
     const json = o.body === undefined ? {} : { "content-type": "application/json" };
     const headers = { authorization: `Bearer ${token}`, ...json, ...o.headers };
@@ -201,7 +216,10 @@ export function ask(port: number, path: string, o: { method?: string; headers?: 
     const q = request({ port, host: "127.0.0.1", path, method: o.method ?? "GET", headers }, (r) => {
       let text = "";
       r.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
-      r.on("end", () => resolve({ status: r.statusCode!, headers: r.headers, body: text === "" ? {} : JSON.parse(text) as Record<string, unknown> }));
+      r.on("end", () => {
+        const body = (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
+        resolve({ status: r.statusCode!, headers: r.headers, body });
+      });
     });
     q.on("error", reject);
     q.end(o.body === undefined || typeof o.body === "string" ? o.body : JSON.stringify(o.body));
