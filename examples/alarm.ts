@@ -9,7 +9,9 @@ const kernel = createKernel(
   [tokenStore(memory({ launcher: "correct-horse-battery-staple" })), http({ port: 0 }), dashboard(), audit()],
   { config: { audit: { refusals: 2 } } },
 );
-kernel.on("audit:alarm-raised", ({ address, refusals }) => console.log(`alarm: ${address} was refused ${refusals} times`));
+kernel.on("audit:alarm-raised", ({ address, refusals }) => {
+  console.log(`alarm: ${address} was refused ${refusals} times`);
+});
 
 await kernel.start();
 const [address] = kernel.services.http.addresses();

@@ -19,7 +19,8 @@ beforeAll(async () => {
   // Inside the package, so that `doorward/…` is this package.
   built = await mkdtemp(join(root, "dist", "examples-"));
   const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
-  await run(process.execPath, [tsc, "-p", "examples", "--outDir", built], { cwd: root }).catch((error: { stdout?: string }) => {
+  const compiled = run(process.execPath, [tsc, "-p", "examples", "--outDir", built], { cwd: root });
+  await compiled.catch((error: { stdout?: string }) => {
     throw new Error(`the examples do not compile:\n${error.stdout}`);
   });
 });
@@ -29,7 +30,8 @@ afterAll(async () => {
 });
 
 function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const stdio = ["ignore", "pipe", "pipe"] as const;
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: [...stdio] });
   children.push(child);
   return child;
 }
@@ -55,8 +57,8 @@ describe("examples", () => {
     const [, port] = await said(child, /port: (\d+)/);
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("my own site");
 
-    const token = "correct-horse-battery-staple";
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/pico?session_id=s1`, { headers: { Authorization: `Bearer ${token}` } });
+    const headers = { Authorization: "Bearer correct-horse-battery-staple" };
+    const socket = new WebSocket(`ws://127.0.0.1:${port}/pico?session_id=s1`, { headers });
     socket.once("open", () => socket.send(JSON.stringify({ type: "message.send", payload: { content: "hello" } })));
     const [data] = (await once(socket, "message")) as [Buffer];
     expect(JSON.parse(data.toString())).toMatchObject({

@@ -25,9 +25,11 @@ const statuses = (table: Readonly<Record<string, { readonly status: number }>>):
 
 /** Heading in docs/errors.md -> its codes, with the HTTP status where there is one. */
 async function tables(): Promise<Map<string, Statuses>> {
-  const own = filesUnder(["kernel", "plugins", "config"], /^errors\.ts$/).filter((path) => !path.includes("pico-wire"));
-  const all = new Map(await Promise.all(own.map(async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const)));
-  const http = new Map([...all.get("plugins/http")!, ...Object.values(httpRefusals).map(([status, code]) => [code, status] as const)]);
+  const own = filesUnder(["kernel", "plugins", "config"], /^errors\.ts$/).filter((path) => !/pico-wire/.test(path));
+  const reading = own.map(async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const);
+  const all = new Map(await Promise.all(reading));
+  const answered = Object.values(httpRefusals).map(([status, code]) => [code, status] as const);
+  const http = new Map([...all.get("plugins/http")!, ...answered]);
   return new Map([
     ...all,
     ["plugins/http", http],
@@ -46,9 +48,10 @@ const sections = new Map(
 
 describe("error codes", () => {
   test("every code has a row in docs/errors.md, and every row a code", async () => {
-    const known = [...(await tables())].map(([folder, codes]) => [folder, [...codes.keys()].sort()]).sort();
-    const documented = [...sections].map(([heading, rows]) => [heading, rows.map(([code]) => unquoted(code!)).sort()]);
-    expect(documented.filter(([, codes]) => codes!.length > 0).sort()).toEqual(known);
+    const known = [...(await tables())].map(([folder, codes]) => [folder, [...codes.keys()].sort()] as const);
+    const codesIn = (rows: readonly string[][]): string[] => rows.map(([code]) => unquoted(code!)).sort();
+    const written = [...sections].map(([heading, rows]) => [heading, codesIn(rows)] as const);
+    expect(Object.fromEntries(written.filter(([, codes]) => codes.length > 0))).toEqual(Object.fromEntries(known));
   });
 
   test("a row tells the status or close code, what happened and what to do", async () => {
@@ -62,8 +65,8 @@ describe("error codes", () => {
   });
 
   test("errors are made by tables only", () => {
-    const makers = sources().filter(({ path, code }) => path !== "kernel/errors.ts" && /new DoorwardError\b/.test(code));
-    expect(makers.map(({ path }) => path)).toEqual([]);
+    const makers = sources().filter(({ code }) => /new DoorwardError\b/.test(code));
+    expect(makers.map(({ path }) => path)).toEqual(["kernel/errors.ts"]);
   });
 
   test("a sentence begins with a capital or names a file, and ends with a stop", () => {

@@ -12,7 +12,8 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
 /** The kernel's default clock; and what waits for another process or for a socket of the operating system, which no
  *  stopped clock can speed up: file locks, a socket that lingers after a refusal, kept-alive connections, the
  *  question who holds a port. */
-const realTime = /^(kernel\/kernel|config\/files\/(atomic|lock)|plugins\/http\/(answers|closing|occupant)|bin\/[\w/]+)\.ts$/;
+const realTime =
+  /^(kernel\/kernel|config\/files\/(atomic|lock)|plugins\/http\/(answers|closing|occupant)|bin\/[\w/]+)\.ts$/;
 
 describe("globals", () => {
   test("only the command line reads the environment", () => {

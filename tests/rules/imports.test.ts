@@ -27,7 +27,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "pino-pretty": /^bin\//,
 };
 /** No server, no file system, no socket in the kernel; nothing of Node in what browsers load. */
-const withoutBuiltins = /^(kernel|plugins\/pico-wire|plugins\/dashboard\/browser)\//;
+const withoutBuiltins = /^(kernel|plugins\/pico-(wire|link)|plugins\/dashboard\/browser)\//;
 
 const packageRule: Rule = (file, wanted) => {
   if (wanted.path !== undefined) return undefined;
@@ -39,7 +39,11 @@ const packageRule: Rule = (file, wanted) => {
 
 const kernelRule: Rule = (_, wanted) => (within("kernel", wanted) ? undefined : "the kernel knows nobody");
 
-const valuesOfWire = new Set(["pico-server", "pico-client"]);
+/** Libraries among the plugins' folders -> who may load them. */
+const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
+  "pico-wire": new Set(["pico-server", "pico-client", "pico-link"]),
+  "pico-link": new Set(["pico-client"]),
+};
 const filesUsers = new Set(["token-store", "settings"]);
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
@@ -48,6 +52,7 @@ const pluginRule: Rule = (file, wanted) => {
   }
   if (within(`plugins/${own}`, wanted)) return undefined;
   if (own === "pico-wire") return "the codec has no dependency";
+  if (own === "pico-link" && pluginOf(wanted.path ?? "") !== "pico-wire") return "the link stands on the codec alone";
   if (isKernelDoor(wanted)) return undefined;
   if (own === "testing" && wanted.path === "kernel/testing.ts") return undefined;
   if (wanted.path === "config/files/index.ts") return filesUsers.has(own) ? undefined : "this plugin touches no file";
@@ -55,7 +60,7 @@ const pluginRule: Rule = (file, wanted) => {
   if (other === undefined) return "a plugin knows the kernel and other plugins' types";
   if (wanted.path !== `plugins/${other}/index.ts`) return "a plugin is entered by its index.ts";
   if (wanted.typeOnly || own === "testing") return undefined;
-  return other === "pico-wire" && valuesOfWire.has(own) ? undefined : "another plugin gives types only: import type";
+  return libraries[other]?.has(own) ? undefined : "another plugin gives types only: import type";
 };
 
 const forFiles = new Set(["errorTable", "codeOf", "DoorwardError", "ErrorContext"]);

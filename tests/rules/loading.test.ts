@@ -19,7 +19,10 @@ beforeAll(async () => {
   });
   folder = await mkdtemp(join(tmpdir(), "doorward-loading-"));
   await writeFile(join(folder, "hooks.mjs"), `import { appendFileSync } from "node:fs";
-    export const load = (url, context, next) => (appendFileSync(process.env.LOADED, url + "\\n"), next(url, context));`);
+    export function load(url, context, next) {
+      appendFileSync(process.env.LOADED, url + "\\n");
+      return next(url, context);
+    }`);
   await writeFile(join(folder, "register.mjs"), `import { register } from "node:module";
     register(${JSON.stringify(pathToFileURL(join(folder, "hooks.mjs")).href)});`);
 });
@@ -34,13 +37,15 @@ async function loadedBy(script: string): Promise<{ own: string[]; packages: stri
     const { appendFileSync } = await import("node:fs");
     const { cache } = createRequire(${JSON.stringify(join(root, "package.json"))});
     appendFileSync(process.env.LOADED, Object.keys(cache).join("\\n"));`;
-  await run(process.execPath, ["--import", hooks, "--input-type=module", "-e", code], { cwd: root, env: { ...process.env, LOADED: list } });
+  const env = { ...process.env, LOADED: list };
+  await run(process.execPath, ["--import", hooks, "--input-type=module", "-e", code], { cwd: root, env });
   const urls = (await readFile(list, "utf8")).split("\n").filter((line) => line.includes("/"));
   const parts = (pattern: RegExp): string[] => [...new Set(urls.flatMap((url) => pattern.exec(url)?.[1] ?? []))].sort();
   return { own: parts(/\/dist\/((?:plugins\/)?[^/]+)\//), packages: parts(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//) };
 }
 
-const silent = `const nothing = () => {}; const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };`;
+const silent = `const nothing = () => {};
+  const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };`;
 
 describe("what is loaded", () => {
   test("the client-only preset runs without a web framework, dashboard, listener or channel server", async () => {
@@ -67,6 +72,7 @@ describe("what is loaded", () => {
   });
 
   test("the codec loads nothing but itself", async () => {
-    expect(await loadedBy(`await import("doorward/plugins/pico-wire");`)).toEqual({ own: ["plugins/pico-wire"], packages: [] });
+    const loaded = await loadedBy(`await import("doorward/plugins/pico-wire");`);
+    expect(loaded).toEqual({ own: ["plugins/pico-wire"], packages: [] });
   });
 });

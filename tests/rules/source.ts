@@ -1,5 +1,6 @@
-import { readFileSync, readdirSync } from "node:fs";
-import { dirname, join, normalize, relative, sep } from "node:path";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { basename, dirname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -24,15 +25,22 @@ export interface Source {
   readonly imports: readonly Import[];
 }
 
-/** Files under the folders whose names fit, sorted. */
-export function filesUnder(folders: readonly string[], fits: RegExp): string[] {
-  return folders
-    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
-    .filter((entry) => entry.isFile() && fits.test(entry.name))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
-    .filter((path) => !path.includes("node_modules/"))
-    .sort();
+/** What belongs to the project, as paths with slashes: what git knows of, or, without git, what lies there. */
+export const projectFiles: readonly string[] = listFiles();
+
+function listFiles(): string[] {
+  const git = spawnSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" });
+  if (git.status === 0) return git.stdout.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
+  const made = /^(node_modules|dist|coverage|\.git)(\/|$)/;
+  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).map((path) => path.split(sep).join("/"));
+  return all.filter((path) => !made.test(path) && basename(path).includes("."));
 }
+
+/** Files under the folders whose names fit, sorted. */
+export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =>
+  projectFiles
+    .filter((path) => folders.some((folder) => path.startsWith(`${folder}/`)) && fits.test(basename(path)))
+    .sort();
 
 /** The program's own TypeScript. */
 export const sources = (): Source[] => filesUnder(["kernel", "plugins", "config", "bin"], /\.ts$/).map(readSource);
