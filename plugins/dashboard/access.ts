@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { codeOf } from "../../kernel/index.ts";
 import { clearCookie, cookieName, cookieValues, sentCookie, setCookie, type CookieBy } from "./cookies.ts";
 import { seen, type Door, type Via } from "./door.ts";
 import { Refusal } from "./errors.ts";
@@ -29,7 +30,7 @@ export async function judgeToken(
 ): Promise<number> {
   const candidate = value.trim();
   const verdict = await door.limiter.judge(peer.key, candidate, async () => {
-    const match = await door.tokens.verify("launcher", candidate);
+    const match = await door.tokens.verify("launcher", candidate).catch((error: unknown) => { throw unanswered(door, error); });
     lookAgain?.();
     return match;
   });
@@ -41,6 +42,14 @@ export async function judgeToken(
   }
   refused(door, peer, reason, via);
   throw new Refusal(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
+}
+
+/** The words of a host's own check may quote the candidate: nobody gets them, nor the log. */
+function unanswered({ log }: Door, error: unknown): unknown {
+  if (codeOf(error) !== "internal") return error;
+  const code = String((error as { code?: unknown } | null)?.code);
+  log.error({ reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" }, "the launcher token could not be checked");
+  return new Refusal("store_unavailable", { retryAfterSeconds: 5 });
 }
 
 function refused(door: Door, peer: Peer, code: string, via: string): void {

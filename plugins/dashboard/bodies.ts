@@ -30,6 +30,8 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
 
 /** Forms, JSON and nothing. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
 export function readBodies(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser("error", "error");
+  app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) => {
     const form = new URLSearchParams(body as string);
     const fields = [...new Set(form.keys())].map((key) => {
@@ -42,8 +44,6 @@ export function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
     body === "" ? done(null, undefined) : done(new Refusal("unsupported_media_type")),
   );
-  const parse = app.getDefaultJsonParser("error", "error");
-  app.removeContentTypeParser("application/json");
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const json = body as string;
     if (json === "") return done(null, undefined);

@@ -29,7 +29,8 @@ export function signOutRoute(app: FastifyInstance, door: Door): void {
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
   app.route({
-    method: ["GET"],
+    method: ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"],
+    exposeHeadRoute: false,
     url: "/logout",
     config: { access: "open" },
     handler: () => {

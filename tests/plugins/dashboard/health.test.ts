@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { createKernel, type Plugin } from "../../../kernel/index.ts";
+import { capturedLog } from "../../../kernel/testing.ts";
+import { dashboard } from "../../../plugins/dashboard/index.ts";
+import { http, type Http } from "../../../plugins/http/index.ts";
+import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+import { get, type RawAnswer } from "../http/helpers.ts";
+import { TOKEN, block, inSetup, startDashboard } from "./stand.ts";
+
+describe("/healthz and /readyz", () => {
+  test("answer ok without authentication, and no version", async () => {
+    await using stand = await startDashboard({ dashboard: { version: "1.2.3" } });
+    await using fresh = await startDashboard({ form: inSetup() });
+    for (const board of [stand, fresh]) {
+      for (const path of ["/healthz", "/readyz"]) {
+        const answer = await board.get(path);
+        expect(answer.status).toBe(200);
+        expect(await answer.text()).toBe('{"status":"ok"}');
+        expect(answer.headers.getSetCookie()).toEqual([]);
+        expect((await board.request(path, { method: "HEAD" })).status).toBe(200);
+      }
+    }
+  });
+
+  test("answer while the address is blocked, and compare no token", async () => {
+    await using stand = await startDashboard();
+    await block(stand);
+    expect((await stand.get("/healthz", { authorization: "Bearer x" })).status).toBe(200);
+    expect((await stand.get("/readyz?token=x")).status).toBe(200);
+  });
+
+  test("/readyz is 503 until everything has started and from the moment it stops", async () => {
+    const seen: Record<string, RawAnswer> = {};
+    const watcher: Plugin<{ needs: { http: Http } }> = {
+      name: "watcher", api: 1, needs: { http: true },
+      start({ needs, onReady }) {
+        const look = async (moment: string): Promise<void> => {
+          const port = Number(needs.http.addresses()[0]!.port);
+          for (const path of ["/healthz", "/readyz"]) seen[`${moment} ${path}`] = await get(port, path);
+        };
+        onReady(async () => {
+          await look("starting");
+          return () => look("stopping");
+        });
+      },
+    };
+    const list = [tokenStore(memory({ launcher: TOKEN })), http({ port: 0 }), watcher, dashboard()] as const;
+    const kernel = createKernel(list, { log: capturedLog().log });
+    await kernel.start();
+    expect((await get(Number(kernel.services.http.addresses()[0]!.port), "/readyz")).status).toBe(200);
+    await kernel.stop();
+    for (const moment of ["starting", "stopping"]) {
+      expect(seen[`${moment} /healthz`]!.status).toBe(200);
+      const { status, headers, body } = seen[`${moment} /readyz`]!;
+      expect([moment, status, headers["retry-after"]]).toEqual([moment, 503, "1"]);
+      expect(JSON.parse(body)).toMatchObject({ error: "unavailable" });
+    }
+  });
+});
