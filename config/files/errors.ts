@@ -24,7 +24,10 @@ export const fileErrors = errorTable({
   store_unavailable: (path: string, reason: string) => `${path} cannot be written: ${reason}.`,
 });
 
-export const errno = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? "unknown");
+export function errno(error: unknown): string {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : "unknown";
+}
 
 export const reasonOf = (error: unknown): string => reasons[errno(error)] ?? `the system reports ${errno(error)}`;
 

@@ -62,9 +62,9 @@ function edited(body: string, path: readonly string[], value: string, file: stri
     const named = ({ key: found }: Pair) => yaml().isScalar(found) && String(found.value) === key;
     const pair: Pair | undefined = node.items.find(named);
     const rest = path.slice(depth + 1);
-    if (!pair) return insertPair(body, node as Yaml.YAMLMap.Parsed, path.slice(depth), value);
+    if (!pair) return insertPair(body, node, path.slice(depth), value);
     if (rest.length === 0) return setValue(body, pair, quote(value));
-    if (isEmpty(pair.value)) return fillParent(body, node as Yaml.YAMLMap.Parsed, pair, rest, value);
+    if (isEmpty(pair.value)) return fillParent(body, node, pair, rest, value);
     node = pair.value as Yaml.ParsedNode;
   }
   return undefined;

@@ -89,9 +89,9 @@ test("temporary files of dead writers are removed by the next write, those of li
 /** Lists the folder while a write is going on. */
 async function namesWhileWriting(path: string): Promise<string[]> {
   const seen = new Set<string>();
-  let writing = true;
-  const done = writeFileAtomic(path, "x".repeat(1 << 22)).finally(() => (writing = false));
-  while (writing) {
+  const state = { writing: true };
+  const done = writeFileAtomic(path, "x".repeat(1 << 22)).finally(() => (state.writing = false));
+  while (state.writing) {
     for (const name of readdirSync(dirname(path))) seen.add(name);
     await new Promise((next) => setImmediate(next));
   }

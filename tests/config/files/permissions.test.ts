@@ -20,7 +20,8 @@ test("an existing home is left as it is, and a wide one is reported with the rem
   chmodSync(home, 0o755);
   const { fresh, warnings } = await ensureHome(home);
   expect(fresh).toBe(false);
-  expect(warnings).toEqual([`Other users of this machine may enter ${home} (mode 0755); close it with: chmod 700 ${home}`]);
+  const remedy = `close it with: chmod 700 ${home}`;
+  expect(warnings).toEqual([`Other users of this machine may enter ${home} (mode 0755); ${remedy}`]);
   expect([mode(home), readdirSync(home)]).toEqual([0o755, ["config.json"]]);
 });
 
