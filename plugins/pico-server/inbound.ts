@@ -57,7 +57,8 @@ export function createInbound(options: InboundOptions): Inbound {
 
   function refuse(code: ErrorCode, from: Names): void {
     const { requestId, sessionId = bound } = from;
-    const payload = { code, message: from.message ?? errors[code].message, ...(requestId === undefined ? {} : { request_id: requestId }) };
+    const request = requestId === undefined ? {} : { request_id: requestId };
+    const payload = { code, message: from.message ?? errors[code].message, ...request };
     answer({ type: "error", session_id: sessionId, payload });
   }
 

@@ -82,7 +82,7 @@ describe("an error frame leaves the connection open and names the request", () =
     ["invalid_message", "no JSON", "hello"],
     ["invalid_message", "a wrong field", '{"type":"message.send","id":"m1","payload":{"content":5}}'],
     ["unknown_type", "an unknown type", '{"type":"message.sing","id":"m1"}'],
-    ["invalid_media", "a medium by URL", '{"type":"media.send","id":"m1","payload":{"media":"https://a.example/b.png"}}'],
+    ["invalid_media", "a medium by URL", '{"type":"media.send","id":"m1","payload":{"media":"https://a.example"}}'],
     ["empty_content", "blank content", '{"type":"message.send","id":"m1","payload":{"content":" "}}'],
     ["too_large", "content over 1 MiB", `{"type":"message.send","id":"m1","payload":{"content":"${large}"}}`],
   ])("%s for %s", async (code, _, text) => {
