@@ -32,6 +32,36 @@ test("an undo that hangs is named after the time given, and only it", async () =
   expect(steps).toEqual(["two", "one"]);
 });
 
+test("neither a stop nor a failed start leaves a timer that keeps the process alive", async () => {
+  const pending = new Set<unknown>();
+  const clock = {
+    now: Date.now,
+    setTimeout(run: () => void, ms: number) {
+      const id = setTimeout(run, ms);
+      pending.add(id);
+      return id;
+    },
+    clearTimeout(id: unknown) {
+      clearTimeout(id as NodeJS.Timeout);
+      pending.delete(id);
+    },
+  };
+  let fails = false;
+  const kernel = createKernel([], {
+    clock, log: capturedLog().log,
+    plugins: [plugin("one", ({ after }) => void after(60_000, () => undefined)), plugin("two", () => {
+      if (fails) throw new Error("no");
+    })],
+  });
+  await kernel.start();
+  expect(pending.size).toBe(1);
+  await kernel.stop();
+  await kernel.stop();
+  fails = true;
+  await expect(kernel.start()).rejects.toThrow("no");
+  expect(pending.size).toBe(0);
+});
+
 test("the time is for all undo steps together", async () => {
   const hang = (name: string): AnyPlugin => plugin(name, ({ onStop }) => onStop(() => new Promise(() => undefined)));
   const { kernel, clock, errors } = stand([hang("one"), hang("two")]);

@@ -295,6 +295,29 @@ describe("while a token is replaced", () => {
     });
   });
 
+  test("a check that was answered leaves no timer behind", async () => {
+    const { door, form } = slow();
+    await withTokens(form, { launcher: {} }, async ({ secrets, tokens, clock }) => {
+      let timers = 0;
+      const { setTimeout: set, clearTimeout: clear } = clock;
+      clock.setTimeout = (run, ms) => {
+        timers += 1;
+        return set.call(clock, run, ms);
+      };
+      clock.clearTimeout = (id) => {
+        timers -= 1;
+        clear.call(clock, id);
+      };
+      const replacing = secrets.replace("launcher", { value: fresh, expect: 1 });
+      const check = tokens.verify("launcher", fresh);
+      expect(timers).toBe(1);
+      door.open();
+      await replacing;
+      await check;
+      expect(timers).toBe(0);
+    });
+  });
+
   test("a second one is refused as busy, other tokens are not affected", async () => {
     const { door, form } = slow();
     await withTokens(form, { launcher: {}, pico: {} }, async ({ secrets, tokens }) => {
