@@ -18,6 +18,7 @@ export interface Session {
   lastUsedAt: number;
   used: boolean;
   readonly ended: Set<(reason: string) => void>;
+  cancelExpiry: Release;
 }
 
 export interface SessionOptions {
@@ -37,26 +38,21 @@ export type Sessions = ReturnType<typeof createSessions>;
 /** Signed-in browsers, in memory only: a restart ends them all. */
 export function createSessions({ clock, random, after, onEnd }: SessionOptions) {
   const sessions = new Map<string, Session>();
-  let cancelTimer: Release = () => undefined;
 
   function end(session: Session, reason: SignOutReason): void {
     if (!sessions.delete(session.id)) return;
+    session.cancelExpiry();
     for (const ended of session.ended) ended(reason);
     session.ended.clear();
     onEnd(session, reason);
   }
-  /** One timer for the registry: at the earliest expiry. */
-  function watchExpiry(): void {
-    cancelTimer();
-    const earliest = Math.min(...[...sessions.values()].map(({ expiresAt }) => expiresAt));
-    if (earliest === Infinity) return;
-    const now = clock.now();
-    const delay = Math.min(MAX_DELAY, Math.max(1, earliest - now));
-    cancelTimer = after(delay, () => {
-      // Timers follow elapsed time: a clock that was set back meanwhile lengthens no session.
-      const reached = Math.max(clock.now(), now + delay);
-      for (const session of sessions.values()) if (reached >= session.expiresAt) end(session, "expired");
-      watchExpiry();
+  /** Timers follow elapsed time, so that a clock which is set back lengthens no session. */
+  function endIn(ms: number, session: Session): void {
+    const delay = Math.min(MAX_DELAY, ms);
+    session.cancelExpiry = after(delay, () => {
+      const left = Math.min(ms - delay, session.expiresAt - clock.now());
+      if (left > 0) endIn(left, session);
+      else end(session, "expired");
     });
   }
   function makeRoom(): void {
@@ -84,9 +80,10 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
         lastUsedAt: now,
         used: false,
         ended: new Set(),
+        cancelExpiry: () => undefined,
       };
       sessions.set(id, session);
-      watchExpiry();
+      endIn(session.expiresAt - now, session);
       return session;
     },
     /** The live session of an id: begun, not expired, not ended. */

@@ -1,0 +1,102 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { BEGAN, DAY, TOKEN, isIn, signedIn, startDashboard } from "../plugins/dashboard/stand.ts";
+
+const LIFE = 7 * DAY;
+
+describe("laws of the session cookie", () => {
+  test("it is good if and only if its issue <= now < issue + 7 days, at whatever times it is looked at, until it is seen expired", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.nat(10 * DAY),
+        fc.array(fc.oneof(fc.integer({ min: -9 * DAY, max: 9 * DAY }), fc.constantFrom(-1, 0, LIFE - 1, LIFE)), { minLength: 1, maxLength: 6 }),
+        async (later, looks) => {
+          await using stand = await startDashboard();
+          stand.clock.setTimeOfDay(BEGAN + later);
+          const session = await signedIn(stand);
+          let expired = false;
+          for (const look of looks) {
+            stand.clock.setTimeOfDay(BEGAN + later + look);
+            expired ||= look >= LIFE;
+            expect(await isIn(stand, session)).toBe(look >= 0 && !expired);
+          }
+        },
+      ),
+      { numRuns: 20 },
+    ));
+
+  test("it never outlives 7 days of elapsed time, however the clock was set back meanwhile", () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(fc.tuple(fc.nat(3 * DAY), fc.nat(2 * DAY)), { minLength: 1, maxLength: 8 }), async (steps) => {
+        await using stand = await startDashboard();
+        const sessions: { begun: number; session: { cookie: string } }[] = [];
+        let elapsed = 0;
+        for (const [passes, back] of steps) {
+          sessions.push({ begun: elapsed, session: await signedIn(stand) });
+          stand.clock.setTimeOfDay(stand.clock.now() - back);
+          stand.clock.increment(passes);
+          elapsed += passes;
+          for (const { begun, session } of sessions) {
+            if (elapsed - begun >= LIFE) expect(await isIn(stand, session)).toBe(false);
+          }
+        }
+      }),
+      { numRuns: 20 },
+    ));
+
+  test("any changed, added or removed byte makes it mean nothing", async () => {
+    await using stand = await startDashboard();
+    const { cookie } = await signedIn(stand);
+    const start = cookie.indexOf("=") + 1;
+    const [name, value] = [cookie.slice(0, start), cookie.slice(start)];
+    const byte = fc.integer({ min: 0x21, max: 0xff }).filter((code) => code !== 0x3b && code !== 0x7f).map((code) => String.fromCharCode(code));
+    const edit = fc.record({ at: fc.nat(value.length), byte, kind: fc.constantFrom("change", "insert", "remove", "escape", "case") });
+    const edited = ({ at, byte: by, kind }: { at: number; byte: string; kind: string }): string => {
+      const [before, here, after] = [value.slice(0, at), value.slice(at, at + 1), value.slice(at + 1)];
+      if (kind === "change") return before + by + after;
+      if (kind === "insert") return before + by + here + after;
+      if (kind === "remove") return before + after;
+      if (kind === "escape") return here === "" ? value : `${before}%${here.charCodeAt(0).toString(16)}${after}`;
+      return before + (here === here.toUpperCase() ? here.toLowerCase() : here.toUpperCase()) + after;
+    };
+    await fc.assert(
+      fc.asyncProperty(edit, async (change) => {
+        const other = edited(change);
+        expect(await isIn(stand, { cookie: name + other })).toBe(other === value);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  test("a restart ends all, signing out ends exactly one, a replacement of the token ends all", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 6 }),
+        fc.array(fc.nat(5), { maxLength: 4 }),
+        fc.constantFrom("restart", "replacement"),
+        async (count, out, end) => {
+          let sessions: { cookie: string }[] = [];
+          {
+            await using stand = await startDashboard();
+            sessions = await Promise.all(Array.from({ length: count }, () => signedIn(stand)));
+            const alive = new Set(sessions.keys());
+            for (const n of out.filter((each) => each < count)) {
+              await stand.post("/logout", undefined, sessions[n]!);
+              alive.delete(n);
+              for (const [at, session] of sessions.entries()) expect(await isIn(stand, session)).toBe(alive.has(at));
+            }
+            if (end === "replacement") {
+              await stand.kernel.services.tokenSecrets.replace("launcher", { value: `${TOKEN}-next`, expect: 1 });
+              for (const session of sessions) expect(await isIn(stand, session)).toBe(false);
+            }
+          }
+          await using stand = await startDashboard();
+          for (const { cookie } of sessions) {
+            const value = cookie.slice(cookie.indexOf("=") + 1);
+            expect(await isIn(stand, { cookie: `service_session_${stand.port}=${value}` })).toBe(false);
+          }
+        },
+      ),
+      { numRuns: 12 },
+    ));
+});

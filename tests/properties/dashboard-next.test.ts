@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { safeNext } from "../../plugins/dashboard/next.ts";
+
+const HERE = "http://door.example:18800";
+/** Pieces from which addresses that leave are made. */
+const piece = fc.constantFrom(
+  "/", "//", "\\", ".", "..", "%2e", "%2f", "%5c", "\t", "\n", "\r", "\0", " ", "@", ":", "?", "#", "evil.example", "http:", "https://",
+  "javascript:", "a", "login", "setup", "logout", "api", "token=x", "&", "=", "\u2028", "\u0085", "\ufeff", "／", "。", "%00", "[", "]", "door",
+);
+const input = fc.oneof(
+  fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join("")),
+  fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join("")}`),
+  fc.string({ unit: "binary" }),
+  fc.string({ unit: "binary" }).map((text) => `/${text}`),
+  fc.webUrl(), fc.webPath(), fc.anything(),
+);
+
+describe("the way back, for any input", () => {
+  test.each(["", "/door"])("never leaves this origin, under the base path %j neither", (base) => {
+    fc.assert(
+      fc.property(input, (given) => {
+        const next = safeNext(given);
+        expect(next).toMatch(/^\/(?![/\\])[\x21-\x7e]*$/);
+        const resolved = new URL(base + next, `${HERE}/login`);
+        expect(resolved.origin).toBe(HERE);
+        expect(resolved.pathname.startsWith(base)).toBe(true);
+        expect(resolved.pathname.slice(base.length)).not.toMatch(/^\/(login|logout|setup|api)(\/|$)/);
+        expect(resolved.searchParams.has("token")).toBe(false);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test("is settled after one pass: what it answers it answers again", () => {
+    fc.assert(
+      fc.property(input, (given) => {
+        const next = safeNext(given);
+        if (next.length <= 2_048) expect(safeNext(next)).toBe(next);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,93 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { memory } from "../../plugins/token-store/index.ts";
+import { TOKEN, inSetup, mintLink, startDashboard, type DashboardStand } from "../plugins/dashboard/stand.ts";
+
+/** All that an answer shows, except its time. */
+async function bytesOf(answer: Response): Promise<string> {
+  const headers = [...answer.headers].filter(([name]) => name !== "date");
+  return JSON.stringify([answer.status, headers, await answer.text()]);
+}
+
+/** Wrong in every way: nearly right, of other lengths and alphabets, shaped like links. */
+const wrongToken = fc.oneof(
+  fc.string({ minLength: 1, maxLength: 300 }),
+  fc.string({ unit: "binary", minLength: 1, maxLength: 60 }),
+  fc.nat(TOKEN.length - 1).map((length) => TOKEN.slice(0, length + 1)),
+  fc.nat(TOKEN.length - 1).map((at) => `${TOKEN.slice(0, at)}~${TOKEN.slice(at + 1)}`),
+  fc.string({ minLength: 1 }).map((more) => TOKEN + more),
+  fc.string({ minLength: 1 }).map((more) => more + TOKEN),
+  fc.base64String({ maxLength: 64 }).map((text) => `ott_${text}`),
+  fc.constantFrom(TOKEN.toUpperCase(), "ott_", "x".repeat(43), "x".repeat(2_900)),
+).map((token) => token.toWellFormed()).filter((token) => token.trim() !== "" && token.trim() !== TOKEN);
+
+const headerSafe = (token: string): string => Buffer.from(token.trim().replaceAll(/\p{Cc}/gu, "~")).toString("latin1");
+const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Response>> = {
+  "POST /login as JSON": (stand, token) => stand.post("/login", { token }),
+  "POST /login as a form": (stand, token) => stand.form("/login", { token, next: "/place" }),
+  "GET /?token= by a program": (stand, token) => stand.get(`/?token=${encodeURIComponent(token)}`),
+  "Authorization: Bearer": (stand, token) => stand.get("/api/status", { authorization: `Bearer ${headerSafe(token)}` }),
+};
+
+describe("a refusal does not depend on how wrong the token was", () => {
+  test.each(Object.keys(ways))("%s", async (name) => {
+    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
+    const expected = await bytesOf(await ways[name]!(stand, "a wrong token"));
+    expect(expected).toContain("[401,");
+    const spent = mintLink(stand);
+    await stand.post("/login", { token: spent });
+    expect(await bytesOf(await ways[name]!(stand, spent))).toBe(expected);
+    await fc.assert(
+      fc.asyncProperty(wrongToken, async (token) => {
+        expect(await bytesOf(await ways[name]!(stand, token))).toBe(expected);
+      }),
+      { numRuns: 120 },
+    );
+  });
+
+  test("GET /?token= by a browser: one address for every wrong token, one for every link", async () => {
+    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
+    await fc.assert(
+      fc.asyncProperty(wrongToken, async (token) => {
+        const { status, headers } = await stand.open(`/?token=${encodeURIComponent(token)}`);
+        const error = token.trim().startsWith("ott_") ? "link_expired" : "invalid_token";
+        expect([status, headers.get("location")]).toEqual([302, `/login?error=${error}`]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("POST /setup, as JSON and as a form", async () => {
+    await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 1_000 } });
+    const tries = [
+      (code: string) => stand.post("/setup", { code, keep: true }),
+      (code: string) => stand.form("/setup", { code, keep: "true" }),
+      (code: string) => stand.post("/setup", { code, token: "a-token-of-my-own", confirm: "another" }),
+    ];
+    for (const attempt of tries) {
+      const expected = await bytesOf(await attempt("a wrong code"));
+      await fc.assert(
+        fc.asyncProperty(wrongToken, async (code) => {
+          expect(await bytesOf(await attempt(code))).toBe(expected);
+        }),
+        { numRuns: 60 },
+      );
+    }
+  });
+
+  test("once blocked, neither does the 429, right tokens under 43 characters included", async () => {
+    const short = "a-right-token-of-my-own";
+    await using stand = await startDashboard({ form: memory({ launcher: short }), launcher: { login_attempts_per_minute: 1 } });
+    await stand.post("/login", { token: "wrong" });
+    for (const [name, way] of Object.entries(ways)) {
+      const expected = await bytesOf(await way(stand, short));
+      expect(expected).toContain("[429,");
+      await fc.assert(
+        fc.asyncProperty(wrongToken.filter((token) => !token.trim().startsWith("ott_")), async (token) => {
+          expect([name, await bytesOf(await way(stand, token))]).toEqual([name, expected]);
+        }),
+        { numRuns: 30 },
+      );
+    }
+  });
+});
