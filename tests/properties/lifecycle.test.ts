@@ -90,14 +90,14 @@ test("whatever is asked of the token store, the launcher runs only while it hold
         kernel.on("token-store:rotated", () => expect(secrets.reveal("launcher")).toBeTypeOf("string"));
         check();
         for (const each of asked) {
-          const expect_ = kernel.services.tokens.info("launcher").version + ("stale" in each && each.stale ? 1 : 0);
+          const version = kernel.services.tokens.info("launcher").version + ("stale" in each && each.stale ? 1 : 0);
           fails = each.fails;
           const before = { state: kernel.state(), token: secrets.reveal("launcher") };
           const own = each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
           const change = each.kind === "keep" ? { keep: true as const } : own;
           const attempts = Array.from(
             { length: each.kind === "two at once" ? 2 : 1 },
-            () => secrets.replace("launcher", { ...change, expect: expect_ }),
+            () => secrets.replace("launcher", { ...change, expect: version }),
           );
           const outcomes = await Promise.allSettled(attempts);
           const won = outcomes.filter(({ status }) => status === "fulfilled").length;

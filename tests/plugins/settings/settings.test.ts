@@ -368,8 +368,8 @@ describe("the instance", () => {
     at: (name) => `/proc/doorward/${name}`,
     write: () => Promise.reject(new Error("read-only")),
   };
-  const onLinux = test.skipIf(process.platform !== "linux");
-  onLinux("is missing where the home cannot be written, with a warning, and all else works", () =>
+  const onLinux = { skip: process.platform !== "linux" };
+  test("is missing where the home cannot be written, with a warning, and all else works", onLinux, () =>
     withSettings(unwritable, async ({ settings: own, lines, running, etag }) => {
       expect(own.instance()).toBeUndefined();
       expect(lines.filter(({ level }) => level === "warn")).toHaveLength(1);

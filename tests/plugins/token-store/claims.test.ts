@@ -315,8 +315,8 @@ describe("the files", () => {
     }));
 
   // Nobody, root included, can make a folder in /proc.
-  const onLinux = test.skipIf(process.platform !== "linux");
-  onLinux("a home that cannot be made stops a start that must write, and not one that need not", async () => {
+  const onLinux = { skip: process.platform !== "linux" };
+  test("a home that cannot be made stops a start that must write, and not one that need not", onLinux, async () => {
     const start = (env: Record<string, string>) =>
       withTokens(
         files({ home: "/proc/doorward", env }),

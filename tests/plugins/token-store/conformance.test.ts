@@ -14,34 +14,40 @@ const home = async (): Promise<string> => {
 };
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
+async function writeLauncher(path: string, token: string | undefined): Promise<void> {
+  if (token === undefined) return;
+  await writeFile(join(path, "launcher-config.json"), JSON.stringify({ launcher_token: token }));
+}
 const channelsOf = (tokens: Readonly<Record<string, string>>): object =>
   ({ channels: Object.fromEntries(Object.entries(tokens).map(([name, token]) => [name, { token }])) });
 
-describe("memory()", () => storeFormConformance((tokens) => memory(tokens)));
+describe("memory()", () => {
+  storeFormConformance((tokens) => memory(tokens));
+});
 
-describe("files() with .security.yml", () => storeFormConformance(async ({ launcher, ...channels }) => {
-  const path = await home();
-  if (launcher !== undefined) await writeFile(
-    join(path, "launcher-config.json"),
-    JSON.stringify({ launcher_token: launcher }),
-  );
-  if (Object.keys(channels).length > 0) await writeFile(join(path, ".security.yml"), stringify(channelsOf(channels)));
-  return files({ home: path, env: {} });
-}));
+describe("files() with .security.yml", () => {
+  storeFormConformance(async ({ launcher, ...channels }) => {
+    const path = await home();
+    await writeLauncher(path, launcher);
+    if (Object.keys(channels).length > 0) await writeFile(join(path, ".security.yml"), stringify(channelsOf(channels)));
+    return files({ home: path, env: {} });
+  });
+});
 
-describe("files() with config.json", () => storeFormConformance(async ({ launcher, ...channels }) => {
-  const path = await home();
-  if (launcher !== undefined) await writeFile(
-    join(path, "launcher-config.json"),
-    JSON.stringify({ launcher_token: launcher }),
-  );
-  await writeFile(join(path, "config.json"), JSON.stringify(channelsOf(channels)));
-  return files({ home: path, env: {} });
-}));
+describe("files() with config.json", () => {
+  storeFormConformance(async ({ launcher, ...channels }) => {
+    const path = await home();
+    await writeLauncher(path, launcher);
+    await writeFile(join(path, "config.json"), JSON.stringify(channelsOf(channels)));
+    return files({ home: path, env: {} });
+  });
+});
 
-describe("files() in a home that does not exist yet", () => storeFormConformance(async (tokens) => {
-  const path = join(await home(), "a", "b");
-  const form = files({ home: path, env: {} });
-  for (const [name, token] of Object.entries(tokens)) await form.write(name, token, { setupPending: false });
-  return form;
-}));
+describe("files() in a home that does not exist yet", () => {
+  storeFormConformance(async (tokens) => {
+    const path = join(await home(), "a", "b");
+    const form = files({ home: path, env: {} });
+    for (const [name, token] of Object.entries(tokens)) await form.write(name, token, { setupPending: false });
+    return form;
+  });
+});
