@@ -1,0 +1,156 @@
+import { inspect } from "node:util";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../kernel/index.ts";
+import { channels } from "../../plugins/channels/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import {
+  TOKEN, mintLink, opened, setCookieOf, startDashboard, tempHome, type DashboardStand, type Lines,
+} from "../plugins/dashboard/stand.ts";
+
+/** What a run knows and must find nowhere else. */
+interface Run {
+  readonly stand: DashboardStand;
+  /** Tokens, codes, tried values, spent and living links, session ids. */
+  readonly secrets: Set<string>;
+  readonly seen: string[];
+  token: string;
+  cookies: string[];
+  n: number;
+}
+
+/** An answer as it goes out, without the two places where a secret belongs: `Set-Cookie`, and a link made for the asker. */
+async function look(run: Run, answer: Response, own = ""): Promise<void> {
+  const headers = [...answer.headers].filter(([name]) => name !== "set-cookie");
+  const text = `${answer.status} ${JSON.stringify(headers)} ${await answer.text()}`;
+  run.seen.push(own === "" ? text : text.replaceAll(own, ""));
+  for (const kind of ["session", "setup"]) {
+    const cookie = setCookieOf(answer, kind)?.split(";", 1)[0] ?? "";
+    const [id = "", , signature = ""] = cookie.slice(cookie.indexOf("=") + 1).split(".");
+    if (signature === "") continue;
+    run.cookies.push(cookie);
+    run.secrets.add(signature);
+    if (kind === "session") run.secrets.add(id);
+  }
+}
+/** Where a secret shows, with what stands around it. */
+function leaks({ secrets, seen, stand }: Run): string[] {
+  const all = [inspect(stand.facts, { depth: 9 }), stand.logged(), ...seen].join("\n");
+  return [...secrets].flatMap((secret) => {
+    const at = all.indexOf(secret);
+    return at < 0 ? [] : [all.slice(Math.max(0, at - 300), at + 100)];
+  });
+}
+const fresh = (run: Run): string => {
+  run.n += 1;
+  const value = `planted-${run.n}-${"secret".repeat(1 + (run.n % 8))}`;
+  run.secrets.add(value);
+  return value;
+};
+const session = (run: Run): Lines => ({ cookie: run.cookies.at(-1) ?? "none=none", origin: run.stand.origin });
+const link = (run: Run): string => {
+  const made = mintLink(run.stand);
+  run.secrets.add(made);
+  return made;
+};
+
+const commands: Record<string, (run: Run) => Promise<void>> = {
+  async "signs in as JSON"(run) { await look(run, await run.stand.post("/login", { token: run.token })); },
+  async "signs in by a form"(run) { await look(run, await run.stand.form("/login", { token: run.token, next: `/?token=${run.token}` })); },
+  async "signs in by the address"(run) { await look(run, await run.stand.open(`/?token=${run.token}&a=1`)); },
+  async "signs in by a link"(run) { await look(run, await run.stand.open(`/?token=${link(run)}`)); },
+  async "posts a link"(run) { await look(run, await run.stand.post("/login", { token: link(run) })); },
+  async "is wrong as JSON"(run) { await look(run, await run.stand.post("/login", { token: fresh(run), next: fresh(run) })); },
+  async "is wrong by a form"(run) { await look(run, await run.stand.form("/login", { token: fresh(run) })); },
+  async "is wrong by the address"(run) { await look(run, await run.stand.open(`/?token=${fresh(run)}`)); },
+  async "is wrong by a program"(run) { await look(run, await run.stand.get(`/?token=${fresh(run)}`)); },
+  async "is wrong by Bearer"(run) { await look(run, await run.stand.get("/api/status", { authorization: `Bearer ${fresh(run)}` })); },
+  async "is right by Bearer"(run) { await look(run, await run.stand.get("/api/status", { authorization: `Bearer ${run.token}` })); },
+  async "offers two tokens"(run) { await look(run, await run.stand.get(`/?token=${fresh(run)}&token=${run.token}`)); },
+  async "sends broken JSON"(run) {
+    const body = `{"token":"${run.token}","x":${fresh(run)}`;
+    await look(run, await run.stand.request("/login", { method: "POST", headers: { "content-type": "application/json" }, body }));
+  },
+  async "sends another type"(run) {
+    await look(run, await run.stand.request("/login", { method: "POST", headers: { "content-type": "text/plain" }, body: run.token }));
+  },
+  async "puts a token where it does not belong"(run) {
+    const value = fresh(run);
+    for (const path of [`/nowhere?token=${value}`, `/login?token=${value}`, `/api/status?token=${value}`, `/setup?token=${value}&error=${value}`, `/login?link=${value}&error=${value}`]) {
+      await look(run, await run.stand.request(path, { headers: opened }));
+    }
+  },
+  async "comes from elsewhere"(run) {
+    await look(run, await run.stand.post("/login", { token: run.token }, { origin: "https://evil.example" }));
+    await look(run, await run.stand.get(`/?token=${run.token}`, { host: "evil.example" }));
+  },
+  async "sets up with a wrong code"(run) { await look(run, await run.stand.post("/setup", { code: fresh(run), keep: true })); },
+  async "sets up with a weak token"(run) { await look(run, await run.stand.form("/setup", { code: run.token, token: "weak secret", confirm: "weak secret" })); },
+  async "sets up with an own token"(run) {
+    const own = fresh(run);
+    const answer = await run.stand.post("/setup", { code: run.token, token: own, confirm: own });
+    if (answer.status === 200) run.token = own;
+    await look(run, answer);
+  },
+  async "replaces the token"(run) {
+    if (run.stand.kernel.state() !== "running") return;
+    const { tokens, tokenSecrets } = run.stand.kernel.services;
+    run.token = fresh(run);
+    await tokenSecrets.replace("launcher", { value: run.token, expect: tokens.info("launcher").version });
+  },
+  async "looks at the pages"(run) {
+    for (const path of ["/", "/login", "/setup", "/nowhere", "/api/auth/status", "/api/status"]) {
+      const answer = await run.stand.request(path, { headers: { ...opened, ...session(run) } });
+      await look(run, answer);
+    }
+  },
+  async "makes a link"(run) {
+    const answer = await run.stand.post("/api/signin-links", undefined, session(run));
+    const made = /ott_[\w-]+/.exec(await answer.clone().text())?.[0] ?? "";
+    await look(run, answer, made);
+    if (made === "") return;
+    run.secrets.add(made);
+    await look(run, await run.stand.open(`/login?link=${made}`), made);
+  },
+  async "turns the channel on"(run) {
+    const status = await run.stand.get("/api/status", session(run));
+    const { channel } = (await status.json()) as { channel?: { etag?: string } };
+    const headers = { ...session(run), "content-type": "application/json", "if-match": channel?.etag ?? "x" };
+    const body = JSON.stringify({ enabled: true, allow_token_query: true, current: run.n % 2 === 0 ? run.token : fresh(run) });
+    await look(run, await run.stand.request("/api/channels/pico", { method: "PUT", headers, body }));
+  },
+  async "signs out"(run) { await look(run, await run.stand.post("/logout", undefined, session(run))); },
+  async "waits"(run) { run.stand.clock.increment(40_000); },
+};
+
+describe("a random run of the dashboard", () => {
+  test("shows no token, code, link or session in any fact, log line or answer", () =>
+    fc.assert(
+      fc.asyncProperty(fc.boolean(), fc.array(fc.constantFrom(...Object.keys(commands)), { minLength: 5, maxLength: 40 }), async (first, names) => {
+        await using folder = await tempHome();
+        const given = "given-by-the-environment-0123456789-abcdefghi";
+        const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+        await using stand = await startDashboard({ home: folder.home, before, env: first ? {} : { SERVICE_LAUNCHER_TOKEN: given } });
+        const file = JSON.parse(await readFile(join(folder.home, "launcher-config.json"), "utf8")) as { launcher_token?: string };
+        const token = file.launcher_token ?? given;
+        const run: Run = { stand, token, secrets: new Set([token]), seen: [], cookies: [], n: 0 };
+        if (!first) names = names.filter((name) => name !== "replaces the token");
+        for (const name of names) await commands[name]!(run);
+        const security = await readFile(join(folder.home, ".security.yml"), "utf8").catch(() => "");
+        for (const [made] of security.matchAll(/[0-9a-f]{64}/g)) run.secrets.add(made);
+        expect(leaks(run)).toEqual([]);
+      }),
+      { numRuns: 25 },
+    ));
+
+  test("would be found out: the search finds a session id, a tried value and a token wherever they show", async () => {
+    await using stand = await startDashboard();
+    const run: Run = { stand, token: TOKEN, secrets: new Set([TOKEN]), seen: [], cookies: [], n: 0 };
+    for (const name of ["signs in as JSON", "is wrong as JSON", "looks at the pages"]) await commands[name]!(run);
+    expect(run.secrets.size).toBe(5);
+    expect(leaks(run)).toEqual([]);
+    for (const secret of run.secrets) expect(leaks({ ...run, seen: [...run.seen, `200 {"x":"${secret}"}`] })).toHaveLength(1);
+  });
+});
