@@ -38,8 +38,10 @@ function isReasonable(text: string): boolean {
     const unit = text.charCodeAt(at);
     if (unit === QUOTE) at = endOfString(text, at);
     else if (unit === ARRAY_END || unit === OBJECT_END) depth--;
-    else if (unit === ARRAY || unit === OBJECT) depth++, values++;
-    else if (unit === COMMA) values++;
+    else if (unit === ARRAY || unit === OBJECT) {
+      depth++;
+      values++;
+    } else if (unit === COMMA) values++;
     if (depth > limits.depth || values > limits.values) return false;
   }
   return true;
