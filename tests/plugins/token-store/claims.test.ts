@@ -1,7 +1,7 @@
 import { chmod, readFile, readdir, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { files, memory } from "../../../plugins/token-store/index.ts";
-import { codeFrom } from "../../kernel/parts.ts";
+import { codeFrom, refusal } from "../../kernel/parts.ts";
 import { withFiles, withHome, withTokens } from "./stand.ts";
 
 const token = "correct-horse-battery-staple";
@@ -183,14 +183,29 @@ describe("a channel's token", () => {
       await withFiles(home, {}, { pico: {} }, ({ claimed }) => expect(claimed["pico"]?.source).toBe("security"));
     }));
 
-  test("a value that is no text is no token", () =>
+  test.each(["1234567890123456", "0012345678901234567890", "0x1234567890123456", "1e10", "12345678901234567890123"])(
+    "digits without quotation marks are the text that was written: %s",
+    (value) => withHome(async (home) => {
+      await home.write(".security.yml", `channels:\n  pico:\n    token: ${value}\n`);
+      await withFiles(home, {}, { pico: {} }, ({ secrets }) => expect(secrets.reveal("pico")).toBe(value));
+    }),
+  );
+
+  test("a number that JSON cannot hold exactly is refused", () =>
     withHome(async (home) => {
-      await home.write(".security.yml", "channels:\n  pico:\n    token: [a, b]\n  telegram: 12\n");
-      await withFiles(home, {}, { pico: {}, telegram: {} }, ({ claimed }) => {
-        expect(claimed["pico"]?.source).toBe("none");
-        expect(claimed["telegram"]?.source).toBe("none");
-      });
+      await home.write("config.json", '{"channels":{"pico":{"token":12345678901234567890123}}}');
+      expect(await codeFrom(withFiles(home, {}, { pico: {} }, () => undefined))).toBe("token_not_text");
     }));
+
+  test.each(["[a, b]", "{ a: b }", "true"])(
+    "a value that is no text stops the start, naming its place and never showing it: %s",
+    (value) => withHome(async (home) => {
+      await home.write(".security.yml", `channels:\n  pico:\n    token: ${value}\n`);
+      const error = await refusal(withFiles(home, {}, { pico: {} }, () => undefined));
+      expect(error.code).toBe("token_not_text");
+      expect(error.message).toBe(`${home.at(".security.yml")}: "channels.pico.token" must be text in quotation marks.`);
+    }),
+  );
 });
 
 test("what nobody claimed cannot be asked about, and one name has one owner", () =>
