@@ -1,9 +1,11 @@
 import { createBus } from "./bus.ts";
 import { createConfiguration } from "./configuration.ts";
+import { consoleLog, silent, systemClock, systemRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Awaitable, Clock, LauncherState, Log, Release } from "./plugin.ts";
-import { createScope, keep, type ReadyStep, type Stage, type Undo } from "./scope.ts";
+import { createScope, keep, type ReadyStep, type Stage } from "./scope.ts";
+import { createDeadline, undoSteps, type Deadline } from "./undo.ts";
 import type { AnyPlugin, FactsOf, ServicesOf, Wired } from "./wiring.ts";
 
 export interface KernelOptions {
@@ -38,25 +40,11 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
   on<K extends keyof FactsOf<L>>(type: K, handler: (fact: FactsOf<L>[K]) => Awaitable<void>): Release;
 }
 
-const systemClock: Clock = {
-  now: Date.now,
-  setTimeout: (run, ms) => setTimeout(run, ms),
-  clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
-};
-const silent = (): void => undefined;
-const consoleLog: Log = {
-  debug: silent,
-  info: silent,
-  warn: (fields, text) => console.warn(text, fields),
-  error: (fields, text) => console.error(text, fields),
-};
-
 export function createKernel<const L extends readonly AnyPlugin[]>(
   plugins: L & Wired<L>,
   options: KernelOptions = {},
 ): Kernel<L> {
-  const { log = consoleLog, clock = systemClock, signal } = options;
-  const random = options.random ?? ((bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)));
+  const { log = consoleLog, clock = systemClock, random = systemRandom, signal } = options;
   const roster: readonly AnyPlugin[] = [...(plugins as readonly AnyPlugin[]), ...(options.plugins ?? [])];
   const bus = createBus();
   const services: Record<string, unknown> = {};
@@ -145,19 +133,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     const own = stage;
     if (!own) return limit.cancel();
     ready = false;
-    const attempt = async (undo: Undo): Promise<void> => {
-      try {
-        await undo.step();
-      } catch (error) {
-        fault(undo.plugin, "stop", error);
-      }
-      own.undo.delete(undo);
-    };
-    for (let last = [...own.undo].at(-1); last; last = [...own.undo].at(-1)) {
-      const { plugin } = last;
-      await Promise.race([attempt(last), limit.passed]);
-      if (own.undo.delete(last)) log.error({ plugin }, `"${plugin}" did not stop in time and is left as it is`);
-    }
+    await undoSteps(own, limit);
     own.live = false;
     limit.cancel();
     own.lifecycle.stop();
@@ -212,11 +188,4 @@ function checkRoster(roster: readonly AnyPlugin[]): void {
     if (names.has(name)) throw kernelErrors.KERNEL_DUPLICATE_PLUGIN(name);
     names.add(name);
   }
-}
-
-type Deadline = ReturnType<typeof createDeadline>;
-function createDeadline(clock: Clock, ms: number): { passed: Promise<void>; cancel(): void } {
-  let id: unknown;
-  const passed = new Promise<void>((resolve) => { id = clock.setTimeout(resolve, ms); });
-  return { passed, cancel: () => clock.clearTimeout(id) };
 }

@@ -1,0 +1,31 @@
+import type { Clock } from "./plugin.ts";
+import type { Stage, Undo } from "./scope.ts";
+
+export interface Deadline {
+  readonly passed: Promise<void>;
+  cancel(): void;
+}
+
+export function createDeadline(clock: Clock, ms: number): Deadline {
+  let id: unknown;
+  const passed = new Promise<void>((resolve) => { id = clock.setTimeout(resolve, ms); });
+  return { passed, cancel: () => clock.clearTimeout(id) };
+}
+
+/** Runs every undo step, last in first out, each awaited and guarded. Once the deadline has passed the rest is still
+ *  begun, but no longer waited for; who did not finish is named in the log. */
+export async function undoSteps({ undo, log, fault }: Stage, limit: Deadline): Promise<void> {
+  const attempt = async (entry: Undo): Promise<void> => {
+    try {
+      await entry.step();
+    } catch (error) {
+      fault(entry.plugin, "stop", error);
+    }
+    undo.delete(entry);
+  };
+  for (let last = [...undo].at(-1); last; last = [...undo].at(-1)) {
+    const { plugin } = last;
+    await Promise.race([attempt(last), limit.passed]);
+    if (undo.delete(last)) log.error({ plugin }, `"${plugin}" did not stop in time and is left as it is`);
+  }
+}
