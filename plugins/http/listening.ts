@@ -11,13 +11,8 @@ import { makeSafe } from "./headers.ts";
 import type { Listener } from "./service.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
 
-/** Node 24.9 and later asks before it takes a request for an upgrade; earlier versions give us all of them. */
-interface Limits extends ServerOptions {
-  readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
-}
-
-const limits: Limits = {
-  shouldUpgradeCallback: wantsWebSocket,
+// No `shouldUpgradeCallback` (Node 24.9 and later): a request it turns down loses what the connection brought behind it.
+const limits: ServerOptions = {
   requireHostHeader: false, // answered by us, with our headers
   connectionsCheckingInterval: 1_000, // Node's own 30 s would let a limit of 10 s pass for 40
   headersTimeout: 10_000,
