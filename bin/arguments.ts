@@ -65,7 +65,9 @@ function doubleDashes(argv: readonly string[]): string[] {
 
 export function parseArguments(argv: readonly string[]): LauncherArguments {
   const { values, positionals } = read(doubleDashes(argv));
-  if (positionals.length > 1) throw new UsageError(`only one configuration file can be named, not ${positionals.length}`);
+  if (positionals.length > 1) {
+    throw new UsageError(`only one configuration file can be named, not ${positionals.length}`);
+  }
   const command = values.help ? "help" : values.version ? "version" : "launch";
   return {
     command,

@@ -42,7 +42,8 @@ export function banner(facts: BannerFacts): string {
   ];
   if (facts.state === "setup") rows.push("", "  First run: open the link and choose the token for this dashboard.");
   if (remote && first) {
-    rows.push("", "  From your own machine:", `    ssh -L ${first.port}:127.0.0.1:${first.port} ${userInfo().username}@${hostname()}`);
+    const tunnel = `ssh -L ${first.port}:127.0.0.1:${first.port} ${userInfo().username}@${hostname()}`;
+    rows.push("", "  From your own machine:", `    ${tunnel}`);
   }
   return `${rows.join("\n")}\n\n`;
 }

@@ -4,7 +4,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Opens a page in the person's browser; false when there is nowhere to open it. The address is visible in the process
  *  list: it may carry a one-time link, never a lasting token. */
-export async function openBrowser(url: URL, env: Environment, platform: NodeJS.Platform = process.platform): Promise<boolean> {
+export async function openBrowser(url: URL, env: Environment, platform = process.platform): Promise<boolean> {
   for (const [command, ...args] of openers(url.href, env, platform)) {
     if (command !== undefined && (await runs(command, args))) return true;
   }

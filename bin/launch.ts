@@ -28,7 +28,8 @@ export async function launch(options: LaunchOptions): Promise<number> {
     return await ended;
   } catch (error) {
     log.log.error({ err: error }, "the launcher cannot start");
-    const sentence = codeOf(error) === "internal" ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
+    const unknown = codeOf(error) === "internal";
+    const sentence = unknown ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
     process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
     return 1;
   } finally {
@@ -62,7 +63,9 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
     home, env, version, log: log.log, ways,
     ...(config === undefined ? {} : { config: resolve(config) }),
     flags: {
-      ...(port === undefined ? {} : { port }), ...(host === undefined ? {} : { host }), ...(open === undefined ? {} : { public: open }),
+      ...(port === undefined ? {} : { port }),
+      ...(host === undefined ? {} : { host }),
+      ...(open === undefined ? {} : { public: open }),
     },
     secret: (value) => log.redactor.add(value),
     generated: (value) => {
@@ -93,19 +96,21 @@ async function welcome(kernel: Launcher, home: string, options: LaunchOptions): 
   const state = kernel.state();
   const path = (relative: string): URL => new URL(relative, addresses[0]);
   const opened = options.browser && (await openBrowser(path(signInLinks.mint().path), options.env));
-  const shows = options.console && (source === "random" || state === "setup" || (source === "config" && process.stdout.isTTY));
+  const isNew = source === "random" || state === "setup";
+  const shows = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const value = shows ? tokenSecrets.reveal("launcher") : undefined;
   const status = picoServer.status();
   const channel = path(status.path);
   channel.protocol = channel.protocol === "https:" ? "wss:" : "ws:";
   const gateway = http.addresses("gateway")[0];
   if (status.listener === "gateway" && gateway) channel.host = gateway.host;
+  const whereItIs = `it is "launcher_token" in ${join(home, "launcher-config.json")}`;
   process.stdout.write(banner({
     version: options.version, home, addresses, state, source, opened,
     link: path(signInLinks.mint().path).href,
     remote: isRemote(options.env),
     ...(value === undefined ? {} : { token: value }),
-    ...(value === undefined && source !== "env" ? { tokenHint: `it is "launcher_token" in ${join(home, "launcher-config.json")}` } : {}),
+    ...(value === undefined && source !== "env" ? { tokenHint: whereItIs } : {}),
     ...(status.enabled ? { channel: channel.href } : {}),
   }));
 }

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { dashboard, type TokenWay } from "../../plugins/dashboard/index.ts";
@@ -29,7 +30,7 @@ export interface LauncherOptions {
   readonly ways?: () => readonly TokenWay[];
 }
 
-/** The standalone launcher: dashboard, pico channel, tokens and settings in the files of the home, echo as application. */
+/** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, echo as application. */
 export async function launcher(options: LauncherOptions) {
   const { home, env, brand = "service", config, flags = {}, version, log, clock, secret, generated, ways } = options;
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
@@ -40,7 +41,8 @@ export async function launcher(options: LauncherOptions) {
   const loaded = await load([listener, second, pico, board], { ...places, flags: { launcher: { ...flags } } });
   for (const warning of loaded.warnings) log.warn({}, warning);
   if (loaded.handler !== undefined && loaded.handler !== "echo") {
-    throw loadErrors.CONFIG_BAD_VALUE(config ?? `${home}/config.json`, "handler", '"echo", the only one there is so far');
+    const file = config ?? join(home, "config.json");
+    throw loadErrors.CONFIG_BAD_VALUE(file, "handler", '"echo", the only one there is so far');
   }
   const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
   return createKernel(

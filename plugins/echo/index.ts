@@ -1,4 +1,4 @@
-import type { Plugin } from "../../kernel/index.ts";
+import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
 
 /** The application a new owner meets: it answers with what it received. */
@@ -9,7 +9,12 @@ export function echo(): Plugin<{ needs: { channels: Channels } }> {
     needs: { channels: true },
     start({ needs, onStop }) {
       const release = needs.channels.handle(async ({ content, media, reply }) => {
-        await reply({ content, ...(media.length === 0 ? {} : { attachments: media }) });
+        try {
+          await reply({ content, ...(media.length === 0 ? {} : { attachments: media }) });
+        } catch (error) {
+          // Posted, and nobody of the session listens: the message was taken all the same.
+          if (codeOf(error) !== "undeliverable") throw error;
+        }
       });
       onStop(release);
     },

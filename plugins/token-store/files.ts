@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
-import { join } from "node:path";
+import { stat } from "node:fs/promises";
+import { join, resolve as resolvePath } from "node:path";
 import {
-  editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile,
+  editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile, watchFiles, type ParsedFile,
 } from "../../config/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
-import type { ResolvedToken, StoreForm, TokenName } from "./service.ts";
+import { tokenErrors } from "./errors.ts";
+import type { ResolvedToken, StoreForm, TokenName, TokenPlace, TokenSource } from "./service.ts";
 
 export interface FilesOptions {
   /** The folder of `config.json`, `launcher-config.json` and `.security.yml`. */
@@ -24,15 +26,25 @@ export interface FilesOptions {
 /** First 16 hex digits of SHA-256: marks a generated token until its owner has confirmed it. */
 const mark = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex").slice(0, 16);
 
-const text = (value: unknown): string | undefined => {
-  const trimmed = typeof value === "string" ? value.trim() : "";
+/** A token of digits alone reads as a number, which is taken when no digit can be lost. Anything else that is not text
+ *  is no token and no reason to have none. */
+function text(value: unknown, file = "", place = ""): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "string" && !Number.isSafeInteger(value)) throw tokenErrors.token_not_text(file, place);
+  const trimmed = String(value).trim();
   return trimmed === "" ? undefined : trimmed;
-};
+}
 const at = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((node, key) => {
     const inside = typeof node === "object" && node !== null && Object.hasOwn(node, key);
     return inside ? (node as Record<string, unknown>)[key] : undefined;
   }, value);
+
+/** What a file holds. One that a token in use came from must be there: its absence says nothing about the token. */
+function content(parsed: ParsedFile | undefined, file: string, isNeeded: boolean): unknown {
+  if (isNeeded && (parsed === undefined || parsed.text.trim() === "")) throw tokenErrors.token_file_missing(file);
+  return parsed?.value;
+}
 
 /** The keys of `launcher-config.json` that hold tokens; a channel's is in `.security.yml`, then in `config.json`. */
 const launcherKeys = new Map([["launcher", "launcher_token"], ["metrics", "metrics_token"]]);
@@ -45,6 +57,9 @@ export function files({ home, env, brand = "service", config, secret, generated 
   const prefix = brand.toUpperCase();
   let log: Log | undefined;
   let homeReady = false;
+  /** Names whose place in `config.json` was remarked on. */
+  const advised = new Set<TokenName>();
+  const asked = new Set<TokenName>();
 
   const variable = (name: TokenName): string =>
     `${prefix}${launcherKeys.has(name) ? "" : "_CHANNELS"}_${name.toUpperCase()}_TOKEN`;
@@ -53,37 +68,66 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const warning = await narrowSecret(file);
     if (warning) log?.warn({ file }, warning);
   }
-  async function fromLauncherFile(name: TokenName, key: string): Promise<ResolvedToken | undefined> {
-    const value = (await readJson(launcherFile))?.value;
-    const token = text(at(value, key));
+  async function fromLauncherFile(name: TokenName, key: string, held?: TokenSource): Promise<ResolvedToken | undefined> {
+    const isNeeded = held === "config" || held === "random";
+    const value = content(await readJson(launcherFile), launcherFile, isNeeded);
+    const token = text(at(value, key), launcherFile, key);
     if (token === undefined) return undefined;
     await guard(launcherFile);
     const setupPending = name === "launcher" && at(value, "setup_pending") === mark(token);
     return { value: token, source: "config", setupPending };
   }
-  async function fromChannelFiles(name: TokenName): Promise<ResolvedToken | undefined> {
-    const guarded = text(at((await readYaml(securityFile))?.value, "channels", name, "token"));
+  async function fromChannelFiles(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
+    const security = content(await readYaml(securityFile), securityFile, held === "security");
+    const place = `channels.${name}.token`;
+    const guarded = text(at(security, "channels", name, "token"), securityFile, place);
     if (guarded !== undefined) {
       await guard(securityFile);
       return { value: guarded, source: "security" };
     }
-    const plain = text(at((await readJson(configFile))?.value, "channels", name, "token"));
+    const main = content(await readJson(configFile), configFile, held === "config");
+    const plain = text(at(main, "channels", name, "token"), configFile, place);
     if (plain === undefined) return undefined;
-    log?.warn(
+    if (!advised.has(name)) log?.warn(
       { name },
       `the ${name} token is in config.json, which suits development only: use .security.yml for production, ` +
         `or ${variable(name)} for containers`,
     );
+    advised.add(name);
     return { value: plain, source: "config" };
   }
 
-  async function resolve(name: TokenName): Promise<ResolvedToken | undefined> {
+  async function resolve(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
+    asked.add(name);
     const given = text(env[variable(name)]);
     const key = launcherKeys.get(name);
-    const stored = given ? undefined : await (key ? fromLauncherFile(name, key) : fromChannelFiles(name));
+    const stored = given ? undefined : await (key ? fromLauncherFile(name, key, held) : fromChannelFiles(name, held));
     const found: ResolvedToken | undefined = given ? { value: given, source: "env" } : stored;
     if (found) secret?.(found.value);
     return found;
+  }
+
+  async function places(name: TokenName): Promise<TokenPlace[]> {
+    const key = launcherKeys.get(name);
+    const path = ["channels", name, "token"];
+    const since = async (file: string): Promise<number | undefined> =>
+      stat(file).then(({ mtimeMs }) => Math.round(mtimeMs), () => undefined);
+    const inFile = async (source: TokenSource, file: string, value: unknown): Promise<TokenPlace[]> => {
+      const found = text(value, file, path.join("."));
+      if (found === undefined) return [];
+      const changedAt = await since(file);
+      return [{ source, value: found, ...(changedAt === undefined ? {} : { changedAt }) }];
+    };
+    const given = text(env[variable(name)]);
+    const fromEnv: TokenPlace[] = given === undefined ? [] : [{ source: "env", value: given }];
+    if (key !== undefined) {
+      return [...fromEnv, ...(await inFile("config", launcherFile, at((await readJson(launcherFile))?.value, key)))];
+    }
+    return [
+      ...fromEnv,
+      ...(await inFile("security", securityFile, at((await readYaml(securityFile))?.value, ...path))),
+      ...(await inFile("config", configFile, at((await readJson(configFile))?.value, ...path))),
+    ];
   }
 
   async function write(name: TokenName, value: string, { setupPending }: { setupPending: boolean }): Promise<void> {
@@ -111,7 +155,13 @@ export function files({ home, env, brand = "service", config, secret, generated 
     open: (own) => { log = own; },
     resolve,
     write,
+    places,
     variable,
+    watch: (changed) =>
+      watchFiles([launcherFile, securityFile, configFile], async (path) => {
+        const names = [...asked].filter((name) => launcherKeys.has(name) === (path === resolvePath(launcherFile)));
+        for (const name of names) await changed(name);
+      }),
     label: (name) => (launcherKeys.has(name) ? "config" : "security"),
   };
 }

@@ -365,3 +365,20 @@ describe("the files", () => {
       });
     }));
 });
+
+describe("a token in a file that is not text", () => {
+  test("of digits alone, it is the token as written", () =>
+    withHome(async (home) => {
+      await home.write(".security.yml", "channels:\n  pico:\n    token: 12345678901234567890\n");
+      await withFiles(home, {}, { pico: {} }, ({ secrets }) => {
+        expect(secrets.reveal("pico")).toBe("12345678901234567890");
+      });
+    }));
+
+  test.each(["token: [a, b]", "token: true", "token: {a: b}"])("%s stops the start instead of meaning none", (line) =>
+    withHome(async (home) => {
+      await home.write(".security.yml", `channels:\n  pico:\n    ${line}\n`);
+      const code = await codeFrom(withFiles(home, {}, { pico: {} }, () => undefined));
+      expect(code).toBe("token_not_text");
+    }));
+});

@@ -1,0 +1,178 @@
+import { rename, unlink, writeFile } from "node:fs/promises";
+import { describe, expect, test, vi } from "vitest";
+import { readFile } from "node:fs/promises";
+import { withFiles, withHome, type Home, type TokenStand } from "./stand.ts";
+
+const OLD = "the-first-token-0123456789";
+const NEW = "the-second-token-0123456789";
+const NEXT = "the-third-token-0123456789";
+
+const security = (token: string, name = "pico"): string => `channels:\n  ${name}:\n    token: "${token}"\n`;
+const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 6_000, interval: 20 });
+const verifies = ({ tokens }: TokenStand, name: string, token: string): Promise<unknown> =>
+  eventually(async () => expect(await tokens.verify(name, token)).not.toBe(false));
+const says = ({ lines }: TokenStand, text: RegExp): Promise<unknown> =>
+  eventually(() => expect(lines.map((line) => line.text).join("\n")).toMatch(text));
+const told = ({ facts }: TokenStand, type: string): object[] =>
+  facts.filter((fact) => (fact as { type: string }).type === type);
+
+/** A pico token in `.security.yml`, and a launcher's in its file. */
+const withPico = (visit: (stand: TokenStand, home: Home) => Promise<void>, env: Record<string, string> = {}): Promise<void> =>
+  withHome(async (home) => {
+    await home.write(".security.yml", security(OLD));
+    await home.write("launcher-config.json", { launcher_token: OLD });
+    await withFiles(home, env, { launcher: { generate: true }, pico: {} }, (stand) => visit(stand, home));
+  });
+
+describe("an edit of .security.yml", () => {
+  test("replaces the token at once: the new one verifies with a higher version, the old one no more", () =>
+    withPico(async (stand, home) => {
+      await home.write(".security.yml", security(NEW));
+      await verifies(stand, "pico", NEW);
+      expect(await stand.tokens.verify("pico", OLD)).toBe(false);
+      expect(stand.tokens.info("pico")).toEqual({ version: 2, source: "security", managedByEnv: false });
+      expect(told(stand, "token-store:rotated")).toEqual([
+        { type: "token-store:rotated", name: "pico", version: 2, graceS: 0 },
+      ]);
+      expect(stand.lines.some((line) => JSON.stringify(line).includes(NEW))).toBe(false);
+    }));
+
+  test("that takes the token out revokes it, and one that brings it back lets it in with a new version", () =>
+    withPico(async (stand, home) => {
+      await home.write(".security.yml", "channels: {}\n");
+      await eventually(() => expect(told(stand, "token-store:removed")).toEqual([
+        { type: "token-store:removed", name: "pico" },
+      ]));
+      expect(stand.tokens.info("pico")).toEqual({ version: 0, source: "none", managedByEnv: false });
+      expect(await stand.tokens.verify("pico", OLD)).toBe(false);
+      await home.write(".security.yml", security(OLD));
+      await verifies(stand, "pico", OLD);
+      expect(stand.tokens.info("pico").version).toBe(2);
+    }));
+
+  test("that takes it out falls back to the place below", () =>
+    withPico(async (stand, home) => {
+      await home.write("config.json", { channels: { pico: { token: NEW } } });
+      await home.write(".security.yml", "channels: {}\n");
+      await verifies(stand, "pico", NEW);
+      expect(stand.tokens.info("pico").source).toBe("config");
+      expect(told(stand, "token-store:removed")).toEqual([]);
+    }));
+
+  test.each([
+    ["missing", (home: Home) => unlink(home.at(".security.yml"))],
+    ["empty", (home: Home) => home.write(".security.yml", "")],
+    ["corrupt", (home: Home) => home.write(".security.yml", "channels: {pico: [")],
+    ["not text", (home: Home) => home.write(".security.yml", "channels: {pico: {token: [1, 2]}}")],
+  ])("that leaves it %s keeps the last good token, with a warning, until it is good again", (_, spoil) =>
+    withPico(async (stand, home) => {
+      await spoil(home);
+      await says(stand, /the pico token stays as it was/);
+      expect(await stand.tokens.verify("pico", OLD)).toBe(1);
+      expect(told(stand, "token-store:removed")).toEqual([]);
+      await home.write(".security.yml", security(NEW));
+      await verifies(stand, "pico", NEW);
+    }));
+
+  test.each([["short", "1234567"], ["with a control character", "one\\u0007two-three-four"]])(
+    "to a value that is %s is refused, and the old token stays", (_, value) =>
+      withPico(async (stand, home) => {
+        await home.write(".security.yml", security(value));
+        await says(stand, /the new pico token was refused/);
+        expect(await stand.tokens.verify("pico", OLD)).toBe(1);
+        expect(told(stand, "token-store:rotated")).toEqual([]);
+      }));
+
+  test("by renaming, as editors do, is followed", () =>
+    withPico(async (stand, home) => {
+      await writeFile(home.at(".security.yml.swp"), security(NEW));
+      await rename(home.at(".security.yml.swp"), home.at(".security.yml"));
+      await verifies(stand, "pico", NEW);
+    }));
+
+  test("beside a token from the environment changes nothing and is logged once", () =>
+    withPico(async (stand, home) => {
+      await home.write(".security.yml", security(NEW));
+      await says(stand, /the pico token comes from the environment: an edit of the files changes nothing/);
+      await home.write(".security.yml", security(NEXT));
+      await home.write("launcher-config.json", { launcher_token: NEW });
+      await verifies(stand, "launcher", NEW);
+      expect(await stand.tokens.verify("pico", "from-the-environment-01")).toBe(1);
+      expect(stand.lines.filter(({ text }) => /changes nothing/.test(text))).toHaveLength(1);
+    }, { SERVICE_CHANNELS_PICO_TOKEN: "from-the-environment-01" }));
+});
+
+describe("an edit of launcher-config.json", () => {
+  test("replaces the launcher's token, through rotating and back to running", () =>
+    withPico(async (stand, home) => {
+      await home.write("launcher-config.json", { launcher_token: NEW });
+      await verifies(stand, "launcher", NEW);
+      expect(await stand.tokens.verify("launcher", OLD)).toBe(false);
+      const states = told(stand, "kernel:state-changed").map((fact) => (fact as { to: string }).to);
+      expect(states.slice(-2)).toEqual(["rotating", "running"]);
+    }));
+
+  test("that takes the token out keeps the last good one", () =>
+    withPico(async (stand, home) => {
+      await home.write("launcher-config.json", { port: 18800 });
+      await says(stand, /the launcher token stays as it was: its file no longer holds one/);
+      expect(await stand.tokens.verify("launcher", OLD)).toBe(1);
+      expect(stand.kernel.state()).toBe("running");
+    }));
+
+  test("ends setup when it changes the token", () =>
+    withHome(async (home) => {
+      await withFiles(home, {}, { launcher: { generate: true } }, async (stand) => {
+        expect(stand.kernel.state()).toBe("setup");
+        await home.write("launcher-config.json", { launcher_token: NEW });
+        await verifies(stand, "launcher", NEW);
+        expect(stand.kernel.state()).toBe("running");
+      });
+    }));
+
+  test("ends setup when it takes the mark of the generated token out", () =>
+    withHome(async (home) => {
+      await withFiles(home, {}, { launcher: { generate: true } }, async (stand) => {
+        const { setup_pending: _, ...rest } = JSON.parse(
+          await readFile(home.at("launcher-config.json"), "utf8"),
+        ) as Record<string, unknown>;
+        await home.write("launcher-config.json", rest);
+        await eventually(() => expect(stand.kernel.state()).toBe("running"));
+        expect(stand.tokens.info("launcher").version).toBe(1);
+      });
+    }));
+});
+
+describe("a replacement of our own", () => {
+  test("is no edit: nothing is replaced a second time", () =>
+    withPico(async (stand, home) => {
+      await stand.secrets.replace("pico", { value: NEW, expect: 1 });
+      await stand.secrets.replace("launcher", { value: NEW, expect: 1 });
+      await home.write("launcher-config.json", { launcher_token: NEXT });
+      await verifies(stand, "launcher", NEXT);
+      expect(told(stand, "token-store:rotated").map((fact) => (fact as { name: string }).name))
+        .toEqual(["pico", "launcher", "launcher"]);
+    }));
+});
+
+describe("the description of a token", () => {
+  test("names its variable, when it changed, why it is weak and which lower places disagree, but not its value", () =>
+    withHome(async (home) => {
+      await home.write(".security.yml", security(OLD));
+      await home.write("config.json", { channels: { pico: { token: "short-one" } } });
+      const env = { SERVICE_CHANNELS_PICO_TOKEN: "short-one" };
+      await withFiles(home, env, { pico: {} }, async ({ tokens }) => {
+        const description = await tokens.describe("pico");
+        expect(description).toEqual({
+          name: "pico", version: 1, source: "env", managedByEnv: true, variable: "SERVICE_CHANNELS_PICO_TOKEN",
+          concern: "it has fewer than 16 characters",
+          others: [{ source: "security", same: false }, { source: "config", same: true }],
+        });
+      });
+      await withFiles(home, {}, { pico: {} }, async ({ tokens }) => {
+        expect(await tokens.describe("pico")).toMatchObject({
+          source: "security", changedAt: expect.any(Number), others: [{ source: "config", same: false }],
+        });
+      });
+    }));
+});
