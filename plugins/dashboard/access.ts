@@ -15,7 +15,8 @@ export const cookieOf = (door: Door, kind: "session" | "setup", peer: Peer, port
   secure: peer.secure,
 });
 const portOf = (door: Door): string => door.http.addresses()[0]?.port || "80";
-const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy => cookieOf(door, kind, peer, portOf(door));
+const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy =>
+  cookieOf(door, kind, peer, portOf(door));
 
 export interface Judgement {
   readonly via: string;
@@ -29,8 +30,9 @@ export async function judgeToken(
   door: Door, peer: Peer, value: string, { via, code = "invalid_token", lookAgain }: Judgement,
 ): Promise<number> {
   const candidate = value.trim();
+  const unanswered = (error: unknown): never => { throw noAnswer(door, error); };
   const verdict = await door.limiter.judge(peer.key, candidate, async () => {
-    const match = await door.tokens.verify("launcher", candidate).catch((error: unknown) => { throw unanswered(door, error); });
+    const match = await door.tokens.verify("launcher", candidate).catch(unanswered);
     lookAgain?.();
     return match;
   });
@@ -45,7 +47,7 @@ export async function judgeToken(
 }
 
 /** The words of a host's own check may quote the candidate: nobody gets them, nor the log. */
-function unanswered({ log }: Door, error: unknown): unknown {
+function noAnswer({ log }: Door, error: unknown): unknown {
   if (codeOf(error) !== "internal") return error;
   const code = String((error as { code?: unknown } | null)?.code);
   log.error({ reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" }, "the launcher token could not be checked");
@@ -57,8 +59,14 @@ function refused(door: Door, peer: Peer, code: string, via: string): void {
   door.emit("dashboard:sign-in-refused", { code, address: peer.address, via });
 }
 
+export interface Admitted {
+  /** Of the launcher token that opened. */
+  readonly version: number;
+  readonly via: Via;
+}
+
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
-export async function judgeCredential(door: Door, peer: Peer, value: string, via: Via): Promise<{ version: number; via: Via }> {
+export async function judgeCredential(door: Door, peer: Peer, value: string, via: Via): Promise<Admitted> {
   const candidate = value.trim();
   if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, { via }), via };
   const { version } = door.tokens.info("launcher");
@@ -68,7 +76,7 @@ export async function judgeCredential(door: Door, peer: Peer, value: string, via
 }
 
 /** Opens a session and sets its cookie. */
-export function signIn(door: Door, request: FastifyRequest, reply: FastifyReply, by: { version: number; via: Via }): Session {
+export function signIn(door: Door, request: FastifyRequest, reply: FastifyReply, by: Admitted): Session {
   const { peer } = seen(request);
   const { session_days: days } = door.config();
   const session = door.sessions.create({

@@ -47,8 +47,10 @@ export function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const json = body as string;
     if (json === "") return done(null, undefined);
-    return parse(request, json, (error, value) =>
-      error || !givenTwice(json) ? done(error, value) : done(new Refusal("invalid_body", { message: "A field is given twice." })));
+    return parse(request, json, (error, value) => {
+      if (error || !givenTwice(json)) done(error, value);
+      else done(new Refusal("invalid_body", { message: "A field is given twice." }));
+    });
   });
 }
 

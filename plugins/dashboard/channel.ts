@@ -15,7 +15,7 @@ export function channelRoutes(app: FastifyInstance, door: Door): void {
     const etag = request.headers["if-match"];
     const { settings, picoServer } = door;
     if (!picoServer) throw new Refusal("not_found", { message: "This service was started without a pico channel." });
-    if (!settings) throw new Refusal("field_not_editable", { message: "Settings cannot be changed in this deployment." });
+    if (!settings) throw new Refusal("field_not_editable", { message: "Settings cannot be changed here." });
     if (etag === undefined) throw new Refusal("etag_required");
     if (Object.keys(patch).some((key) => GUARDED.has(key))) await requireCurrent(door, request, current);
     const update = () => settings.update("channels.pico", patch, etag.replace(/^(?:W\/)?"(.*)"$/, "$1"));
@@ -42,6 +42,7 @@ async function requireCurrent(door: Door, request: FastifyRequest, current: unkn
     throw new Refusal("invalid_body", { message: 'Type the launcher token again: the field "current" is missing.' });
   }
   await judgeToken(door, seen(request).peer, current, { via: "current" }).catch((error: unknown) => {
-    throw error instanceof Refusal && error.code === "invalid_token" ? new Refusal("invalid_token", { status: 403 }) : error;
+    const isWrong = error instanceof Refusal && error.code === "invalid_token";
+    throw isWrong ? new Refusal("invalid_token", { status: 403 }) : error;
   });
 }

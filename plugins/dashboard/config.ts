@@ -1,6 +1,10 @@
 import { z } from "zod";
 
-const hostName = z.string().min(1).max(255).regex(/^(\*\.)?[a-z0-9.-]+$/i, "expected a host name such as door.example.org");
+const hostName = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^(\*\.)?[a-z0-9.-]+$/i, "expected a host name such as door.example.org");
 const origin = z
   .string()
   .max(300)

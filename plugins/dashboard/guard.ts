@@ -30,7 +30,8 @@ export function hostIsAllowed(door: Door, peer: Peer): boolean {
 }
 
 /** Whether a page of this very origin sent it: what a WebSocket handshake with our cookie must prove. */
-export const cameFromHere = (q: IncomingMessage, peer: Peer): boolean => q.headers.origin?.toLowerCase() === ownOrigin(peer);
+export const cameFromHere = ({ headers }: IncomingMessage, peer: Peer): boolean =>
+  headers.origin?.toLowerCase() === ownOrigin(peer);
 
 /** The checks of every request, in their order; the first that fails answers. */
 export async function guard(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<void> {

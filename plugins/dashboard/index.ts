@@ -19,7 +19,7 @@ import type { DashboardApi, SignInLinks } from "./service.ts";
 import { createSessions, identityOf } from "./sessions.ts";
 
 export type { DashboardEvents } from "./events.ts";
-export type { DashboardApi, SignInLinks } from "./service.ts";
+export type { DashboardApi, RouteHandler, SignInLinks } from "./service.ts";
 export type { DashboardConfig } from "./config.ts";
 export type { StatusView } from "./status.ts";
 export type { TokenWay } from "./pages/index.ts";
@@ -43,7 +43,8 @@ export type DashboardShape = {
 };
 
 /** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
-export function dashboard({ brand = "service", version = "", ways = () => [] }: DashboardOptions = {}): Plugin<DashboardShape> {
+export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape> {
+  const { brand = "service", version = "", ways = () => [] } = options;
   return {
     name: "dashboard",
     api: 1,
@@ -67,7 +68,8 @@ export function dashboard({ brand = "service", version = "", ways = () => [] }: 
       });
       const plugins = createPluginRoutes();
       const door: Door = {
-        http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer, clock, log, sessions, brand, version,
+        http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer,
+        clock, log, sessions, brand, version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
         links: createLinks(clock, random),
         activity: createActivity(clock, after, messages),
@@ -87,7 +89,8 @@ export function dashboard({ brand = "service", version = "", ways = () => [] }: 
       http.request("/", (q, r) => app.routing(q, r));
       for (const path of ["/healthz", "/readyz"]) http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
       http.identify("session", (q, peer) => {
-        const session = hostIsAllowed(door, peer) && cameFromHere(q, peer) ? sessionOf(door, q.headers, peer) : undefined;
+        if (!hostIsAllowed(door, peer) || !cameFromHere(q, peer)) return undefined;
+        const session = sessionOf(door, q.headers, peer);
         return session && identityOf(session);
       });
       scope.on("kernel:state-changed", () => { serving = true; });

@@ -32,7 +32,7 @@ export function ownOrigin(peer: Peer): string {
 
 export type OriginVerdict = "accepted" | "refused" | "null-form";
 
-/** Whether a changing request comes from our own page. `null-form`: only a form that proves itself in its body may pass. */
+/** Whether a changing request comes from our own page. `null-form`: passes only as a form that its body proves ours. */
 export function judgeOrigin(
   headers: IncomingHttpHeaders,
   peer: Peer,

@@ -3,24 +3,23 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { API_BODY } from "./bodies.ts";
 import { seen, type Door } from "./door.ts";
 import { dashboardErrors, Refusal, refusals } from "./errors.ts";
-import type { DashboardApi } from "./service.ts";
+import type { RouteHandler } from "./service.ts";
 import { identityOf } from "./sessions.ts";
 
-type Handle = Parameters<DashboardApi["route"]>[1];
 type Named = FastifyRequest<{ Params: { name: string } }>;
 
 /** `/api/x/<name>/…`: requests that passed every check, handed to the plugin of that name as Node has them. */
 export function createPluginRoutes() {
-  const handlers = new Map<string, Handle>();
+  const handlers = new Map<string, RouteHandler>();
 
-  function handlerOf({ params: { name }, headers }: Named): Handle {
+  function handlerOf({ params: { name }, headers }: Named): RouteHandler {
     const handle = handlers.get(name);
     if (!handle) throw new Refusal("not_found");
     if (Number(headers["content-length"] ?? 0) > API_BODY) throw new Refusal("body_too_large");
     return handle;
   }
 
-  async function run(door: Door, handle: Handle, request: Named, answer: ServerResponse): Promise<void> {
+  async function run(door: Door, handle: RouteHandler, request: Named, answer: ServerResponse): Promise<void> {
     const { session } = seen(request);
     try {
       await handle(request.raw, answer, session && identityOf(session));
@@ -31,7 +30,7 @@ export function createPluginRoutes() {
   }
 
   return {
-    route(name: string, handle: Handle): void {
+    route(name: string, handle: RouteHandler): void {
       if (handlers.has(name)) throw dashboardErrors.dashboard_route_taken(name);
       handlers.set(name, handle);
     },

@@ -7,7 +7,9 @@ import { refuseOrigin } from "./guard.ts";
 import { setupPage, type SetupFailure } from "./pages/index.ts";
 import { asRefusal } from "./replies.ts";
 
-const shown = ["invalid_code", "rate_limited", "token_mismatch", "weak_token", "invalid_body", "store_unavailable"] as const;
+const shown = [
+  "invalid_code", "rate_limited", "token_mismatch", "weak_token", "invalid_body", "store_unavailable",
+] as const;
 const isShown = (code: unknown): code is SetupFailure["code"] => shown.some((known) => known === code);
 
 /** `GET /setup`, `POST /setup`: the owner confirms the generated token or chooses their own. */
@@ -22,7 +24,8 @@ export function setupRoutes(app: FastifyInstance, door: Door): void {
     if (door.state() !== "setup") return redirect(door, reply, 302, "/");
     const { error } = request.query as { error?: string };
     const seconds = error === "rate_limited" ? door.limiter.blockedFor(seen(request).peer.key) : 0;
-    return show(request, reply, 200, isShown(error) ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) } : undefined);
+    const failure = isShown(error) ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) } : undefined;
+    return show(request, reply, 200, failure);
   });
 
   app.post("/setup", { config: { access: "open" }, bodyLimit: DOOR_BODY }, async (request, reply) => {

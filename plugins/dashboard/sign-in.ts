@@ -10,9 +10,11 @@ import { signInPage, type SignInFailure } from "./pages/index.ts";
 import { asRefusal, refuse, wantsPage } from "./replies.ts";
 
 type Query = Record<string, string | string[] | undefined>;
-const one = (value: string | string[] | undefined): string | undefined => (typeof value === "string" ? value : undefined);
+const one = (value: Query[string]): string | undefined => (typeof value === "string" ? value : undefined);
 
-const shown = ["invalid_token", "rate_limited", "link_expired", "invalid_body", "origin_not_allowed", "session_ended"] as const;
+const shown = [
+  "invalid_token", "rate_limited", "link_expired", "invalid_body", "origin_not_allowed", "session_ended",
+] as const;
 const isShown = (code: unknown): code is SignInFailure["code"] => shown.some((known) => known === code);
 
 /** `GET /login`, `POST /login`. */
@@ -52,7 +54,9 @@ export function signInRoutes(app: FastifyInstance, door: Door): void {
   });
 }
 
-function refusedForm(door: Door, request: FastifyRequest, reply: FastifyReply, refusal: Refusal, next: string): FastifyReply {
+function refusedForm(
+  door: Door, request: FastifyRequest, reply: FastifyReply, refusal: Refusal, next: string,
+): FastifyReply {
   const { retryAfterSeconds } = refusal.extra;
   const code = refusal.code as SignInFailure["code"];
   const error = { code, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
@@ -84,7 +88,9 @@ export function offeredToken(request: FastifyRequest): string | undefined {
 }
 
 /** Signs in by `/?token=` and answers the same address without it. */
-export async function signInByQuery(door: Door, request: FastifyRequest, reply: FastifyReply, value: string): Promise<FastifyReply> {
+export async function signInByQuery(
+  door: Door, request: FastifyRequest, reply: FastifyReply, value: string,
+): Promise<FastifyReply> {
   const clean = withoutToken(request.url);
   const inSetup = door.state() === "setup";
   if (!inSetup && seen(request).session) return redirect(door, reply, 303, clean);

@@ -9,7 +9,8 @@ import type { Session } from "./sessions.ts";
 
 /** Hidden value of the sign-out form: binds it to the session, since a form of another port brings the cookie too. */
 export function csrfOf(door: Door, session: Session): string {
-  return createHmac("sha256", door.tokens.derive("launcher", "session")).update(`csrf${session.id}`).digest("base64url");
+  const key = door.tokens.derive("launcher", "session");
+  return createHmac("sha256", key).update(`csrf${session.id}`).digest("base64url");
 }
 
 function proven(door: Door, request: FastifyRequest, session: Session): boolean {

@@ -5,8 +5,9 @@ import { safeNext } from "../../plugins/dashboard/next.ts";
 const HERE = "http://door.example:18800";
 /** Pieces from which addresses that leave are made. */
 const piece = fc.constantFrom(
-  "/", "//", "\\", ".", "..", "%2e", "%2f", "%5c", "\t", "\n", "\r", "\0", " ", "@", ":", "?", "#", "evil.example", "http:", "https://",
-  "javascript:", "a", "login", "setup", "logout", "api", "token=x", "&", "=", "\u2028", "\u0085", "\ufeff", "／", "。", "%00", "[", "]", "door",
+  "/", "//", "\\", ".", "..", "%2e", "%2f", "%5c", "%00", "\t", "\n", "\r", "\0", " ", "@", ":", "?", "#", "&", "=",
+  "[", "]", "evil.example", "http:", "https://", "javascript:", "a", "login", "setup", "logout", "api", "token=x",
+  "door", "\u2028", "\u0085", "\ufeff", "／", "。",
 );
 const input = fc.oneof(
   fc.array(piece, { maxLength: 12 }).map((pieces) => pieces.join("")),

@@ -77,7 +77,9 @@ describe("a refusal does not depend on how wrong the token was", () => {
 
   test("once blocked, neither does the 429, right tokens under 43 characters included", async () => {
     const short = "a-right-token-of-my-own";
-    await using stand = await startDashboard({ form: memory({ launcher: short }), launcher: { login_attempts_per_minute: 1 } });
+    await using stand = await startDashboard(
+      { form: memory({ launcher: short }), launcher: { login_attempts_per_minute: 1 } },
+    );
     await stand.post("/login", { token: "wrong" });
     for (const [name, way] of Object.entries(ways)) {
       const expected = await bytesOf(await way(stand, short));

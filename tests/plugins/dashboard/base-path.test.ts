@@ -22,7 +22,9 @@ describe("under a base path", () => {
     expect(where(await fresh.open(at("/login")))).toEqual([302, at("/setup")]);
     expect(where(await fresh.open(at(`/?token=${TOKEN}`)))).toEqual([303, at("/setup")]);
     expect(where(await fresh.form(at("/login"), { token: TOKEN }))).toEqual([303, at("/setup")]);
-    expect((await refusal(await fresh.post(at("/login"), { token: TOKEN }), 409, "setup_required"))["hint"]).toBe(at("/setup"));
+    expect(
+      (await refusal(await fresh.post(at("/login"), { token: TOKEN }), 409, "setup_required"))["hint"],
+    ).toBe(at("/setup"));
     expect((await refusal(await fresh.get(at("/api/status")), 403, "setup_required"))["hint"]).toBe(at("/setup"));
     expect(where(await fresh.form(at("/setup"), { code: TOKEN, keep: "true" }))).toEqual([303, at("/")]);
   });
@@ -36,7 +38,9 @@ describe("under a base path", () => {
     expect(setCookieOf(answer)).toContain("; Path=/;");
     const cookie = cookieFrom(answer);
     expect((await stand.get(`${basePath}/api/status`, { cookie })).status).toBe(200);
-    const { url } = (await (await stand.post(`${basePath}/api/signin-links`, undefined, { cookie })).json()) as { url: string };
+    const { url } = (await (await stand.post(
+      `${basePath}/api/signin-links`, undefined, { cookie },
+    )).json()) as { url: string };
     expect(url.startsWith(`${stand.origin}${basePath}/login?link=ott_`)).toBe(true);
     expect(where(await stand.open(`${basePath}/login?next=/place`, { cookie }))).toEqual([303, `${basePath}/place`]);
   });
@@ -46,7 +50,8 @@ describe("under a base path", () => {
     await using fresh = await startDashboard({ basePath, form: inSetup() });
     const cookie = cookieFrom(await stand.post(`${basePath}/login`, { token: TOKEN }));
     const pages = [
-      await stand.open(`${basePath}/login`), await stand.open(`${basePath}/login?link=${mintLink(stand)}`), await fresh.open(`${basePath}/setup`),
+      await stand.open(`${basePath}/login`), await stand.open(`${basePath}/login?link=${mintLink(stand)}`),
+      await fresh.open(`${basePath}/setup`),
       await stand.open(`${basePath}/`, { cookie }), await stand.open(`${basePath}/nowhere`, { cookie }),
     ];
     for (const page of pages) {
@@ -61,7 +66,9 @@ describe("under a base path", () => {
 
   test("nothing is served beside it", async () => {
     await using stand = await startDashboard({ basePath });
-    for (const path of ["/", "/login", "/healthz", "/outer", "/outer/doors", "/outer/door2/login", "/outer/door/../login"]) {
+    for (const path of [
+      "/", "/login", "/healthz", "/outer", "/outer/doors", "/outer/door2/login", "/outer/door/../login",
+    ]) {
       expect([path, (await rawGet(stand.port, path)).status]).toEqual([path, 404]);
     }
     expect((await stand.get(`${basePath}/healthz`)).status).toBe(200);

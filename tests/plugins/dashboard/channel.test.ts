@@ -4,7 +4,9 @@ import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { TOKEN, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand, type StandOptions } from "./stand.ts";
+import {
+  TOKEN, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand, type Lines, type StandOptions,
+} from "./stand.ts";
 
 const pico = (): AnyPlugin[] => [channels(), picoServer()] as unknown as AnyPlugin[];
 const bearer = { authorization: `Bearer ${TOKEN}` };
@@ -20,22 +22,29 @@ async function withChannel(
   await using stand = await startDashboard({ before: pico(), ...options, home: folder.home, env });
   await visit(stand, folder.home);
 }
-interface Channel { readonly enabled: boolean; readonly etag?: string; readonly enabledManagedBy?: string; readonly url: string }
+interface Channel {
+  readonly enabled: boolean;
+  readonly etag?: string;
+  readonly enabledManagedBy?: string;
+  readonly url: string;
+}
 const channelOf = async (stand: DashboardStand): Promise<Channel> =>
   ((await (await stand.get("/api/status", bearer)).json()) as { channel: Channel }).channel;
-const put = (stand: DashboardStand, body: unknown, etag?: string, headers: Record<string, string> = bearer): Promise<Response> =>
+const put = (stand: DashboardStand, body: unknown, etag?: string, headers: Lines = bearer): Promise<Response> =>
   stand.request("/api/channels/pico", {
     method: "PUT", body: JSON.stringify(body),
     headers: { "content-type": "application/json", ...headers, ...(etag === undefined ? {} : { "if-match": etag }) },
   });
-const change = async (stand: DashboardStand, body: unknown): Promise<Response> => put(stand, body, (await channelOf(stand)).etag);
+const change = async (stand: DashboardStand, body: unknown): Promise<Response> =>
+  put(stand, body, (await channelOf(stand)).etag);
 const text = async (home: string, file: string): Promise<string> => readFile(join(home, file), "utf8").catch(() => "");
 
 describe("the channel in GET /api/status", () => {
   test("has its switch, its address as the browser sees it, its counters and the etag of its settings", () =>
     withChannel(async (stand) => {
       expect(await channelOf(stand)).toEqual({
-        enabled: false, url: `ws://${stand.base.host}/pico`, connections: 0, maxConnections: 100, messagesIn: 0, messagesOut: 0,
+        enabled: false, url: `ws://${stand.base.host}/pico`, connections: 0, maxConnections: 100, messagesIn: 0,
+        messagesOut: 0,
         perMinute: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], etag: expect.stringMatching(/^[0-9a-f]+$/),
       });
     }));
@@ -91,7 +100,10 @@ describe("PUT /api/channels/pico", () => {
     withChannel(async (stand) => {
       const session = await signedIn(stand);
       const { etag = "" } = await channelOf(stand);
-      await refusal(await put(stand, { enabled: true }, etag, { ...session, origin: "https://evil.example" }), 403, "origin_not_allowed");
+      await refusal(
+        await put(stand, { enabled: true }, etag, { ...session, origin: "https://evil.example" }), 403,
+        "origin_not_allowed",
+      );
       expect((await put(stand, { enabled: true }, `"${etag}"`, { ...session, origin: stand.origin })).status).toBe(200);
       await refusal(await put(stand, { enabled: true }, etag, {}), 401, "unauthorized");
     }));
@@ -99,7 +111,9 @@ describe("PUT /api/channels/pico", () => {
   test("without If-Match is 428, with an old one 412; the file stays as it was", () =>
     withChannel(async (stand, home) => {
       await refusal(await put(stand, { enabled: true }), 428, "etag_required");
-      for (const etag of ["x", "*", '""', 'W/"0"']) await refusal(await put(stand, { enabled: true }, etag), 412, "etag_mismatch");
+      for (const etag of ["x", "*", '""', 'W/"0"']) {
+        await refusal(await put(stand, { enabled: true }, etag), 412, "etag_mismatch");
+      }
       const { etag = "" } = await channelOf(stand);
       expect((await put(stand, { max_connections: 7 }, etag)).status).toBe(200);
       await refusal(await put(stand, { max_connections: 8 }, etag), 412, "etag_mismatch");
@@ -121,12 +135,16 @@ describe("PUT /api/channels/pico", () => {
       const answers = await Promise.all([5, 6].map((max_connections) => put(stand, { max_connections }, etag)));
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 412]);
       const winner = answers.findIndex(({ status }) => status === 200);
-      expect(JSON.parse(await text(home, "config.json"))).toEqual({ channels: { pico: { max_connections: [5, 6][winner] } } });
+      expect(JSON.parse(await text(home, "config.json"))).toEqual(
+        { channels: { pico: { max_connections: [5, 6][winner] } } },
+      );
     }));
 
   test("a value that the schema refuses is 422 naming the field, and nothing changes, no token is made", () =>
     withChannel(async (stand, home) => {
-      for (const patch of [{ max_connections: 0 }, { enabled: "yes" }, { enabled: true, max_payload: 1 }, { ping_intervall: 5 }]) {
+      for (const patch of [
+        { max_connections: 0 }, { enabled: "yes" }, { enabled: true, max_payload: 1 }, { ping_intervall: 5 },
+      ]) {
         const { message } = await refusal(await change(stand, patch), 422, "invalid_setting");
         expect(message).toContain(`channels.pico.${Object.keys(patch).at(-1)!}`);
       }
@@ -136,7 +154,10 @@ describe("PUT /api/channels/pico", () => {
 
   test("tokens, nested and dotted spellings and foreign fields are not editable", () =>
     withChannel(async (stand, home) => {
-      for (const patch of [{ token: "0123456789abcdef0123" }, { "channels.pico.token": "x" }, { pico: { token: "x" } }, { handler: "x" }, { "": 1 }]) {
+      for (const patch of [
+        { token: "0123456789abcdef0123" }, { "channels.pico.token": "x" }, { pico: { token: "x" } }, { handler: "x" },
+        { "": 1 },
+      ]) {
         await refusal(await change(stand, patch), 422, "field_not_editable");
       }
       const raw = (body: string, etag: string): Promise<Response> => stand.request("/api/channels/pico", {
@@ -161,7 +182,10 @@ describe("PUT /api/channels/pico", () => {
 
   test("allow_origins and allow_token_query need the launcher token typed again", () =>
     withChannel(async (stand, home) => {
-      for (const patch of [{ allow_origins: ["https://a.example"] }, { allow_token_query: true }, { enabled: true, allow_token_query: true }]) {
+      for (const patch of [
+        { allow_origins: ["https://a.example"] }, { allow_token_query: true },
+        { enabled: true, allow_token_query: true },
+      ]) {
         for (const current of [{}, { current: "" }, { current: " " }, { current: 5 }, { current: [TOKEN] }]) {
           await refusal(await change(stand, { ...patch, ...current }), 400, "invalid_body");
         }
@@ -169,7 +193,9 @@ describe("PUT /api/channels/pico", () => {
       }
       expect(await text(home, "config.json") + await text(home, ".security.yml")).toBe("");
       expect((await change(stand, { allow_origins: ["https://a.example"], current: TOKEN })).status).toBe(200);
-      expect(JSON.parse(await text(home, "config.json"))).toEqual({ channels: { pico: { allow_origins: ["https://a.example"] } } });
+      expect(JSON.parse(await text(home, "config.json"))).toEqual(
+        { channels: { pico: { allow_origins: ["https://a.example"] } } },
+      );
       expect(stand.lines.filter(({ via }) => via === "current")).toMatchObject([{ reason: "invalid_token", count: 1 }]);
       expect(stand.logged()).not.toContain(wrong(1));
     }));

@@ -9,11 +9,14 @@ const safety = {
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   "permissions-policy": "camera=(), microphone=(), geolocation=()",
 };
-const json = (body: string, type = "application/json"): Sent => ({ method: "POST", headers: { "content-type": type }, body });
+const typeOf = (answer: Response): string => answer.headers.get("content-type") ?? "";
+const json = (body: string, type = "application/json"): Sent => ({
+  method: "POST", headers: { "content-type": type }, body,
+});
 
 describe("a refusal", () => {
   test("has a code, one sentence, and what helps", async () => {
@@ -68,7 +71,9 @@ describe("an address that nobody serves", () => {
 
   test("below /assets is 404 to everybody", async () => {
     await using stand = await startDashboard();
-    for (const path of ["/assets/x", "/assets/", "/assets/000000000000/dashboard/base.css", "/assets/..%2f..%2fpackage.json"]) {
+    for (const path of [
+      "/assets/x", "/assets/", "/assets/000000000000/dashboard/base.css", "/assets/..%2f..%2fpackage.json",
+    ]) {
       await refusal(await stand.get(path), 404, "not_found");
     }
   });
@@ -84,7 +89,8 @@ describe("a method that is not served", () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     for (const [method, path, allow] of [
-      ["PUT", "/login", "HEAD, GET, POST"], ["DELETE", "/setup", "HEAD, GET, POST"], ["PATCH", "/logout", "HEAD, GET, POST"],
+      ["PUT", "/login", "HEAD, GET, POST"], ["DELETE", "/setup", "HEAD, GET, POST"],
+      ["PATCH", "/logout", "HEAD, GET, POST"],
       ["POST", "/", "HEAD, GET"], ["POST", "/api/status", "HEAD, GET"], ["GET", "/api/signin-links", "POST"],
       ["GET", "/api/channels/pico", "PUT"], ["POST", "/healthz", "HEAD, GET"], ["OPTIONS", "/login", "HEAD, GET, POST"],
     ] as const) {
@@ -103,8 +109,14 @@ describe("a body", () => {
     for (const path of ["/login", "/setup", "/logout"]) {
       await refusal(await stand.post(path, { token: "x".repeat(4_096) }), 413, "body_too_large");
       await refusal(await stand.form(path, { token: "x".repeat(4_096) }), 413, "body_too_large");
-      const chunked = { method: "POST", headers: { "content-type": "application/json", "content-length": null, "transfer-encoding": "chunked" } };
-      await refusal(await stand.request(path, { ...chunked, body: JSON.stringify({ token: "x".repeat(5_000) }) }), 413, "body_too_large");
+      const chunked = {
+        method: "POST",
+        headers: { "content-type": "application/json", "content-length": null, "transfer-encoding": "chunked" },
+      };
+      await refusal(
+        await stand.request(path, { ...chunked, body: JSON.stringify({ token: "x".repeat(5_000) }) }), 413,
+        "body_too_large",
+      );
     }
     await refusal(await stand.post("/login", { token: "x".repeat(2_900) }), 401, "invalid_token");
     await refusal(await stand.post("/api/signin-links", { x: "x".repeat(1_048_576) }, session), 413, "body_too_large");
@@ -117,8 +129,12 @@ describe("a body", () => {
       await refusal(await stand.request("/login", json('{"token":"x"}', type)), 415, "unsupported_media_type");
     }
     await refusal(await stand.request("/login", { method: "POST", body: "token=x" }), 415, "unsupported_media_type");
-    await refusal(await stand.request("/login", json('{"token":"x"}', "application/json; charset=utf-8")), 401, "invalid_token");
-    expect((await stand.request("/login", json("token=x", "Application/X-WWW-Form-Urlencoded; charset=utf-8"))).status).toBe(401);
+    await refusal(
+      await stand.request("/login", json('{"token":"x"}', "application/json; charset=utf-8")), 401, "invalid_token",
+    );
+    expect(
+      (await stand.request("/login", json("token=x", "Application/X-WWW-Form-Urlencoded; charset=utf-8"))).status,
+    ).toBe(401);
   });
 
   test.each(["{", "x", '{"a":', "[", "{}x", '{"constructor":{"prototype":{}}}', '{"__proto__":{}}'])(
@@ -145,7 +161,9 @@ describe("what goes wrong inside", () => {
   test("in a store is 503, not counted, and its words stay out of everything: they may quote the token", async () => {
     const form: StoreForm = {
       ...memory({ launcher: TOKEN }),
-      verify: (_, candidate) => { throw Object.assign(new Error(`cannot look up ${candidate}`), { code: "ECONNREFUSED" }); },
+      verify: (_, candidate) => {
+        throw Object.assign(new Error(`cannot look up ${candidate}`), { code: "ECONNREFUSED" });
+      },
     };
     await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 1 } });
     for (const n of [1, 2]) {
@@ -170,24 +188,28 @@ describe("every answer", () => {
     await using stand = await startDashboard();
     await using fresh = await startDashboard({ form: inSetup() });
     const session = await signedIn(stand);
+    const { open, get, post, form, request } = stand;
     const answers = [
-      await stand.open("/"), await stand.open("/", session), await stand.open("/login"), await stand.get("/login"),
-      await stand.request("/login", { method: "HEAD" }), await stand.post("/login", { token: TOKEN }), await stand.form("/login", { token: TOKEN }),
-      await stand.post("/login", {}), await stand.form("/login", { token: "" }), await stand.post("/login", { token: wrong(1) }),
-      await stand.form("/login", { token: wrong(1) }), await stand.open(`/?token=${TOKEN}`), await stand.open(`/?token=${wrong(1)}`),
-      await stand.get(`/?token=${wrong(1)}`), await stand.get("/api/status"), await stand.get("/api/status", session),
-      await stand.get("/api/auth/status"), await stand.post("/api/signin-links", undefined, session), await stand.get("/healthz"),
-      await stand.get("/readyz"), await stand.post("/logout", {}), await stand.form("/logout", {}), await stand.get("/logout"),
-      await stand.get("/nowhere", session), await stand.open("/nowhere", session), await stand.get("/", { host: "evil.example" }),
-      await stand.post("/login", {}, { origin: "https://evil.example" }), await stand.request("/login", json("{")),
-      await stand.post("/login", { token: "x".repeat(5_000) }), await stand.request("/login", json("x", "text/plain")),
-      await stand.get("/%zz"), await stand.open("/setup"), await fresh.open("/setup"), await fresh.open("/"), await fresh.get("/"),
-      await fresh.post("/setup", {}), await fresh.form("/setup", {}), await fresh.post("/setup", { code: TOKEN, keep: true }),
+      await open("/"), await open("/", session), await open("/login"), await get("/login"), await open("/setup"),
+      await request("/login", { method: "HEAD" }), await open("/nowhere", session), await get("/nowhere", session),
+      await open(`/?token=${TOKEN}`), await open(`/?token=${wrong(1)}`), await get(`/?token=${wrong(1)}`),
+      await post("/login", { token: TOKEN }), await post("/login", {}), await post("/login", { token: wrong(1) }),
+      await form("/login", { token: TOKEN }), await form("/login", { token: "" }),
+      await form("/login", { token: wrong(1) }), await post("/login", { token: "x".repeat(5_000) }),
+      await request("/login", json("{")), await request("/login", json("x", "text/plain")), await get("/%zz"),
+      await post("/login", {}, { origin: "https://evil.example" }), await get("/", { host: "evil.example" }),
+      await post("/logout", {}), await form("/logout", {}), await get("/logout"), await get("/healthz"),
+      await get("/readyz"), await get("/api/auth/status"), await get("/api/status"), await get("/api/status", session),
+      await post("/api/signin-links", undefined, session), await fresh.open("/setup"), await fresh.open("/"),
+      await fresh.get("/"), await fresh.post("/setup", {}), await fresh.form("/setup", {}),
+      await fresh.post("/setup", { code: TOKEN, keep: true }),
     ];
     for (const answer of answers) {
       expect(Object.fromEntries(answer.headers)).toMatchObject({ ...safety, "cache-control": "no-store" });
       if (answer.status !== 400) expect(answer.headers.get("vary")).toBe("Accept, Sec-Fetch-Mode");
-      for (const name of ["server", "x-powered-by", "clear-site-data", "access-control-allow-origin", "strict-transport-security"]) {
+      for (const name of [
+        "server", "x-powered-by", "clear-site-data", "access-control-allow-origin", "strict-transport-security",
+      ]) {
         expect(answer.headers.get(name)).toBeNull();
       }
     }
@@ -201,7 +223,9 @@ describe("every answer", () => {
     for (const path of paths) {
       const answer = await stand.get(path);
       expect(answer.status).toBe(200);
-      expect(Object.fromEntries(answer.headers)).toMatchObject({ ...safety, "cache-control": "public, max-age=31536000, immutable" });
+      expect(Object.fromEntries(answer.headers)).toMatchObject(
+        { ...safety, "cache-control": "public, max-age=31536000, immutable" },
+      );
       expect(answer.headers.get("content-type")).toMatch(/^(text\/css|text\/javascript|image\/svg\+xml)/);
     }
   });
@@ -210,7 +234,7 @@ describe("every answer", () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     const isPage = async (path: string, headers: Record<string, string>, method = "GET"): Promise<boolean> =>
-      ((await stand.request(path, { method, headers: { ...session, ...headers } })).headers.get("content-type") ?? "").startsWith("text/html");
+      typeOf(await stand.request(path, { method, headers: { ...session, ...headers } })).startsWith("text/html");
     expect(await isPage("/nowhere", { "sec-fetch-mode": "navigate" })).toBe(true);
     expect(await isPage("/nowhere", { accept: "application/json, text/html;q=0.5" })).toBe(true);
     expect(await isPage("/nowhere", { accept: "text/html" }, "HEAD")).toBe(true);

@@ -41,7 +41,9 @@ describe("ten different wrong tokens in a minute", () => {
     await using stand = await startDashboard();
     await block(stand);
     for (let second = 0; second < 60; second += 5) {
-      expect((await stand.post("/login", { token: wrong(second) })).headers.get("retry-after")).toBe(String(60 - second));
+      expect(
+        (await stand.post("/login", { token: wrong(second) })).headers.get("retry-after"),
+      ).toBe(String(60 - second));
       stand.clock.increment(5_000);
     }
     await refusal(await stand.post("/login", { token: wrong(99) }), 401, "invalid_token");
@@ -118,7 +120,9 @@ describe("what is not counted", () => {
   test("the same wrong token again: a stale client does not block its neighbours", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 30; n += 1) expect((await inTurn(n)(stand, wrong(1))).status).toBe(401);
-    for (let n = 2; n < 11; n += 1) await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+    for (let n = 2; n < 11; n += 1) {
+      await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+    }
     await refusal(await stand.post("/login", { token: wrong(11) }), 429, "rate_limited");
     await refusal(await stand.post("/login", { token: wrong(1) }), 429, "rate_limited");
   });
@@ -131,7 +135,9 @@ describe("what is not counted", () => {
     for (let n = 0; n < 3; n += 1) {
       await stand.post("/login", {});
       await stand.post("/login", { token: "" });
-      await stand.request("/login", { method: "POST", headers: { "content-type": "application/json" }, body: `{"token":"${wrong(n)}"` });
+      await stand.request(
+        "/login", { method: "POST", headers: { "content-type": "application/json" }, body: `{"token":"${wrong(n)}"` },
+      );
       await stand.request("/login", { method: "POST", headers: { "content-type": "text/plain" }, body: wrong(n) });
       await stand.post("/login", { token: wrong(n).repeat(400) });
       await stand.post("/login", { token: wrong(n) }, { origin: "https://evil.example" });
@@ -172,7 +178,9 @@ describe("the client's address", () => {
   });
 
   test("is what a trusted proxy says, by /64 for IPv6, and mapped IPv4 is IPv4", async () => {
-    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"], login_attempts_per_minute: 1 } });
+    await using stand = await startDashboard(
+      { launcher: { trusted_proxies: ["127.0.0.1"], login_attempts_per_minute: 1 } },
+    );
     const tried = async (address: string, n: number): Promise<number> =>
       (await stand.post("/login", { token: wrong(n) }, { "x-forwarded-for": address })).status;
     expect(await tried("10.0.0.1", 1)).toBe(401);
@@ -188,7 +196,9 @@ describe("the client's address", () => {
   test("is not what anybody else says", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     await stand.post("/login", { token: wrong(1) }, { "x-forwarded-for": "10.0.0.1" });
-    await refusal(await stand.post("/login", { token: wrong(2) }, { "x-forwarded-for": "10.0.0.2" }), 429, "rate_limited");
+    await refusal(
+      await stand.post("/login", { token: wrong(2) }, { "x-forwarded-for": "10.0.0.2" }), 429, "rate_limited",
+    );
   });
 });
 
@@ -199,10 +209,10 @@ describe("the log", () => {
     await ways["form"]!(stand, wrong(1));
     await ways["query"]!(stand, wrong(2));
     await ways["bearer"]!(stand, wrong(3));
+    const what = { level: "warn", text: "sign-in refused", plugin: "dashboard" };
+    const line = { ...what, reason: "invalid_token", ip: "127.0.0.1" };
     expect(refusals(stand)).toEqual([
-      { level: "warn", text: "sign-in refused", plugin: "dashboard", reason: "invalid_token", ip: "127.0.0.1", via: "form", count: 1 },
-      { level: "warn", text: "sign-in refused", plugin: "dashboard", reason: "invalid_token", ip: "127.0.0.1", via: "query", count: 2 },
-      { level: "warn", text: "sign-in refused", plugin: "dashboard", reason: "invalid_token", ip: "127.0.0.1", via: "bearer", count: 3 },
+      { ...line, via: "form", count: 1 }, { ...line, via: "query", count: 2 }, { ...line, via: "bearer", count: 3 },
     ]);
     await block(stand);
     const before = refusals(stand).length;
@@ -216,7 +226,8 @@ describe("`current`, the token typed again", () => {
   test("counts in the same limiter", async () => {
     await using folder = await tempHome();
     await using stand = await startDashboard({
-      home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN }, before: [channels(), picoServer()] as unknown as AnyPlugin[],
+      home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
+      before: [channels(), picoServer()] as unknown as AnyPlugin[],
       launcher: { login_attempts_per_minute: 2 },
     });
     const session = await signedIn(stand);

@@ -93,7 +93,9 @@ describe("GET /login?link=", () => {
 
 describe("POST /api/signin-links", () => {
   test("makes a link to be copied, with the origin that the asking browser sees", async () => {
-    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } });
+    await using stand = await startDashboard(
+      { launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } },
+    );
     const session = await signedIn(stand);
     const answer = await stand.post("/api/signin-links", undefined, session);
     expect(answer.status).toBe(200);
@@ -104,7 +106,9 @@ describe("POST /api/signin-links", () => {
     expect((await stand.post("/login", { token: url.split("link=")[1]! })).status).toBe(200);
     const proxied = { "x-forwarded-proto": "https", "x-forwarded-host": "door.example.org" };
     const bearer = { authorization: `Bearer ${TOKEN}` };
-    const other = (await (await stand.post("/api/signin-links", {}, { ...proxied, ...bearer })).json()) as { url: string };
+    const other = (await (await stand.post(
+      "/api/signin-links", {}, { ...proxied, ...bearer },
+    )).json()) as { url: string };
     expect(other.url).toMatch(/^https:\/\/door\.example\.org\/login\?link=ott_/);
   });
 

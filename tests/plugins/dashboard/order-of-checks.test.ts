@@ -10,9 +10,11 @@ import { TOKEN, inSetup, isIn, refusal, signedIn, startDashboard, wrong, type Li
 
 describe("1. the Host header", () => {
   const names = (port: number): [string, boolean][] => [
-    ["localhost", true], [`localhost:${port}`, true], ["LOCALHOST", true], ["localhost.", true], ["door.localhost", true],
+    ["localhost", true], [`localhost:${port}`, true], ["LOCALHOST", true], ["localhost.", true],
+    ["door.localhost", true],
     ["127.0.0.1", true], ["192.168.1.20:80", true], ["[::1]:18800", true], ["[fe80::1]", true],
-    ["evil.example", false], [`evil.example:${port}`, false], ["127.0.0.1.evil.example", false], ["localhost.evil.example", false],
+    ["evil.example", false], [`evil.example:${port}`, false], ["127.0.0.1.evil.example", false],
+    ["localhost.evil.example", false],
     ["notlocalhost", false], ["1.2.3", false], [hostname(), false], [`${hostname()}.local`, false],
   ];
 
@@ -32,8 +34,12 @@ describe("1. the Host header", () => {
   test("allowed_hosts adds names and names below a star", async () => {
     await using stand = await startDashboard({ launcher: { allowed_hosts: ["Door.Example.org", "*.lan.example"] } });
     const status = async (host: string): Promise<number> => (await stand.get("/api/auth/status", { host })).status;
-    for (const host of ["door.example.org", "DOOR.example.org:443", "a.lan.example", "b.a.lan.example"]) expect(await status(host)).toBe(200);
-    for (const host of ["example.org", "x.door.example.org", "lan.example", "xlan.example", ".lan.example"]) expect(await status(host)).toBe(403);
+    for (const host of [
+      "door.example.org", "DOOR.example.org:443", "a.lan.example", "b.a.lan.example",
+    ]) expect(await status(host)).toBe(200);
+    for (const host of [
+      "example.org", "x.door.example.org", "lan.example", "xlan.example", ".lan.example",
+    ]) expect(await status(host)).toBe(403);
   });
 
   test("on a bind that is not loopback the machine's own names pass too", async () => {
@@ -76,10 +82,18 @@ describe("1. the Host header", () => {
   test("X-Forwarded-Host counts only from a trusted proxy", async () => {
     await using plain = await startDashboard();
     expect((await plain.get("/api/auth/status", { "x-forwarded-host": "evil.example" })).status).toBe(200);
-    expect(plain.lines.filter(({ level, text }) => level === "warn" && text.includes("trusted_proxies"))).toHaveLength(1);
-    await using behind = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } });
-    expect((await behind.get("/api/auth/status", { "x-forwarded-host": "door.example.org", host: "inner" })).status).toBe(200);
-    await refusal(await behind.get("/api/auth/status", { "x-forwarded-host": "evil.example" }), 403, "host_not_allowed");
+    expect(
+      plain.lines.filter(({ level, text }) => level === "warn" && text.includes("trusted_proxies")),
+    ).toHaveLength(1);
+    await using behind = await startDashboard(
+      { launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } },
+    );
+    expect(
+      (await behind.get("/api/auth/status", { "x-forwarded-host": "door.example.org", host: "inner" })).status,
+    ).toBe(200);
+    await refusal(
+      await behind.get("/api/auth/status", { "x-forwarded-host": "evil.example" }), 403, "host_not_allowed",
+    );
   });
 });
 
@@ -107,7 +121,8 @@ describe("3. where a changing request comes from", () => {
   ];
   const spelled = (lines: Lines, base: URL): Lines => {
     const words: Record<string, string> = {
-      own: base.origin, OWN: base.origin.toUpperCase(), https: `https://${base.host}`, port: `http://${base.hostname}:${Number(base.port) + 1}`,
+      own: base.origin, OWN: base.origin.toUpperCase(), https: `https://${base.host}`,
+      port: `http://${base.hostname}:${Number(base.port) + 1}`,
     };
     const word = (value: string): string => words[value] ?? value;
     return Object.fromEntries(Object.entries(lines).map(([name, value]) =>
@@ -138,7 +153,9 @@ describe("3. where a changing request comes from", () => {
 
   test("a refusal names both origins", async () => {
     await using stand = await startDashboard();
-    const { message } = await refusal(await stand.post("/login", {}, { origin: "https://evil.example" }), 403, "origin_not_allowed");
+    const { message } = await refusal(
+      await stand.post("/login", {}, { origin: "https://evil.example" }), 403, "origin_not_allowed",
+    );
     expect(message).toContain("https://evil.example");
     expect(message).toContain(stand.origin);
   });
@@ -146,7 +163,9 @@ describe("3. where a changing request comes from", () => {
   test("nothing is compared nor counted for a refused origin", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (const token of [wrong(1), wrong(2), TOKEN]) {
-      await refusal(await stand.post("/login", { token }, { origin: "https://evil.example" }), 403, "origin_not_allowed");
+      await refusal(
+        await stand.post("/login", { token }, { origin: "https://evil.example" }), 403, "origin_not_allowed",
+      );
     }
     await refusal(await stand.post("/login", { token: wrong(3) }), 401, "invalid_token");
   });
@@ -159,18 +178,27 @@ describe("3. where a changing request comes from", () => {
       expect((await stand.form("/login", { token: TOKEN }, headers)).status).toBe(303);
       expect((await stand.form("/logout", {}, headers)).status).toBe(303);
       await refusal(await stand.post("/login", { token: TOKEN }, headers), 403, "origin_not_allowed");
-      await refusal(await stand.post("/api/signin-links", undefined, { ...headers, ...session }), 403, "origin_not_allowed");
+      await refusal(
+        await stand.post("/api/signin-links", undefined, { ...headers, ...session }), 403, "origin_not_allowed",
+      );
       await refusal(await stand.form("/api/signin-links", {}, { ...headers, ...session }), 403, "origin_not_allowed");
       await refusal(await stand.form("/nowhere", {}, { ...headers, ...session }), 403, "origin_not_allowed");
     }
-    await refusal(await stand.form("/login", { token: TOKEN }, { origin: "null", "sec-fetch-site": "cross-site" }), 403, "origin_not_allowed");
+    await refusal(
+      await stand.form("/login", { token: TOKEN }, { origin: "null", "sec-fetch-site": "cross-site" }), 403,
+      "origin_not_allowed",
+    );
     await using fresh = await startDashboard({ form: inSetup() });
     expect((await fresh.form("/setup", { code: TOKEN, keep: "true" }, { origin: "null" })).status).toBe(303);
   });
 
   test("behind a trusted proxy our origin is the one the browser sees", async () => {
-    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } });
-    const proxied = { "x-forwarded-proto": "https", "x-forwarded-host": "door.example.org", "x-forwarded-for": "10.1.1.1" };
+    await using stand = await startDashboard(
+      { launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } },
+    );
+    const proxied = {
+      "x-forwarded-proto": "https", "x-forwarded-host": "door.example.org", "x-forwarded-for": "10.1.1.1",
+    };
     const login = (origin: string): Promise<Response> => stand.post("/login", { token: TOKEN }, { ...proxied, origin });
     expect((await login("https://door.example.org")).status).toBe(200);
     await refusal(await login("http://door.example.org"), 403, "origin_not_allowed");
@@ -179,18 +207,28 @@ describe("3. where a changing request comes from", () => {
 
   test("with a Bearer the question is not asked", async () => {
     await using stand = await startDashboard();
-    const headers = { authorization: `Bearer ${TOKEN}`, origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    const headers = {
+      authorization: `Bearer ${TOKEN}`, origin: "https://evil.example", "sec-fetch-site": "cross-site",
+    };
     expect((await stand.post("/api/signin-links", undefined, headers)).status).toBe(200);
     const session = await signedIn(stand);
-    const answer = await stand.post("/api/signin-links", undefined, { ...headers, ...session, authorization: `Bearer ${wrong(1)}` });
+    const answer = await stand.post(
+      "/api/signin-links", undefined, { ...headers, ...session, authorization: `Bearer ${wrong(1)}` },
+    );
     await refusal(answer, 401, "invalid_token");
   });
 
   test("reading needs no origin", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
-    expect((await stand.get("/api/status", { ...session, origin: "https://evil.example", "sec-fetch-site": "cross-site" })).status).toBe(200);
-    expect((await stand.get("/api/status", { ...session, origin: "null" })).headers.get("access-control-allow-origin")).toBeNull();
+    expect(
+      (await stand.get(
+        "/api/status", { ...session, origin: "https://evil.example", "sec-fetch-site": "cross-site" },
+      )).status,
+    ).toBe(200);
+    expect(
+      (await stand.get("/api/status", { ...session, origin: "null" })).headers.get("access-control-allow-origin"),
+    ).toBeNull();
   });
 });
 
@@ -210,11 +248,15 @@ describe("4. the launcher's state", () => {
   } as unknown as AnyPlugin;
 
   test("while it is unconfigured everything but /healthz is 503 with Retry-After", async () => {
-    const kernel = createKernel([waiting as never, http({ port: 0 }), dashboard()] as never, { log: capturedLog().log });
+    const kernel = createKernel(
+      [waiting as never, http({ port: 0 }), dashboard()] as never, { log: capturedLog().log },
+    );
     await kernel.start();
     try {
       const { port } = (kernel.services as unknown as { http: { addresses(): URL[] } }).http.addresses()[0]!;
-      for (const path of ["/", "/login", "/setup", "/api/status", "/api/auth/status", "/nowhere", `/?token=${TOKEN}`, "/readyz"]) {
+      for (const path of [
+        "/", "/login", "/setup", "/api/status", "/api/auth/status", "/nowhere", `/?token=${TOKEN}`, "/readyz",
+      ]) {
         const answer = await rawGet(Number(port), path);
         expect([path, answer.status]).toEqual([path, 503]);
         expect(answer.headers["retry-after"]).toBe("1");
@@ -227,13 +269,15 @@ describe("4. the launcher's state", () => {
     }
   });
 
-  test("while the token is replaced a check of it waits five seconds, then 503; nothing is counted, nothing else waits", async () => {
+  test("a check of a token that is being replaced waits 5 s, then 503; nothing is counted nor waits else", async () => {
     const store = memory({ launcher: TOKEN });
     let finish = (): void => undefined;
     const form = { ...store, write: () => new Promise<void>((done) => { finish = done; }) };
     await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 1 } });
     const session = await signedIn(stand);
-    const replaced = stand.kernel.services.tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 });
+    const replaced = stand.kernel.services.tokenSecrets.replace(
+      "launcher", { value: "another-token-of-mine", expect: 1 },
+    );
     expect(stand.kernel.state()).toBe("rotating");
     const waiting = [
       stand.post("/login", { token: wrong(1) }),
@@ -244,7 +288,9 @@ describe("4. the launcher's state", () => {
     for (const one of waiting) void one.then(() => { answered += 1; });
     expect(await isIn(stand, session)).toBe(true);
     expect((await stand.open("/login")).status).toBe(200);
-    expect(await (await stand.get("/api/auth/status", session)).json()).toMatchObject({ state: "rotating", authenticated: true });
+    expect(
+      await (await stand.get("/api/auth/status", session)).json(),
+    ).toMatchObject({ state: "rotating", authenticated: true });
     stand.clock.increment(4_999);
     await stand.get("/healthz");
     expect(answered).toBe(0);
@@ -263,8 +309,12 @@ describe("4. the launcher's state", () => {
     let finish = (): void => undefined;
     const form = { ...store, write: () => new Promise<void>((done) => { finish = done; }) };
     await using stand = await startDashboard({ form });
-    const replaced = stand.kernel.services.tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 });
-    const [old, next] = [stand.post("/login", { token: TOKEN }), stand.post("/login", { token: "another-token-of-mine" })];
+    const replaced = stand.kernel.services.tokenSecrets.replace(
+      "launcher", { value: "another-token-of-mine", expect: 1 },
+    );
+    const [old, next] = [
+      stand.post("/login", { token: TOKEN }), stand.post("/login", { token: "another-token-of-mine" }),
+    ];
     await stand.get("/healthz");
     finish();
     await replaced;
@@ -294,7 +344,10 @@ describe("the first check that fails answers", () => {
 describe("paths", () => {
   test("are normalised before it is decided what is public", async () => {
     await using stand = await startDashboard();
-    for (const path of ["/assets/../api/status", "/assets/%2e%2e/api/status", "//api/status", "/login/../api/status", "/%61pi/status", "/api/%73tatus"]) {
+    for (const path of [
+      "/assets/../api/status", "/assets/%2e%2e/api/status", "//api/status", "/login/../api/status", "/%61pi/status",
+      "/api/%73tatus",
+    ]) {
       await refusal(await stand.get(path), 401, "unauthorized");
       expect((await stand.get(path, { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
     }

@@ -18,7 +18,8 @@ const echo: Handle = async (q, r, signIn) => {
   const chunks: Buffer[] = [];
   for await (const chunk of q) chunks.push(chunk as Buffer);
   r.setHeader("content-type", "application/json");
-  r.end(JSON.stringify({ method: q.method, url: q.url, body: Buffer.concat(chunks).toString(), signIn: signIn?.id ?? null }));
+  const body = Buffer.concat(chunks).toString();
+  r.end(JSON.stringify({ method: q.method, url: q.url, body, signIn: signIn?.id ?? null }));
 };
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
@@ -27,22 +28,31 @@ describe("/api/x/<name>/…", () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const session = await signedIn(stand);
     const { signIn } = stand.facts[0]!.fact;
-    expect(await (await stand.get("/api/x/toy", session)).json()).toEqual({ method: "GET", url: "/api/x/toy", body: "", signIn });
-    expect(await (await stand.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual({ method: "GET", url: "/api/x/toy/a/b?c=1", body: "", signIn: null });
+    expect(await (await stand.get("/api/x/toy", session)).json()).toEqual(
+      { method: "GET", url: "/api/x/toy", body: "", signIn },
+    );
+    expect(await (await stand.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual(
+      { method: "GET", url: "/api/x/toy/a/b?c=1", body: "", signIn: null },
+    );
     for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", "image/png"]) {
       for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
-        const answer = await stand.request("/api/x/toy/sub", { method, headers: { ...session, "content-type": type }, body: "{not json" });
+        const answer = await stand.request(
+          "/api/x/toy/sub", { method, headers: { ...session, "content-type": type }, body: "{not json" },
+        );
         expect(await answer.json()).toMatchObject({ method, body: "{not json" });
       }
     }
-    expect(await (await stand.request("/api/x/toy", { method: "POST", headers: session })).json()).toMatchObject({ body: "" });
+    expect(
+      await (await stand.request("/api/x/toy", { method: "POST", headers: session })).json(),
+    ).toMatchObject({ body: "" });
   });
 
   test("carries the headers of every answer", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const answer = await stand.get("/api/x/toy", bearer);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
-      "cache-control": "no-store", "referrer-policy": "no-referrer", "x-frame-options": "DENY", "content-type": "application/json",
+      "cache-control": "no-store", "referrer-policy": "no-referrer", "x-frame-options": "DENY",
+      "content-type": "application/json",
     });
   });
 
@@ -53,9 +63,13 @@ describe("/api/x/<name>/…", () => {
     await using fresh = await startDashboard({ form: inSetup(), plugins: [routed("toy", handle)] });
     const session = await signedIn(stand);
     await refusal(await stand.get("/api/x/toy"), 401, "unauthorized");
-    await refusal(await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(1)}`, ...session }), 401, "invalid_token");
+    await refusal(
+      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(1)}`, ...session }), 401, "invalid_token",
+    );
     await refusal(await stand.get("/api/x/toy", { ...session, host: "evil.example" }), 403, "host_not_allowed");
-    await refusal(await stand.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }), 403, "origin_not_allowed");
+    await refusal(
+      await stand.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }), 403, "origin_not_allowed",
+    );
     await refusal(await stand.form("/api/x/toy", {}, { ...session, origin: "null" }), 403, "origin_not_allowed");
     await refusal(await fresh.get("/api/x/toy", bearer), 403, "setup_required");
     await block(stand);
@@ -67,7 +81,9 @@ describe("/api/x/<name>/…", () => {
 
   test("of an unknown name is 404, a body announced as over 1 MiB 413", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
-    for (const path of ["/api/x/other", "/api/x/toys", "/api/x", "/api/x/"]) await refusal(await stand.get(path, bearer), 404, "not_found");
+    for (const path of ["/api/x/other", "/api/x/toys", "/api/x", "/api/x/"]) {
+      await refusal(await stand.get(path, bearer), 404, "not_found");
+    }
     const big = { method: "POST", headers: { ...bearer, "content-type": "text/plain" }, body: "x".repeat(1_048_577) };
     await refusal(await stand.request("/api/x/toy", big), 413, "body_too_large");
     expect((await stand.request("/api/x/toy", { ...big, body: "x".repeat(1_048_576) })).status).toBe(200);
@@ -83,7 +99,9 @@ describe("/api/x/<name>/…", () => {
       const body = await refusal(await stand.get(`/api/x/${name}`, bearer), 500, "internal");
       expect(JSON.stringify(body)).not.toContain("a detail");
     }
-    expect(stand.lines.filter(({ level }) => level === "error")).toMatchObject([{ during: "/api/x/toy0" }, { during: "/api/x/toy1" }]);
+    expect(stand.lines.filter(({ level }) => level === "error")).toMatchObject(
+      [{ during: "/api/x/toy0" }, { during: "/api/x/toy1" }],
+    );
     expect((await stand.get("/healthz")).status).toBe(200);
   });
 

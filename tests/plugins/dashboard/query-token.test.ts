@@ -120,7 +120,9 @@ describe("GET /?token= with a wrong token", () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     const session = await signedIn(stand);
     stand.facts.length = 0;
-    for (const query of [`token=${TOKEN}&token=${TOKEN}`, `token=${wrong(1)}&a=1&token=${wrong(2)}`, `token=&token=${TOKEN}`]) {
+    for (const query of [
+      `token=${TOKEN}&token=${TOKEN}`, `token=${wrong(1)}&a=1&token=${wrong(2)}`, `token=&token=${TOKEN}`,
+    ]) {
       const answer = await stand.get(`/?${query}`);
       expect(setCookieOf(answer)).toBeUndefined();
       await refusal(answer, 400, "invalid_body");

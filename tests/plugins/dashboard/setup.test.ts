@@ -67,7 +67,9 @@ describe("a first start in real files", () => {
       expect(stand.kernel.services.tokens.info("launcher").source).toBe(source);
       const file = await stored(home);
       code ||= file["launcher_token"]!;
-      expect(file).toMatchObject({ launcher_token: code, setup_pending: mark(code), instance: expect.stringMatching(/^[0-9a-f]{6}$/) });
+      expect(file).toMatchObject(
+        { launcher_token: code, setup_pending: mark(code), instance: expect.stringMatching(/^[0-9a-f]{6}$/) },
+      );
       expect(code).toMatch(/^[\w-]{43}$/);
       expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600);
     }
@@ -163,7 +165,9 @@ describe("POST /setup with the right code", () => {
   });
 
   test("as a form goes to the overview, also with keep and from a page that hides its origin", async () => {
-    for (const fields of [{ code: TOKEN, keep: "true" }, { ...own(TOKEN), keep: "false" }, own(TOKEN), { ...own(TOKEN, ""), keep: "true" }]) {
+    for (const fields of [
+      { code: TOKEN, keep: "true" }, { ...own(TOKEN), keep: "false" }, own(TOKEN), { ...own(TOKEN, ""), keep: "true" },
+    ]) {
       await using stand = await startDashboard({ form: inSetup() });
       const answer = await stand.form("/setup", fields, { origin: "null" });
       expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
@@ -173,7 +177,9 @@ describe("POST /setup with the right code", () => {
 
   test("trims the ends of the code and of the new token", async () => {
     await using stand = await startDashboard({ form: inSetup() });
-    expect((await stand.post("/setup", { code: `${TOKEN}\n`, token: ` ${OWN}`, confirm: `${OWN}\n` })).status).toBe(200);
+    expect(
+      (await stand.post("/setup", { code: `${TOKEN}\n`, token: ` ${OWN}`, confirm: `${OWN}\n` })).status,
+    ).toBe(200);
     expect((await stand.post("/login", { token: OWN })).status).toBe(200);
   });
 
@@ -187,7 +193,7 @@ describe("POST /setup with the right code", () => {
     await refusal(await stand.post("/login", { token: wrong(2) }), 401, "invalid_token");
   });
 
-  test("one that comes while another is being stored gets 409 and is not counted, whatever becomes the token", async () => {
+  test("one that comes while another is stored gets 409 and is not counted, whatever the token becomes", async () => {
     for (const first of [{ code: TOKEN, keep: true }, own(TOKEN)]) {
       for (const second of [{ code: TOKEN, keep: true }, own(TOKEN, "somebody-else's-token")]) {
         const form = slowStore();
@@ -235,7 +241,9 @@ describe("POST /setup with the setup cookie", () => {
     const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
     const fields = { keep: "true" };
     await refusal(await stand.form("/setup", fields, { cookie, origin: "null" }), 403, "origin_not_allowed");
-    await refusal(await stand.form("/setup", { ...fields, code: " " }, { cookie, origin: "null" }), 403, "origin_not_allowed");
+    await refusal(
+      await stand.form("/setup", { ...fields, code: " " }, { cookie, origin: "null" }), 403, "origin_not_allowed",
+    );
     expect(stand.kernel.state()).toBe("setup");
     expect((await stand.form("/setup", fields, { cookie, origin: stand.origin })).status).toBe(303);
   });
@@ -244,16 +252,24 @@ describe("POST /setup with the setup cookie", () => {
     await using stand = await startDashboard({ form: inSetup() });
     const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
     const value = cookie.split("=").slice(1).join("=");
-    await refusal(await stand.get("/api/status", { cookie: `service_session_${stand.port}=${value}` }), 403, "setup_required");
+    await refusal(
+      await stand.get("/api/status", { cookie: `service_session_${stand.port}=${value}` }), 403, "setup_required",
+    );
     for (let at = 0; at < value.length; at += 1) {
       const changed = `${value.slice(0, at)}${value[at] === "A" ? "B" : "A"}${value.slice(at + 1)}`;
-      await refusal(await stand.post("/setup", { keep: true }, { cookie: `service_setup_${stand.port}=${changed}` }), 401, "invalid_code");
+      await refusal(
+        await stand.post("/setup", { keep: true }, { cookie: `service_setup_${stand.port}=${changed}` }), 401,
+        "invalid_code",
+      );
     }
     stand.clock.increment(15 * 60_000);
     await refusal(await stand.post("/setup", { keep: true }, { cookie }), 401, "invalid_code");
     await using other = await startDashboard({ form: inSetup() });
     const elsewhere = cookieFrom(await other.open(`/?token=${TOKEN}`), "setup").split("=").slice(1).join("=");
-    await refusal(await stand.post("/setup", { keep: true }, { cookie: `service_setup_${stand.port}=${elsewhere}` }), 401, "invalid_code");
+    await refusal(
+      await stand.post("/setup", { keep: true }, { cookie: `service_setup_${stand.port}=${elsewhere}` }), 401,
+      "invalid_code",
+    );
   });
 
   test("a session of a running launcher is no setup cookie, and a setup cookie no session", async () => {
@@ -343,7 +359,9 @@ describe("POST /setup that is refused", () => {
 
   test("with a body of another shape is 400 and nothing is compared", async () => {
     await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 1 } });
-    for (const body of [{}, { code: TOKEN }, { code: TOKEN, keep: false }, { code: TOKEN, token: OWN }, { code: 5, keep: true }, [], "x"]) {
+    for (const body of [
+      {}, { code: TOKEN }, { code: TOKEN, keep: false }, { code: TOKEN, token: OWN }, { code: 5, keep: true }, [], "x",
+    ]) {
       await refusal(await stand.post("/setup", body), 400, "invalid_body");
     }
     const twice = await stand.form("/setup", `code=${wrong(1)}&code=${TOKEN}&keep=true`);

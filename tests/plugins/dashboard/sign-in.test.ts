@@ -130,7 +130,10 @@ describe("POST /login with the right token", () => {
     await using stand = await startDashboard();
     const { cookie } = await signedIn(stand);
     expect(stand.facts).toEqual([
-      { type: "dashboard:signed-in", fact: { signIn: expect.stringMatching(/^[0-9a-f]{8}$/), address: "127.0.0.1", via: "form" } },
+      {
+        type: "dashboard:signed-in",
+        fact: { signIn: expect.stringMatching(/^[0-9a-f]{8}$/), address: "127.0.0.1", via: "form" },
+      },
     ]);
     expect(stand.lines.filter(({ text }) => text === "signed in")).toHaveLength(1);
     expect(stand.logged()).not.toContain(cookie.split("=")[1]!.slice(0, 20));
@@ -303,7 +306,9 @@ describe("Authorization: Bearer", () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });
     const session = await signedIn(stand);
     await refusal(await stand.get("/api/status", { authorization: `Bearer ${wrong(1)}` }), 401, "invalid_token");
-    await refusal(await stand.get("/api/status", { authorization: `Bearer ${wrong(2)}`, ...session }), 401, "invalid_token");
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(2)}`, ...session }), 401, "invalid_token",
+    );
     await refusal(await stand.get("/api/status", { authorization: `Bearer ${wrong(3)}` }), 429, "rate_limited");
     expect(await isIn(stand, session)).toBe(true);
   });
@@ -324,7 +329,9 @@ describe("Authorization: Bearer", () => {
 
   test("another scheme and an empty one are not compared", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
-    for (const line of [`Basic ${Buffer.from(`launcher:${TOKEN}`).toString("base64")}`, TOKEN, "Bearer", "Bearer  ", `Bearer\t${TOKEN}`]) {
+    for (const line of [
+      `Basic ${Buffer.from(`launcher:${TOKEN}`).toString("base64")}`, TOKEN, "Bearer", "Bearer  ", `Bearer\t${TOKEN}`,
+    ]) {
       await refusal(await stand.get("/api/status", { authorization: line }), 401, "unauthorized");
     }
     expect(stand.facts).toEqual([]);

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin, Plugin } from "../../../kernel/index.ts";
 import type { Http } from "../../../plugins/http/index.ts";
-import { TOKEN, block, inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, type DashboardStand } from "./stand.ts";
+import {
+  TOKEN, block, inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, type DashboardStand,
+} from "./stand.ts";
 
 /** The hidden value of the sign-out form on the overview. */
 async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promise<string> {
@@ -119,8 +121,13 @@ describe("POST /logout with Origin: null", () => {
     await using stand = await startDashboard();
     const [session, other] = [await signedIn(stand), await signedIn(stand)];
     const csrf = await csrfOf(stand, session);
-    for (const fields of [{}, { csrf: "" }, { csrf: await csrfOf(stand, other) }, { csrf: `${csrf}x` }, { csrf: csrf.slice(1) }]) {
-      await refusal(await stand.form("/logout", fields as Record<string, string>, { ...session, origin: "null" }), 403, "origin_not_allowed");
+    for (const fields of [
+      {}, { csrf: "" }, { csrf: await csrfOf(stand, other) }, { csrf: `${csrf}x` }, { csrf: csrf.slice(1) },
+    ]) {
+      await refusal(
+        await stand.form("/logout", fields as Record<string, string>, { ...session, origin: "null" }), 403,
+        "origin_not_allowed",
+      );
     }
     expect(await isIn(stand, session)).toBe(true);
     expect((await stand.form("/logout", { csrf }, { ...session, origin: "null" })).status).toBe(303);
@@ -163,7 +170,8 @@ describe("who a request belongs to, as other plugins learn it", () => {
     const { plugin } = holder();
     await using stand = await startDashboard({ plugins: [plugin] });
     const { cookie } = await signedIn(stand);
-    const who = async (headers: Record<string, string>): Promise<string> => (await stand.get("/hold", { cookie, ...headers })).text();
+    const who = async (headers: Record<string, string>): Promise<string> =>
+      (await stand.get("/hold", { cookie, ...headers })).text();
     expect(await who({ origin: stand.origin })).toBe(stand.facts[0]!.fact["signIn"]);
     expect(await who({})).toBe("nobody");
     expect(await who({ origin: "null" })).toBe("nobody");

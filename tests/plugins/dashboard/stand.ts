@@ -121,15 +121,19 @@ export async function startDashboard(options: StandOptions = {}) {
 export type DashboardStand = Awaited<ReturnType<typeof startDashboard>>;
 
 /** One request with exactly these header lines, as `fetch` would not send them. */
-async function send(agent: Agent, base: URL, path: string, { method = "GET", headers = {}, body, from }: Sent): Promise<Response> {
-  const length = body !== undefined || method === "POST" || method === "PUT" ? { "content-length": String(Buffer.byteLength(body ?? "")) } : {};
+async function send(
+  agent: Agent, base: URL, path: string, { method = "GET", headers = {}, body, from }: Sent,
+): Promise<Response> {
+  const hasBody = body !== undefined || method === "POST" || method === "PUT";
+  const length = hasBody ? { "content-length": String(Buffer.byteLength(body ?? "")) } : {};
   const all: Lines = { host: base.host, ...length, ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) =>
     (value === null ? [] : typeof value === "string" ? [value] : value).flatMap((each) => [name, each]));
   const host = base.hostname === "localhost" ? "localhost" : "127.0.0.1";
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const q = ask({
-      agent, method, path, host, port: base.port, headers: lines, setHost: false, ...(from ? { localAddress: from } : {}),
+      agent, method, path, host, port: base.port, headers: lines, setHost: false,
+      ...(from ? { localAddress: from } : {}),
     } as unknown as RequestOptions, resolve);
     q.on("error", reject);
     q.end(body);
@@ -137,7 +141,8 @@ async function send(agent: Agent, base: URL, path: string, { method = "GET", hea
   const chunks: Buffer[] = [];
   for await (const chunk of answer) chunks.push(chunk as Buffer);
   const got = new Headers();
-  for (let at = 0; at < answer.rawHeaders.length; at += 2) got.append(answer.rawHeaders[at]!, answer.rawHeaders[at + 1]!);
+  const { rawHeaders } = answer;
+  for (let at = 0; at < rawHeaders.length; at += 2) got.append(rawHeaders[at]!, rawHeaders[at + 1]!);
   return new Response(chunks.length > 0 ? Buffer.concat(chunks) : null, { status: answer.statusCode!, headers: got });
 }
 

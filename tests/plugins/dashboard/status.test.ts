@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { memory } from "../../../plugins/token-store/index.ts";
 import {
-  BEGAN, DAY, TOKEN, inSetup, mintLink, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand, type Lines,
+  BEGAN, DAY, TOKEN, inSetup, mintLink, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand,
+  type Lines,
 } from "./stand.ts";
 
 const json = async (stand: DashboardStand, path: string, headers: Lines = {}): Promise<Record<string, unknown>> =>
@@ -10,7 +11,9 @@ const json = async (stand: DashboardStand, path: string, headers: Lines = {}): P
 describe("GET /api/auth/status", () => {
   test("tells anybody the state and the ways to see the token, by mode and without paths", async () => {
     await using stand = await startDashboard({ dashboard: { ways: () => ["file", "log"] } });
-    expect(await json(stand, "/api/auth/status")).toEqual({ authenticated: false, state: "running", ways: ["file", "log"] });
+    expect(await json(stand, "/api/auth/status")).toEqual(
+      { authenticated: false, state: "running", ways: ["file", "log"] },
+    );
     await using fresh = await startDashboard({ form: inSetup() });
     expect(await json(fresh, "/api/auth/status")).toEqual({ authenticated: false, state: "setup", ways: [] });
   });
@@ -23,13 +26,17 @@ describe("GET /api/auth/status", () => {
     });
     await using folder = await tempHome();
     await using other = await startDashboard({ home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN } });
-    expect(await json(other, "/api/auth/status", await signedIn(other))).toMatchObject({ source: "env", managedByEnv: true });
+    expect(
+      await json(other, "/api/auth/status", await signedIn(other)),
+    ).toMatchObject({ source: "env", managedByEnv: true });
   });
 
   test("compares no Bearer and counts nothing", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (let n = 0; n < 3; n += 1) {
-      expect(await json(stand, "/api/auth/status", { authorization: `Bearer ${wrong(n)}` })).toMatchObject({ authenticated: false });
+      expect(
+        await json(stand, "/api/auth/status", { authorization: `Bearer ${wrong(n)}` }),
+      ).toMatchObject({ authenticated: false });
     }
     await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
   });
@@ -38,7 +45,9 @@ describe("GET /api/auth/status", () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     await stand.post("/logout", {}, session);
-    expect(await json(stand, "/api/auth/status", session)).toEqual({ authenticated: false, state: "running", ways: [] });
+    expect(await json(stand, "/api/auth/status", session)).toEqual(
+      { authenticated: false, state: "running", ways: [] },
+    );
   });
 });
 
@@ -88,7 +97,9 @@ describe("GET /api/status", () => {
   test("holds no token", async () => {
     await using stand = await startDashboard({ form: memory({ launcher: TOKEN }) });
     const session = await signedIn(stand);
-    const [body, page] = [await (await stand.get("/api/status", session)).text(), await (await stand.open("/", session)).text()];
+    const [body, page] = [
+      await (await stand.get("/api/status", session)).text(), await (await stand.open("/", session)).text(),
+    ];
     for (const text of [body, page]) {
       expect(text).not.toContain(TOKEN);
       expect(text).not.toContain(session.cookie.split("=")[1]!.split(".")[0]!);
