@@ -6,6 +6,7 @@ import type { Settings } from "./service.ts";
 import type { SettingsSources } from "./sources.ts";
 
 type Raw = Record<string, unknown>;
+type Adopted = Awaited<ReturnType<Configuration["apply"]>>;
 interface Property { readonly editable?: boolean }
 
 const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -14,6 +15,18 @@ function sectionOf(content: Raw | undefined, keys: readonly string[]): Raw {
   let node: unknown = content ?? {};
   for (const key of keys) node = isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
   return isObject(node) ? node : {};
+}
+
+/** A section that is something else than an object is a slip of the hand, not a wish for the defaults. */
+function requireObjects(content: Raw, keys: readonly string[], path: string): void {
+  let node: unknown = content;
+  for (const [depth, key] of keys.entries()) {
+    node = (node as Raw)[key];
+    if (node === undefined || node === null) return;
+    if (isObject(node)) continue;
+    const name = keys.slice(0, depth + 1).join(".");
+    throw settingsErrors.invalid_setting(`${path}: "${name}" must be an object with settings.`, { details: { field: name } });
+  }
 }
 
 /** Changes only when the section's own settings do: two people can edit two sections. Tokens leave no trace. */
@@ -26,7 +39,7 @@ export function createSettings(
   sources: SettingsSources,
   configuration: Configuration,
   changed: (section: string, keys: readonly string[]) => void,
-): Omit<Settings, "instance"> {
+): Omit<Settings, "instance"> & { readonly adopt: (section: string) => Promise<Adopted | undefined> } {
   async function current(section: string): Promise<Raw> {
     const { path, keys } = sources.file(section);
     return sectionOf((await readJson(path))?.value, keys);
@@ -82,16 +95,26 @@ export function createSettings(
     return { ...outcome, etag: etagOf(next) };
   }
 
+  /** Takes over what the section's file holds now; `undefined`: there is no file. Rejects what reading it rejects, and
+   *  what a plugin or the schema has against it: then everything stays. */
+  async function adopt(section: string): Promise<Adopted | undefined> {
+    const { path, keys } = sources.file(section);
+    const parsed = await readJson(path);
+    if (parsed) requireObjects(parsed.value, keys, path);
+    return parsed && configuration.apply(section, sources.overlay(section, sectionOf(parsed.value, keys)));
+  }
+
   /** One at a time: the way back of a failed write must not cross the next change. */
   let last: Promise<unknown> = Promise.resolve();
-  const inTurn: Settings["update"] = (section, patch, etag) => {
-    const mine = last.then(() => update(section, patch, etag));
+  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
+    const mine = last.then(run);
     last = mine.catch(() => undefined);
     return mine;
   };
 
   return {
-    update: inTurn,
+    update: (section, patch, etag) => inTurn(() => update(section, patch, etag)),
+    adopt: (section) => inTurn(() => adopt(section)),
     describe: () =>
       Promise.all(
         configuration.describe().map(async ({ section, schema, value }) => ({

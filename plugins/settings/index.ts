@@ -4,6 +4,7 @@ import type { SettingsEvents } from "./events.ts";
 import { createSettings } from "./edit.ts";
 import type { Settings } from "./service.ts";
 import type { SettingsSources } from "./sources.ts";
+import { createFollowing } from "./following.ts";
 
 export type { SettingsEvents } from "./events.ts";
 export type { Settings, SettingsSection } from "./service.ts";
@@ -20,11 +21,14 @@ export function settings(sources: SettingsSources): Plugin<{
     name: "settings",
     api: 1,
     configures: true,
-    async start({ configuration, emit, log, random }) {
+    async start(scope) {
+      const { configuration, emit, log, random } = scope;
       const instance = await ensureInstance();
-      const edit = createSettings(sources, configuration, (section, keys) =>
+      const { adopt, ...edit } = createSettings(sources, configuration, (section, keys) =>
         emit("settings:changed", { section, keys: keys.join(",") }),
       );
+      const sections = (): string[] => configuration.describe().map(({ section }) => section);
+      scope.onReady(() => createFollowing({ sources, sections, adopt, scope }));
       return { settings: { ...edit, instance: () => instance } };
 
       /** Reads the six hex digits that name the cookies, and makes them on the first start. */

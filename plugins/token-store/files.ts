@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
-import { join, resolve as resolvePath } from "node:path";
+import { join } from "node:path";
 import {
   editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile, watchFiles, type ParsedFile,
 } from "../../config/files/index.ts";
@@ -159,7 +159,7 @@ export function files({ home, env, brand = "service", config, secret, generated 
     variable,
     watch: (changed) =>
       watchFiles([launcherFile, securityFile, configFile], async (path) => {
-        const names = [...asked].filter((name) => launcherKeys.has(name) === (path === resolvePath(launcherFile)));
+        const names = [...asked].filter((name) => launcherKeys.has(name) === (path === launcherFile));
         for (const name of names) await changed(name);
       }),
     label: (name) => (launcherKeys.has(name) ? "config" : "security"),

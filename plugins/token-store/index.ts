@@ -7,7 +7,7 @@ export { tokenErrors } from "./errors.ts";
 export { memory } from "./memory.ts";
 export { files, type FilesOptions } from "./files.ts";
 export type {
-  ResolvedToken, StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets, TokenSource,
+  ResolvedToken, StoreForm, TokenDescription, TokenInfo, TokenName, TokenPlace, Tokens, TokenSecrets, TokenSource,
 } from "./service.ts";
 export type { TokenStoreShape } from "./store.ts";
 
@@ -18,10 +18,11 @@ export function tokenStore(form: StoreForm): Plugin<TokenStoreShape> {
     api: 1,
     drives: true,
     start(scope) {
-      const { tokens, tokenSecrets, claimed } = createStore(form, scope);
+      const { tokens, tokenSecrets, claimed, watch } = createStore(form, scope);
       // Without a launcher token to wait for there is nothing to set up.
       scope.onReady(() => {
         if (!claimed("launcher")) scope.lifecycle.send("accept-credentials");
+        return watch();
       });
       return { tokens, tokenSecrets };
     },

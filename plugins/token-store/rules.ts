@@ -18,6 +18,12 @@ export function concern(name: string, token: string): string | undefined {
   return undefined;
 }
 
+/** What no edit of a file may bring in while the service runs. Undefined: it may be used. */
+export function unusable(token: string): string | undefined {
+  if ([...token].length < 8) return "it has fewer than 8 characters";
+  return /\p{Cc}/u.test(token) ? "it holds a control character" : undefined;
+}
+
 /** Launcher: 32 bytes base64url (43 characters); every other token: 32 bytes hex (64 characters). */
 export function generate(name: string, random: (bytes: number) => Uint8Array): string {
   return Buffer.from(random(32)).toString(name === "launcher" ? "base64url" : "hex");

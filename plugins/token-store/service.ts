@@ -19,6 +19,8 @@ export interface Tokens {
    *  Rejects `store_unavailable` after 5 s of replacement. */
   verify(name: TokenName, candidate: string): Promise<number | false>;
   info(name: TokenName): TokenInfo;
+  /** Reads the places again. Rejects what reading them rejects. */
+  describe(name: TokenName): Promise<TokenDescription>;
   /** 32 bytes: HMAC-SHA-256(32 random bytes of this process and purpose, token). A replacement changes it. */
   derive(name: TokenName, purpose: string): Uint8Array;
 }
@@ -41,17 +43,42 @@ export interface ResolvedToken {
   readonly setupPending?: boolean;
 }
 
+export interface TokenPlace {
+  readonly source: TokenSource;
+  readonly value: string;
+  /** Unix milliseconds: when the place was last written. */
+  readonly changedAt?: number;
+}
+
+/** A token as its owner may know it, without its value. */
+export interface TokenDescription extends TokenInfo {
+  readonly name: TokenName;
+  /** The environment variable that holds it or could. */
+  readonly variable?: string;
+  /** Unix milliseconds: when it was replaced or its place written. */
+  readonly changedAt?: number;
+  /** Why it is weak. */
+  readonly concern?: string;
+  /** Places of lower precedence that hold a value too, and whether it is the same one. */
+  readonly others: readonly { readonly source: TokenSource; readonly same: boolean }[];
+}
+
 /** Where tokens live: `memory()`, `files()` or a host's own. One conformance suite tests them all. */
 export interface StoreForm {
   /** Called once, before anything else. */
   open?(log: Log): void;
-  resolve(name: TokenName): Awaitable<ResolvedToken | undefined>;
+  /** `held`: where the token in use came from. When that place as a whole is gone (file missing, empty, unreadable)
+   *  it rejects: then nothing is known about the token. */
+  resolve(name: TokenName, held?: TokenSource): Awaitable<ResolvedToken | undefined>;
   write(name: TokenName, value: string, options: { setupPending: boolean }): Awaitable<void>;
   /** The label of a token this form has written; default: the label it had. */
   label?(name: TokenName): TokenSource;
   /** The environment variable that can hold the token, for sentences. */
   variable?(name: TokenName): string;
-  watch?(changed: (name: TokenName) => void): Release;
+  /** Every place that holds a value now, highest first. */
+  places?(name: TokenName): Awaitable<TokenPlace[]>;
+  /** Tells names whose places may have changed, one at a time; also once at the start. */
+  watch?(changed: (name: TokenName) => Awaitable<void>): Release;
   /** A host's own check, in place of a comparison. */
   verify?(name: TokenName, candidate: string): Awaitable<boolean>;
 }

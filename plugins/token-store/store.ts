@@ -1,10 +1,14 @@
-import type { Scope } from "../../kernel/index.ts";
-import { comparison, type Comparison } from "./compare.ts";
+import type { Release, Scope } from "../../kernel/index.ts";
+import { comparison } from "./compare.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenStoreEvents } from "./events.ts";
+import { hold, nothingHeld, type Held } from "./held.ts";
 import { replacements, unavailable } from "./replacement.ts";
 import { concern, generate, weakness } from "./rules.ts";
-import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets, TokenSource } from "./service.ts";
+import type {
+  StoreForm, TokenDescription, TokenInfo, TokenName, Tokens, TokenSecrets,
+} from "./service.ts";
+import { createWatching } from "./watching.ts";
 
 /** Longest wait of a check for a replacement under way. */
 const WAIT_MS = 5_000;
@@ -15,24 +19,18 @@ export type TokenStoreShape = {
   offers: { tokens: Tokens; tokenSecrets: TokenSecrets };
 };
 
-interface Held {
-  value: string | undefined;
-  compare: Comparison | undefined;
-  version: number;
-  source: TokenSource;
-  setupPending: boolean;
-  /** Settles, never rejects, when the replacement under way has. */
-  replacing: Promise<void> | undefined;
-  readonly salts: Map<string, Uint8Array>;
-}
-
-type Store = TokenStoreShape["offers"] & { claimed(name: TokenName): boolean };
+type Store = TokenStoreShape["offers"] & {
+  claimed(name: TokenName): boolean;
+  /** Follows edits of the places from now on. */
+  watch(): Release;
+};
 
 /** Claimed tokens in memory: the one place in the process that holds their values. */
 export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Store {
   const { log, lifecycle } = scope;
   form.open?.(log);
   const tokens = new Map<TokenName, Held>();
+  const watching = createWatching(form, scope, tokens);
 
   const held = (name: TokenName): Held => {
     const found = tokens.get(name);
@@ -43,18 +41,10 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     const { version, source } = held(name);
     return { version, source, managedByEnv: source === "env" };
   };
-  const hold = (token: Held, value: string): void => {
-    token.value = value;
-    token.compare = comparison(value);
-    token.version += 1;
-  };
 
   async function claim(name: TokenName, { generate: wanted }: { generate?: true } = {}): Promise<TokenInfo> {
     if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
-    const token: Held = {
-      value: undefined, compare: undefined, version: 0, source: "none",
-      setupPending: false, replacing: undefined, salts: new Map(),
-    };
+    const token = nothingHeld();
     tokens.set(name, token);
     const found = await form.resolve(name);
     const value = found?.value.trim();
@@ -74,6 +64,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       token.source = "random";
       token.setupPending = name === "launcher";
     }
+    if (token.source === "env") await watching.note(name);
     // Without any token the launcher stays unconfigured: nothing could be compared with a candidate.
     if (name === "launcher" && token.version > 0) {
       lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
@@ -130,6 +121,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       if (!keep) {
         token.source = form.label?.(name) ?? token.source;
         hold(token, next);
+        token.changedAt = scope.clock.now();
         scope.emit("token-store:rotated", { name, version: token.version, graceS: change.graceS ?? 0 });
       }
       if (life) lifecycle.send(life.finish);
@@ -143,12 +135,32 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     return info(name);
   }
 
+  async function describe(name: TokenName): Promise<TokenDescription> {
+    const token = held(name);
+    const places = (await form.places?.(name)) ?? [];
+    const own = places.find(({ source }) => source === token.source || (token.source === "random" && source === "config"));
+    const changedAt = token.changedAt ?? own?.changedAt;
+    const variable = form.variable?.(name);
+    const doubt = token.value === undefined ? undefined : concern(name, token.value);
+    return {
+      name, ...info(name),
+      ...(variable === undefined ? {} : { variable }),
+      ...(changedAt === undefined ? {} : { changedAt }),
+      ...(doubt === undefined ? {} : { concern: doubt }),
+      others: places
+        .filter((place) => place !== own)
+        .map(({ source, value }) => ({ source, same: token.compare?.matches(value) ?? false })),
+    };
+  }
+
   return {
+    watch: () => form.watch?.(watching.look) ?? (() => undefined),
     claimed: (name) => tokens.has(name),
     tokens: {
       claim,
       verify,
       info,
+      describe,
       derive(name, purpose) {
         const token = held(name);
         const salt = token.salts.get(purpose) ?? scope.random(32);

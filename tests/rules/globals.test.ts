@@ -10,10 +10,10 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
     .flatMap(({ path, code }) => linesThat((line) => pattern.test(line), path, code));
 
 /** The kernel's default clock; and what waits for another process or for a socket of the operating system, which no
- *  stopped clock can speed up: file locks, a socket that lingers after a refusal, kept-alive connections, the
+ *  stopped clock can speed up: file locks, edits of files, a socket that lingers after a refusal, kept-alive connections, the
  *  question who holds a port. */
 const realTime =
-  /^(kernel\/kernel|config\/files\/(atomic|lock)|plugins\/http\/(answers|closing|occupant)|bin\/[\w/]+)\.ts$/;
+  /^(kernel\/kernel|config\/files\/(atomic|lock|watch)|plugins\/http\/(answers|closing|occupant)|bin\/[\w/]+)\.ts$/;
 
 describe("globals", () => {
   test("only the command line reads the environment", () => {
