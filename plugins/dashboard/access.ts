@@ -78,6 +78,8 @@ export async function judgeCredential(door: Door, peer: Peer, value: string, via
 /** Opens a session and sets its cookie. */
 export function signIn(door: Door, request: FastifyRequest, reply: FastifyReply, by: Admitted): Session {
   const { peer } = seen(request);
+  // Replaced since the comparison: what was right is not the token any more.
+  if (by.version !== door.tokens.info("launcher").version) throw new Refusal("invalid_token");
   const { session_days: days } = door.config();
   const session = door.sessions.create({
     address: peer.address, userAgent: request.headers["user-agent"] ?? "", version: by.version, days,
@@ -104,8 +106,9 @@ export function sessionOf(door: Door, headers: IncomingMessage["headers"], peer:
 
 /** Takes a cookie away that no longer means anything, so that it is not sent for ever. */
 export function clearDeadSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
-  const by = cookieBy(door, "session", seen(request).peer);
-  if (sentCookie(request, by.name)) clearCookie(reply, by);
+  const { peer } = seen(request);
+  const by = cookieBy(door, "session", peer);
+  if (sentCookie(request, by.name) && !sessionOf(door, request.headers, peer)) clearCookie(reply, by);
 }
 export function clearSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
   clearCookie(reply, cookieBy(door, "session", seen(request).peer));

@@ -1,7 +1,11 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { memory } from "../../../plugins/token-store/index.ts";
+import { selfSigned } from "../http/certificate.ts";
 import {
-  BEGAN, DAY, TOKEN, isIn, setCookieOf, signedIn, startDashboard, tempHome, type DashboardStand, type StandOptions,
+  BEGAN, DAY, TOKEN, cookieFrom, isIn, setCookieOf, signedIn, startDashboard, tempHome, type DashboardStand,
+  type StandOptions,
 } from "./stand.ts";
 
 const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf("=") + 1);
@@ -49,6 +53,22 @@ describe("the session cookie", () => {
     expect(setCookieOf(await login(behind))).toMatch(/^service_session_[^;]+;(?!.*Secure)/);
     await using plain = await startDashboard();
     expect(setCookieOf(await login(plain, https))).toMatch(/^service_session_[^;]+;(?!.*Secure)/);
+  });
+
+  test("is Secure and __Host- over TLS", async () => {
+    await using folder = await tempHome();
+    const [cert, key] = [join(folder.home, "cert.pem"), join(folder.home, "key.pem")];
+    const made = selfSigned();
+    await writeFile(cert, made.cert);
+    await writeFile(key, made.key);
+    await using stand = await startDashboard({ launcher: { tls: { cert, key } } });
+    expect(stand.base.protocol).toBe("https:");
+    const answer = await login(stand, { origin: stand.origin });
+    expect(setCookieOf(answer)).toMatch(/^__Host-service_session_\d+=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure;/);
+    expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
+    const host = { host: `localhost:${stand.port}` };
+    expect((await login(stand, { ...host, origin: `https://localhost:${stand.port}` })).status).toBe(200);
+    expect((await login(stand, { ...host, origin: `http://localhost:${stand.port}` })).status).toBe(403);
   });
 
   test("lasts session_days", async () => {

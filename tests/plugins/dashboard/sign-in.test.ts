@@ -178,6 +178,16 @@ describe("POST /login with a wrong token", () => {
     expect(text).not.toContain(wrong(1));
   });
 
+  test("leaves a live session as it is", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const way of ["post", "form"] as const) {
+      const answer = await stand[way]("/login", { token: wrong(1) }, session);
+      expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
+    }
+    expect(await isIn(stand, session)).toBe(true);
+  });
+
   test("a link that was spent, an invented one and a wrong token get the same bytes", async () => {
     await using stand = await startDashboard();
     const spent = mintLink(stand);
@@ -311,6 +321,15 @@ describe("Authorization: Bearer", () => {
     );
     await refusal(await stand.get("/api/status", { authorization: `Bearer ${wrong(3)}` }), 429, "rate_limited");
     expect(await isIn(stand, session)).toBe(true);
+  });
+
+  test("leaves a good cookie beside it alone", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const token of [TOKEN, wrong(1)]) {
+      const answer = await stand.get("/api/status", { authorization: `Bearer ${token}`, ...session });
+      expect(answer.headers.getSetCookie()).toEqual([]);
+    }
   });
 
   test("twice is 400 and nothing is compared", async () => {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin, Plugin } from "../../../kernel/index.ts";
 import type { Http } from "../../../plugins/http/index.ts";
+import { memory } from "../../../plugins/token-store/index.ts";
 import {
-  TOKEN, block, inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, type DashboardStand,
+  TOKEN, block, cookieFrom, inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, type DashboardStand,
 } from "./stand.ts";
 
 /** The hidden value of the sign-out form on the overview. */
@@ -162,6 +163,27 @@ describe("a replacement of the launcher token", () => {
     expect(stand.facts.at(-1)).toMatchObject({ type: "dashboard:signed-out", fact: { reason: "rotated" } });
     await refusal(await stand.post("/login", { token: TOKEN }), 401, "invalid_token");
     expect(await isIn(stand, await signedIn(stand, "another-token-of-mine"))).toBe(true);
+  });
+});
+
+describe("signing in while the token is replaced", () => {
+  test("leaves no session that the old token opened, whichever comes first", async () => {
+    for (let turns = 0; turns < 12; turns += 1) {
+      const store = memory({ launcher: TOKEN });
+      const write = async (...given: Parameters<typeof store.write>): Promise<void> => {
+        for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+        await store.write(...given);
+      };
+      await using stand = await startDashboard({ form: { ...store, write } });
+      const { tokenSecrets } = stand.kernel.services;
+      const signIns = Array.from({ length: 6 }, () => stand.post("/login", { token: TOKEN }));
+      await stand.get("/healthz");
+      await tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 });
+      for (const answer of await Promise.all(signIns)) {
+        expect([200, 401]).toContain(answer.status);
+        if (answer.status === 200) expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(false);
+      }
+    }
   });
 });
 

@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request as ask, type IncomingMessage, type RequestOptions } from "node:http";
+import { Agent as TlsAgent, request as askByTls } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -90,7 +91,8 @@ export async function startDashboard(options: StandOptions = {}) {
   }
   await kernel.start();
   const base = kernel.services.http.addresses()[0]!;
-  const agent = new Agent({ keepAlive: true, maxSockets: 60 });
+  const pool = { keepAlive: true, maxSockets: 60, rejectUnauthorized: false };
+  const agent = base.protocol === "https:" ? new TlsAgent(pool) : new Agent(pool);
   const request = (path: string, sent: Sent = {}): Promise<Response> => send(agent, base, path, sent);
   const typed = (type: string, body: string, headers: Lines, from?: string): Sent =>
     ({ method: "POST", headers: { "content-type": type, ...headers }, body, ...(from ? { from } : {}) });
@@ -131,7 +133,7 @@ async function send(
     (value === null ? [] : typeof value === "string" ? [value] : value).flatMap((each) => [name, each]));
   const host = base.hostname === "localhost" ? "localhost" : "127.0.0.1";
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    const q = ask({
+    const q = (base.protocol === "https:" ? askByTls : ask)({
       agent, method, path, host, port: base.port, headers: lines, setHost: false,
       ...(from ? { localAddress: from } : {}),
     } as unknown as RequestOptions, resolve);
