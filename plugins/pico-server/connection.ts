@@ -8,6 +8,7 @@ import type { PicoServerEvents } from "./events.ts";
 import type { Admission } from "./gate.ts";
 import { createInbound } from "./inbound.ts";
 import { createOutbox } from "./outbox.ts";
+import type { PicoConnection } from "./service.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { NamedSocket } from "./socket.ts";
 import { createSubscriptions } from "./subscriptions.ts";
@@ -39,6 +40,8 @@ export interface Connection {
   close(name: CloseName, retryMs?: number): void;
   /** Looks at the time: pings, and ends what is dead or stuck. `lateMs`: this process slept, the peer did not. */
   tick(lateMs: number): void;
+  /** What changes while it lives. */
+  traffic(): Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
 }
 
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, " ");
@@ -53,13 +56,21 @@ export function createConnection(options: ConnectionOptions): Connection {
   let heardAt = clock.now();
   let pingedAt = heardAt;
   let bytesRead = socket.bytesRead;
+  let messagesIn = 0;
+  let messagesOut = 0;
 
   const outbox = createOutbox({ ws, now: () => clock.now(), full: () => close("slow_consumer") });
-  const subscriptions = createSubscriptions(options.sessions, outbox.send);
+  const subscriptions = createSubscriptions(options.sessions, (frame) => {
+    messagesOut += 1;
+    outbox.send(frame);
+  });
   const inbound = createInbound({
     clock, log, config, session, close,
     newId: options.newId,
-    deliver: options.deliver,
+    deliver: (message) => {
+      messagesIn += 1;
+      return options.deliver(message);
+    },
     send: outbox.send,
     use: subscriptions.use,
     pause: () => ws.pause(),
@@ -92,6 +103,7 @@ export function createConnection(options: ConnectionOptions): Connection {
     id,
     tokenVersion: admission.version,
     close,
+    traffic: () => ({ messagesIn, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: heardAt }),
     tick(lateMs) {
       const now = clock.now();
       heardAt += lateMs;

@@ -16,6 +16,7 @@ import { createHandshake } from "./handshake.ts";
 import type { Knock } from "./knock.ts";
 import { createPort } from "./port.ts";
 import type { Refusal } from "./refusals.ts";
+import { createRoster } from "./roster.ts";
 import { createRequests } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
 import { memoryLog } from "./session-log.ts";
@@ -24,7 +25,7 @@ import { createUpgrader, type NamedSocket } from "./socket.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 export type { PicoServerEvents } from "./events.ts";
-export type { PicoServer, PicoServerStatus } from "./service.ts";
+export type { PicoConnection, PicoServer, PicoServerStatus } from "./service.ts";
 export type { Appended, Cursor, Entry, SessionLog, Tail } from "./session-log.ts";
 
 export interface PicoServerOptions {
@@ -63,6 +64,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
       const connections = createConnections(scope);
+      const roster = createRoster(clock);
       // Nothing is held for those who come back: plain clients do not resume.
       const sessions = memoryLog({ random: scope.random, window: { frames: 0, bytes: 0 } });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
@@ -79,17 +81,19 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         emit("pico-server:refused", { code, address });
       }
 
-      function opened(ws: NamedSocket, socket: Duplex, session: string, { peer }: Knock, admission: Admission): void {
+      function opened(ws: NamedSocket, socket: Duplex, session: string, knock: Knock, admission: Admission): void {
         const id = newId();
-        const { address } = peer;
+        const { address } = knock.peer;
         const connection = createConnection({
           ws, socket, id, session, address, admission, sessions, clock, log, config, newId, deliver,
           gone(gone, fact) {
             connections.remove(gone);
+            roster.remove(id);
             emit("pico-server:disconnected", fact);
           },
         });
         connections.add(connection);
+        roster.add(connection, { session, address, method: admission.method }, knock.q.headers);
         emit("pico-server:connected", { connection: id, session, address, method: admission.method });
       }
 
@@ -133,6 +137,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       return {
         picoServer: {
+          connections: roster.list,
+          disconnect: roster.disconnect,
           status: () => ({
             enabled: config().enabled,
             path: http.url("/pico"),

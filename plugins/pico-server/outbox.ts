@@ -16,6 +16,8 @@ export interface Outbox {
   send(frame: Uint8Array): void;
   /** Milliseconds without progress of what waits; 0 when nothing waits. */
   stalledFor(now: number): number;
+  /** Bytes that wait, those in the socket included. */
+  waiting(): number;
   clear(): void;
 }
 
@@ -56,6 +58,7 @@ export function createOutbox({ ws, now, full }: OutboxOptions): Outbox {
       outbox.clear();
       full();
     },
+    waiting: () => queuedBytes + inSocket,
     stalledFor: (time) => (inSocket === 0 ? 0 : time - progressAt),
     clear() {
       open = false;
