@@ -1,6 +1,6 @@
 import { SimulatedClock } from "xstate";
 import { createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
-import type { Log, LogLine } from "./plugin.ts";
+import type { Clock, Log, LogLine } from "./plugin.ts";
 import type { AnyPlugin, Wired } from "./wiring.ts";
 
 export interface LogEntry {
@@ -16,10 +16,17 @@ export function capturedLog(): { log: Log; lines: LogEntry[] } {
   return { log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") }, lines };
 }
 
+/** Stands still until it is moved; timers that have come due run while it is. */
+export interface StoppedClock extends Clock {
+  increment(ms: number): void;
+  /** Unix milliseconds. */
+  set(now: number): void;
+}
+export const stoppedClock = (): StoppedClock => new SimulatedClock();
+
 export interface Stand<L extends readonly unknown[]> {
   readonly kernel: Kernel<L>;
-  /** Stands still until `increment(ms)`. */
-  readonly clock: SimulatedClock;
+  readonly clock: StoppedClock;
   readonly lines: readonly LogEntry[];
 }
 
@@ -27,9 +34,9 @@ export interface Stand<L extends readonly unknown[]> {
 export async function withKernel<const L extends readonly AnyPlugin[]>(
   plugins: L & Wired<L>,
   visit: (stand: Stand<L>) => void | Promise<void>,
-  options: Omit<KernelOptions, "clock" | "log"> & { clock?: SimulatedClock } = {},
+  options: Omit<KernelOptions, "clock" | "log"> & { readonly clock?: StoppedClock } = {},
 ): Promise<void> {
-  const clock = options.clock ?? new SimulatedClock();
+  const clock = options.clock ?? stoppedClock();
   const { log, lines } = capturedLog();
   const kernel = createKernel<L>(plugins, { ...options, clock, log });
   await kernel.start();

@@ -19,7 +19,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//,
   "@fastify/cookie": /^plugins\/dashboard\//,
-  ws: /^plugins\/pico-(server|client)\//,
+  ws: /^plugins\/(pico-(server|client)\/|pico-link\/client\.ts$)/,
   zod: /^plugins\/[^/]+\/(config|bodies)\.ts$/,
   "jsonc-parser": /^config\/files\//,
   yaml: /^config\/files\//,
@@ -44,7 +44,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "pico-wire": new Set(["pico-server", "pico-client", "pico-link"]),
   "pico-link": new Set(["pico-client"]),
 };
-const filesUsers = new Set(["token-store", "settings"]);
+const filesUsers = new Set(["token-store", "settings", "pico-client"]);
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
   if (file.startsWith("plugins/dashboard/browser/") && !within("plugins/dashboard/browser", wanted)) {
