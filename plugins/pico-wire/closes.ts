@@ -17,9 +17,8 @@ export function closeReason(name: CloseName, retryMs?: number): string {
 }
 
 export function parseCloseReason(text: string): { name: string; retryMs: number | undefined } {
-  const [name = "", ...rest] = text.split(";");
-  const retry = rest.map((part) => /^\s*retry=(\d{1,9})\s*$/.exec(part)?.[1]).find((ms) => ms !== undefined);
-  return { name: name.trim(), retryMs: retry === undefined ? undefined : Number(retry) };
+  const retry = /;\s*retry=(\d{1,9})\s*(?:;|$)/.exec(text)?.[1];
+  return { name: text.replace(/;.*/s, "").trim(), retryMs: retry === undefined ? undefined : Number(retry) };
 }
 
 /** The row for a close as it was received. Codes of nobody's table, 1006 among them, mean: retry. */

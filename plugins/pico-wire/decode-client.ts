@@ -1,21 +1,41 @@
-import { isCount, open, openFrame, readEnvelope, readText } from "./envelope.ts";
+import { isCount, readEnvelope, readFrame, readObject, readText } from "./envelope.ts";
 import { WireError } from "./errors.ts";
 import { own, type Json } from "./json.ts";
 import { limits } from "./limits.ts";
 import { readMedia } from "./media.ts";
 import type { ClientFrame, Envelope, MessagePayload, MessageRequest } from "./messages.ts";
-import { byteLength } from "./text.ts";
+import { refused } from "./refused.ts";
+import { byteLength, isId, isSessionId } from "./text.ts";
 
 /** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
-export const decodeClient = (input: string | Uint8Array): ClientFrame => openFrame(input, read);
+export function decodeClient(input: string | Uint8Array): ClientFrame {
+  const object = readObject(input, "A frame");
+  return named(object, () => readFrame(object, read));
+}
 
 /** Reads the body of `POST /pico/messages`: a message with its names beside it. Throws `WireError` and nothing else. */
 export function decodeRequest(body: string | Uint8Array): MessageRequest {
-  return open(body, "The body", (object) => {
+  const object = readObject(body, "The body");
+  return named(object, () => {
     const { id, session_id } = readEnvelope(object);
     const names = { ...(id !== undefined && { id }), ...(session_id !== undefined && { session_id }) };
     return { ...names, payload: readMessage(object) };
   });
+}
+
+/** Adds to an error the names that could be read, so that the peer knows which of its frames is meant. */
+function named<T>(object: Json, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    const id = own(object, "id");
+    const session = own(object, "session_id");
+    throw new WireError(error.code, error.message, {
+      ...(typeof id === "string" && isId(id) && { id }),
+      ...(typeof session === "string" && isSessionId(session) && { session }),
+    });
+  }
 }
 
 function read(type: string, envelope: Envelope, payload: Json): ClientFrame {
@@ -30,7 +50,7 @@ function read(type: string, envelope: Envelope, payload: Json): ClientFrame {
     case "typing.stop":
       return { type, ...envelope };
     default:
-      throw new WireError("unknown_type");
+      throw refused("unknown_type");
   }
 }
 
@@ -42,10 +62,10 @@ function readAck(payload: Json): number {
 
 function readMessage(payload: Json): MessagePayload {
   const content = readText(payload, "content");
-  if (content.length > limits.content || byteLength(content) > limits.content) throw new WireError("too_large");
+  if (content.length > limits.content || byteLength(content) > limits.content) throw refused("too_large");
   const hops = own(payload, "hops") ?? 0;
   if (!isCount(hops) || hops > 255) throw new WireError("invalid_message", '"hops" is a whole number from 0 to 255.');
   const media = readMedia(own(payload, "media"), own(payload, "attachments"));
-  if (media.length === 0 && content.trim() === "") throw new WireError("empty_content");
+  if (media.length === 0 && content.trim() === "") throw refused("empty_content");
   return { content, media, hops };
 }

@@ -1,4 +1,4 @@
-import { isCount, openFrame, readName, readText } from "./envelope.ts";
+import { isCount, readFrame, readName, readObject, readText } from "./envelope.ts";
 import { WireError } from "./errors.ts";
 import { asObject, harmless, own, type Json } from "./json.ts";
 import { readAttachments } from "./media.ts";
@@ -8,7 +8,10 @@ import type {
 import { isId, isSessionId } from "./text.ts";
 
 /** A server's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
-export const decodeServer = (input: string | Uint8Array): ServerFrame => openFrame(input, read);
+export function decodeServer(input: string | Uint8Array): ServerFrame {
+  const object = readObject(input, "A frame");
+  return readFrame(object, (type, envelope, payload) => read(type, envelope, payload, object));
+}
 
 function read(type: string, envelope: Envelope, payload: Json, object: Json): ServerFrame {
   switch (type) {
@@ -33,7 +36,7 @@ function read(type: string, envelope: Envelope, payload: Json, object: Json): Se
     case "typing.stop":
       return { type, ...envelope };
     default:
-      throw new WireError("unknown_type");
+      throw new WireError("unknown_type", "Unknown type.");
   }
 }
 
@@ -65,31 +68,23 @@ function readGap(payload: Json): Gap {
   return { ...(isCount(from) && isCount(to) && { from, to }), reason: needed(payload, "reason") };
 }
 
-function readHello(payload: Json): Hello {
-  const part = (key: string): Json => asObject(own(payload, key)) ?? {};
-  const window = part("window");
-  const retry = part("retry");
-  return {
-    version: count(payload, "version"),
-    conn_id: needed(payload, "conn_id"),
-    session_id: needed(payload, "session_id", isSessionId),
-    epoch: needed(payload, "epoch"),
-    seq: count(payload, "seq"),
-    resumed: own(payload, "resumed") === true,
-    replay: count(payload, "replay"),
-    gap: own(payload, "gap") === true,
-    ping_interval: count(payload, "ping_interval"),
-    read_timeout: count(payload, "read_timeout"),
-    max_payload: count(payload, "max_payload"),
-    window: { frames: count(window, "frames"), bytes: count(window, "bytes"), ttl_s: count(window, "ttl_s") },
-    retry: { min: count(retry, "min"), max: count(retry, "max") },
-  };
-}
+const readHello = (payload: Json): Hello => ({
+  conn_id: needed(payload, "conn_id"),
+  session_id: needed(payload, "session_id", isSessionId),
+  epoch: needed(payload, "epoch"),
+  resumed: own(payload, "resumed") === true,
+  gap: own(payload, "gap") === true,
+  ...counts(payload, "version", "seq", "replay", "ping_interval", "read_timeout", "max_payload"),
+  window: counts(part(payload, "window"), "frames", "bytes", "ttl_s"),
+  retry: counts(part(payload, "retry"), "min", "max"),
+});
+
+const part = (payload: Json, key: string): Json => asObject(own(payload, key)) ?? {};
 
 /** Zero: not said. */
-function count(object: Json, key: string): number {
-  const value = own(object, key);
-  return isCount(value) ? value : 0;
+function counts<K extends string>(object: Json, ...keys: readonly K[]): { readonly [P in K]: number } {
+  const entries = keys.map((key) => [key, isCount(own(object, key)) ? own(object, key) : 0]);
+  return Object.fromEntries(entries) as { [P in K]: number };
 }
 
 function readServerMessage(payload: Json): ServerMessage {

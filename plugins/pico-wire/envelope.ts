@@ -3,34 +3,18 @@ import { asObject, own, parseObject, type Json } from "./json.ts";
 import type { Envelope } from "./messages.ts";
 import { isId, isSessionId } from "./text.ts";
 
-/** The object in a frame or body, read by `read`. Errors get the names that could be read, so that the peer knows
- *  which of its frames is meant. */
-export function open<T>(input: string | Uint8Array, what: string, read: (object: Json) => T): T {
+export function readObject(input: string | Uint8Array, what: string): Json {
   const object = parseObject(input);
   if (!object) throw new WireError("invalid_message", `${what} is one JSON object.`);
-  try {
-    return read(object);
-  } catch (error) {
-    if (!(error instanceof WireError)) throw error;
-    const id = own(object, "id");
-    const session = own(object, "session_id");
-    throw new WireError(error.code, error.message, {
-      ...(typeof id === "string" && isId(id) && { id }),
-      ...(typeof session === "string" && isSessionId(session) && { session }),
-    });
-  }
+  return object;
 }
 
 /** What every frame has, handed to the reader of its type. */
-export function openFrame<T>(
-  input: string | Uint8Array, read: (type: string, envelope: Envelope, payload: Json, object: Json) => T,
-): T {
-  return open(input, "A frame", (object) => {
-    const envelope = readEnvelope(object);
-    const type = own(object, "type");
-    if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs a "type".');
-    return read(type, envelope, readPayload(object), object);
-  });
+export function readFrame<T>(object: Json, read: (type: string, envelope: Envelope, payload: Json) => T): T {
+  const envelope = readEnvelope(object);
+  const type = own(object, "type");
+  if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs a "type".');
+  return read(type, envelope, readPayload(object));
 }
 
 export function readEnvelope(object: Json): Envelope {

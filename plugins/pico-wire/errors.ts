@@ -1,4 +1,4 @@
-import { errors, type ErrorCode } from "./reasons.ts";
+import type { ErrorCode } from "./reasons.ts";
 
 /** The only thing the codec throws. `message` is fit for the peer; `requestId` is there when the frame's id could be
  *  read. */
@@ -8,7 +8,7 @@ export class WireError extends Error {
   readonly requestId: string | undefined;
   readonly sessionId: string | undefined;
 
-  constructor(code: ErrorCode, message: string = errors[code].message, from: { id?: string; session?: string } = {}) {
+  constructor(code: ErrorCode, message: string, from: { id?: string; session?: string } = {}) {
     super(message);
     this.code = code;
     this.requestId = from.id;

@@ -2,6 +2,7 @@ import { limits } from "./limits.ts";
 import { asObject, own } from "./json.ts";
 import { WireError } from "./errors.ts";
 import type { Attachment, Inline } from "./messages.ts";
+import { refused } from "./refused.ts";
 
 const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
 const notBase64 = /[^A-Za-z0-9+/]/;
@@ -22,9 +23,9 @@ function readInline(item: unknown): Inline {
   const object = asObject(item);
   const url = object ? own(object, "data_url") ?? own(object, "url") : item;
   const head = typeof url === "string" ? inlineImage.exec(url) : null;
-  if (typeof url !== "string" || !head) throw new WireError("invalid_media");
+  if (typeof url !== "string" || !head) throw refused("invalid_media");
   const base64 = url.slice(head[0].length);
-  if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw new WireError("invalid_media");
+  if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw refused("invalid_media");
   return { type: head[1]!.toLowerCase(), base64 };
 }
 

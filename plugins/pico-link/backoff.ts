@@ -1,0 +1,16 @@
+import { timing } from "./limits.ts";
+import type { Core } from "./types.ts";
+
+/** Going away is said by servers that stop: the first tries after it are as rare as the fourth otherwise. */
+export const slowly = 3;
+
+/** Milliseconds to the next try. Full jitter between the least wait and a bound that doubles with every failure. A wait
+ *  the server named (milliseconds) is kept to, and spread a little so that not everybody returns at once. `floor`: the
+ *  failures to assume when there were fewer. */
+export function delay({ attempt, hello }: Core, random: number, named?: number, floor = 0): number {
+  const least = Math.max(1, hello?.retry.min || timing.minRetry);
+  if (named !== undefined) return Math.round(Math.min(named, timing.longestRetry) + random * least);
+  const most = Math.max(least, hello?.retry.max || timing.maxRetry);
+  const bound = Math.min(most, least * 2 ** (Math.max(attempt, floor) + 1));
+  return Math.round(least + random * (bound - least));
+}

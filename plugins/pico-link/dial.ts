@@ -1,0 +1,106 @@
+import { retryAfterMs } from "./address.ts";
+import type { Clock, Refusal } from "./types.ts";
+
+/** What a socket tells the link. After `closed` or `failed` it says nothing. */
+export interface Hearing {
+  opened(): void;
+  message(data: string | Uint8Array): void;
+  /** A sign of life that is no message. */
+  heard(): void;
+  closed(code: number, reason: string): void;
+  /** It never opened. */
+  failed(refusal: Refusal): void;
+}
+
+export interface Dialed {
+  write(text: string): void;
+  /** Bytes that have not left. */
+  buffered(): number;
+  close(): void;
+}
+
+/** Opens a socket to the address, showing the token. */
+export type Dial = (target: { readonly url: string; readonly token: string }, hear: Hearing) => Dialed;
+
+/** The part of the platform's WebSocket that is used; `ws` has it too. */
+export interface SocketLike {
+  binaryType: string;
+  readonly bufferedAmount: number;
+  send(text: string): void;
+  close(code?: number): void;
+  /** `ws`: at once. */
+  terminate?(): void;
+  addEventListener(type: "open" | "message" | "close" | "error", listener: (event: any) => void): void;
+  /** `ws`. */
+  on?(type: "ping" | "pong", listener: () => void): unknown;
+}
+
+/** A browser's constructor, or one that takes options, as those of `ws` and of Node do. */
+export type SocketConstructor = new (url: string, second?: any) => SocketLike;
+
+export interface DialOptions {
+  /** The constructor takes `{ headers }`; else the token goes as a subprotocol. */
+  readonly headers: boolean;
+  readonly clock: Clock;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** For a peer that does not answer a close. */
+const cutMs = 1_000;
+
+const base64url = (text: string): string =>
+  btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+    .replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+
+/** Browsers take names of RFC 7230 only. */
+export const tokenProtocol = (token: string): string =>
+  /^[\w!#$%&'*+.^`|~-]+$/.test(token) ? `token.${token}` : `token64.${base64url(token)}`;
+
+/** An empty token is none: the server knows the page, or the address holds it. */
+const authorization = (token: string): Record<string, string> => (token ? { Authorization: `Bearer ${token}` } : {});
+
+/** Dials with a WebSocket constructor. When the handshake fails, a plain request to the same place tells why. */
+export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
+  const { headers: takesHeaders, clock, fetch = globalThis.fetch } = options;
+
+  async function probe(url: string, token: string, signal: AbortSignal): Promise<Refusal> {
+    const headers = authorization(token);
+    const answer = await fetch(url.replace(/^ws/, "http"), { headers, signal });
+    const body = (await answer.json().catch(() => undefined)) as { error?: unknown } | undefined;
+    const code = typeof body?.error === "string" ? body.error : undefined;
+    // a right token and a channel that answers: only the upgrade did not get through
+    if (answer.ok) return { status: 426 };
+    return { status: answer.status, code, retryAfterMs: retryAfterMs(answer.headers.get("retry-after"), clock.now()) };
+  }
+
+  return ({ url, token }, hear) => {
+    const second = takesHeaders ? { headers: authorization(token) } : token ? [tokenProtocol(token)] : [];
+    const socket = new Socket(url, second);
+    const left = new AbortController();
+    let isOpen = false;
+    let cutting: unknown;
+    socket.binaryType = "arraybuffer";
+    socket.addEventListener("open", () => {
+      isOpen = true;
+      hear.opened();
+    });
+    socket.addEventListener("message", ({ data }: { data: unknown }) =>
+      hear.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data)));
+    socket.addEventListener("error", () => {});
+    socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
+      clock.clearTimeout(cutting);
+      if (isOpen) hear.closed(code, reason);
+      else if (!left.signal.aborted) probe(url, token, left.signal).then(hear.failed, () => hear.failed({}));
+    });
+    socket.on?.("ping", hear.heard);
+    return {
+      write: (text) => socket.send(text),
+      buffered: () => socket.bufferedAmount,
+      close() {
+        left.abort();
+        cutting = clock.setTimeout(() => socket.terminate?.(), cutMs);
+        socket.close(1000);
+      },
+    };
+  };
+}

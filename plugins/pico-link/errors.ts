@@ -1,0 +1,18 @@
+/** Why a message was not sent, where the server did not say it. */
+export const linkErrors = {
+  outbox_full: "Too many messages wait for the server.",
+  too_large: "The message is too large for the server.",
+  expired: "Nobody confirmed the message in five minutes; it may have arrived.",
+  stopped: "The link was stopped; the message may have arrived.",
+} as const;
+
+/** `code`: one of `linkErrors`, or the server's own. */
+export interface LinkError extends Error {
+  readonly name: "LinkError";
+  readonly code: string;
+}
+
+export function linkError(code: string, message?: string): LinkError {
+  const text = message ?? linkErrors[code as keyof typeof linkErrors] ?? code;
+  return Object.assign(new Error(text), { name: "LinkError" as const, code });
+}

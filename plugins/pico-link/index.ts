@@ -1,0 +1,14 @@
+/* The link to a pico channel: it connects, stays connected and loses nothing. `step` is all of it as a pure function of
+ * the state, an event and the time; `createLink` carries its effects out on a socket and a timer; `dialer` opens
+ * sockets. Nothing of Node, no dependency but the codec: browsers run it as it is, and `client.ts` is their door. */
+export { retryAfterMs } from "./address.ts";
+export { dialer, type Dial, type Dialed, type DialOptions, type Hearing, type SocketConstructor } from "./dial.ts";
+export { linkErrors, type LinkError } from "./errors.ts";
+export { bounds, timing } from "./limits.ts";
+export { createLink, type Driver, type Link, type LinkHandlers, type LinkOptions, type LinkOutgoing } from "./link.ts";
+export { initial } from "./run.ts";
+export { nextAt, step } from "./step.ts";
+export type {
+  Clock, Core, Effect, LinkChange, LinkEvent, LinkGap, LinkMessage, LinkNews, LinkReceipt, LinkState, Refusal,
+  Resume, Tell,
+} from "./types.ts";

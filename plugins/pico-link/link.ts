@@ -1,0 +1,205 @@
+import { byteLength, decodeServer, WireError, type ServerFrame } from "../pico-wire/index.ts";
+import { dialUrl } from "./address.ts";
+import type { Dial, Dialed, Hearing } from "./dial.ts";
+import { linkError } from "./errors.ts";
+import { initial } from "./run.ts";
+import { nextAt, step } from "./step.ts";
+import type { Clock, Core, Effect, LinkEvent, LinkNews, LinkReceipt, LinkState } from "./types.ts";
+
+export type LinkHandlers = { readonly [K in keyof LinkNews]?: (news: LinkNews[K]) => void };
+
+/** Runs the steps: one event after the other, none inside another. */
+export type Driver = (run: {
+  readonly initial: Core;
+  readonly step: (core: Core, event: LinkEvent) => readonly [Core, readonly Effect[]];
+  readonly perform: (effects: readonly Effect[], core: Core) => void;
+}) => { send(event: LinkEvent): void; core(): Core };
+
+export interface LinkOptions extends LinkHandlers {
+  /** `ws:`, `wss:`, `http:` or `https:` address of the channel. */
+  readonly url: string;
+  /** A function is asked before each try. */
+  readonly token: string | (() => string | Promise<string>);
+  readonly sessionId: string;
+  /** Loaded by the first try, when it is a promise. */
+  readonly dial: Dial | Promise<Dial>;
+  readonly clock: Clock;
+  /** From 0 up to, but without, 1. */
+  readonly random: () => number;
+  /** A new name that nobody had before. */
+  readonly newId: () => string;
+  readonly drive?: Driver;
+}
+
+export interface LinkOutgoing {
+  readonly content: string;
+  /** `data:` URLs of images. */
+  readonly media?: readonly string[];
+  /** Bridges the message has crossed. */
+  readonly hops?: number;
+  /** Unset: a new one. */
+  readonly id?: string;
+}
+
+export interface Link {
+  readonly sessionId: string;
+  start(): void;
+  /** Settles when the server confirmed the message. Rejects with a `LinkError`: `outbox_full`, `too_large`, `expired`,
+   *  `stopped`, or what the server answered. */
+  send(message: string | LinkOutgoing): Promise<LinkReceipt>;
+  typing(on: boolean): void;
+  state(): LinkState;
+  /** Tries at once instead of waiting: the token is another one, or the network came back. */
+  retry(): void;
+  /** For good. Messages nobody confirmed reject `stopped`. */
+  stop(): void;
+}
+
+/** One event after the other; what an effect causes comes after the effects before it. */
+const inOrder: Driver = ({ initial, step, perform }) => {
+  let core = initial;
+  let isRunning = false;
+  const queue: LinkEvent[] = [];
+  return {
+    core: () => core,
+    send(event) {
+      queue.push(event);
+      if (isRunning) return;
+      isRunning = true;
+      for (let next = queue.shift(); next; next = queue.shift()) {
+        const [after, effects] = step(core, next);
+        core = after;
+        perform(effects, core);
+      }
+      isRunning = false;
+    },
+  };
+};
+
+const flushPollMs = 50;
+
+/** The pure steps, carried out on sockets and timers. */
+export function createLink(options: LinkOptions): Link {
+  const { url, sessionId, clock, newId } = options;
+  const waiting = new Map<string, { resolve: (receipt: LinkReceipt) => void; reject: (error: Error) => void }>();
+  let socket: Dialed | undefined;
+  let shown: string | undefined;
+  let timer: unknown;
+  let timerAt = Infinity;
+
+  const machine = (options.drive ?? inOrder)({
+    initial,
+    step: (core, event) => step(core, event, { now: clock.now(), random: options.random() }),
+    perform(effects, core) {
+      for (const effect of effects) guarded(effect);
+      flush();
+      schedule(core);
+    },
+  });
+  const { send: dispatch } = machine;
+
+  function schedule(core: Core): void {
+    const at = nextAt(core);
+    if (at === timerAt) return;
+    clock.clearTimeout(timer);
+    timerAt = at;
+    if (at === Infinity) return;
+    timer = clock.setTimeout(() => {
+      timerAt = Infinity;
+      dispatch({ type: "tick" });
+    }, Math.max(0, at - clock.now()));
+  }
+
+  function hearing(generation: number): Hearing {
+    return {
+      opened: () => dispatch({ type: "opened", generation }),
+      heard: () => dispatch({ type: "heard", generation }),
+      message: (data) => dispatch({ type: "frame", generation, frame: read(data) }),
+      closed: (code, reason) => dispatch({ type: "closed", generation, code, reason }),
+      failed: (refusal) => dispatch({ type: "failed", generation, ...refusal }),
+    };
+  }
+
+  async function connect({ generation, resume }: Extract<Effect, { type: "connect" }>): Promise<void> {
+    const token = typeof options.token === "string" ? options.token : await options.token();
+    const dial = await options.dial;
+    if (machine.core().generation !== generation) return;
+    if (shown !== undefined && token !== shown) dispatch({ type: "retry" });
+    shown = token;
+    socket = dial({ url: dialUrl(url, sessionId, resume), token }, hearing(generation));
+  }
+
+  function perform(effect: Effect): void {
+    switch (effect.type) {
+      case "connect":
+        connect(effect).catch(() => dispatch({ type: "failed", generation: effect.generation }));
+        return;
+      case "drop":
+        socket?.close();
+        socket = undefined;
+        return;
+      case "write":
+        return socket?.write(effect.text);
+      case "tell":
+        return (options[effect.handler] as ((news: unknown) => void) | undefined)?.(effect.news);
+      default:
+        return settle(effect);
+    }
+  }
+
+  function settle(effect: Extract<Effect, { type: "confirmed" | "refused" }>): void {
+    const { id } = effect;
+    const sender = waiting.get(id);
+    waiting.delete(id);
+    if (effect.type === "confirmed") sender?.resolve({ id, status: effect.status });
+    else sender?.reject(linkError(effect.code, effect.message));
+  }
+
+  /** A handler that throws must not stop the link: the error is reported as one of nobody. */
+  function guarded(effect: Effect): void {
+    try {
+      perform(effect);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+
+  let isPolling = false;
+  /** Sockets do not say when what was written has left: they are asked, where no server will tell. */
+  function flush(): void {
+    const { generation, connection, outbox } = machine.core();
+    if (isPolling || connection?.mode !== "plain" || !outbox.some(({ sent }) => sent)) return;
+    if (socket?.buffered() === 0) return dispatch({ type: "flushed", generation });
+    isPolling = true;
+    clock.setTimeout(() => {
+      isPolling = false;
+      flush();
+    }, flushPollMs);
+  }
+
+  return {
+    sessionId,
+    start: () => dispatch({ type: "start" }),
+    send: (message) => new Promise((resolve, reject) => {
+      const { id = newId(), ...payload }: LinkOutgoing = typeof message === "string" ? { content: message } : message;
+      const text = JSON.stringify({ type: "message.send", id, payload });
+      waiting.set(id, { resolve, reject });
+      dispatch({ type: "send", id, text, bytes: byteLength(text) });
+    }),
+    typing: (on) => dispatch({ type: "typing", on }),
+    state: () => machine.core().state,
+    retry: () => dispatch({ type: "retry" }),
+    stop: () => dispatch({ type: "stop" }),
+  };
+}
+
+function read(data: string | Uint8Array): ServerFrame | undefined {
+  try {
+    return decodeServer(data);
+  } catch (error) {
+    if (error instanceof WireError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,126 @@
+import { complete } from "./assembly.ts";
+import { heard, isPlain, receive } from "./frames.ts";
+import { timing } from "./limits.ts";
+import { expire, flushed, pump, pumpAt, put } from "./outbox.ts";
+import { effect, enter, note, set, type Run } from "./run.ts";
+import { ackAt, acknowledge } from "./stream.ts";
+import type { Connection, Core, Effect, LinkEvent } from "./types.ts";
+import { closed, failed, stop, wait } from "./verdicts.ts";
+
+/** The whole link as one function: it changes nothing and asks nothing. `effects` are to be carried out in order. */
+export function step(
+  core: Core, event: LinkEvent, moment: { now: number; random: number },
+): readonly [Core, readonly Effect[]] {
+  if ("generation" in event && event.generation !== core.generation) return [core, []];
+  const run: Run = { core, ...moment, effects: [] };
+  take(run, event);
+  pump(run);
+  acknowledge(run);
+  return [run.core, run.effects];
+}
+
+function take(run: Run, event: LinkEvent): void {
+  const { state } = run.core;
+  switch (event.type) {
+    case "start":
+      return state === "idle" ? connect(run) : undefined;
+    case "stop":
+      return state === "stopped" ? undefined : stop(run, "stopped");
+    case "retry":
+      set(run, { refusals: 0 });
+      return state === "waiting" || state === "blocked" ? connect(run) : undefined;
+    case "send":
+      return put(run, event);
+    case "typing":
+      return typing(run, event.on);
+    case "opened":
+      return opened(run);
+    case "heard":
+      return heard(run);
+    case "flushed":
+      return flushed(run);
+    case "frame":
+      return receive(run, event.frame);
+    case "failed":
+      return failed(run, event);
+    case "closed":
+      return closed(run, event.code, event.reason);
+    case "tick":
+      return tick(run);
+  }
+}
+
+function connect(run: Run): void {
+  const { generation, cursor, hello } = run.core;
+  enter(run, "connecting", run.core.reason, run.now + timing.connect);
+  set(run, { generation: generation + 1 });
+  const resume = cursor && hello ? { cursor, conn: hello.conn_id } : undefined;
+  effect(run, { type: "connect", generation: generation + 1, resume });
+}
+
+function opened(run: Run): void {
+  const { now } = run;
+  set(run, {
+    refusals: 0,
+    connection: {
+      openedAt: now, heardAt: now, pingedAt: now, mode: undefined, hasSpoken: false, epochIsOver: false,
+      unacked: 0, ackedAt: now, paceAt: now,
+    },
+  });
+  enter(run, "open", "");
+}
+
+const write = (run: Run, type: string): void => effect(run, { type: "write", text: JSON.stringify({ type }) });
+
+function typing(run: Run, on: boolean): void {
+  if (run.core.connection && !run.core.isTypingUnknown) write(run, on ? "typing.start" : "typing.stop");
+}
+
+/** Times of a connection, milliseconds: when to ask for a sign of life, and when to give up. */
+function life({ hello }: Core, { heardAt, pingedAt }: Connection): { pingAt: number; deadAt: number } {
+  const dead = (hello?.read_timeout || timing.dead / 1_000) * 1_000;
+  const every = Math.min((hello?.ping_interval || timing.ping / 1_000) * 1_000, dead / 2);
+  return {
+    pingAt: Math.max(heardAt, pingedAt) + every,
+    deadAt: Math.max(heardAt + dead, pingedAt > heardAt ? pingedAt + timing.grace : Infinity),
+  };
+}
+
+function tick(run: Run): void {
+  const late = run.now - nextAt(run.core);
+  expire(run);
+  complete(run, run.now + 1);
+  const { connection, due, state } = run.core;
+  if (connection) return watch(run, connection, late);
+  if (due > run.now) return;
+  if (state === "connecting") wait(run, "timeout");
+  else connect(run);
+}
+
+/** `late`: this process slept. That says nothing about the peer, which is asked again before it is given up. */
+function watch(run: Run, { openedAt, heardAt, mode, hasSpoken }: Connection, late: number): void {
+  const { now } = run;
+  if (late > timing.grace) note(run, { heardAt: heardAt + late, pingedAt: 0 });
+  const { pingAt, deadAt } = life(run.core, run.core.connection!);
+  if (deadAt <= now) return wait(run, "heartbeat");
+  if (pingAt <= now || late > timing.grace) {
+    write(run, "ping");
+    note(run, { pingedAt: now });
+  }
+  if (!mode && openedAt + timing.hello <= now) isPlain(run);
+  if (hasSpoken && openedAt + timing.steady <= now) set(run, { attempt: 0 });
+}
+
+/** When `tick` has something to do; `Infinity`: never. */
+export function nextAt(core: Core): number {
+  const { connection, due, outbox, parts, attempt } = core;
+  const times = [due, outbox[0]?.expiresAt ?? Infinity, ...parts.map(({ wholeAt }) => wholeAt)];
+  if (connection) {
+    const { pingAt, deadAt } = life(core, connection);
+    const { openedAt, mode, hasSpoken } = connection;
+    times.push(pingAt, deadAt, ackAt(core), pumpAt(core));
+    if (!mode) times.push(openedAt + timing.hello);
+    if (attempt && hasSpoken) times.push(openedAt + timing.steady);
+  }
+  return Math.min(...times);
+}

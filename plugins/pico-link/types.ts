@@ -1,0 +1,159 @@
+import type { Attachment, Cursor, Hello, ServerFrame } from "../pico-wire/index.ts";
+
+/** `waiting`: for the next try. `blocked`: a person has to change something; one slow try every five minutes. */
+export type LinkState = "idle" | "connecting" | "open" | "waiting" | "blocked" | "stopped";
+
+/** XState's `Clock` plus `now()` in Unix milliseconds. */
+export interface Clock {
+  now(): number;
+  setTimeout(run: () => void, ms: number): unknown;
+  clearTimeout(id: unknown): void;
+}
+
+export interface LinkChange {
+  readonly from: LinkState;
+  readonly to: LinkState;
+  /** Failures in a row. */
+  readonly attempt: number;
+  /** A code: of the server's refusal, of a close, or `network`, `timeout`, `heartbeat`, `hole`. */
+  readonly reason: string;
+  /** What a person should look at; there in `blocked`. */
+  readonly check?: string;
+  /** Until the next try, in `waiting` and `blocked`. */
+  readonly retryInMs?: number;
+}
+
+/** A message of the server, as it stands. */
+export interface LinkMessage {
+  readonly id: string;
+  /** The whole text so far. */
+  readonly content: string;
+  readonly attachments: readonly Attachment[];
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** Nothing will be added. */
+  readonly final: boolean;
+}
+
+/** Messages that will not come: from and to are numbers of the stream, inclusive. Without a range, the server cannot
+ *  know which: it began anew. */
+export interface LinkGap {
+  readonly from?: number;
+  readonly to?: number;
+  /** `expired`, `overflow`, `epoch_changed`, or `missing`: the server skipped numbers. */
+  readonly reason: string;
+}
+
+/** `delivered`: the application has it. `written`: it left for a server that confirms nothing. */
+export interface LinkReceipt {
+  readonly id: string;
+  readonly status: "delivered" | "written";
+}
+
+export interface Entry {
+  readonly id: string;
+  readonly text: string;
+  readonly bytes: number;
+  readonly expiresAt: number;
+  /** On the present connection. */
+  readonly sent: boolean;
+}
+
+/** A message that is not whole yet. */
+export interface Part {
+  readonly message: LinkMessage;
+  /** Taken for whole when nothing changes until then; `Infinity` when the server will say so itself. */
+  readonly wholeAt: number;
+}
+
+/** What is known of the present connection. */
+export interface Connection {
+  readonly openedAt: number;
+  readonly heardAt: number;
+  readonly pingedAt: number;
+  /** Undefined while neither a `hello` nor anything else came. */
+  readonly mode: "plain" | "extension" | undefined;
+  readonly hasSpoken: boolean;
+  /** The server announced that an epoch is over. */
+  readonly epochIsOver: boolean;
+  readonly unacked: number;
+  readonly ackedAt: number;
+  /** When the messages written so far are due, at the rate servers take; at most a burst ahead. */
+  readonly paceAt: number;
+}
+
+export interface Core {
+  readonly state: LinkState;
+  readonly reason: string;
+  /** Events of an older socket carry an older number and are ignored. */
+  readonly generation: number;
+  readonly attempt: number;
+  /** Refusals of the present token in a row. */
+  readonly refusals: number;
+  /** Unix milliseconds: end of `connecting`, next try of `waiting` and `blocked`; else `Infinity`. */
+  readonly due: number;
+  readonly connection: Connection | undefined;
+  /** Of the newest server; bounds and timing stay valid between connections. */
+  readonly hello: Hello | undefined;
+  readonly cursor: Cursor | undefined;
+  /** The number a reconnect was tried for; a second hole there is a gap. */
+  readonly holeAt: number | undefined;
+  readonly outbox: readonly Entry[];
+  readonly parts: readonly Part[];
+  /** The server does not know `typing.*`. */
+  readonly isTypingUnknown: boolean;
+}
+
+export interface Refusal {
+  /** HTTP status; undefined: nothing answered. */
+  readonly status?: number | undefined;
+  /** `error` of the answer's body. */
+  readonly code?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+export type LinkEvent =
+  | { readonly type: "start" | "stop" | "tick" }
+  /** The token is another one, or somebody knows that a try is worth it now. */
+  | { readonly type: "retry" }
+  | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
+  | { readonly type: "typing"; readonly on: boolean }
+  | { readonly type: "opened" | "heard" | "flushed"; readonly generation: number }
+  | ({ readonly type: "failed"; readonly generation: number } & Refusal)
+  | { readonly type: "frame"; readonly generation: number; readonly frame: ServerFrame | undefined }
+  | { readonly type: "closed"; readonly generation: number; readonly code: number; readonly reason: string };
+
+/** Where to go on, and as whom. */
+export interface Resume {
+  readonly cursor: Cursor;
+  readonly conn: string;
+}
+
+export type Effect =
+  | { readonly type: "connect"; readonly generation: number; readonly resume: Resume | undefined }
+  | { readonly type: "drop" }
+  | { readonly type: "write"; readonly text: string }
+  | { readonly type: "confirmed"; readonly id: string; readonly status: LinkReceipt["status"] }
+  | { readonly type: "refused"; readonly id: string; readonly code: string; readonly message?: string }
+  | Tell;
+
+/** What the owner of a link can hear; the names are those of its handlers. */
+export interface LinkNews {
+  /** A whole answer, once. */
+  readonly onMessage: LinkMessage;
+  /** An answer's text so far, and the whole one: what a page shows. */
+  readonly onUpdate: LinkMessage;
+  /** The id of a message the server took back. */
+  readonly onRemoved: string;
+  readonly onTyping: boolean;
+  readonly onState: LinkChange;
+  readonly onGap: LinkGap;
+  /** An error of the server that belongs to no message of ours. */
+  readonly onError: { readonly code: string; readonly message: string };
+  /** Everything the server sent but its `hello`, each numbered frame once. */
+  readonly onFrame: ServerFrame;
+}
+
+export type Tell = {
+  readonly [K in keyof LinkNews]: { readonly type: "tell"; readonly handler: K; readonly news: LinkNews[K] };
+}[keyof LinkNews];

@@ -1,0 +1,5 @@
+import { WireError } from "./errors.ts";
+import { errors, type ErrorCode } from "./reasons.ts";
+
+/** The error with the sentence of the table: what reads servers does without the table, to be small in pages. */
+export const refused = (code: ErrorCode): WireError => new WireError(code, errors[code].message);
