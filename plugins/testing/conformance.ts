@@ -40,6 +40,6 @@ export async function runChannelConformance<const L extends readonly AnyPlugin[]
     }
   }
   if (broken.length === 0) return;
-  const list = broken.map(({ rule, problem }) => `it ${rule} (${problem})`);
+  const list = broken.map(({ rule, problem }) => `"${rule}": ${problem}`);
   throw testingErrors.CHANNEL_NOT_CONFORMING(channel.name, list, { details: { broken } });
 }

@@ -5,5 +5,5 @@ export const testingErrors = errorTable({
   TEST_CLOSED: (what: string, code: number) => `The connection was closed (${code}) before ${what} came.`,
   TEST_REFUSED: (status: number) => `The handshake was refused with status ${status}.`,
   CHANNEL_NOT_CONFORMING: (channel: string, broken: readonly string[]) =>
-    `The channel "${channel}" breaks ${broken.length === 1 ? "a rule" : `${broken.length} rules`}: ${broken.join("; ")}.`,
+    `The channel "${channel}" does not conform (${broken.length}): ${broken.join("; ")}.`,
 });

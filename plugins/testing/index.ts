@@ -1,5 +1,5 @@
-/* The kit for tests of plugins and hosts: a kernel under a stopped clock, tokens in memory, a client of the channel that
- * waits for frames, and the rules that every channel keeps. It needs no test runner. */
+/* The kit for tests of plugins and hosts: a kernel under a stopped clock, tokens in memory, a client of the channel
+ * that waits for frames, and the rules that every channel keeps. It needs no test runner. */
 import type { Plugin } from "../../kernel/index.ts";
 import { memory, tokenStore, type TokenStoreShape } from "../token-store/index.ts";
 

@@ -10,9 +10,9 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
     .flatMap(({ path, code }) => linesThat((line) => pattern.test(line), path, code));
 
 /** The default clocks of the kernel and of the library for pages; and what waits for another process or for a socket
- *  of the operating system, which no stopped clock can speed up: file locks, edits of files, a socket that lingers after
- *  a refusal, kept-alive connections, the question who holds a port; and the test kit, whose patience is real. */
-const own = "kernel/kernel|config/files/(atomic|lock|watch)|plugins/http/(answers|closing|occupant)";
+ *  of the operating system, which no stopped clock can speed up: file locks, edits of files, a socket that lingers
+ *  after a refusal, kept-alive connections, the question who holds a port; and the test kit, whose patience is real. */
+const own = "kernel/defaults|config/files/(atomic|lock|watch)|plugins/http/(answers|closing|occupant)";
 const realTime = new RegExp(`^(${own}|plugins/pico-link/client|plugins/testing/(queue|rules)|bin/[\\w/]+)\\.ts$`);
 
 describe("globals", () => {
@@ -34,11 +34,11 @@ describe("globals", () => {
   test("nothing random comes from Math, and bytes are asked of the scope", () => {
     expect(uses(/\bMath\.random\b/, /^config\/files\/lock\.ts$/)).toEqual([]);
     const pattern = /\brandom(Bytes|UUID|Fill|FillSync|Int)\b|\bgetRandomValues\b/;
-    expect(uses(pattern, /^(kernel\/kernel|plugins\/pico-link\/client|config\/files\/\w+)\.ts$/)).toEqual([]);
+    expect(uses(pattern, /^(kernel\/defaults|plugins\/pico-link\/client|config\/files\/\w+)\.ts$/)).toEqual([]);
   });
 
   test("nothing is written to the console but by the kernel's default log", () => {
-    expect(uses(/(?<![.\w])console\.\w+\(/, /^kernel\/kernel\.ts$/)).toEqual([]);
+    expect(uses(/(?<![.\w])console\.\w+\(/, /^kernel\/defaults\.ts$/)).toEqual([]);
   });
 
   test("standard streams belong to the command line", () => {

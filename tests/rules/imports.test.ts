@@ -19,7 +19,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//,
   "@fastify/cookie": /^plugins\/dashboard\//,
-  ws: /^plugins\/(pico-(server|client)\/|pico-link\/client\.ts$)/,
+  ws: /^plugins\/((pico-(server|client)|testing)\/|pico-link\/client\.ts$)/,
   zod: /^plugins\/[^/]+\/(config|bodies)\.ts$/,
   "jsonc-parser": /^config\/files\//,
   yaml: /^config\/files\//,

@@ -1,9 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { SimulatedClock } from "xstate";
 import type { Kernel, Plugin } from "../../../kernel/index.ts";
-import { withKernel, type LogEntry } from "../../../kernel/testing.ts";
+import { withKernel, type LogEntry, type StoppedClock } from "../../../kernel/testing.ts";
 import {
   files, tokenStore, type StoreForm, type TokenInfo, type Tokens, type TokenSecrets, type TokenStoreShape,
 } from "../../../plugins/token-store/index.ts";
@@ -40,7 +39,7 @@ export interface TokenStand {
   readonly kernel: Kernel<readonly [Plugin<TokenStoreShape>, Claimer]>;
   readonly tokens: Tokens;
   readonly secrets: TokenSecrets;
-  readonly clock: SimulatedClock;
+  readonly clock: StoppedClock;
   readonly lines: readonly LogEntry[];
   /** Every fact of token-store and every change of state, in order, from the start on. */
   readonly facts: readonly object[];
