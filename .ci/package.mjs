@@ -9,16 +9,20 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const { name, exports, devDependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
-const entries = Object.keys(exports).filter((entry) => entry !== "./package.json").map((entry) => path.posix.join(name, entry));
+const entries = Object.keys(exports)
+  .filter((entry) => entry !== "./package.json")
+  .map((entry) => path.posix.join(name, entry));
 const tsc = createRequire(import.meta.url).resolve("typescript/package.json").replace("package.json", "bin/tsc");
 const project = mkdtempSync(path.join(tmpdir(), "doorward-package-"));
 const run = (command, ...args) =>
-  execFileSync(command, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], maxBuffer: 2 ** 26 });
+  execFileSync(command, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"], maxBuffer: 1e8 });
 
 try {
   const [{ filename, files }] = JSON.parse(run("npm", "pack", root, "--json", "--ignore-scripts"));
-  const strange = files.map((file) => file.path).filter((file) => !/^(dist\/|package\.json$|README\.md$|CHANGELOG\.md$|LICENSE$)/.test(file));
-  const absent = ["README.md", "CHANGELOG.md", "LICENSE", "dist/bin/doorward.js"].filter((file) => !files.some(({ path: at }) => at === file));
+  const packed = files.map((file) => file.path);
+  const expected = ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "dist/bin/doorward.js"];
+  const strange = packed.filter((file) => !file.startsWith("dist/") && !expected.includes(file));
+  const absent = expected.filter((file) => !packed.includes(file));
   if (strange.length > 0) throw new Error(`the package holds what it should not: ${strange.join(", ")}`);
   if (absent.length > 0) throw new Error(`the package lacks ${absent.join(", ")}`);
 
@@ -29,8 +33,10 @@ try {
   run(process.execPath, "every.mjs");
   write("every.ts", entries.map((entry, at) => `export * as entry${at} from ${JSON.stringify(entry)};`).join("\n"));
   for (const [module, moduleResolution] of [["nodenext", "nodenext"], ["esnext", "bundler"]]) {
-    const compilerOptions = { module, moduleResolution, target: "es2023", lib: ["es2023", "esnext.disposable"], strict: true,
-      exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, listFiles: true, types: ["node"] };
+    const compilerOptions = {
+      module, moduleResolution, target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"],
+      strict: true, exactOptionalPropertyTypes: true, skipLibCheck: false, noEmit: true, listFiles: true,
+    };
     write("tsconfig.json", JSON.stringify({ compilerOptions, files: ["every.ts"] }));
     const inside = compile(moduleResolution).match(/node_modules\/(?:fastify|@fastify|pino)\/.*/g);
     if (inside) throw new Error(`the declarations show the types of libraries that users must not see: ${inside[0]}`);

@@ -10,7 +10,8 @@ export async function measureFootprint() {
   const npm = (/** @type {string[]} */ ...args) =>
     execFileSync("npm", args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   try {
-    const [packed] = JSON.parse(npm("pack", fileURLToPath(new URL("..", import.meta.url)), "--json", "--ignore-scripts"));
+    const root = fileURLToPath(new URL("..", import.meta.url));
+    const [packed] = JSON.parse(npm("pack", root, "--json", "--ignore-scripts"));
     await writeFile(path.join(project, "package.json"), JSON.stringify({ name: "project", private: true }));
     npm("install", "--no-audit", "--no-fund", "--omit=dev", `./${packed.filename}`);
     const modules = path.join(project, "node_modules");

@@ -9,9 +9,9 @@ export async function measureHandshakes() {
   const env = { SERVICE_LAUNCHER_TOKEN: "bench-launcher-token", SERVICE_CHANNELS_PICO_TOKEN: picoToken };
   const servers = [startLauncher(home, ourPort, env), startPeer("ws-server", barePort)];
   try {
-    await Promise.all([servers[0]?.listening(ourPort), servers[1]?.listening(barePort)]);
+    for (const [at, port] of [ourPort, barePort].entries()) await servers[at]?.listening(port);
     const load = (/** @type {number} */ port) => () =>
-      generate("handshakes", { port, head: request(port), connections: 32, seconds: 3, atMost: 60_000 });
+      generate("handshakes", { port, head: request(port), connections: 16, seconds: 2, atMost: 60_000 });
     const [ours = [], bare = []] = await interleave(5, [load(ourPort), load(barePort)]);
     return [
       { what: "handshakes, bare ws", unit: "/s", values: bare },
@@ -26,8 +26,8 @@ export async function measureHandshakes() {
 /** @param {number} port */
 function request(port) {
   const fields = [
-    "GET /pico HTTP/1.1", `Host: 127.0.0.1:${port}`, "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
-    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", `Authorization: Bearer ${picoToken}`,
+    "GET /pico HTTP/1.1", `Host: 127.0.0.1:${port}`, "Connection: Upgrade", "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", `Authorization: Bearer ${picoToken}`,
   ];
   return `${fields.join("\r\n")}\r\n\r\n`;
 }

@@ -30,9 +30,9 @@ export async function freePort() {
   return typeof address === "object" && address ? address.port : 0;
 }
 
-/** @param {string} home @param {number} port @param {Record<string, string>} [env] @param {readonly string[]} [nodeOptions] */
-export function startLauncher(home, port, env = {}, nodeOptions = []) {
-  return startNode([...nodeOptions, program, "-no-browser", "-port", String(port)], { SERVICE_HOME: home, ...env });
+/** @param {string} home @param {number} port @param {Record<string, string>} [env] */
+export function startLauncher(home, port, env = {}) {
+  return startNode([program, "-no-browser", "-port", String(port)], { SERVICE_HOME: home, ...env });
 }
 
 /** @param {string} name of a file in `peers/` @param {number} port */
@@ -43,7 +43,9 @@ export const startPeer = (name, port) =>
 function startNode(args, env) {
   const child = spawn(process.execPath, args, { env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe"] });
   let complaint = "";
-  child.stderr.setEncoding("utf8").on("data", (/** @type {string} */ text) => (complaint = (complaint + text).slice(-2_000)));
+  child.stderr.setEncoding("utf8").on("data", (/** @type {string} */ text) => {
+    complaint = (complaint + text).slice(-2_000);
+  });
   const ended = new Promise((done) => child.once("close", done));
   return {
     pid: child.pid ?? 0,
@@ -51,7 +53,8 @@ function startNode(args, env) {
     async listening(port) {
       const deadline = performance.now() + 20_000;
       while (!(await accepts(port))) {
-        if (child.exitCode !== null || performance.now() > deadline) throw new Error(`${args.join(" ")} does not listen: ${complaint}`);
+        const isOver = child.exitCode !== null || performance.now() > deadline;
+        if (isOver) throw new Error(`${args.join(" ")} does not listen: ${complaint}`);
         await wait(1);
       }
     },

@@ -1,5 +1,5 @@
-// The load generator. It runs in a process of its own, so that it takes no time from whom it measures, and speaks through
-// plain sockets with bytes prepared once, so that it is never the slower side.
+// The load generator. It runs in a process of its own, so that it takes no time from whom it measures, and speaks
+// through plain sockets with bytes prepared once, so that it is never the slower side.
 import { spawn } from "node:child_process";
 import { connect } from "node:net";
 import process from "node:process";
@@ -14,9 +14,11 @@ import { fileURLToPath } from "node:url";
  * @property {number} [atMost] ends the run early: each closed connection holds an address and port for a minute
  */
 
-/** Requests or handshakes per second. @param {"requests" | "handshakes"} kind @param {Load} load @returns {Promise<number>} */
+/** Requests or handshakes per second.
+ * @param {"requests" | "handshakes"} kind @param {Load} load @returns {Promise<number>} */
 export async function generate(kind, load) {
-  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), kind, JSON.stringify(load)], { stdio: ["ignore", "pipe", "inherit"] });
+  const args = [fileURLToPath(import.meta.url), kind, JSON.stringify(load)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   let answer = "";
   for await (const text of child.stdout.setEncoding("utf8")) answer += text;
   const { done, seconds, failure } = JSON.parse(answer || '{"failure":"the load generator ended without an answer"}');
@@ -46,13 +48,15 @@ function requests({ port, head, connections }, tally) {
   }
 }
 
-/** A new connection each time, from eight addresses; a polite close once it is answered. @param {Load} load @param {Tally} tally */
+/** A new connection each time, from 250 addresses, since each keeps its port for a minute; a polite close once it is
+ * answered. @param {Load} load @param {Tally} tally */
 function handshakes({ port, head, connections }, tally) {
   const bytes = Buffer.from(head);
   const close = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]); // masked with zeros, code 1000
   let opened = 0;
   function open() {
-    const socket = connect({ port, host: "127.0.0.1", localAddress: `127.0.0.${2 + (opened++ % 8)}` }).setNoDelay(true);
+    const localAddress = `127.0.0.${2 + (opened++ % 250)}`;
+    const socket = connect({ port, host: "127.0.0.1", localAddress }).setNoDelay(true);
     let seen = "";
     let answered = false;
     socket.on("connect", () => socket.write(bytes));

@@ -17,7 +17,7 @@ export const median = (values) => {
 /** @param {readonly number[]} ours @param {readonly number[]} theirs */
 export const ratio = (ours, theirs) => `${(median(ours) / median(theirs)).toFixed(2)}x`;
 
-/** Runs each measurement once as warm-up, then all of them in turn, so that a slow moment of the machine hits all alike.
+/** Runs each measurement once as warm-up, then all in turn, so that a slow moment of the machine hits all alike.
  * @param {number} rounds @param {readonly (() => Promise<number>)[]} measurements
  * @returns {Promise<number[][]>} the values of each measurement */
 export async function interleave(rounds, measurements) {
@@ -40,7 +40,8 @@ export function table(rows) {
     }),
   ];
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
-  const written = lines.map((line) => `| ${line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`);
+  const padded = lines.map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)));
+  const written = padded.map((cells) => `| ${cells.join(" | ")} |`);
   written.splice(1, 0, `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`);
   return written.join("\n");
 }

@@ -1,12 +1,18 @@
-// npm run bench: what a start, an idle launcher, an installation, a sign-in and a handshake cost, and what the same costs
-// in the bare libraries. Every comparison is interleaved, in one run on one machine: the ratios are what can be compared.
+// npm run bench [part ...]: what a start, an idle launcher, an installation, a sign-in and a handshake cost, and what
+// the same costs in the bare libraries. Each comparison is interleaved in one run: the ratios are what can be compared.
 import { measureFootprint } from "./footprint.mjs";
 import { measureHandshakes } from "./handshakes.mjs";
 import { measureLogins } from "./logins.mjs";
 import { measureMemory, measureStart } from "./start.mjs";
 import { table } from "./report.mjs";
 
-const parts = { start: measureStart, memory: measureMemory, installed: measureFootprint, logins: measureLogins, handshakes: measureHandshakes };
+const parts = {
+  start: measureStart,
+  memory: measureMemory,
+  installed: measureFootprint,
+  logins: measureLogins,
+  handshakes: measureHandshakes,
+};
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !Object.hasOwn(parts, name));
 if (unknown.length > 0) {

@@ -19,10 +19,11 @@ export async function measureStart() {
       },
       () => startIn(used.home),
     ]);
+    const toNode = (/** @type {number[]} */ values) => `${ratio(values, bare)} of node`;
     return [
       { what: "node -e '', start to end", unit: "ms", values: bare },
-      { what: "first start to listening", unit: "ms", values: first, against: `${ratio(first, bare)} of node` },
-      { what: "later start to listening", unit: "ms", values: later, against: `${ratio(later, bare)} of node`, aim: "250 ms" },
+      { what: "first start to listening", unit: "ms", values: first, against: toNode(first) },
+      { what: "later start to listening", unit: "ms", values: later, against: toNode(later), aim: "250 ms" },
     ];
   } finally {
     await used.remove();

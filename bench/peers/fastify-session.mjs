@@ -1,0 +1,32 @@
+// A sign-in with Fastify that does what every sign-in must: a session of random bytes in a signed cookie, and one line
+// in a log file and on the terminal that is there when the process dies.
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import cookie from "@fastify/cookie";
+import fastify from "fastify";
+import { pino } from "pino";
+import { launcherToken } from "../launcher.mjs";
+
+const digest = (/** @type {string} */ text) => createHash("sha256").update(text).digest();
+const expected = digest(launcherToken);
+const file = path.join(tmpdir(), `doorward-bench-${process.pid}.log`);
+const outputs = [file, 2].map((dest) => pino.destination({ dest, sync: true }));
+const log = pino({ base: null }, pino.multistream(outputs));
+const app = fastify();
+await app.register(cookie, { secret: randomBytes(32).toString("hex") });
+app.post("/login", async (request, reply) => {
+  const { token } = /** @type {{ token: string }} */ (request.body);
+  if (!timingSafeEqual(digest(token), expected)) return reply.code(401).send({ error: "invalid_token" });
+  const session = randomBytes(16).toString("base64url");
+  log.info({ session: session.slice(0, 8), ip: request.ip }, "signed in");
+  const options = /** @type {const} */ ({ signed: true, httpOnly: true, sameSite: "lax", path: "/", maxAge: 604_800 });
+  void reply.setCookie("session", session, options);
+  return { status: "ok" };
+});
+process.once("SIGTERM", () => {
+  rmSync(file, { force: true });
+  process.exit();
+});
+await app.listen({ port: Number(process.argv[2]), host: "127.0.0.1" });
