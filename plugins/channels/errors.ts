@@ -8,5 +8,6 @@ export const channelsErrors = errorTable({
   loop: "The message has crossed too many bridges; it is running in a circle.",
   not_running: "Messages are taken and sent only while the service is running.",
   unsupported: (channel: string, what: string) => `The channel "${channel}" cannot ${what} messages.`,
+  stream_ended: "The answer was ended; nothing can be added to it.",
   undeliverable: (channel: string) => `The channel "${channel}" could not send the message.`,
 });

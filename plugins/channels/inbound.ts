@@ -19,6 +19,7 @@ export interface InboundOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly send: Channels["send"];
+  readonly stream: Channels["stream"];
   readonly received: (message: Incoming) => void;
 }
 
@@ -43,7 +44,7 @@ function createTicket(open: Set<Ticket>): Ticket {
 }
 
 /** From the channels to the one application: each session in order, sessions side by side. */
-export function createInbound({ clock, log, send, received }: InboundOptions): Inbound {
+export function createInbound({ clock, log, send, stream, received }: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
   const open = new Set<Ticket>();
@@ -55,7 +56,13 @@ export function createInbound({ clock, log, send, received }: InboundOptions): I
     const { channel, session, id } = incoming;
     const reply: Message["reply"] = (message) => send({ channel, session }, { inReplyTo: id, ...message });
     try {
-      await current.application({ ...incoming, accept: ticket.accept, reply }, stopping.signal);
+      const message: Message = {
+        ...incoming,
+        accept: ticket.accept,
+        reply,
+        stream: (options) => stream({ channel, session }, { inReplyTo: id, ...options }),
+      };
+      await current.application(message, stopping.signal);
       ticket.accept();
     } catch (error) {
       if (ticket.isOpen()) return ticket.reject(error);

@@ -5,11 +5,13 @@ import { createInbound } from "./inbound.ts";
 import { createOutbound } from "./outbound.ts";
 import { createReceipts } from "./receipts.ts";
 import type { ChannelPort, Channels, Incoming } from "./service.ts";
+import { createStreams } from "./streams.ts";
 
 export { application } from "./application.ts";
 export type { ChannelsEvents } from "./events.ts";
 export type {
-  Address, Application, ApplicationOptions, ChannelPort, Channels, Incoming, Inlet, Media, Message, Outgoing, Receipt,
+  Address, AnswerStream, Application, ApplicationOptions, ChannelPort, Channels, ContextUsage, Incoming, Inlet, Media,
+  Message, Outgoing, Receipt, StreamOptions, ToolCall,
 } from "./service.ts";
 
 const bytesOf = ({ content, media }: Incoming): number =>
@@ -22,7 +24,7 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
     name: "channels",
     api: 1,
 
-    start({ clock, log, random, emit, onReady, onStop }) {
+    start({ clock, log, random, emit, after, onReady, onStop }) {
       const ports = new Map<string, ChannelPort>();
       let sending = false;
 
@@ -31,10 +33,17 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
         emit("channels:receipt-changed", () => ({ channel, session, id, status, ...why }));
       });
       const outbound = createOutbound({ port: (name) => ports.get(name), running: () => sending, receipts, random });
+      const streams = createStreams({
+        ...outbound,
+        updates: ({ channel }) => ports.get(channel)?.update !== undefined,
+        clock,
+        after,
+      });
       const inbound = createInbound({
         clock,
         log,
         send: outbound.send,
+        stream: streams.open,
         received: (message) =>
           emit("channels:message-received", () => {
             const { channel, session, id, at } = message;
@@ -46,12 +55,16 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
       onReady(() => {
         sending = true;
         inbound.start();
-        return inbound.stop;
+        return () => {
+          inbound.stop();
+          return streams.stop();
+        };
       });
 
       const offered: Channels = {
         ...outbound,
         handle: inbound.handle,
+        stream: streams.open,
 
         attach(port) {
           const { name } = port;
@@ -65,6 +78,9 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
             },
             receipt(session, receipt) {
               if (isAttached()) receipts.news(name, session, receipt);
+            },
+            left(session) {
+              if (isAttached()) streams.left({ channel: name, session });
             },
             close() {
               if (isAttached()) ports.delete(name);

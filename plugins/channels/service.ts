@@ -10,11 +10,28 @@ export interface Media {
   readonly bytes?: Uint8Array;
   readonly url?: string;
 }
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** JSON. */
+  readonly arguments: string;
+}
+/** Tokens of a language model's context. */
+export interface ContextUsage {
+  readonly used: number;
+  readonly total: number;
+}
 export interface Outgoing {
   readonly content: string;
+  /** What clients may fold away: thoughts, and calls of tools. */
   readonly kind?: "thought" | "tool_calls";
+  /** Goes with `kind: "tool_calls"`. */
+  readonly toolCalls?: readonly ToolCall[];
   readonly attachments?: readonly Media[];
   readonly inReplyTo?: string;
+  /** Name of the language model that wrote it. */
+  readonly model?: string;
+  readonly contextUsage?: ContextUsage;
 }
 export interface Incoming extends Address {
   readonly id: string;
@@ -36,6 +53,27 @@ export interface Message extends Incoming {
   /** Acknowledges now, answers later: for work that takes minutes. */
   accept(): void;
   reply(message: Outgoing): Promise<Receipt>;
+  /** An answer that grows. */
+  stream(options?: StreamOptions): AnswerStream;
+}
+
+export interface StreamOptions extends Pick<Outgoing, "kind" | "inReplyTo" | "model"> {
+  /** Aborts when the channel finds that nobody hears the answer; default false: it is finished for those who return. */
+  readonly cancelWhenAlone?: boolean;
+}
+/** One message, shown as it grows: made with the first text, then updated with the full text so far, at most ten times
+ *  a second, the last time as final. A channel that cannot change messages gets it whole at the end. */
+export interface AnswerStream {
+  /** Adds text. Does nothing after an abort; throws `stream_ended` after `end`. */
+  write(text: string): void;
+  /** Shows the whole text and ends. Rejects `undeliverable`, `too_large` or `not_running`; after an abort it resolves
+   *  with the receipt of what was shown. */
+  end(last?: Pick<Outgoing, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
+  /** Ends with the text so far. */
+  abort(reason?: unknown): void;
+  /** Aborts with the stream: by `abort`, when the service stops, when the channel refuses the text, and when nobody
+   *  hears it (`cancelWhenAlone`). Give it to whatever makes the text. */
+  readonly signal: AbortSignal;
 }
 /** `signal` aborts when the kernel stops. */
 export type Application = (message: Message, signal: AbortSignal) => Awaitable<void>;
@@ -55,6 +93,7 @@ export interface Channels {
   update(to: Address, id: string, message: Outgoing & { readonly final?: boolean }): Promise<Receipt>;
   remove(to: Address, id: string): Promise<Receipt>;
   typing(to: Address, on: boolean): void;
+  stream(to: Address, options?: StreamOptions): AnswerStream;
 }
 
 export interface Inlet {
@@ -63,6 +102,8 @@ export interface Inlet {
   deliver(message: Incoming, options?: { dedupe?: boolean }): Promise<"accepted" | "duplicate">;
   /** Later news of a message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;
+  /** Nobody hears this session any more. */
+  left(session: string): void;
   close(): void;
 }
 
