@@ -1,8 +1,8 @@
 import cookie from "@fastify/cookie";
 import fastify, { type FastifyInstance } from "fastify";
 import { createServer } from "node:http";
+import { apiRoutes } from "./api/index.ts";
 import { API_BODY, readBodies } from "./bodies.ts";
-import { channelRoutes } from "./channel.ts";
 import { seen, type Door } from "./door.ts";
 import { Refusal } from "./errors.ts";
 import { guard } from "./guard.ts";
@@ -46,7 +46,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
   setupRoutes(app, door);
   signOutRoute(app, door);
   overviewRoutes(app, door);
-  channelRoutes(app, door);
+  apiRoutes(app, door);
   publicRoutes(app, door);
   plugins.mount(app, door);
   await app.ready();

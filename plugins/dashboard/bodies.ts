@@ -18,6 +18,14 @@ export const setupBody = z.union([
   z.object({ code: text.optional(), keep: no, token: text, confirm: text }),
 ]);
 export const logoutBody = z.object({ csrf: text.optional() }).optional();
+export const rotateBody = z.object({
+  which: z.enum(["launcher", "pico"]),
+  current: text.optional(),
+  token: text.optional(),
+  grace: z.int().min(0).max(3_600).optional(),
+});
+/** The launcher's token is never shown: whoever could ask for it has just typed it. */
+export const revealBody = z.object({ which: z.literal("pico"), current: text.optional() });
 export const settingsBody = z.record(z.string(), z.unknown());
 
 /** The body as its schema has it; else `invalid_body`, naming the field and nothing that was sent. */

@@ -4,6 +4,9 @@ import type { Http, Limiter, Peer } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenSecrets } from "../token-store/index.ts";
+import type { Feed } from "./api/feed.ts";
+import type { CheckView } from "./api/views.ts";
+import type { LogSource } from "./service.ts";
 import type { Activity } from "./activity.ts";
 import type { Assets } from "./assets.ts";
 import type { DashboardConfig } from "./config.ts";
@@ -27,6 +30,10 @@ export interface Door {
   readonly links: Links;
   readonly activity: Activity;
   readonly assets: Assets;
+  readonly feed: Feed;
+  /** Where log lines are read; absent: the log is not shown. */
+  readonly logSource: LogSource | undefined;
+  readonly doctor: (() => Promise<readonly CheckView[]>) | undefined;
   readonly signer: { readonly session: TokenSigner; readonly setup: TokenSigner };
   readonly brand: string;
   readonly version: string;

@@ -15,6 +15,7 @@ export const refusals = {
   already_set_up: [409, "The dashboard's token is chosen already."],
   token_managed_by_env: [409, "This token comes from the environment and is changed there."],
   rotation_in_progress: [409, "The token is being replaced at this moment, or was replaced meanwhile."],
+  busy: [409, "This is being done already; wait until it is finished."],
   etag_mismatch: [412, "The settings changed since you looked at them; look again and repeat the change."],
   body_too_large: [413, "The request's body is too large."],
   unsupported_media_type: [415, "Send JSON (application/json) or a form."],

@@ -5,6 +5,11 @@ import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
 import { sessionOf } from "./access.ts";
 import { createActivity } from "./activity.ts";
+import { bearers } from "./api/events.ts";
+import { createFeed } from "./api/feed.ts";
+import { handshakes } from "./api/handshakes.ts";
+import { publishFacts } from "./api/publish.ts";
+import { tokensView } from "./api/tokens.ts";
 import { createApp } from "./app.ts";
 import { loadAssets } from "./assets.ts";
 import { dashboardSchema, type DashboardConfig } from "./config.ts";
@@ -15,12 +20,13 @@ import { cameFromHere, hostIsAllowed } from "./guard.ts";
 import { createLinks } from "./links.ts";
 import type { TokenWay } from "./pages/index.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
-import type { DashboardApi, SignInLinks } from "./service.ts";
+import type { DashboardApi, Doctor, LogSource, SignInLinks } from "./service.ts";
 import { createSessions, identityOf } from "./sessions.ts";
 
 export type { DashboardEvents } from "./events.ts";
 export type { DashboardApi, RouteHandler, SignInLinks } from "./service.ts";
 export type { DashboardConfig } from "./config.ts";
+export type { CheckView, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
 export type { StatusView } from "./status.ts";
 export type { TokenWay } from "./pages/index.ts";
 
@@ -31,6 +37,9 @@ export interface DashboardOptions {
   readonly version?: string;
   /** The ways in which the owner of this deployment can see the launcher token; default none. */
   readonly ways?: () => readonly TokenWay[];
+  /** For the log page; without it there is none. */
+  readonly log?: LogSource;
+  readonly doctor?: Doctor;
 }
 
 export type DashboardShape = {
@@ -44,7 +53,7 @@ export type DashboardShape = {
 
 /** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
 export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape> {
-  const { brand = "service", version = "", ways = () => [] } = options;
+  const { brand = "service", version = "", ways = () => [], log: logSource, doctor } = options;
   return {
     name: "dashboard",
     api: 1,
@@ -67,6 +76,15 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         },
       });
       const plugins = createPluginRoutes();
+      const traffic = () => {
+        const status = uses.picoServer?.status();
+        const queuedBytes = (uses.picoServer?.connections() ?? []).reduce((sum, each) => sum + each.queuedBytes, 0);
+        const { messagesIn = 0, messagesOut = 0, connections = 0 } = status ?? {};
+        return { in: messagesIn, out: messagesOut, connections, queuedBytes };
+      };
+      const feed = createFeed({
+        clock, after, traffic, state: lifecycle.state, log: logSource, epoch: Buffer.from(random(4)).toString("hex"),
+      });
       const door: Door = {
         http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer,
         clock, log, sessions, brand, version,
@@ -74,6 +92,15 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         links: createLinks(clock, random),
         activity: createActivity(clock, after, messages),
         assets: loadAssets(),
+        feed,
+        logSource,
+        doctor: doctor && (async () => doctor({
+          state: lifecycle.state(),
+          addresses: http.addresses(),
+          channel: uses.picoServer?.status(),
+          tokens: (await tokensView(door)).tokens,
+          handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),
+        })),
         signer: { session: tokenSigner(tokens, "session"), setup: tokenSigner(tokens, "setup") },
         startedAt: clock.now(),
         config, ways, emit,
@@ -84,8 +111,11 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       scope.onStop(() => app.close());
       scope.onConfig(() => undefined);
       scope.on("token-store:rotated", ({ name, version: current }) => {
-        if (name === "launcher") sessions.endBefore(current);
+        if (name !== "launcher") return;
+        sessions.endBefore(current);
+        feed.end(bearers, "rotated");
       });
+      publishFacts(scope, feed);
       http.request("/", (q, r) => app.routing(q, r));
       for (const path of ["/healthz", "/readyz"]) http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
       http.identify("session", (q, peer) => {
@@ -94,7 +124,10 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         return session && identityOf(session);
       });
       scope.on("kernel:state-changed", () => { serving = true; });
-      scope.onReady(() => () => { serving = false; });
+      scope.onReady(() => () => {
+        serving = false;
+        feed.close();
+      });
       return {
         dashboardApi: { route: plugins.route },
         signInLinks: {

@@ -54,7 +54,7 @@ function tokenOf(door: Door, name: string): TokenView[] {
   }
 }
 
-async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelView | undefined> {
+export async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelView | undefined> {
   const status = door.picoServer?.status();
   if (!status) return undefined;
   const section = (await door.settings?.describe())?.find(({ section: name }) => name === CHANNEL);

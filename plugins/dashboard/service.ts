@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Awaitable } from "../../kernel/index.ts";
+import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
+import type { CheckView, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
 
 export interface DashboardApi {
   /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
@@ -14,3 +15,24 @@ export interface SignInLinks {
    *  since chat programs open the links they preview. Both come with the base path. */
   mint(): { path: string; copyPath: string; expiresAt: number };
 }
+
+/** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes the log. */
+export interface LogSource {
+  /** The newest lines from `level` on that contain `text`, whatever its case. */
+  read(wanted: { readonly level: LogLevel; readonly text: string; readonly limit: number }): Promise<LogView>;
+  /** The whole file, line by line with line ends. */
+  lines(): AsyncIterable<string>;
+  follow(heard: (line: LogLineView) => void): Release;
+}
+
+/** What a running launcher can tell about itself. */
+export interface DoctorFacts {
+  readonly state: string;
+  readonly addresses: readonly URL[];
+  readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
+  readonly tokens: readonly TokenRow[];
+  /** Real handshakes by each method. */
+  readonly handshakes: () => Promise<readonly TryResult[]>;
+}
+/** Looks for what is wrong in a deployment; given to the dashboard by its composition. */
+export type Doctor = (facts: DoctorFacts) => Promise<readonly CheckView[]>;

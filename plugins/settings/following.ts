@@ -1,5 +1,5 @@
-import { watchFiles } from "../../config/files/index.ts";
-import type { Release, Scope } from "../../kernel/index.ts";
+import { readJson, watchFiles } from "../../config/files/index.ts";
+import type { Scope } from "../../kernel/index.ts";
 import type { SettingsEvents } from "./events.ts";
 import type { SettingsSources } from "./sources.ts";
 
@@ -10,17 +10,21 @@ interface Following {
   readonly sources: SettingsSources;
   readonly sections: () => readonly string[];
   readonly adopt: (section: string) => Promise<{ now: string[]; afterRestart: string[] } | undefined>;
-  readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after">;
+  readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after" | "onReady" | "onStop">;
 }
 
-/** Edits of the files by hand take effect as changes of the dashboard do; what is not valid changes nothing. */
-export function createFollowing({ sources, sections, adopt, scope }: Following): Release {
+/** From now on edits of the files by hand take effect as changes of the dashboard do; what is not valid changes nothing.
+ *  What the files hold at first is what the kernel was started with, or what its host chose to start it with instead. Resolves when that has
+ *  been read. */
+export async function followFiles({ sources, sections, adopt, scope }: Following): Promise<void> {
   const { log, emit, after } = scope;
   /** Section -> what was said against its file: said once. */
   const rejected = new Map<string, string>();
   /** Sections whose file was there. */
   const known = new Set<string>();
+  const first = new Set<string>();
   let closed = false;
+  const ready = new Promise<void>((done) => scope.onReady(() => done()));
 
   function reject(section: string, message: string): void {
     if (rejected.get(section) !== message) {
@@ -52,11 +56,23 @@ export function createFollowing({ sources, sections, adopt, scope }: Following):
   }
 
   const pathOf = (section: string): string => sources.file(section).path;
-  const stop = watchFiles(sections().map(pathOf), async (path) => {
-    for (const section of sections()) if (pathOf(section) === path) await follow(section);
+  let begun = (): void => undefined;
+  const beginning = new Promise<void>((done) => { begun = done; });
+  const paths = new Set(sections().map(pathOf));
+  const stop = watchFiles([...paths], async (path) => {
+    const own = sections().filter((section) => pathOf(section) === path);
+    if (!first.has(path)) {
+      first.add(path);
+      const found = await readJson(path).catch(() => true);
+      if (found) for (const section of own) known.add(section);
+      return first.size === paths.size ? begun() : undefined;
+    }
+    await ready;
+    for (const section of own) await follow(section);
   });
-  return () => {
+  scope.onStop(() => {
     closed = true;
     stop();
-  };
+  });
+  if (paths.size > 0) await beginning;
 }

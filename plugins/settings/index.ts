@@ -4,7 +4,7 @@ import type { SettingsEvents } from "./events.ts";
 import { createSettings } from "./edit.ts";
 import type { Settings } from "./service.ts";
 import type { SettingsSources } from "./sources.ts";
-import { createFollowing } from "./following.ts";
+import { followFiles } from "./following.ts";
 
 export type { SettingsEvents } from "./events.ts";
 export type { Settings, SettingsSection } from "./service.ts";
@@ -28,7 +28,7 @@ export function settings(sources: SettingsSources): Plugin<{
         emit("settings:changed", { section, keys: keys.join(",") }),
       );
       const sections = (): string[] => configuration.describe().map(({ section }) => section);
-      scope.onReady(() => createFollowing({ sources, sections, adopt, scope }));
+      await followFiles({ sources, sections, adopt, scope });
       return { settings: { ...edit, instance: () => instance } };
 
       /** Reads the six hex digits that name the cookies, and makes them on the first start. */

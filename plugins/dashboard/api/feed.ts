@@ -1,0 +1,164 @@
+import type { Clock, Release } from "../../../kernel/index.ts";
+import type { LogSource } from "../service.ts";
+import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
+
+/** Kept for streams that come back. */
+const KEPT = 1_000;
+/** A flood is cut, and said to be: facts and log lines of one second. */
+const FACTS_A_SECOND = 100;
+const LINES_A_SECOND = 50;
+const ALIVE_EVERY = 15;
+const MOST_STREAMS = 4;
+
+type Name = keyof FeedEvents;
+interface Entry {
+  readonly number: number;
+  readonly level: LogLevel | undefined;
+  readonly text: string;
+}
+
+/** Where a stream's text goes. */
+export interface Sink {
+  write(text: string): void;
+  end(): void;
+}
+export interface StreamOptions {
+  /** Streams of one owner share a limit. */
+  readonly owner: object;
+  readonly lastId: string | undefined;
+  /** Log lines from this level on; none without it. */
+  readonly log: LogLevel | undefined;
+}
+interface Stream extends StreamOptions { readonly sink: Sink }
+
+export interface FeedOptions {
+  readonly clock: Clock;
+  readonly after: (ms: number, run: () => void) => Release;
+  /** Tells this process' feed from one before: numbers begin anew. */
+  readonly epoch: string;
+  readonly state: () => string;
+  readonly traffic: () => { in: number; out: number; connections: number; queuedBytes: number };
+  readonly log: LogSource | undefined;
+}
+
+const frame = (name: string, data: object, id?: string): string =>
+  `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+const rank = (level: LogLevel): number => logLevels.indexOf(level);
+const wants = ({ log }: StreamOptions, level: LogLevel | undefined): boolean =>
+  level === undefined || (log !== undefined && rank(level) >= rank(log));
+
+/** What happens, as numbered events for the dashboard's streams. */
+export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOptions) {
+  const streams = new Set<Stream>();
+  const facts: Entry[] = [];
+  const lines: Entry[] = [];
+  let number = 0;
+  let factsNow = 0;
+  let linesNow = 0;
+  let seconds = 0;
+  let before = traffic();
+  let lastRate = "";
+  let stopTicking: Release | undefined;
+  let stopFollowing: Release | undefined;
+
+  function send(entry: Entry): void {
+    for (const stream of streams) if (wants(stream, entry.level)) stream.sink.write(entry.text);
+  }
+  function keep(list: Entry[], name: Name, data: object, level?: LogLevel): void {
+    number += 1;
+    const entry: Entry = { number, level, text: frame(name, data, `${epoch}-${number}`) };
+    list.push(entry);
+    if (list.length > KEPT) list.shift();
+    send(entry);
+  }
+  const heardLine = (line: LogLineView): void => {
+    linesNow += 1;
+    if (linesNow <= LINES_A_SECOND) keep(lines, "log", line, line.level);
+  };
+
+  function everySecond(): void {
+    stopTicking = after(1_000, everySecond);
+    seconds += 1;
+    if (factsNow > FACTS_A_SECOND) keep(facts, "missed", { count: factsNow - FACTS_A_SECOND });
+    const skipped = frame("log-skipped", { count: linesNow - LINES_A_SECOND });
+    if (linesNow > LINES_A_SECOND) for (const { log: level, sink } of streams) if (level !== undefined) sink.write(skipped);
+    factsNow = 0;
+    linesNow = 0;
+    const now = traffic();
+    const rate = { in: now.in - before.in, out: now.out - before.out, connections: now.connections, queuedBytes: now.queuedBytes };
+    before = now;
+    const text = JSON.stringify(rate);
+    if (text !== lastRate) for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
+    lastRate = text;
+    if (seconds % ALIVE_EVERY === 0) for (const { sink } of streams) sink.write(": alive\n\n");
+  }
+
+  /** Works only while somebody listens. */
+  function adjust(): void {
+    if (streams.size > 0 && !stopTicking) {
+      before = traffic();
+      lastRate = "";
+      stopTicking = after(1_000, everySecond);
+    }
+    if (streams.size === 0) {
+      stopTicking?.();
+      stopTicking = undefined;
+    }
+    const wanted = [...streams].some(({ log: level }) => level !== undefined);
+    if (wanted) stopFollowing ??= log?.follow(heardLine);
+    else {
+      stopFollowing?.();
+      stopFollowing = undefined;
+    }
+  }
+
+  function close(stream: Stream, name?: "superseded" | "ended", data: object = {}): void {
+    if (!streams.delete(stream)) return;
+    if (name) stream.sink.write(frame(name, data));
+    stream.sink.end();
+    adjust();
+  }
+
+  /** What came after the last event the stream knew; `undefined` when that cannot be said. */
+  function since(options: StreamOptions): Entry[] | undefined {
+    const [theirs, last = ""] = options.lastId?.split("-") ?? [];
+    const known = Number(last);
+    if (theirs !== epoch || !/^\d{1,15}$/.test(last) || known > number) return undefined;
+    const lists = options.log === undefined ? [facts] : [facts, lines];
+    // A full list may have lost what the stream has not seen.
+    if (lists.some((list) => list.length === KEPT && list[0]!.number > known + 1)) return undefined;
+    return lists.flat().filter((entry) => entry.number > known && wants(options, entry.level))
+      .sort((a, b) => a.number - b.number);
+  }
+
+  return {
+    publish<K extends Name>(name: K, data: FeedEvents[K]): void {
+      factsNow += 1;
+      if (factsNow <= FACTS_A_SECOND || streams.size === 0) keep(facts, name, data);
+      if (streams.size === 0) factsNow = 0;
+    },
+    /** The answer is called when the other side has gone. */
+    open(sink: Sink, options: StreamOptions): { left: Release; end: (reason: string) => void } {
+      const own = [...streams].filter(({ owner }) => owner === options.owner);
+      for (const oldest of own.slice(0, Math.max(0, own.length - MOST_STREAMS + 1))) close(oldest, "superseded");
+      const missed = options.lastId === undefined ? undefined : since(options);
+      const stream: Stream = { ...options, sink };
+      sink.write("retry: 2000\n\n");
+      sink.write(frame("hello", { resumed: missed !== undefined, state: state(), now: clock.now() }, `${epoch}-${number}`));
+      for (const { text } of missed ?? []) sink.write(text);
+      streams.add(stream);
+      adjust();
+      return { left: () => close(stream), end: (reason) => close(stream, "ended", { reason }) };
+    },
+    /** Ends the streams of an owner. */
+    end(owner: object, reason: string): void {
+      for (const stream of [...streams]) if (stream.owner === owner) close(stream, "ended", { reason });
+    },
+    /** Ends all, so that pages come back to whoever serves next. */
+    close(): void {
+      for (const stream of [...streams]) close(stream);
+    },
+    count: (): number => streams.size,
+  };
+}
+export type Feed = ReturnType<typeof createFeed>;

@@ -1,0 +1,46 @@
+import { Readable } from "node:stream";
+import type { FastifyInstance } from "fastify";
+import { API_BODY } from "../bodies.ts";
+import type { Door } from "../door.ts";
+import { Refusal } from "../errors.ts";
+import type { LogSource } from "../service.ts";
+import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
+
+const MOST_LINES = 1_000;
+
+const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value);
+export function levelOf(value: unknown, otherwise: LogLevel): LogLevel {
+  if (value === undefined || value === "") return otherwise;
+  if (isLevel(value)) return value;
+  throw new Refusal("invalid_body", { message: `"level" must be one of ${logLevels.join(", ")}.` });
+}
+
+function source({ logSource }: Door): LogSource {
+  if (!logSource) throw new Refusal("not_found", { message: "This deployment shows no log here." });
+  return logSource;
+}
+
+/** `GET /api/log`, `GET /api/log/download`, `POST /api/doctor`. */
+export function logRoutes(app: FastifyInstance, door: Door): void {
+  app.get("/api/log", async (request, reply) => {
+    const { level, text = "", limit = "500" } = request.query as Record<string, string | undefined>;
+    if (!/^\d{1,6}$/.test(limit)) throw new Refusal("invalid_body", { message: '"limit" must be a whole number.' });
+    const read = source(door).read({
+      level: levelOf(level, "debug"), text: String(text).slice(0, 200), limit: Math.min(Number(limit), MOST_LINES),
+    });
+    return reply.header("cache-control", "no-store").send(await read);
+  });
+
+  app.get("/api/log/download", (_request, reply) =>
+    reply
+      .header("cache-control", "no-store")
+      .header("content-disposition", 'attachment; filename="launcher.log"')
+      .type("text/plain; charset=utf-8")
+      .send(Readable.from(source(door).lines())),
+  );
+
+  app.post("/api/doctor", { bodyLimit: API_BODY }, async (_request, reply) => {
+    if (!door.doctor) throw new Refusal("not_found", { message: "This deployment has no doctor." });
+    return reply.header("cache-control", "no-store").send({ checks: await door.doctor() } satisfies DoctorView);
+  });
+}

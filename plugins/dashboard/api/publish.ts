@@ -1,0 +1,25 @@
+import type { Scope } from "../../../kernel/index.ts";
+import type { PicoServerEvents } from "../../pico-server/index.ts";
+import type { SettingsEvents } from "../../settings/index.ts";
+import type { TokenStoreEvents } from "../../token-store/index.ts";
+import type { DashboardEvents } from "../events.ts";
+import type { Feed } from "./feed.ts";
+
+type Heard = { hears: PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents };
+
+/** Puts facts on the feed. Those of the channel and of the settings come where these plugins are there. */
+export function publishFacts(own: Pick<Scope<any>, "on" | "clock">, feed: Feed): void {
+  const { on, clock } = own as Pick<Scope<Heard>, "on" | "clock">;
+  const at = (): number => clock.now();
+  on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
+  on("pico-server:connected", (fact) => feed.publish("connected", { at: at(), ...fact }));
+  on("pico-server:disconnected", (fact) => feed.publish("disconnected", { at: at(), ...fact }));
+  on("pico-server:refused", (fact) => feed.publish("refused", { at: at(), ...fact }));
+  on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
+  on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
+  on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));
+  on("token-store:rotated", ({ name }) => feed.publish("token", { at: at(), name, what: "rotated" }));
+  on("token-store:removed", ({ name }) => feed.publish("token", { at: at(), name, what: "removed" }));
+  on("settings:changed", ({ section, keys }) => feed.publish("settings", { at: at(), section, keys: keys.split(",") }));
+  on("settings:rejected", ({ section, message }) => feed.publish("settings", { at: at(), section, rejected: message }));
+}

@@ -1,0 +1,77 @@
+import type { FastifyInstance } from "fastify";
+import { codeOf } from "../../../kernel/index.ts";
+import { signIn } from "../access.ts";
+import { API_BODY, parseBody, revealBody, rotateBody } from "../bodies.ts";
+import { seen, type Door } from "../door.ts";
+import { Refusal } from "../errors.ts";
+import { requireCurrent } from "./current.ts";
+import type { RotatedView, TokenRow, TokensView } from "./views.ts";
+
+const NAMES = ["launcher", "pico", "pico_client"];
+
+/** The tokens that some plugin has claimed. */
+export async function tokensView({ tokens }: Door): Promise<TokensView> {
+  const rows = await Promise.all(NAMES.map(async (name): Promise<TokenRow[]> => {
+    try {
+      const { version: _, ...row } = await tokens.describe(name);
+      return [row];
+    } catch (error) {
+      if (codeOf(error) === "token_unclaimed") return [];
+      throw error;
+    }
+  }));
+  return { tokens: rows.flat() };
+}
+
+export interface Rotation {
+  readonly which: "launcher" | "pico";
+  /** Absent: a fresh one is generated. */
+  readonly token?: string | undefined;
+  /** Seconds over which connections of the old token are sent off. */
+  readonly grace?: number | undefined;
+}
+
+/** Replaces a token and answers the new value, once. Rejects what `tokenSecrets.replace` rejects. */
+export async function rotate(door: Door, { which, token, grace = 0 }: Rotation): Promise<RotatedView & { version: number }> {
+  const { version: expect } = claimed(door, which);
+  const value = token?.trim();
+  const { version, source } = await door.tokenSecrets.replace(which, {
+    expect, graceS: which === "pico" ? grace : 0, ...(value ? { value } : {}),
+  });
+  door.log.info({ name: which, source }, `the ${which} token was replaced`);
+  return { which, token: door.tokenSecrets.reveal(which) ?? "", source, version };
+}
+
+function claimed({ tokens }: Door, name: string) {
+  try {
+    return tokens.info(name);
+  } catch (error) {
+    if (codeOf(error) !== "token_unclaimed") throw error;
+    throw new Refusal("not_found", { message: `This service was started without a ${name} token.` });
+  }
+}
+
+/** `GET /api/tokens`, `POST /api/token/rotate`, `POST /api/token/reveal`. */
+export function tokenRoutes(app: FastifyInstance, door: Door): void {
+  app.get("/api/tokens", async (_request, reply) => reply.header("cache-control", "no-store").send(await tokensView(door)));
+
+  app.post("/api/token/rotate", { bodyLimit: API_BODY }, async (request, reply) => {
+    const { current, ...rotation } = parseBody(rotateBody, request);
+    await requireCurrent(door, request, current);
+    const { session } = seen(request);
+    const { version, ...rotated } = await rotate(door, rotation);
+    // Every session has ended with the old token, the asking one too: it gets another.
+    if (rotation.which === "launcher" && session) signIn(door, request, reply, { version, via: "form" });
+    return reply.header("cache-control", "no-store").send(rotated satisfies RotatedView);
+  });
+
+  app.post("/api/token/reveal", { bodyLimit: API_BODY }, async (request, reply) => {
+    const { which, current } = parseBody(revealBody, request);
+    await requireCurrent(door, request, current);
+    claimed(door, which);
+    const token = door.tokenSecrets.reveal(which);
+    if (token === undefined) throw new Refusal("not_found", { message: `There is no ${which} token.` });
+    door.log.info({ name: which, ip: seen(request).peer.address }, `the ${which} token was shown in the dashboard`);
+    return reply.header("cache-control", "no-store").send({ token });
+  });
+}
