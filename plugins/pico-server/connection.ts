@@ -1,17 +1,19 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock, Log, Release } from "../../kernel/index.ts";
-import type { Incoming } from "../channels/index.ts";
-import { closeReason, closes, type CloseName } from "../pico-wire/index.ts";
+import { closeReason, closes, encode, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "./config.ts";
+import type { Link } from "./connections.ts";
 import type { PicoServerEvents } from "./events.ts";
 import type { Admission } from "./gate.ts";
-import { createInbound } from "./inbound.ts";
+import { greeting } from "./greeting.ts";
+import type { Extension } from "./handshake.ts";
+import { createInbound, type InboundOptions } from "./inbound.ts";
 import { createOutbox } from "./outbox.ts";
-import type { PicoConnection } from "./service.ts";
 import type { SessionLog } from "./session-log.ts";
+import { framed, webSocketSink } from "./sink.ts";
 import type { NamedSocket } from "./socket.ts";
-import { createSubscriptions } from "./subscriptions.ts";
+import { createSubscriptions, type Resuming } from "./subscriptions.ts";
 
 type Disconnected = PicoServerEvents["pico-server:disconnected"];
 
@@ -22,36 +24,28 @@ export interface ConnectionOptions {
   readonly session: string;
   readonly address: string;
   readonly admission: Admission;
+  /** Undefined: a plain client. */
+  readonly extension: Extension | undefined;
   readonly sessions: SessionLog;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly newId: () => string;
-  readonly deliver: (message: Incoming) => Promise<unknown>;
+  readonly deliver: InboundOptions["deliver"];
   /** The socket is gone. */
-  readonly gone: (connection: Connection, fact: Disconnected) => void;
-}
-
-export interface Connection {
-  readonly id: string;
-  /** Of the token it came with; undefined for the dashboard's own page. */
-  readonly tokenVersion: number | undefined;
-  /** Says why, and cuts the socket a second later if the peer does not answer. */
-  close(name: CloseName, retryMs?: number): void;
-  /** Looks at the time: pings, and ends what is dead or stuck. `lateMs`: this process slept, the peer did not. */
-  tick(lateMs: number): void;
-  /** What changes while it lives. */
-  traffic(): Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
+  readonly gone: (connection: Link, fact: Disconnected) => void;
 }
 
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, " ");
 
 /** One client: its queue, its sessions, its frames and its signs of life. */
-export function createConnection(options: ConnectionOptions): Connection {
-  const { ws, id, session, admission, clock, log, config } = options;
+export function createConnection(options: ConnectionOptions): Link {
+  const { ws, id, session, admission, extension, clock, log, config } = options;
   const socket = options.socket as Socket;
+  const conn = extension && options.newId();
   let closing: { code: number; reason: string } | undefined;
   let violation = false;
+  let begun = !extension;
   let stopWatching: Release | undefined;
   let heardAt = clock.now();
   let pingedAt = heardAt;
@@ -59,23 +53,68 @@ export function createConnection(options: ConnectionOptions): Connection {
   let messagesIn = 0;
   let messagesOut = 0;
 
-  const outbox = createOutbox({ ws, now: () => clock.now(), full: () => close("slow_consumer") });
-  const subscriptions = createSubscriptions(options.sessions, (frame) => {
-    messagesOut += 1;
-    outbox.send(frame);
+  const sink = webSocketSink(ws, socket);
+  const outbox = createOutbox({ sink, now: () => clock.now(), full: () => close("slow_consumer") });
+
+  function answer(frame: ServerFrame): void {
+    outbox.send({ bytes: framed(Buffer.from(encode({ ...frame, timestamp: clock.now() }))) });
+  }
+
+  function broken(error: unknown): void {
+    log.error({ err: error, connection: id }, "a connection failed");
+    close("internal");
+  }
+
+  const resuming = (after: Extension["resume"], own: string): Resuming => ({
+    session,
+    after,
+    begin(tail) {
+      for (const frame of greeting({ conn: own, session, resumes: after !== undefined, tail, config: config() })) {
+        answer(frame);
+      }
+      begun = true;
+      ws.resume();
+    },
+  });
+
+  ws.on("message", (data) => {
+    try {
+      inbound.take(data as Buffer);
+    } catch (error) {
+      broken(error);
+    }
+  });
+  ws.on("error", (error: NodeJS.ErrnoException) => {
+    violation ||= error.code?.startsWith("WS_ERR_") ?? false;
+  });
+  ws.on("close", (code, reason) => {
+    release();
+    options.gone(connection, { connection: id, session, ...ending(code, reason.toString()) });
+  });
+
+  const subscriptions = createSubscriptions({
+    log: options.sessions,
+    send(item) {
+      messagesOut += 1;
+      outbox.send(item);
+    },
+    failed: broken,
+    resuming: extension && conn ? resuming(extension.resume, conn) : undefined,
   });
   const inbound = createInbound({
-    clock, log, config, session, close,
+    clock, log, config, session, close, answer,
+    acknowledges: extension !== undefined,
     newId: options.newId,
-    deliver: (message) => {
+    deliver(message, how) {
       messagesIn += 1;
-      return options.deliver(message);
+      return options.deliver(message, how);
     },
-    send: outbox.send,
     use: subscriptions.use,
+    acknowledged: subscriptions.acknowledge,
     pause: () => ws.pause(),
     resume: () => ws.resume(),
   });
+  if (!begun) ws.pause(); // nothing may be answered before the greeting
 
   function release(): void {
     inbound.stop();
@@ -99,8 +138,9 @@ export function createConnection(options: ConnectionOptions): Connection {
     return { code, reason: printable(text), initiator: code === 1006 ? "network" : "client" };
   }
 
-  const connection: Connection = {
+  const connection: Link = {
     id,
+    conn,
     tokenVersion: admission.version,
     close,
     traffic: () => ({ messagesIn, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: heardAt }),
@@ -119,22 +159,6 @@ export function createConnection(options: ConnectionOptions): Connection {
       ws.ping();
     },
   };
-
-  ws.on("message", (data) => {
-    try {
-      inbound.take(data as Buffer);
-    } catch (error) {
-      log.error({ err: error, connection: id }, "a frame could not be handled");
-      close("internal");
-    }
-  });
-  ws.on("error", (error: NodeJS.ErrnoException) => {
-    violation ||= error.code?.startsWith("WS_ERR_") ?? false;
-  });
-  ws.on("close", (code, reason) => {
-    release();
-    options.gone(connection, { connection: id, session, ...ending(code, reason.toString()) });
-  });
   subscriptions.use(session);
   stopWatching = admission.identity?.onEnd(() => close("session_ended"));
   return connection;

@@ -1,15 +1,35 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { CloseName } from "../pico-wire/index.ts";
-import type { Connection } from "./connection.ts";
+import type { PicoConnection } from "./service.ts";
 
 const tickMs = 1_000;
 
+/** A peer that holds a slot: a WebSocket, a stream of events, somebody who waits for an answer. */
+export interface Link {
+  readonly id: string;
+  /** A secret of its client, who may come back and take its place. */
+  readonly conn?: string | undefined;
+  /** Of the token it came with; undefined for the dashboard's own page. */
+  readonly tokenVersion: number | undefined;
+  /** Says why, and cuts the socket a second later if the peer does not answer. */
+  close(name: CloseName, retryMs?: number): void;
+  /** Looks at the time: pings, and ends what is dead or stuck. `lateMs`: this process slept, the peer did not. */
+  tick(lateMs: number): void;
+  /** What changes while it lives. */
+  traffic(): Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
+}
+
 /** All connections, and the one timer that looks at them. */
 export interface Connections {
+  /** Slots that are taken. */
   count(): number;
-  add(connection: Connection): void;
-  remove(connection: Connection): void;
-  close(name: CloseName, which?: (connection: Connection) => boolean): void;
+  add(connection: Link): void;
+  remove(connection: Link): void;
+  /** Whether this secret belongs to somebody who is here. */
+  knows(conn: string): boolean;
+  /** Ends it, and frees its slot at once for the client that came back. */
+  replace(conn: string): void;
+  close(name: CloseName, which?: (connection: Link) => boolean): void;
   /** Ends what an older token opened, spread over `graceS` seconds. */
   endBefore(version: number, graceS: number): void;
   /** Resolves when the last one is gone. */
@@ -23,7 +43,10 @@ interface Owner {
 }
 
 export function createConnections({ clock, after, random }: Owner): Connections {
-  const all = new Set<Connection>();
+  const all = new Set<Link>();
+  const byConn = new Map<string, Link>();
+  /** Closed for their own successors: they hold no slot while they leave. */
+  const replaced = new Set<Link>();
   const waiters: (() => void)[] = [];
   let stopTicking: (() => void) | undefined;
 
@@ -43,17 +66,28 @@ export function createConnections({ clock, after, random }: Owner): Connections 
   }
 
   return {
-    count: () => all.size,
+    count: () => all.size - replaced.size,
+    knows: (conn) => byConn.has(conn),
     add(connection) {
       all.add(connection);
+      if (connection.conn !== undefined) byConn.set(connection.conn, connection);
       if (!stopTicking) tickLater();
     },
     remove(connection) {
       all.delete(connection);
+      replaced.delete(connection);
+      if (connection.conn !== undefined) byConn.delete(connection.conn);
       if (all.size > 0) return;
       stopTicking?.();
       stopTicking = undefined;
       waiters.splice(0).forEach((done) => done());
+    },
+    replace(conn) {
+      const old = byConn.get(conn);
+      if (!old) return;
+      byConn.delete(conn);
+      replaced.add(old);
+      old.close("replaced");
     },
     close(name, which = () => true) {
       for (const connection of [...all].filter(which)) connection.close(name);

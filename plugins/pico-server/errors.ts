@@ -6,6 +6,6 @@ export const picoErrors = errorTable({
     `set the environment variable ${prefix}_CHANNELS_PICO_TOKEN, or channels.pico.token in .security.yml, or ` +
     "channels.pico.token in config.json, to 32 random bytes in hex (openssl rand -hex 32 makes them).",
   too_large: (bytes: number, most: number) => `The message is ${bytes} bytes long; ${most} can be sent.`,
-  undeliverable: "No connection listens to this session.",
+  undeliverable: "Nobody listens to this session, and no room is left to keep the message.",
   unsupported: "An attachment needs bytes, or an address that begins with https: or data:.",
 });

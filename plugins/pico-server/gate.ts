@@ -41,6 +41,9 @@ interface Match {
   readonly version: number;
 }
 
+/** Whose pages open the channel without its token: the dashboard's, and those of a host with its own session check. */
+const pageKinds: ReadonlySet<string> = new Set(["session", "host"]);
+
 export const isRefusal = (outcome: Admission | Refusal): outcome is Refusal => "code" in outcome;
 
 export function createGate({ http, tokens, limiter, config, isOpen }: GateOptions): Gate {
@@ -59,7 +62,7 @@ export function createGate({ http, tokens, limiter, config, isOpen }: GateOption
     if (origin === undefined || origin !== ownOrigin(knock)) return undefined;
     const find = (): Identity | undefined => {
       const found = http.who(q);
-      return found?.kind === "session" ? found.identity : undefined;
+      return found && pageKinds.has(found.kind) ? found.identity : undefined;
     };
     const identity = find();
     if (!identity) return undefined;

@@ -2,12 +2,26 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
-import { isSessionId } from "../pico-wire/index.ts";
+import { isSessionId, parseCursor, type Cursor } from "../pico-wire/index.ts";
 import type { PicoServerConfig } from "./config.ts";
+import type { Connections } from "./connections.ts";
 import { isRefusal, type Admission, type Gate } from "./gate.ts";
 import { readKnock, type Knock, type Offer } from "./knock.ts";
 import { write, type Refusal } from "./refusals.ts";
 import type { NamedSocket, Upgrader } from "./socket.ts";
+
+/** What a client of the extension asks for. */
+export interface Extension {
+  /** Where it stands in the session's stream. */
+  readonly resume: Cursor | undefined;
+}
+
+export interface Opening {
+  readonly ws: NamedSocket;
+  readonly socket: Duplex;
+  readonly session: string;
+  readonly extension: Extension | undefined;
+}
 
 export interface HandshakeOptions {
   readonly http: Http;
@@ -15,10 +29,10 @@ export interface HandshakeOptions {
   readonly upgrader: Upgrader;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly connections: () => number;
+  readonly connections: Pick<Connections, "count" | "knows" | "replace">;
   readonly newId: () => string;
   readonly refused: (knock: Knock, refusal: Refusal) => void;
-  readonly opened: (ws: NamedSocket, socket: Duplex, session: string, knock: Knock, admission: Admission) => void;
+  readonly opened: (opening: Opening, knock: Knock, admission: Admission) => void;
 }
 
 interface Ready {
@@ -39,9 +53,19 @@ function protocolFault({ q, params }: Knock, { protocols }: Offer): Refusal | un
     return { code: "bad_handshake", message: "The Sec-WebSocket-Key is missing or malformed." };
   }
   if (!protocols) return { code: "bad_handshake", message: "The list of subprotocols is malformed." };
-  const [session = "", ...more] = params.getAll("session_id");
-  if (more.length > 0) return { code: "bad_handshake", message: "A session_id may be given once." };
-  return session === "" || isSessionId(session) ? undefined : { code: "invalid_session_id" };
+  const session = params.get("session_id") ?? "";
+  for (const name of ["session_id", "resume", "conn"]) {
+    if (params.getAll(name).length > 1) return { code: "bad_handshake", message: `${name} may be given once.` };
+  }
+  if (session !== "" && !isSessionId(session)) return { code: "invalid_session_id" };
+  const { resume, isAsked } = readExtension(params);
+  if (!isAsked || resume === "" || parseCursor(resume)) return undefined;
+  return { code: "bad_handshake", message: "resume is written EPOCH:SEQ, as the server named them." };
+}
+
+function readExtension(params: URLSearchParams): { isAsked: boolean; resume: string; conn: string } {
+  const isAsked = params.get("pico_ext") === "1";
+  return { isAsked, resume: params.get("resume") ?? "", conn: (isAsked && params.get("conn")) || "" };
 }
 
 /** An upgrade request, from the first check to 101. */
@@ -61,7 +85,8 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
   function fault(knock: Knock, { admission, offer }: Ready): Refusal | undefined {
     const first = protocolFault(knock, offer) ?? gate.isServing(knock);
     if (first) return first;
-    if (connections() >= config().max_connections) return { code: "too_many_connections" };
+    const isTaken = connections.count() >= config().max_connections;
+    if (isTaken && !connections.knows(readExtension(knock.params).conn)) return { code: "too_many_connections" };
     if (admission.isCurrent()) return undefined;
     return { code: admission.identity ? "token_missing" : "token_mismatch" };
   }
@@ -83,8 +108,11 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
     socket.off("error", failed);
     const { admission, offer } = ready;
     const session = knock.params.get("session_id") || options.newId();
+    const { isAsked, resume, conn } = readExtension(knock.params);
+    connections.replace(conn);
+    const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
     upgrader.upgrade(knock.q, socket, head, chooseEcho(offer, admission), (ws) =>
-      options.opened(ws, socket, session, knock, admission));
+      options.opened({ ws, socket, session, extension }, knock, admission));
   }
 
   return (q, socket, head) => {

@@ -1,7 +1,7 @@
 import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
 import type { Incoming } from "../channels/index.ts";
 import {
-  decode, encode, errors, WireError,
+  decode, errors, WireError,
   type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
@@ -19,8 +19,12 @@ export interface InboundOptions {
   /** The session of frames that name none. */
   readonly session: string;
   readonly newId: () => string;
-  readonly deliver: (message: Incoming) => Promise<unknown>;
-  readonly send: (frame: Uint8Array) => void;
+  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
+  /** The peer is told what was taken, and messages it sends again are taken once. */
+  readonly acknowledges: boolean;
+  /** The peer has everything up to this number. */
+  readonly acknowledged: (seq: number) => void;
+  readonly answer: (frame: ServerFrame) => void;
   readonly close: (name: CloseName, retryMs?: number) => void;
   /** A frame named this session. */
   readonly use: (session: string) => void;
@@ -43,7 +47,7 @@ export interface Inbound {
 
 /** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted. */
 export function createInbound(options: InboundOptions): Inbound {
-  const { clock, log, config, session: bound, send, close } = options;
+  const { clock, log, config, session: bound, answer, close } = options;
   const allowed = createBucket(() => messageRate(config()), clock.now());
   const tooFast = createStrikes(5, minuteMs);
   const malformed = createStrikes(20, minuteMs);
@@ -52,8 +56,6 @@ export function createInbound(options: InboundOptions): Inbound {
   let pending = 0;
   let paused = false;
   let stopped = false;
-
-  const answer = (frame: ServerFrame): void => send(Buffer.from(encode({ ...frame, timestamp: clock.now() })));
 
   function refuse(code: ErrorCode, from: Names): void {
     const { requestId, sessionId = bound } = from;
@@ -78,20 +80,29 @@ export function createInbound(options: InboundOptions): Inbound {
     if (tooFast(clock.now())) close("rate_limited", 5_000);
   }
 
-  function handOver(id: string, session: string, { content, media, hops }: MessagePayload): void {
-    pending += 1;
+  /** `named` by the peer: it can be told, and what it sends again is known. */
+  async function deliver(message: Incoming, named: boolean): Promise<void> {
+    const { session, id } = message;
+    const isKnown = options.acknowledges && named;
+    try {
+      const status = await options.deliver(message, { dedupe: isKnown });
+      if (isKnown) answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
+    } catch (error) {
+      const code = errorCodeFor(error);
+      if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
+      refuse(code, { requestId: id, sessionId: session });
+    }
+  }
+
+  function handOver(named: string | undefined, session: string, { content, media, hops }: MessagePayload): void {
+    const id = named ?? options.newId();
     const images = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
-    options
-      .deliver({ channel: "pico", session, id, content, media: images, at: clock.now(), hops })
-      .catch((error: unknown) => {
-        const code = errorCodeFor(error);
-        if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
-        refuse(code, { requestId: id, sessionId: session });
-      })
-      .finally(() => {
-        pending -= 1;
-        drain();
-      });
+    const message = { channel: "pico", session, id, content, media: images, at: clock.now(), hops };
+    pending += 1;
+    void deliver(message, named !== undefined).finally(() => {
+      pending -= 1;
+      drain();
+    });
   }
 
   function handle(data: Uint8Array): void {
@@ -105,7 +116,8 @@ export function createInbound(options: InboundOptions): Inbound {
     options.use(session);
     const { type, id } = frame;
     if (type === "ping") answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
-    if (type === "message.send" || type === "media.send") handOver(id ?? options.newId(), session, frame.payload);
+    if (type === "message.send" || type === "media.send") handOver(id, session, frame.payload);
+    if (type === "ack" && options.acknowledges) options.acknowledged(frame.payload.seq);
     // typing.start and typing.stop: nobody in here asks for them
   }
 

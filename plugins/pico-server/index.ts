@@ -1,7 +1,6 @@
 /* The pico channel. A client knocks (knock, gate, handshake), is a connection (connection: outbox, inbound,
  * subscriptions), and hears every session it has named (session-log). Applications reach it through channels (port);
  * what is asked by plain HTTP stands in requests. */
-import type { Duplex } from "node:stream";
 import type { Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
@@ -12,21 +11,21 @@ import { createConnections } from "./connections.ts";
 import { picoErrors } from "./errors.ts";
 import type { PicoServerEvents } from "./events.ts";
 import { createGate, type Admission } from "./gate.ts";
-import { createHandshake } from "./handshake.ts";
+import { createHandshake, type Opening } from "./handshake.ts";
 import type { Knock } from "./knock.ts";
+import { memoryLog } from "./memory-log.ts";
 import { createPort } from "./port.ts";
 import type { Refusal } from "./refusals.ts";
 import { createRoster } from "./roster.ts";
 import { createRequests } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
-import { memoryLog } from "./session-log.ts";
-import { createUpgrader, type NamedSocket } from "./socket.ts";
+import { createUpgrader } from "./socket.ts";
 
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 export type { PicoServerEvents } from "./events.ts";
 export type { PicoConnection, PicoServer, PicoServerStatus } from "./service.ts";
-export type { Appended, Cursor, Entry, SessionLog, Tail } from "./session-log.ts";
+export type { Appended, Cursor, Entry, Gap, Heard, Progress, Reach, SessionLog, Tail } from "./session-log.ts";
 
 export interface PicoServerOptions {
   /** Of the environment variables, as a start failure names them; default `SERVICE`. */
@@ -65,8 +64,10 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
       const connections = createConnections(scope);
       const roster = createRoster(clock);
-      // Nothing is held for those who come back: plain clients do not resume.
-      const sessions = memoryLog({ random: scope.random, window: { frames: 0, bytes: 0 } });
+      const sessions = memoryLog({
+        random: scope.random, now: () => clock.now(), after: scope.after,
+        settled: (session, id, status, reason) => inlet.receipt(session, { id, status, ...(reason && { reason }) }),
+      });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
       const deliver: typeof inlet.deliver = (message, options) => {
         messagesIn += 1;
@@ -81,11 +82,12 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         emit("pico-server:refused", { code, address });
       }
 
-      function opened(ws: NamedSocket, socket: Duplex, session: string, knock: Knock, admission: Admission): void {
+      function opened(opening: Opening, knock: Knock, admission: Admission): void {
         const id = newId();
+        const { session } = opening;
         const { address } = knock.peer;
         const connection = createConnection({
-          ws, socket, id, session, address, admission, sessions, clock, log, config, newId, deliver,
+          ...opening, id, address, admission, sessions, clock, log, config, newId, deliver,
           gone(gone, fact) {
             connections.remove(gone);
             roster.remove(id);
@@ -104,7 +106,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         log.warn({ ping_interval, read_timeout }, text);
       }
 
-      const shared = { http, gate, log, config, newId, refused, connections: connections.count };
+      const shared = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...shared, upgrader, opened });
       const requests = createRequests({ ...shared, clock, deliver });

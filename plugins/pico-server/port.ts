@@ -1,8 +1,8 @@
 import type { Clock } from "../../kernel/index.ts";
-import type { ChannelPort, Media, Outgoing, Receipt } from "../channels/index.ts";
+import type { ChannelPort, Media, Outgoing, Receipt, ToolCall } from "../channels/index.ts";
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
-import type { SessionLog } from "./session-log.ts";
+import type { Entry, SessionLog } from "./session-log.ts";
 
 const majors = ["image", "audio", "video"];
 
@@ -13,28 +13,38 @@ function attachment({ type, bytes, url }: Media): Attachment {
   return { type: majors.includes(major) ? major : "file", url: address, content_type: type };
 }
 
-function payloadOf(id: string, { content, kind, attachments = [] }: Outgoing): ServerMessage {
+type Update = Outgoing & { readonly final?: boolean };
+
+const toolCall = ({ id, name, arguments: text }: ToolCall): object =>
+  ({ id, type: "function", function: { name, arguments: text } });
+
+function payloadOf(id: string, message: Update): ServerMessage {
+  const { content, kind, final, attachments = [], toolCalls, contextUsage, model } = message;
   return {
     message_id: id,
     content,
     ...(kind && { kind }),
     ...(kind === "thought" && { thought: true }),
+    ...(final && { final }),
+    ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
+    ...(contextUsage && { context_usage: { used_tokens: contextUsage.used, total_tokens: contextUsage.total } }),
+    ...(model !== undefined && { model_name: model }),
     ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),
   };
 }
 
 /** The channel as an application sees it: each message goes to every connection of its session. */
 export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
-  async function publish(session: string, frame: ServerFrame, numbered: boolean): Promise<number> {
+  async function publish(session: string, frame: ServerFrame, rest: Omit<Entry, "frame">): Promise<number> {
     const bytes = Buffer.from(encode({ ...frame, session_id: session, timestamp: clock.now() }));
     if (bytes.byteLength > limits.outboundFrame) throw picoErrors.too_large(bytes.byteLength, limits.outboundFrame);
-    return (await sessions.append(session, { frame: bytes, numbered })).heard;
+    return (await sessions.append(session, { frame: bytes, ...rest })).heard;
   }
 
   async function write(session: string, id: string, frame: ServerFrame, numbered = true): Promise<Receipt> {
-    if ((await publish(session, frame, numbered)) === 0) throw picoErrors.undeliverable();
+    const heard = await publish(session, frame, { numbered, message: id });
     sent();
-    return { id, status: "written" };
+    return { id, status: heard === 0 ? "buffered" : "written" };
   }
 
   return {
@@ -44,6 +54,9 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     update: async (session, id, message) =>
       write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
     remove: async (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),
-    typing: (session, on) => void publish(session, { type: on ? "typing.start" : "typing.stop" }, false),
+    typing(session, on) {
+      const type = on ? "typing.start" : "typing.stop";
+      publish(session, { type }, { numbered: false }).catch(() => undefined); // nobody is there to see it
+    },
   };
 }

@@ -6,6 +6,7 @@ import { decodeRequest, limits, WireError } from "../pico-wire/index.ts";
 import { answerJson, corsHeaders, preflightHeaders } from "./answers.ts";
 import { readBody } from "./body.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
+import type { Connections } from "./connections.ts";
 import { isRefusal, type Gate } from "./gate.ts";
 import { errorCodeFor } from "./inbound.ts";
 import { readKnock, type Knock } from "./knock.ts";
@@ -18,7 +19,7 @@ export interface RequestOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly connections: () => number;
+  readonly connections: Pick<Connections, "count">;
   readonly newId: () => string;
   readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
   readonly refused: (knock: Knock, refusal: Refusal) => void;
@@ -50,9 +51,9 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
       body: {
         protocol: "pico",
         version: 1,
-        features: ["messages"],
+        features: ["messages", "pico_ext"],
         limits: { ...sizes, max_connections, message_rate, message_burst, ping_interval, read_timeout },
-        connections: options.connections(),
+        connections: options.connections.count(),
       },
     };
   };

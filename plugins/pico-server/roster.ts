@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
-import type { Connection } from "./connection.ts";
+import type { Link } from "./connections.ts";
 import type { PicoConnection } from "./service.ts";
 
 type Known = Pick<PicoConnection, "session" | "address" | "method">;
 interface Entry {
-  readonly connection: Connection;
-  readonly known: Omit<PicoConnection, keyof ReturnType<Connection["traffic"]>>;
+  readonly connection: Link;
+  readonly known: Omit<PicoConnection, keyof ReturnType<Link["traffic"]>>;
 }
 
 const longest = 300;
@@ -15,7 +15,7 @@ const longest = 300;
 export function createRoster(clock: Clock) {
   const entries = new Map<string, Entry>();
   return {
-    add(connection: Connection, known: Known, { origin, "user-agent": userAgent }: IncomingHttpHeaders): void {
+    add(connection: Link, known: Known, { origin, "user-agent": userAgent }: IncomingHttpHeaders): void {
       entries.set(connection.id, {
         connection,
         known: {

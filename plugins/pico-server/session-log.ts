@@ -1,103 +1,66 @@
 import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Cursor } from "../pico-wire/index.ts";
 
-/** A place in a session's stream. A stream that was forgotten begins again with another epoch. */
-export interface Cursor {
-  readonly epoch: string;
-  readonly seq: number;
-}
+export type { Cursor } from "../pico-wire/index.ts";
+
 export interface Entry {
-  /** A whole frame as UTF-8, serialised once and shared by all who hear it. */
+  /** A whole frame as UTF-8, a JSON object, serialised once and shared by all who hear it. */
   readonly frame: Uint8Array;
   /** It must not be lost: creates, final updates, deletes. Typing and updates on the way are not numbered. */
   readonly numbered: boolean;
+  /** The message it is about. Without a number, the latest is kept until the message is final or deleted. */
+  readonly message?: string | undefined;
+}
+export interface Heard extends Entry {
+  readonly session: string;
+  /** Its own place when it is numbered, else that of the last numbered one. */
+  readonly cursor: Cursor;
 }
 export interface Appended {
-  /** Undefined while the session has no stream. */
-  readonly cursor: Cursor | undefined;
+  readonly cursor: Cursor;
   /** Listeners that heard it here. */
   readonly heard: number;
 }
 export type Gap =
-  | { readonly reason: "overflow"; readonly from: number; readonly to: number }
+  | { readonly reason: "overflow" | "expired"; readonly from: number; readonly to: number }
   | { readonly reason: "epoch_changed" };
-/** Never a partial tail: what is missing is named instead. */
-export type Tail = { readonly frames: readonly Uint8Array[] } | { readonly gap: Gap };
+
+export interface Tail {
+  /** Undefined: the session has no stream. */
+  readonly top: Cursor | undefined;
+  /** Comes before `frames`, which go on behind it. */
+  readonly gap?: Gap;
+  /** Numbered, without a hole, ending at `top`. */
+  readonly frames: readonly Uint8Array[];
+  /** The latest update of each message in progress. */
+  readonly partials: readonly Uint8Array[];
+}
+
+/** Numbers after `after` up to `upTo`. */
+export interface Reach {
+  readonly epoch: string;
+  readonly after: number;
+  readonly upTo: number;
+}
+/** `written`: to a socket that acknowledges nothing. `sent`: to one that will. `taken`: it has acknowledged. */
+export type Progress = "written" | "sent" | "taken";
+
+/** News of a message, as receipts have it: `id` is the message's. */
+export type Settled = (
+  session: string, id: string, status: "delivered" | "undelivered", reason?: "overflow" | "expired",
+) => void;
 
 /** Everything sent to a session passes here. Nothing outside may assume that one process holds it. */
 export interface SessionLog {
+  /** Begins the session's stream when there is none. Rejects `undeliverable` when there is no room for another. */
   append(session: string, entry: Entry): Awaitable<Appended>;
-  readAfter(session: string, cursor: Cursor): Awaitable<Tail>;
-  subscribe(session: string, hear: (entry: Entry) => void): Release;
+  /** After a cursor: everything, or a gap up to the top and nothing, never a part. Without one: what no socket has had,
+   *  and a gap for what was not kept of it. Begins no stream. */
+  readAfter(session: string, cursor: Cursor | undefined): Awaitable<Tail>;
+  /** Begins the session's stream when there is none, and keeps it while somebody listens. `resumes`: the listener may
+   *  come back with a cursor, so that the place is kept although nothing was said yet. */
+  subscribe(session: string, hear: (entry: Heard) => void, options?: { readonly resumes?: boolean }): Release;
   top(session: string): Awaitable<Cursor | undefined>;
-}
-
-export interface MemoryLogOptions {
-  readonly random: (bytes: number) => Uint8Array;
-  /** What a stream holds for those who come back. */
-  readonly window: { readonly frames: number; readonly bytes: number };
-}
-
-interface Stream {
-  readonly epoch: string;
-  seq: number;
-  /** Ends with `seq`. */
-  held: Uint8Array[];
-  bytes: number;
-  readonly listeners: Set<(entry: Entry) => void>;
-}
-
-/** The form for one process. A stream lives while somebody listens to it. */
-export function memoryLog({ random, window }: MemoryLogOptions): SessionLog {
-  const streams = new Map<string, Stream>();
-  const cursor = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
-
-  function hold(stream: Stream, frame: Uint8Array): void {
-    stream.seq += 1;
-    stream.held.push(frame);
-    stream.bytes += frame.byteLength;
-    while (stream.held.length > window.frames || stream.bytes > window.bytes) {
-      stream.bytes -= stream.held.shift()!.byteLength;
-    }
-  }
-
-  function open(session: string): Stream {
-    const stream: Stream = streams.get(session) ?? {
-      epoch: Buffer.from(random(8)).toString("hex"), seq: 0, held: [], bytes: 0, listeners: new Set(),
-    };
-    streams.set(session, stream);
-    return stream;
-  }
-
-  return {
-    append(session, entry) {
-      const stream = streams.get(session);
-      if (!stream) return { cursor: undefined, heard: 0 };
-      if (entry.numbered) hold(stream, entry.frame);
-      for (const hear of stream.listeners) hear(entry);
-      return { cursor: cursor(stream), heard: stream.listeners.size };
-    },
-
-    readAfter(session, { epoch, seq }) {
-      const stream = streams.get(session);
-      if (stream?.epoch !== epoch || seq > stream.seq) return { gap: { reason: "epoch_changed" } };
-      const missing = stream.seq - seq;
-      if (missing > stream.held.length) return { gap: { reason: "overflow", from: seq + 1, to: stream.seq } };
-      return { frames: missing === 0 ? [] : stream.held.slice(-missing) };
-    },
-
-    subscribe(session, hear) {
-      const stream = open(session);
-      const own = (entry: Entry): void => hear(entry);
-      stream.listeners.add(own);
-      return () => {
-        stream.listeners.delete(own);
-        if (stream.listeners.size === 0 && streams.get(session) === stream) streams.delete(session);
-      };
-    },
-
-    top: (session) => {
-      const stream = streams.get(session);
-      return stream && cursor(stream);
-    },
-  };
+  /** How far a listener got; numbers of another epoch mean nothing. */
+  note(session: string, reach: Reach, progress: Progress): void;
 }

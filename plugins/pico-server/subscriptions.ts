@@ -1,19 +1,52 @@
 import type { Release } from "../../kernel/index.ts";
-import type { SessionLog } from "./session-log.ts";
+import { numbered, oncePerEntry } from "./faces.ts";
+import type { Item } from "./outbox.ts";
+import { readSession } from "./reader.ts";
+import type { Cursor, Heard, SessionLog, Tail } from "./session-log.ts";
+import { framed } from "./sink.ts";
 
 const mostPerConnection = 64;
 
-/** The sessions one connection hears: at most 64, the longest unused leaves. */
+const plainBytes = oncePerEntry(({ frame }) => framed(frame));
+const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(numbered(frame, cursor)));
+
+/** How an entry waits: typing and updates on the way give way to what comes after them. */
+export function waitingAs({ session, numbered: isNumbered, message }: Heard): Pick<Item, "key" | "ends" | "isFleeting"> {
+  if (message === undefined) return isNumbered ? {} : { key: `typing\0${session}`, isFleeting: true };
+  const key = `${session}\0${message}`;
+  return isNumbered ? { ends: key } : { key };
+}
+
+/** A client of the extension: it hears the session it is bound to with numbers, and says what it has. */
+export interface Resuming {
+  readonly session: string;
+  readonly after: Cursor | undefined;
+  readonly begin: (tail: Tail & { readonly top: Cursor }) => void;
+}
+
+export interface SubscriptionOptions {
+  readonly log: SessionLog;
+  readonly send: (item: Item) => void;
+  readonly failed: (error: unknown) => void;
+  readonly resuming: Resuming | undefined;
+}
+
+/** The sessions one connection hears: at most 64, the longest unused leaves; that of the extension stays. */
 export interface Subscriptions {
   /** Hears the session from now on; hearing and naming it are uses. */
   use(session: string): void;
+  /** Everything of the extension's session up to `seq` has arrived. */
+  acknowledge(seq: number): void;
   close(): void;
 }
 
-export function createSubscriptions(log: SessionLog, send: (frame: Uint8Array) => void): Subscriptions {
+export function createSubscriptions({ log, send, failed, resuming }: SubscriptionOptions): Subscriptions {
   /** The longest unused comes first. */
   const heard = new Map<string, Release>();
   let open = true;
+  let stopResuming: Release = () => undefined;
+  /** What this client may acknowledge: behind the gaps it was told of. */
+  let mine: { readonly epoch: string; readonly after: number } | undefined;
 
   function touch(session: string): boolean {
     const release = heard.get(session);
@@ -28,18 +61,51 @@ export function createSubscriptions(log: SessionLog, send: (frame: Uint8Array) =
     heard.delete(session);
   }
 
+  function pass(entry: Heard, bytes: Uint8Array, progress: "written" | "sent"): void {
+    const { session, cursor: { epoch, seq } } = entry;
+    const written = (): void => log.note(session, { epoch, after: seq - 1, upTo: seq }, progress);
+    send({ bytes, ...waitingAs(entry), ...(entry.numbered && { written }) });
+  }
+
+  function hear(session: string): void {
+    heard.set(session, () => undefined); // it may begin before it can be left
+    heard.set(session, readSession({
+      log, session, after: undefined, resumes: false, failed,
+      begin: () => undefined,
+      take(entry) {
+        touch(session);
+        pass(entry, plainBytes(entry), "written");
+      },
+    }));
+  }
+
+  function resume({ session, after, begin }: Resuming): void {
+    stopResuming = readSession({
+      log, session, after, resumes: true, failed,
+      begin(tail) {
+        const { gap, top } = tail;
+        mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
+        begin(tail);
+      },
+      take: (entry) => pass(entry, entry.numbered ? numberedBytes(entry) : plainBytes(entry), "sent"),
+    });
+    if (!open) stopResuming();
+  }
+  if (resuming) resume(resuming);
+
   return {
     use(session) {
-      if (!open || touch(session)) return;
-      heard.set(session, log.subscribe(session, ({ frame }) => {
-        touch(session);
-        send(frame);
-      }));
+      if (!open || session === resuming?.session || touch(session)) return;
+      hear(session);
       const [oldest] = heard.keys();
       if (heard.size > mostPerConnection && oldest !== undefined) leave(oldest);
     },
+    acknowledge(seq) {
+      if (resuming && mine) log.note(resuming.session, { ...mine, upTo: seq }, "taken");
+    },
     close() {
       open = false;
+      stopResuming();
       for (const session of [...heard.keys()]) leave(session);
     },
   };

@@ -2,7 +2,6 @@ import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allowsOrigin, isOriginPattern } from "../../plugins/pico-server/origins.ts";
-import { memoryLog, type Cursor } from "../../plugins/pico-server/session-log.ts";
 import { stand, token } from "../plugins/pico-server/stand.ts";
 
 interface Offered {
@@ -80,36 +79,4 @@ test("no text is an origin pattern that lets another site in than the one it nam
   const same = ["https://a.example", "https://a.example:443"];
   fc.assert(fc.property(fc.string(), (origin) =>
     allowsOrigin(["https://a.example"], origin, undefined) === same.includes(origin.toLowerCase())));
-});
-
-test("a session's log gives everything after a cursor, or names what is missing, and never a part", () => {
-  const frames = fc.array(
-    fc.record({ size: fc.integer({ min: 1, max: 40 }), numbered: fc.boolean() }), { maxLength: 40 },
-  );
-  const windows = fc.record({ frames: fc.nat(10), bytes: fc.nat(200) });
-  fc.assert(fc.property(frames, windows, (entries, window) => {
-    const log = memoryLog({ random: (bytes) => new Uint8Array(bytes), window });
-    const heard: Uint8Array[] = [];
-    const release = log.subscribe("s", ({ frame }) => void heard.push(frame));
-    const start = log.top("s") as Cursor;
-    const sent = entries.map(({ size, numbered }, n) => ({ frame: new Uint8Array(size).fill(n), numbered }));
-    for (const entry of sent) expect(log.append("s", entry)).toMatchObject({ heard: 1 });
-    expect(heard).toEqual(sent.map(({ frame }) => frame));
-    const numbered = sent.filter((entry) => entry.numbered).map(({ frame }) => frame);
-    expect(log.top("s")).toEqual({ ...start, seq: numbered.length });
-    for (let seq = 0; seq <= numbered.length; seq++) {
-      const tail = log.readAfter("s", { ...start, seq });
-      const rest = numbered.slice(seq);
-      const held = rest.length <= window.frames && rest.reduce(
-        (sum, { byteLength }) => sum + byteLength, 0,
-      ) <= window.bytes;
-      expect(tail).toEqual(
-        held ? { frames: rest } : { gap: { reason: "overflow", from: seq + 1, to: numbered.length } },
-      );
-    }
-    expect(log.readAfter("s", { epoch: "another", seq: 0 })).toEqual({ gap: { reason: "epoch_changed" } });
-    release();
-    expect(log.append("s", { frame: new Uint8Array(1), numbered: true })).toEqual({ cursor: undefined, heard: 0 });
-    expect(log.top("s")).toBeUndefined();
-  }));
 });

@@ -305,7 +305,7 @@ describe("backpressure", () => {
   });
 
   test("4410 slow_consumer: nothing that waits has moved for write_timeout", async () => {
-    await using door = await stand({ config: { write_timeout: 5 } });
+    await using door = await stand({ config: { write_timeout: 5, read_timeout: 600 } });
     const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
     stuck.pause();
     while (stuck.writable && door.facts.every(({ type }) => type !== "pico-server:disconnected")) {

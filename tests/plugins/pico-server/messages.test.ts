@@ -142,7 +142,7 @@ describe("what an application sends", () => {
       expect(frames.map(({ type, payload }) => [type, payload])).toEqual([
         ["typing.start", undefined],
         ["message.create", { ...thought, content: "a" }],
-        ["message.update", { ...thought, content: "ab" }],
+        ["message.update", { ...thought, content: "ab", final: true }],
         ["message.delete", { message_id: id }],
         ["typing.stop", undefined],
       ]);
@@ -165,11 +165,6 @@ describe("what an application sends", () => {
     const change = { content: "x".repeat(600_000) };
     await expect(door.services.channels.update({ channel: "pico", session: "s1" }, "id", change))
       .rejects.toMatchObject({ code: "too_large" });
-  });
-
-  test("a session nobody listens to is undeliverable", async () => {
-    await using door = await stand();
-    await expect(door.say("nobody", "hi")).rejects.toMatchObject({ code: "undeliverable" });
   });
 
   test("an attachment goes by https or inline, and by nothing else", async () => {
@@ -210,19 +205,26 @@ describe("sessions", () => {
     peer.send({ type: "typing.start", session_id: "s64" });
     peer.send({ type: "ping", id: "last", session_id: "s64" });
     await until(() => peer.frames.some(({ id }) => id === "last"));
-    await expect(door.say("s2", "gone")).rejects.toMatchObject({ code: "undeliverable" });
+    await expect(door.say("s2", "gone")).resolves.toMatchObject({ status: "buffered" });
     for (const session of ["s0", "s1", "s3", "s64"]) {
       await expect(door.say(session, "there")).resolves.toMatchObject({ status: "written" });
     }
   });
 
-  test("a session ends with its last connection", async () => {
+  test("what is sent while nobody is connected waits for whoever comes, and is said once", async () => {
     await using door = await stand();
-    const peer = await door.connect("/pico?session_id=s1");
-    await door.say("s1", "there");
-    peer.ws.close(1000);
+    const first = await door.connect("/pico?session_id=s1");
+    await door.say("s1", "one");
+    expect((await first.next()).payload?.content).toBe("one");
+    first.ws.close(1000);
     await door.fact("pico-server:disconnected");
-    await expect(door.say("s1", "gone")).rejects.toMatchObject({ code: "undeliverable" });
+    await expect(door.say("s1", "two")).resolves.toMatchObject({ status: "buffered" });
+    const second = await door.connect("/pico?session_id=s1");
+    expect(await second.next()).toMatchObject({ type: "message.create", payload: { content: "two" } });
+    const third = await door.connect("/pico?session_id=s1");
+    await third.settled();
+    await second.settled();
+    expect([...second.frames, ...third.frames]).toEqual([]);
   });
 
   test("one session's messages come one at a time and in order, sessions side by side", async () => {

@@ -1,0 +1,18 @@
+import type { Cursor, Heard } from "./session-log.ts";
+
+const closing = "}".charCodeAt(0);
+
+/** The frame with its place in the stream, as clients of the extension read it. */
+export function numbered(frame: Uint8Array, { epoch, seq }: Cursor): Buffer {
+  const end = frame.lastIndexOf(closing);
+  return Buffer.concat([frame.subarray(0, end), Buffer.from(`,"epoch":${JSON.stringify(epoch)},"seq":${seq}}`)]);
+}
+
+/** All who hear an entry hear it one after the other: what was made for the first serves the rest. */
+export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T {
+  let last: { readonly entry: WeakRef<Heard>; readonly made: T } | undefined;
+  return (entry) => {
+    if (last?.entry.deref() !== entry) last = { entry: new WeakRef(entry), made: make(entry) };
+    return last.made;
+  };
+}

@@ -1,0 +1,42 @@
+import type { GapFrame, HelloFrame } from "../pico-wire/index.ts";
+import { pingEveryMs, type PicoServerConfig } from "./config.ts";
+import { keptMs, window } from "./memory-log.ts";
+import type { Cursor, Tail } from "./session-log.ts";
+
+const extensionVersion = 1;
+/** Bounds of a client's backoff, milliseconds. */
+export const retry = { min: 500, max: 30_000 } as const;
+
+export interface Introduction {
+  readonly conn: string;
+  readonly session: string;
+  /** It named a place in a stream. */
+  readonly resumes: boolean;
+  readonly tail: Tail & { readonly top: Cursor };
+  readonly config: PicoServerConfig;
+}
+
+/** The first frames to a client of the extension: where it stands, and what it will not get. */
+export function greeting({ conn, session, resumes, tail, config }: Introduction): (HelloFrame | GapFrame)[] {
+  const { top, gap, frames } = tail;
+  const hello: HelloFrame = {
+    type: "hello",
+    session_id: session,
+    payload: {
+      version: extensionVersion,
+      conn_id: conn,
+      session_id: session,
+      epoch: top.epoch,
+      seq: top.seq,
+      resumed: resumes && !gap,
+      replay: frames.length,
+      gap: gap !== undefined,
+      ping_interval: Math.max(1, Math.floor(pingEveryMs(config) / 1_000)),
+      read_timeout: config.read_timeout,
+      max_payload: config.max_payload,
+      window: { ...window, ttl_s: keptMs / 1_000 },
+      retry,
+    },
+  };
+  return gap ? [hello, { type: "gap", session_id: session, payload: gap }] : [hello];
+}

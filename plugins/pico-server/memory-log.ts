@@ -1,0 +1,157 @@
+import type { Release } from "../../kernel/index.ts";
+import { picoErrors } from "./errors.ts";
+import type { Entry, Heard, SessionLog, Settled } from "./session-log.ts";
+import {
+  costOf, cursorOf, empty, newStream, put, settleRest, tailAfter, take, trim, type Stream, type Window,
+} from "./stream.ts";
+
+const MiB = 1024 * 1024;
+
+export interface MemoryLogOptions {
+  readonly random: (bytes: number) => Uint8Array;
+  readonly now: () => number;
+  readonly after: (ms: number, run: () => void) => Release;
+  /** Of one stream; default 256 frames or 512 KiB. */
+  readonly window?: Window;
+  /** Of all of them; default 50,000 streams or 256 MiB. */
+  readonly bounds?: { readonly streams: number; readonly bytes: number };
+  /** Milliseconds after the last listener; default 300,000. */
+  readonly keptMs?: number;
+  readonly settled?: Settled;
+}
+
+export const window: Window = { frames: 256, bytes: 512 * 1024 };
+export const keptMs = 300_000;
+const standardBounds = { streams: 50_000, bytes: 256 * MiB };
+
+/** The form for one process. A stream lives while somebody listens to it and for a while after. */
+export function memoryLog(options: MemoryLogOptions): SessionLog {
+  const { random, now, after, bounds = standardBounds, settled = () => undefined } = options;
+  const lifeMs = options.keptMs ?? keptMs;
+  const streams = new Map<string, Stream>();
+  /** Streams nobody listens to, and since when; the longest idle first. */
+  const idle = new Map<string, number>();
+  let bytes = 0;
+  let stopTimer: Release | undefined;
+
+  /** Whatever happens to a stream, the sum of all stays right. */
+  function change<T>(stream: Stream, run: () => T): T {
+    const before = costOf(stream);
+    const result = run();
+    bytes += costOf(stream) - before;
+    return result;
+  }
+
+  function end(session: string): void {
+    const stream = streams.get(session);
+    streams.delete(session);
+    idle.delete(session);
+    if (!stream) return;
+    bytes -= costOf(stream);
+    settleRest(session, stream, settled);
+  }
+
+  function expire(): void {
+    stopTimer?.();
+    stopTimer = undefined;
+    for (const [session, since] of idle) {
+      const left = since + lifeMs - now();
+      if (left > 0) return void (stopTimer = after(left, expire));
+      end(session);
+    }
+  }
+
+  function rest(session: string): void {
+    idle.set(session, now());
+    if (!stopTimer) expire();
+  }
+
+  const lost = (session: string) => (id: string): void => settled(session, id, "undelivered", "overflow");
+
+  /** Idle streams leave whole; then those that are listened to lose what they hold, the longest undisturbed first. */
+  function makeRoom(but: string): void {
+    const isFull = (): boolean => streams.size > bounds.streams || bytes > bounds.bytes;
+    if (!isFull()) return;
+    for (const session of idle.keys()) {
+      if (session !== but) end(session);
+      if (!isFull()) return;
+    }
+    for (let left = streams.size; left > 0 && bytes > bounds.bytes; left -= 1) {
+      const [session, stream] = streams.entries().next().value!;
+      change(stream, () => empty(stream, lost(session)));
+      streams.delete(session);
+      streams.set(session, stream);
+    }
+  }
+
+  function open(session: string): Stream {
+    const existing = streams.get(session);
+    if (existing) return existing;
+    const stream = newStream(Buffer.from(random(8)).toString("hex"));
+    streams.set(session, stream);
+    bytes += costOf(stream);
+    return stream;
+  }
+
+  /** For a message to nobody: a session somebody listens to is never turned away. */
+  function openIdle(session: string): Stream {
+    if (streams.size >= bounds.streams && idle.size === 0) throw picoErrors.undeliverable();
+    const stream = open(session);
+    rest(session);
+    return stream;
+  }
+
+  function tell(session: string, stream: Stream, entry: Entry): void {
+    const { frame, numbered, message } = entry;
+    const heard: Heard = { session, cursor: cursorOf(stream), frame, numbered, message };
+    for (const hear of stream.listeners) hear(heard);
+  }
+
+  return {
+    append(session, entry) {
+      const stream = streams.get(session) ?? openIdle(session);
+      change(stream, () => put(stream, entry));
+      tell(session, stream, entry);
+      change(stream, () => trim(stream, options.window ?? window, lost(session)));
+      makeRoom(session);
+      return { cursor: cursorOf(stream), heard: stream.listeners.size };
+    },
+
+    readAfter(session, cursor) {
+      const stream = streams.get(session);
+      if (stream) return tailAfter(stream, cursor);
+      return { top: undefined, ...(cursor && { gap: { reason: "epoch_changed" } }), frames: [], partials: [] };
+    },
+
+    subscribe(session, hear, { resumes = false } = {}) {
+      const stream = open(session);
+      stream.resumes ||= resumes;
+      idle.delete(session);
+      const own = (entry: Heard): void => hear(entry);
+      stream.listeners.add(own);
+      makeRoom(session);
+      return () => {
+        if (!stream.listeners.delete(own) || stream.listeners.size > 0) return;
+        if (stream.seq > 0 || stream.resumes) rest(session);
+        else end(session);
+      };
+    },
+
+    top(session) {
+      const stream = streams.get(session);
+      return stream && cursorOf(stream);
+    },
+
+    note(session, reach, progress) {
+      const stream = streams.get(session);
+      if (stream?.epoch !== reach.epoch) return;
+      const upTo = Math.min(reach.upTo, stream.seq);
+      if (progress === "taken") {
+        for (const id of change(stream, () => take(stream, { ...reach, upTo }))) settled(session, id, "delivered");
+        return;
+      }
+      stream.written = Math.max(stream.written, upTo);
+      if (progress === "written") stream.plain = Math.max(stream.plain, upTo);
+    },
+  };
+}

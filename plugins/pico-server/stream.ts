@@ -1,0 +1,130 @@
+import type { Cursor, Entry, Gap, Heard, Reach, Settled, Tail } from "./session-log.ts";
+
+/** What a stream holds for those who come back. */
+export interface Window {
+  readonly frames: number;
+  readonly bytes: number;
+}
+
+/** What a stream costs beside its frames. */
+const streamBytes = 1_024;
+const receiptBytes = 64;
+/** Messages on the way of which a newcomer is shown the latest state. */
+const mostPartials = 64;
+/** Messages that left the window and may still be acknowledged. */
+const mostReceipts = 1_024;
+
+/** One session's numbered frames, and who hears them. */
+export interface Stream {
+  readonly epoch: string;
+  readonly listeners: Set<(entry: Heard) => void>;
+  seq: number;
+  /** Ends with `seq`. */
+  held: Uint8Array[];
+  heldBytes: number;
+  /** Up to here some socket has had everything; up to `plain` one that acknowledges nothing. */
+  written: number;
+  plain: number;
+  /** Somebody has listened who comes back with a cursor. */
+  resumes: boolean;
+  /** Messages that are neither delivered nor lost, in order. */
+  receipts: { readonly seq: number; readonly id: string }[];
+  partials: Map<string, Uint8Array>;
+  partialBytes: number;
+}
+
+export const newStream = (epoch: string): Stream => ({
+  epoch, listeners: new Set(), seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, resumes: false,
+  receipts: [], partials: new Map(), partialBytes: 0,
+});
+
+export const cursorOf = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
+
+export const costOf = ({ heldBytes, partialBytes, receipts }: Stream): number =>
+  streamBytes + heldBytes + partialBytes + receipts.length * receiptBytes;
+
+function forgetPartial(stream: Stream, message: string): void {
+  stream.partialBytes -= stream.partials.get(message)?.byteLength ?? 0;
+  stream.partials.delete(message);
+}
+
+function keepPartial(stream: Stream, message: string, frame: Uint8Array): void {
+  forgetPartial(stream, message);
+  stream.partials.set(message, frame);
+  stream.partialBytes += frame.byteLength;
+  const [oldest] = stream.partials.keys();
+  if (stream.partials.size > mostPartials && oldest !== undefined) forgetPartial(stream, oldest);
+}
+
+type Lost = (id: string) => void;
+
+/** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
+export function trim(stream: Stream, { frames, bytes }: Window, lost: Lost): void {
+  while (stream.held.length > frames || stream.heldBytes > bytes) {
+    stream.heldBytes -= stream.held.shift()!.byteLength;
+  }
+  const gone = stream.seq - stream.held.length;
+  const [first] = stream.receipts;
+  if (!first || first.seq > gone) return;
+  let surplus = stream.resumes ? stream.receipts.length - mostReceipts : stream.receipts.length;
+  stream.receipts = stream.receipts.filter(({ seq, id }) => {
+    if (seq > gone) return true;
+    surplus -= 1;
+    if (seq > stream.written) lost(id);
+    else return surplus < 0;
+    return false;
+  });
+}
+
+export function put(stream: Stream, { frame, numbered, message }: Entry): void {
+  if (!numbered) {
+    if (message !== undefined) keepPartial(stream, message, frame);
+    return;
+  }
+  stream.seq += 1;
+  stream.held.push(frame);
+  stream.heldBytes += frame.byteLength;
+  if (message === undefined) return;
+  forgetPartial(stream, message);
+  stream.receipts.push({ seq: stream.seq, id: message });
+}
+
+/** Messages that were acknowledged now, with all that was said of them. */
+export function take(stream: Stream, { after, upTo }: Reach): string[] {
+  const isIn = ({ seq }: { readonly seq: number }): boolean => seq > after && seq <= upTo;
+  const taken = stream.receipts.filter(isIn);
+  if (taken.length === 0) return [];
+  stream.receipts = stream.receipts.filter((receipt) => !isIn(receipt));
+  const open = new Set(stream.receipts.map(({ id }) => id));
+  return [...new Set(taken.map(({ id }) => id))].filter((id) => !open.has(id));
+}
+
+/** Gives up all that is held for those who come back. */
+export function empty(stream: Stream, lost: Lost): void {
+  stream.partials.clear();
+  stream.partialBytes = 0;
+  trim(stream, { frames: 0, bytes: 0 }, lost);
+}
+
+/** What is known to be lost when the stream ends: all but what a plain socket has had. */
+export function settleRest(session: string, { receipts, plain }: Stream, settled: Settled): void {
+  for (const { seq, id } of receipts) if (seq > plain) settled(session, id, "undelivered", "expired");
+}
+
+function overflow({ seq, held }: Stream, after: number, to: number): { readonly gap?: Gap } {
+  return seq - held.length > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
+}
+
+export function tailAfter(stream: Stream, cursor: Cursor | undefined): Tail {
+  const { epoch, seq, held, written } = stream;
+  const top = cursorOf(stream);
+  const partials = [...stream.partials.values()];
+  const rest = (after: number): readonly Uint8Array[] => held.slice(Math.max(0, held.length - (seq - after)));
+  if (!cursor) {
+    const frames = rest(written);
+    return { top, ...overflow(stream, written, seq - frames.length), frames, partials };
+  }
+  if (cursor.epoch !== epoch || cursor.seq > seq) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
+  const missing = overflow(stream, cursor.seq, seq);
+  return { top, ...missing, frames: missing.gap ? [] : rest(cursor.seq), partials };
+}

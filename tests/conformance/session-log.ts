@@ -1,0 +1,206 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Awaitable } from "../../kernel/index.ts";
+import type { Cursor, Heard, SessionLog } from "../../plugins/pico-server/index.ts";
+
+export interface LogStand {
+  readonly log: SessionLog;
+  /** `id status reason?` of every message it said something about. */
+  readonly settled: string[];
+  pass(ms: number): Awaitable<void>;
+}
+export interface LogBounds {
+  /** Of one stream; default 256 frames or 512 KiB. */
+  readonly window?: { readonly frames: number; readonly bytes: number };
+}
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(JSON.stringify({ text }));
+const textOf = (frame: Uint8Array): string => (JSON.parse(new TextDecoder().decode(frame)) as { text: string }).text;
+export const numbered = (text: string) => ({ frame: bytes(text), numbered: true, message: text });
+export const partial = (text: string, message: string) => ({ frame: bytes(text), numbered: false, message });
+
+/** What every form of the session log promises; it keeps a stream for `keptMs` after its last listener. */
+export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds) => Awaitable<LogStand>): void {
+  async function listening(bounds?: LogBounds) {
+    const stand = await make(bounds);
+    const heard: Heard[] = [];
+    const release = stand.log.subscribe("s", (entry) => void heard.push(entry), { resumes: true });
+    const say = async (...texts: string[]) => {
+      for (const text of texts) await stand.log.append("s", numbered(text));
+    };
+    const top = async (): Promise<Cursor> => (await stand.log.top("s"))!;
+    const after = async (seq: number) => stand.log.readAfter("s", { ...(await top()), seq });
+    return { ...stand, heard, release, say, top, after };
+  }
+
+  describe("numbers", () => {
+    test("start at one and follow each other; what is not numbered takes none", async () => {
+      const { log, say, heard, top } = await listening();
+      await say("a");
+      await log.append("s", partial("b", "m"));
+      await say("c");
+      expect(heard.map(({ frame, cursor, numbered: own }) => [textOf(frame), own, cursor.seq])).toEqual([
+        ["a", true, 1], ["b", false, 1], ["c", true, 2],
+      ]);
+      expect(new Set(heard.map(({ cursor }) => cursor.epoch))).toEqual(new Set([(await top()).epoch]));
+    });
+
+    test("are each session's own", async () => {
+      const { log, say, top } = await listening();
+      await say("a", "b");
+      expect(await log.append("other", numbered("c"))).toMatchObject({ cursor: { seq: 1 }, heard: 0 });
+      expect((await log.top("other"))?.epoch).not.toBe((await top()).epoch);
+    });
+
+    test("are not given by reading", async () => {
+      const { log } = await make();
+      const nowhere = { epoch: "gone", seq: 3 };
+      expect(await log.readAfter("s", undefined)).toEqual({ top: undefined, frames: [], partials: [] });
+      expect(await log.readAfter("s", nowhere)).toMatchObject({ top: undefined, gap: { reason: "epoch_changed" } });
+      expect(await log.top("s")).toBeUndefined();
+    });
+  });
+
+  describe("reading", () => {
+    test("gives everything after a cursor, or names what is missing and gives nothing", async () => {
+      const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 30 });
+      const windows = fc.record({ frames: fc.nat(10), bytes: fc.nat(300) });
+      await fc.assert(fc.asyncProperty(sizes, windows, async (all, window) => {
+        const { say, after, top } = await listening({ window });
+        const texts = all.map((size, at) => `${at}`.padEnd(size, "x"));
+        await say(...texts);
+        for (let seq = 0; seq <= texts.length; seq++) {
+          const rest = texts.slice(seq);
+          const size = rest.reduce((sum, text) => sum + bytes(text).byteLength, 0);
+          const { frames, gap } = await after(seq);
+          if (rest.length <= window.frames && size <= window.bytes) {
+            expect([frames.map(textOf), gap]).toEqual([rest, undefined]);
+          } else expect([frames, gap]).toEqual([[], { reason: "overflow", from: seq + 1, to: (await top()).seq }]);
+        }
+      }), { numRuns: 40 });
+    });
+
+    test("after another epoch, or behind the top, is a gap without a range", async () => {
+      const { log, say, after } = await listening();
+      await say("a");
+      expect(await log.readAfter("s", { epoch: "another", seq: 0 })).toMatchObject({ gap: { reason: "epoch_changed" } });
+      expect(await after(2)).toMatchObject({ gap: { reason: "epoch_changed" }, frames: [] });
+    });
+
+    test("shows the latest state of messages in progress, and none of those that ended", async () => {
+      const { log, after, say } = await listening();
+      await log.append("s", partial("one", "m1"));
+      await log.append("s", partial("two", "m2"));
+      await log.append("s", partial("one, more", "m1"));
+      await log.append("s", { ...numbered("two, whole"), message: "m2" });
+      await say("else");
+      expect((await after(1)).partials.map(textOf)).toEqual(["one, more"]);
+    });
+
+    test("without a cursor gives what no socket has had", async () => {
+      const { log, say, top } = await listening();
+      await say("a", "b", "c");
+      const { epoch } = await top();
+      log.note("s", { epoch, after: 0, upTo: 2 }, "sent");
+      log.note("s", { epoch: "another", after: 0, upTo: 3 }, "written");
+      expect((await log.readAfter("s", undefined)).frames.map(textOf)).toEqual(["c"]);
+    });
+
+    test("without a cursor names what was not kept, and gives the rest", async () => {
+      const { log, say } = await listening({ window: { frames: 2, bytes: 10_000 } });
+      await say("a", "b", "c", "d");
+      const { gap, frames } = await log.readAfter("s", undefined);
+      expect(gap).toEqual({ reason: "overflow", from: 1, to: 2 });
+      expect(frames.map(textOf)).toEqual(["c", "d"]);
+    });
+  });
+
+  describe("keeping", () => {
+    test("a stream outlives its last listener for a while, and then begins anew with another epoch", async () => {
+      const { say, top, release, pass, log } = await listening();
+      await say("a");
+      const before = await top();
+      release();
+      await pass(keptMs - 1);
+      expect(await top()).toEqual(before);
+      await pass(1);
+      expect(await log.top("s")).toBeUndefined();
+      await say("b");
+      expect((await top()).epoch).not.toBe(before.epoch);
+    });
+
+    test("a listener that comes back in time keeps it, even before anything was said", async () => {
+      const { top, release, pass, log } = await listening();
+      const before = await top();
+      release();
+      await pass(keptMs - 1);
+      const again = log.subscribe("s", () => undefined);
+      await pass(keptMs * 3);
+      expect(await top()).toEqual(before);
+      again();
+    });
+
+    test("a listener that left hears nothing more", async () => {
+      const { say, release, heard } = await listening();
+      release();
+      release();
+      await say("a");
+      expect(heard).toEqual([]);
+    });
+  });
+
+  describe("receipts", () => {
+    test("an acknowledged message is delivered, once", async () => {
+      const { log, say, top, settled } = await listening();
+      await say("a", "b", "c");
+      const { epoch } = await top();
+      log.note("s", { epoch, after: 0, upTo: 2 }, "taken");
+      log.note("s", { epoch, after: 0, upTo: 2 }, "taken");
+      expect(settled).toEqual(["a delivered", "b delivered"]);
+      log.note("s", { epoch, after: 0, upTo: 99 }, "taken");
+      expect(settled).toEqual(["a delivered", "b delivered", "c delivered"]);
+    });
+
+    test("an acknowledgement does not reach into a gap, or into another epoch", async () => {
+      const { log, say, top, settled } = await listening();
+      await say("a", "b", "c");
+      const { epoch } = await top();
+      log.note("s", { epoch, after: 2, upTo: 3 }, "taken");
+      log.note("s", { epoch: "another", after: 0, upTo: 3 }, "taken");
+      expect(settled).toEqual(["c delivered"]);
+    });
+
+    test("a message that was updated is delivered when all of it is", async () => {
+      const { log, say, top, settled } = await listening();
+      await say("m", "other");
+      await log.append("s", { ...numbered("m, whole"), message: "m" });
+      const { epoch } = await top();
+      log.note("s", { epoch, after: 0, upTo: 2 }, "taken");
+      expect(settled).toEqual(["other delivered"]);
+      log.note("s", { epoch, after: 0, upTo: 3 }, "taken");
+      expect(settled).toEqual(["other delivered", "m delivered"]);
+    });
+
+    test("what left the window before any socket had it is lost at once", async () => {
+      const { log, say, top, settled } = await listening({ window: { frames: 2, bytes: 10_000 } });
+      await say("a");
+      log.note("s", { ...(await top()), after: 0, upTo: 1 }, "sent");
+      await say("b", "c", "d");
+      expect(settled).toEqual(["b undelivered overflow"]);
+      log.note("s", { ...(await top()), after: 0, upTo: 4 }, "taken");
+      expect(settled.slice(1)).toEqual(["a delivered", "c delivered", "d delivered"]);
+    });
+
+    test("what nobody acknowledged is lost with the stream, unless a plain socket had it", async () => {
+      const { log, say, top, settled, release, pass } = await listening();
+      await say("a", "b", "c", "d");
+      const { epoch } = await top();
+      log.note("s", { epoch, after: 0, upTo: 1 }, "taken");
+      log.note("s", { epoch, after: 1, upTo: 2 }, "written");
+      log.note("s", { epoch, after: 2, upTo: 3 }, "sent");
+      release();
+      await pass(keptMs);
+      expect(settled).toEqual(["a delivered", "c undelivered expired", "d undelivered expired"]);
+    });
+  });
+}
