@@ -1,0 +1,159 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Message } from "../../plugins/channels/index.ts";
+import { client, stand, until, type Client, type Frame, type Stand } from "../plugins/pico-server/stand.ts";
+
+type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
+interface Hello {
+  readonly conn_id: string;
+  readonly epoch: string;
+  readonly seq: number;
+  readonly replay: number;
+  readonly resumed: boolean;
+  readonly gap: boolean;
+}
+
+/** A client as the protocol describes it, as simple as can be; it keeps what it was told for the laws to look at. */
+function modelClient(door: Stand, session: string) {
+  let peer: Client | undefined;
+  let cursor: { epoch: string; seq: number } | undefined;
+  let conn = "";
+  const unacknowledged = new Map<string, string>();
+  const model = {
+    /** Numbers of the application's messages, and gaps, in the order they came. */
+    seen: [] as ({ readonly content: string } | { readonly gap: readonly [number, number] | undefined })[],
+    partials: new Map<string, string>(),
+    accepted: new Set<string>(),
+    isHere: () => peer !== undefined,
+    isQuiet: () => unacknowledged.size === 0,
+    cursor: () => cursor,
+
+    async connect() {
+      if (peer) return;
+      const resume = cursor ? `&resume=${cursor.epoch}:${cursor.seq}&conn=${conn}` : "";
+      const own = await client(door.port, `/pico?session_id=${session}&pico_ext=1${resume}`);
+      peer = own;
+      const take = (): void => own.frames.splice(0).forEach(read);
+      own.ws.on("message", () => peer === own && take());
+      take();
+      for (const [id, content] of unacknowledged) own.send({ type: "message.send", id, payload: { content } });
+    },
+
+    /** Without a word, and without reading what is on its way. */
+    cut() {
+      peer?.ws.terminate();
+      peer = undefined;
+    },
+    /** The network is gone, but nobody has noticed: the socket stays open on the other side. */
+    abandon() {
+      peer?.ws.pause();
+      peer = undefined;
+    },
+    say(id: string) {
+      unacknowledged.set(id, `content of ${id}`);
+      peer?.send({ type: "message.send", id, payload: { content: `content of ${id}` } });
+    },
+    acknowledge: () => cursor && peer?.send({ type: "ack", payload: { seq: cursor.seq } }),
+  };
+
+  function greet(hello: Hello): void {
+    conn = hello.conn_id;
+    if (hello.resumed) {
+      expect([hello.epoch, hello.gap]).toEqual([cursor?.epoch, false]);
+      expect(hello.seq - hello.replay).toBe(cursor?.seq);
+      return;
+    }
+    if (cursor) expect(hello.gap).toBe(true);
+    if (!cursor || cursor.epoch !== hello.epoch) cursor = { epoch: hello.epoch, seq: hello.seq - hello.replay };
+  }
+
+  function fall({ from, to }: { from?: number; to?: number }): void {
+    if (from === undefined || to === undefined) return void model.seen.push({ gap: undefined });
+    expect(from).toBe(cursor!.seq + 1);
+    cursor = { ...cursor!, seq: to };
+    model.seen.push({ gap: [from, to] });
+  }
+
+  function read({ type, payload = {}, seq, epoch }: NumberedFrame): void {
+    if (type === "hello") return greet(payload as unknown as Hello);
+    if (type === "gap") return fall(payload);
+    if (type === "message.ack") {
+      model.accepted.add(payload.request_id as string);
+      unacknowledged.delete(payload.request_id as string);
+    }
+    if (!type.startsWith("message.") || type === "message.ack") return;
+    if (seq === undefined) return void model.partials.set(payload.message_id as string, payload.content as string);
+    expect({ epoch, seq }).toEqual({ epoch: cursor?.epoch, seq: cursor!.seq + 1 });
+    cursor = { epoch: epoch!, seq };
+    model.seen.push({ content: payload.content as string });
+  }
+  return model;
+}
+
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ application: fc.integer({ min: 1, max: 12 }) }) },
+  { weight: 1, arbitrary: fc.record({ flood: fc.constantFrom(200, 300) }) },
+  { weight: 4, arbitrary: fc.record({ client: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 3, arbitrary: fc.constantFrom("cut", "abandon", "connect", "connect", "acknowledge", "settle") },
+  { weight: 1, arbitrary: fc.record({ away: fc.constantFrom(1_000, 299_000, 301_000) }) },
+);
+
+test("whatever is sent, cut and forgotten: exactly once and in order both ways, or a gap that names what is missing", async () => {
+  const taken: Message[] = [];
+  await using door = await stand({
+    app: (message) => void taken.push(message), config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
+  });
+  let runs = 0;
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 25 }), async (steps) => {
+    const session = `s${(runs += 1)}`;
+    const model = modelClient(door, session);
+    const said: string[] = [];
+    const sent: string[] = [];
+    const settle = async (): Promise<void> => {
+      await model.connect();
+      await until(() => model.isQuiet());
+      const last = `last ${sent.length}`;
+      sent.push(last);
+      await door.say(session, last);
+      await until(() => model.seen.some((one) => "content" in one && one.content === last));
+    };
+    const speak = async (count: number): Promise<void> => {
+      for (let n = 0; n < count; n++) {
+        sent.push(`${sent.length}`);
+        await door.say(session, sent.at(-1)!);
+      }
+    };
+    await model.connect();
+    await until(() => model.cursor());
+    for (const one of steps) {
+      if (one === "connect") await model.connect();
+      else if (one === "settle") await settle();
+      else if (typeof one === "string") model[one]();
+      else if ("application" in one) await speak(one.application);
+      else if ("flood" in one) await speak(one.flood);
+      else if ("away" in one) {
+        if (!model.isHere()) door.clock.increment(one.away);
+      } else {
+        for (let n = 0; n < one.client; n++) {
+          said.push(`m${said.length}`);
+          model.say(said.at(-1)!);
+        }
+      }
+    }
+    await settle();
+    model.cut();
+
+    expect(taken.filter((message) => message.session === session).map(({ id }) => id)).toEqual(said);
+    expect([...model.accepted].sort()).toEqual([...said].sort());
+    let at = 0;
+    for (const one of model.seen) {
+      if ("content" in one) expect(one.content).toBe(sent[at++]);
+      else if (one.gap) at += one.gap[1] - one.gap[0] + 1;
+      else {
+        const following = model.seen.slice(model.seen.indexOf(one) + 1).find((next) => "content" in next);
+        at = Math.max(at, sent.indexOf((following as { content: string }).content));
+      }
+    }
+    expect(at).toBe(sent.length);
+  }), { numRuns: 40 });
+}, 120_000);
