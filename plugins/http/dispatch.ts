@@ -25,6 +25,8 @@ export interface DispatchOptions {
   readonly peer: (request: IncomingMessage) => Peer;
   readonly clock: Clock;
   readonly log: Log;
+  /** Asked of each request that is ours before its route; a promise is waited for. */
+  readonly arrive?: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
 }
 
 interface Found<H> {
@@ -46,7 +48,8 @@ function headerFault({ rawHeaders, headers }: IncomingMessage, target: Target, a
   return hosts === 1 && /^[\w.~:[\]-]+$/.test(target.host ?? headers.host ?? "") ? undefined : refusals.badHost;
 }
 
-export function createDispatcher({ basePath, requests, upgrades, peer, clock, log }: DispatchOptions): Dispatcher {
+export function createDispatcher(options: DispatchOptions): Dispatcher {
+  const { basePath, requests, upgrades, peer, clock, log, arrive } = options;
   const arrivedBy = new WeakMap<IncomingMessage, Listener>();
 
   function find<H>(request: IncomingMessage, match: (path: string) => Route<H> | undefined): Found<H> | undefined {
@@ -85,6 +88,15 @@ export function createDispatcher({ basePath, requests, upgrades, peer, clock, lo
     }
   }
 
+  function hand(route: Route<UpgradeHandler>, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    try {
+      route.handle(request, socket, head);
+    } catch (error) {
+      log.error({ err: error, route: route.path }, "an upgrade handler failed");
+      socket.destroy();
+    }
+  }
+
   return {
     listener: (request) => arrivedBy.get(request) ?? "dashboard",
 
@@ -100,7 +112,9 @@ export function createDispatcher({ basePath, requests, upgrades, peer, clock, lo
       if (fault) answerWith(request, answer, fault);
       else {
         limitBody(request, answer, route.options.bodySeconds ?? bodySeconds);
-        run(route, request, answer);
+        const wait = arrive?.(request);
+        if (wait) void wait.then(() => run(route, request, answer));
+        else run(route, request, answer);
       }
       return true;
     },
@@ -115,15 +129,21 @@ export function createDispatcher({ basePath, requests, upgrades, peer, clock, lo
         refuseWith(socket, fault);
         return true;
       }
-      try {
-        route.handle(request, socket, head);
-      } catch (error) {
-        log.error({ err: error, route: route.path }, "an upgrade handler failed");
-        socket.destroy();
-      }
+      const wait = arrive?.(request);
+      if (wait) void waitWith(socket, wait).then((alive) => alive && hand(route, request, socket, head));
+      else hand(route, request, socket, head);
       return true;
     },
   };
+}
+
+/** A socket without a listener for its errors ends the process. Answers whether it lived through the wait. */
+async function waitWith(socket: Duplex, wait: Promise<void>): Promise<boolean> {
+  const broken = (): void => void socket.destroy();
+  socket.on("error", broken);
+  await wait;
+  socket.off("error", broken);
+  return !socket.destroyed;
 }
 
 /** What an own server answers to a request that nobody serves. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Http, Identity, Peer } from "./service.ts";
+import type { Awaitable, Log } from "../../kernel/index.ts";
+import type { HostIdentity, Http, Identity, Peer } from "./service.ts";
 
 type Find = (request: IncomingMessage, peer: Peer) => Identity | undefined;
 
@@ -13,6 +14,41 @@ export function createIdentities(peer: (request: IncomingMessage) => Peer): Pick
       for (const [kind, find] of kinds) {
         const identity = find(request, peer(request));
         if (identity) return { kind, identity };
+      }
+      return undefined;
+    },
+  };
+}
+
+export interface HostIdentities {
+  /** Answers a promise only while the host takes its time. Never rejects. */
+  ask(request: IncomingMessage): Promise<void> | undefined;
+  find(request: IncomingMessage): Identity | undefined;
+}
+
+/** What a host's own check said, asked before anything of ours looks at the request. */
+export function createHostIdentities(
+  check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>,
+  log: Log,
+): HostIdentities {
+  const known = new WeakMap<IncomingMessage, Identity>();
+
+  function keep(request: IncomingMessage, found: HostIdentity | undefined): void {
+    if (found) known.set(request, { onEnd: () => () => undefined, ...found });
+  }
+  function failed(error: unknown): void {
+    log.error({ err: error }, "the host's session check failed: the request is nobody's");
+  }
+
+  return {
+    find: (request) => known.get(request),
+    ask(request) {
+      try {
+        const found = check(request);
+        if (found instanceof Promise) return found.then((late) => keep(request, late)).catch(failed);
+        keep(request, found);
+      } catch (error) {
+        failed(error);
       }
       return undefined;
     },

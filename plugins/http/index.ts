@@ -1,25 +1,25 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
-import type { Plugin } from "../../kernel/index.ts";
+import type { Awaitable, Plugin } from "../../kernel/index.ts";
 import { refuse } from "./answers.ts";
 import { launcherSchema, type HttpConfig } from "./config.ts";
 import { createDispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import type { HttpEvents } from "./events.ts";
 import { serveOnHost } from "./host.ts";
-import { createIdentities } from "./identities.ts";
+import { createHostIdentities, createIdentities } from "./identities.ts";
 import { createLimiter } from "./limiter.ts";
 import { createListeners } from "./listeners.ts";
 import { linksTo } from "./links.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
 import { createPeers } from "./peers.ts";
 import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
-import type { Http } from "./service.ts";
+import type { HostIdentity, Http } from "./service.ts";
 
 export { gateway } from "./gateway.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";
 export type { HttpEvents } from "./events.ts";
-export type { Http, Identity, Limiter, Listener, Peer, RouteOptions, Verdict } from "./service.ts";
+export type { HostIdentity, Http, Identity, Limiter, Listener, Peer, RouteOptions, Verdict } from "./service.ts";
 
 export interface HttpOptions {
   /** A host's own server: our routes are added to it, it is never listened on nor closed by us. */
@@ -28,6 +28,9 @@ export interface HttpOptions {
   readonly port?: number;
   readonly host?: string;
   readonly basePath?: string;
+  /** A host's own session check: who sends the request, or nobody. Asked once for each request that is ours; it stands
+   *  beside the dashboard's sign-in. A rejection is nobody. */
+  readonly identify?: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>;
 }
 
 const restartKeys = ["port", "host", "public", "base_path", "tls"] as const;
@@ -54,12 +57,15 @@ export function http(options: HttpOptions = {}): Plugin<{
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
 
       const listeners = createListeners(basePath);
+      const limiters: Limiter[] = [];
       const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
       const requests = createRoutes<RequestHandler>(gatewayOpen);
       const upgrades = createRoutes<UpgradeHandler>(gatewayOpen);
       const peer = createPeers(() => config().trusted_proxies, log);
       const identities = createIdentities(peer);
-      const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log });
+      const host = options.identify && createHostIdentities(options.identify, log);
+      if (host) identities.identify("host", host.find);
+      const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log, arrive: host?.ask });
 
       const port = options.port ?? settings.port;
       if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
@@ -98,7 +104,12 @@ export function http(options: HttpOptions = {}): Plugin<{
             host: where.host ?? bindHost,
             remedy: "choose another in the setting gateway.port",
           }),
-        limiter: ({ attempts } = {}) => createLimiter({ clock, secret: random(32), ...(attempts ? { attempts } : {}) }),
+        limiter: ({ attempts } = {}) => {
+          const limiter = createLimiter({ clock, secret: random(32), ...(attempts ? { attempts } : {}) });
+          limiters.push(limiter);
+          return limiter;
+        },
+        unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
       };
       return { http: offered };
     },

@@ -18,6 +18,13 @@ export interface Identity {
   onEnd(ended: (reason: string) => void): Release;
 }
 
+/** Whom a host's own session check knows. */
+export interface HostIdentity {
+  readonly id: string;
+  /** Tells when the session is over, so that its sockets are closed; without it they stay until they close. */
+  readonly onEnd?: (ended: (reason: string) => void) => Release;
+}
+
 export type Listener = "dashboard" | "gateway";
 
 export interface RouteOptions {
@@ -58,6 +65,8 @@ export interface Http {
   open(listener: "gateway", where: { readonly port: number; readonly host?: string | undefined }): void;
   /** A new one for each caller: dashboard and channel never share. `attempts` per key and 60 s, default 10. */
   limiter(options?: { attempts?: () => number }): Limiter;
+  /** Frees an address, or all, in every limiter made here. */
+  unblock(address?: string): void;
 }
 
 export type Verdict<T> =

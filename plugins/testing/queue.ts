@@ -18,7 +18,7 @@ export async function within<T>(ms: number, what: string, fact: Promise<T>): Pro
 /** What came and was not asked for yet. */
 export interface Queue<T> {
   push(item: T): void;
-  /** The oldest one that fits, now or when it comes; those before it stay. Rejects `TEST_WAITED`, or the end's reason. */
+  /** The oldest one that fits, when it comes; those before it stay. Rejects `TEST_WAITED` or the end's reason. */
   next(what: string, fits?: (item: T) => boolean): Promise<T>;
   /** Nothing comes any more: waits reject with what `reason` makes of their name. */
   end(reason: (what: string) => Error): void;

@@ -5,6 +5,7 @@ import {
   editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile, watchFiles, type ParsedFile,
 } from "../../config/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
+import { tokenVariable } from "./environment.ts";
 import { tokenErrors } from "./errors.ts";
 import type { ResolvedToken, StoreForm, TokenName, TokenPlace, TokenSource } from "./service.ts";
 
@@ -54,15 +55,13 @@ export function files({ home, env, brand = "service", config, secret, generated 
   const launcherFile = join(home, "launcher-config.json");
   const securityFile = join(home, ".security.yml");
   const configFile = config ?? join(home, "config.json");
-  const prefix = brand.toUpperCase();
   let log: Log | undefined;
   let homeReady = false;
   /** Names whose place in `config.json` was remarked on. */
   const advised = new Set<TokenName>();
   const asked = new Set<TokenName>();
 
-  const variable = (name: TokenName): string =>
-    `${prefix}${launcherKeys.has(name) ? "" : "_CHANNELS"}_${name.toUpperCase()}_TOKEN`;
+  const variable = (name: TokenName): string => tokenVariable(name, brand);
 
   async function guard(file: string): Promise<void> {
     const warning = await narrowSecret(file);

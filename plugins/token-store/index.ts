@@ -4,6 +4,7 @@ import { createStore, type TokenStoreShape } from "./store.ts";
 
 export type { TokenStoreEvents } from "./events.ts";
 export { tokenErrors } from "./errors.ts";
+export { environment, type EnvironmentOptions } from "./environment.ts";
 export { memory } from "./memory.ts";
 export { files, type FilesOptions } from "./files.ts";
 export type {

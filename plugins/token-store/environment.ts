@@ -1,0 +1,29 @@
+import { memory } from "./memory.ts";
+import type { StoreForm, TokenName } from "./service.ts";
+
+export interface EnvironmentOptions {
+  /** The environment, or a copy; read only. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Prefix of the variables in lower case; default `service`. */
+  readonly brand?: string;
+}
+
+/** Tokens that are not a channel's. */
+const alone: readonly TokenName[] = ["launcher", "metrics"];
+
+/** `SERVICE_LAUNCHER_TOKEN`, `SERVICE_CHANNELS_PICO_TOKEN`. */
+export const tokenVariable = (name: TokenName, brand = "service"): string =>
+  [brand, ...(alone.includes(name) ? [] : ["channels"]), name, "token"].join("_").toUpperCase();
+
+/** Tokens from variables alone. What is generated or set in the setup lives as long as this process. */
+export function environment({ env, brand }: EnvironmentOptions): StoreForm {
+  const made = memory();
+  return {
+    ...made,
+    resolve(name) {
+      const value = env[tokenVariable(name, brand)]?.trim();
+      return made.resolve(name) ?? (value ? { value, source: "env" } : undefined);
+    },
+    variable: (name) => tokenVariable(name, brand),
+  };
+}

@@ -1,0 +1,164 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import fastify from "fastify";
+import { afterEach, describe, expect, test } from "vitest";
+import { WebSocket, WebSocketServer } from "ws";
+import { capturedLog } from "../../kernel/testing.ts";
+import type { HostIdentity } from "../../plugins/http/index.ts";
+import { connect } from "../../plugins/testing/index.ts";
+import { selfSigned } from "../plugins/http/certificate.ts";
+import { refusal } from "../kernel/parts.ts";
+import { embedded, listening, token } from "./support.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+function closing<S extends Server>(server: S): S {
+  cleanups.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return server;
+}
+
+async function conversation(channel: string): Promise<unknown> {
+  await using client = await connect(channel, { token });
+  client.say("hello");
+  return (await client.next("message.create")).payload!["content"];
+}
+
+describe("in a host's server", () => {
+  test("the channel answers under a path prefix, the host everywhere else, before and after", async () => {
+    const server = closing(createServer((q, r) => void r.end(`theirs ${q.url}`)));
+    const port = await listening(server);
+    const at = (path: string): Promise<string> => fetch(`http://127.0.0.1:${port}${path}`).then((r) => r.text());
+    const kernel = embedded({ server, basePath: "/door" });
+    await kernel.start();
+    expect(await conversation(`ws://127.0.0.1:${port}/door/pico`)).toBe("you said hello");
+    expect(await Promise.all([at("/"), at("/pico"), at("/doors")])).toEqual(["theirs /", "theirs /pico", "theirs /doors"]);
+    await kernel.stop();
+    expect([await at("/door/pico"), server.listening]).toEqual(["theirs /door/pico", true]);
+  });
+
+  test("beside WebSockets of the host each gets its own, whoever came first", async () => {
+    const server = closing(createServer());
+    const early = new WebSocketServer({ noServer: true });
+    server.on("upgrade", (q, socket, head) => {
+      if (q.url === "/early") early.handleUpgrade(q, socket, head, (ws) => ws.send("early"));
+    });
+    const port = await listening(server);
+    await using kernel = embedded({ server });
+    await kernel.start();
+    const late = new WebSocketServer({ noServer: true });
+    server.on("upgrade", (q, socket, head) => {
+      if (q.url === "/late") late.handleUpgrade(q, socket, head, (ws) => ws.send("late"));
+    });
+    for (const name of ["early", "late"]) {
+      const ws = new WebSocket(`ws://127.0.0.1:${port}/${name}`);
+      const [data] = (await once(ws, "message")) as [Buffer];
+      expect(data.toString()).toBe(name);
+      ws.terminate();
+    }
+    expect(await conversation(`ws://127.0.0.1:${port}/pico`)).toBe("you said hello");
+  });
+
+  test("over TLS of the host", async () => {
+    const { cert, key } = selfSigned();
+    const server = closing(createTlsServer({ cert, key }));
+    const port = await listening(server);
+    await using kernel = embedded({ server });
+    await kernel.start();
+    const ws = new WebSocket(`wss://127.0.0.1:${port}/pico`, `token.${token}`, { rejectUnauthorized: false });
+    await once(ws, "open");
+    ws.terminate();
+  });
+
+  test("on the server of a Fastify instance, whose routes and hooks stay its own", async () => {
+    const app = fastify();
+    const hooked: string[] = [];
+    app.addHook("onRequest", async ({ url }) => void hooked.push(url));
+    app.get("/", () => "theirs");
+    await using kernel = embedded({ server: app.server });
+    await kernel.start();
+    const address = await app.listen({ port: 0, host: "127.0.0.1" });
+    cleanups.push(() => app.close());
+    expect(await fetch(address).then((r) => r.text())).toBe("theirs");
+    expect(await conversation(`${address}/pico`)).toBe("you said hello");
+    expect(hooked).toEqual(["/"]);
+  });
+});
+
+describe("with the host's own check of tokens", () => {
+  test("a function decides, and learns nothing but name and candidate", async () => {
+    const asked: unknown[] = [];
+    const verify = (...args: unknown[]): boolean => (asked.push(args), args[1] === "ours");
+    const form = { resolve: () => undefined, write: () => undefined, verify };
+    await using kernel = embedded({ port: 0 }, form);
+    await kernel.start();
+    const channel = new URL("pico", kernel.services.http.addresses()[0]);
+    await using client = await connect(channel, { token: "ours" });
+    client.say("hello");
+    expect((await client.next("message.create")).payload!["content"]).toBe("you said hello");
+    expect((await refusal(connect(channel, { token: "theirs" }))).details["status"]).toBe(401);
+    expect(asked).toEqual([["pico", "ours"], ["pico", "theirs"]]);
+  });
+});
+
+describe("with the host's own session check", () => {
+  const users = new Map([["cookie-of-ann", "ann"]]);
+  const find = ({ headers }: { headers: { cookie?: string | undefined } }): HostIdentity | undefined => {
+    const id = users.get(headers.cookie ?? "");
+    return id === undefined ? undefined : { id };
+  };
+
+  test.each([
+    ["at once", find],
+    ["after a while", async (q: Parameters<typeof find>[0]) => (await new Promise(setImmediate), find(q))],
+  ])("its pages open the channel without a token, when it answers %s", async (_, identify) => {
+    const server = closing(createServer());
+    const port = await listening(server);
+    await using kernel = embedded({ server, identify });
+    await kernel.start();
+    const channel = `ws://127.0.0.1:${port}/pico`;
+    const origin = `http://127.0.0.1:${port}`;
+    await using page = await connect(channel, { headers: { cookie: "cookie-of-ann", origin } });
+    page.say("hello");
+    expect((await page.next("message.create")).payload!["content"]).toBe("you said hello");
+    for (const headers of [
+      { cookie: "cookie-of-bob", origin }, { cookie: "cookie-of-ann", origin: "http://evil.example" },
+      { cookie: "cookie-of-ann" }, { origin },
+    ]) {
+      expect((await refusal(connect(channel, { headers: headers as Record<string, string> }))).details["status"]).toBe(401);
+    }
+  });
+
+  test("a session that ends closes its sockets", async () => {
+    const server = closing(createServer());
+    const port = await listening(server);
+    let end = (_: string): void => undefined;
+    const onEnd: NonNullable<HostIdentity["onEnd"]> = (ended) => ((end = ended), () => undefined);
+    await using kernel = embedded({ server, identify: () => ({ id: "ann", onEnd }) });
+    await kernel.start();
+    const page = await connect(`ws://127.0.0.1:${port}/pico`, { headers: { origin: `http://127.0.0.1:${port}` } });
+    end("signed out");
+    expect((await page.closed).code).toBe(1008);
+  });
+
+  test("a check that fails is nobody, and is written to the log", async () => {
+    const server = closing(createServer());
+    const port = await listening(server);
+    const { log, lines } = capturedLog();
+    const headers = { origin: `http://127.0.0.1:${port}` };
+    for (const identify of [
+      () => { throw new Error("no database"); },
+      () => Promise.reject(new Error("no database")),
+    ]) {
+      await using kernel = embedded({ server, identify }, undefined, log);
+      await kernel.start();
+      expect((await refusal(connect(`ws://127.0.0.1:${port}/pico`, { headers }))).details["status"]).toBe(401);
+    }
+    expect(lines.filter(({ level }) => level === "error")).toHaveLength(2);
+  });
+});
