@@ -4,8 +4,8 @@ import { set, tell, type Run } from "./run.ts";
 import type { LinkMessage } from "./types.ts";
 
 /* Answers come in pieces: a create, then updates with the full text so far. A server of extension 1 marks the last
- * piece; of others an answer is whole at `typing.stop` or when nothing more came for three seconds. Placeholders,
- * thoughts and tool calls are no answers. */
+ * piece, be it the first; of others an answer is whole at `typing.stop` or when nothing more came for three seconds.
+ * Placeholders, thoughts and tool calls are no answers. */
 
 type MessageFrame = Extract<ServerFrame, { type: "message.create" | "message.update" | "media.create" }>;
 

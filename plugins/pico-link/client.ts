@@ -1,5 +1,6 @@
 import { dialer, type Dial, type SocketConstructor } from "./dial.ts";
-import { createLink, type Link, type LinkHandlers } from "./link.ts";
+import { createLink } from "./link.ts";
+import type { Link, LinkHandlers } from "./service.ts";
 import type { Clock } from "./types.ts";
 
 /* doorward/client: a link to a pico channel for browsers and Node.
@@ -9,7 +10,7 @@ import type { Clock } from "./types.ts";
 
 export type { LinkError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
-export type { LinkHandlers, LinkOutgoing } from "./link.ts";
+export type { LinkHandlers, LinkOutgoing } from "./service.ts";
 export type { LinkChange, LinkGap, LinkMessage, LinkReceipt, LinkState } from "./types.ts";
 
 export interface ConnectOptions extends LinkHandlers {

@@ -22,6 +22,13 @@ export interface Dialed {
 /** Opens a socket to the address, showing the token. */
 export type Dial = (target: { readonly url: string; readonly token: string }, hear: Hearing) => Dialed;
 
+interface SocketEvents {
+  readonly open: unknown;
+  readonly error: unknown;
+  readonly message: { readonly data: unknown };
+  readonly close: { readonly code: number; readonly reason: string };
+}
+
 /** The part of the platform's WebSocket that is used; `ws` has it too. */
 export interface SocketLike {
   binaryType: string;
@@ -30,13 +37,13 @@ export interface SocketLike {
   close(code?: number): void;
   /** `ws`: at once. */
   terminate?(): void;
-  addEventListener(type: "open" | "message" | "close" | "error", listener: (event: any) => void): void;
+  addEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void;
   /** `ws`. */
-  on?(type: "ping" | "pong", listener: () => void): unknown;
+  on?(type: "ping", listener: () => void): unknown;
 }
 
 /** A browser's constructor, or one that takes options, as those of `ws` and of Node do. */
-export type SocketConstructor = new (url: string, second?: any) => SocketLike;
+export type SocketConstructor = new (url: string, second?: never) => unknown;
 
 export interface DialOptions {
   /** The constructor takes `{ headers }`; else the token goes as a subprotocol. */
@@ -75,7 +82,7 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
 
   return ({ url, token }, hear) => {
     const second = takesHeaders ? { headers: authorization(token) } : token ? [tokenProtocol(token)] : [];
-    const socket = new Socket(url, second);
+    const socket = new Socket(url, second as never) as SocketLike;
     const left = new AbortController();
     let isOpen = false;
     let cutting: unknown;

@@ -51,6 +51,8 @@ function handle(run: Run, frame: ServerFrame): void {
       return frame.type === "typing.stop" ? complete(run, Infinity) : undefined;
     case "error":
       return failed(run, frame.payload);
+    case "hello":
+    case "pong":
   }
 }
 

@@ -5,8 +5,9 @@ export { retryAfterMs } from "./address.ts";
 export { dialer, type Dial, type Dialed, type DialOptions, type Hearing, type SocketConstructor } from "./dial.ts";
 export { linkErrors, type LinkError } from "./errors.ts";
 export { bounds, timing } from "./limits.ts";
-export { createLink, type Driver, type Link, type LinkHandlers, type LinkOptions, type LinkOutgoing } from "./link.ts";
+export { createLink } from "./link.ts";
 export { initial } from "./run.ts";
+export type { Driver, Link, LinkHandlers, LinkOptions, LinkOutgoing } from "./service.ts";
 export { nextAt, step } from "./step.ts";
 export type {
   Clock, Core, Effect, LinkChange, LinkEvent, LinkGap, LinkMessage, LinkNews, LinkReceipt, LinkState, Refusal,

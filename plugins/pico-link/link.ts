@@ -1,80 +1,12 @@
 import { byteLength, decodeServer, WireError, type ServerFrame } from "../pico-wire/index.ts";
 import { dialUrl } from "./address.ts";
-import type { Dial, Dialed, Hearing } from "./dial.ts";
+import type { Dialed, Hearing } from "./dial.ts";
+import { inOrder } from "./driver.ts";
 import { linkError } from "./errors.ts";
 import { initial } from "./run.ts";
+import type { Link, LinkOptions, LinkOutgoing } from "./service.ts";
 import { nextAt, step } from "./step.ts";
-import type { Clock, Core, Effect, LinkEvent, LinkNews, LinkReceipt, LinkState } from "./types.ts";
-
-export type LinkHandlers = { readonly [K in keyof LinkNews]?: (news: LinkNews[K]) => void };
-
-/** Runs the steps: one event after the other, none inside another. */
-export type Driver = (run: {
-  readonly initial: Core;
-  readonly step: (core: Core, event: LinkEvent) => readonly [Core, readonly Effect[]];
-  readonly perform: (effects: readonly Effect[], core: Core) => void;
-}) => { send(event: LinkEvent): void; core(): Core };
-
-export interface LinkOptions extends LinkHandlers {
-  /** `ws:`, `wss:`, `http:` or `https:` address of the channel. */
-  readonly url: string;
-  /** A function is asked before each try. */
-  readonly token: string | (() => string | Promise<string>);
-  readonly sessionId: string;
-  /** Loaded by the first try, when it is a promise. */
-  readonly dial: Dial | Promise<Dial>;
-  readonly clock: Clock;
-  /** From 0 up to, but without, 1. */
-  readonly random: () => number;
-  /** A new name that nobody had before. */
-  readonly newId: () => string;
-  readonly drive?: Driver;
-}
-
-export interface LinkOutgoing {
-  readonly content: string;
-  /** `data:` URLs of images. */
-  readonly media?: readonly string[];
-  /** Bridges the message has crossed. */
-  readonly hops?: number;
-  /** Unset: a new one. */
-  readonly id?: string;
-}
-
-export interface Link {
-  readonly sessionId: string;
-  start(): void;
-  /** Settles when the server confirmed the message. Rejects with a `LinkError`: `outbox_full`, `too_large`, `expired`,
-   *  `stopped`, or what the server answered. */
-  send(message: string | LinkOutgoing): Promise<LinkReceipt>;
-  typing(on: boolean): void;
-  state(): LinkState;
-  /** Tries at once instead of waiting: the token is another one, or the network came back. */
-  retry(): void;
-  /** For good. Messages nobody confirmed reject `stopped`. */
-  stop(): void;
-}
-
-/** One event after the other; what an effect causes comes after the effects before it. */
-const inOrder: Driver = ({ initial, step, perform }) => {
-  let core = initial;
-  let isRunning = false;
-  const queue: LinkEvent[] = [];
-  return {
-    core: () => core,
-    send(event) {
-      queue.push(event);
-      if (isRunning) return;
-      isRunning = true;
-      for (let next = queue.shift(); next; next = queue.shift()) {
-        const [after, effects] = step(core, next);
-        core = after;
-        perform(effects, core);
-      }
-      isRunning = false;
-    },
-  };
-};
+import type { Core, Effect, LinkReceipt } from "./types.ts";
 
 const flushPollMs = 50;
 
@@ -142,7 +74,8 @@ export function createLink(options: LinkOptions): Link {
         return socket?.write(effect.text);
       case "tell":
         return (options[effect.handler] as ((news: unknown) => void) | undefined)?.(effect.news);
-      default:
+      case "confirmed":
+      case "refused":
         return settle(effect);
     }
   }

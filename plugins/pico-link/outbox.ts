@@ -32,6 +32,7 @@ export const refuse = (run: Run, id: string, code: string, message?: string): vo
 
 /** What was written has left. A server without the extension lets know no more than that. */
 export function flushed(run: Run): void {
+  if (run.core.connection?.mode !== "plain") return;
   for (const { id, sent } of run.core.outbox) if (sent) settle(run, id, "written");
 }
 

@@ -63,8 +63,8 @@ function opened(run: Run): void {
   set(run, {
     refusals: 0,
     connection: {
-      openedAt: now, heardAt: now, pingedAt: now, mode: undefined, hasSpoken: false, epochIsOver: false,
-      unacked: 0, ackedAt: now, paceAt: now,
+      openedAt: now, heardAt: now, pingedAt: now, ackedAt: now, paceAt: now, mode: undefined, hasSpoken: false,
+      next: undefined, epochIsOver: false, unacked: 0,
     },
   });
   enter(run, "open", "");
@@ -86,6 +86,10 @@ function life({ hello }: Core, { heardAt, pingedAt }: Connection): { pingAt: num
   };
 }
 
+/** Silence means no extension, but not where there was one: there the line may be dead. */
+const helloBy = ({ connection, cursor }: Core): number =>
+  connection && !connection.mode && !cursor ? connection.openedAt + timing.hello : Infinity;
+
 function tick(run: Run): void {
   const late = run.now - nextAt(run.core);
   expire(run);
@@ -98,7 +102,7 @@ function tick(run: Run): void {
 }
 
 /** `late`: this process slept. That says nothing about the peer, which is asked again before it is given up. */
-function watch(run: Run, { openedAt, heardAt, mode, hasSpoken }: Connection, late: number): void {
+function watch(run: Run, { openedAt, heardAt, hasSpoken }: Connection, late: number): void {
   const { now } = run;
   if (late > timing.grace) note(run, { heardAt: heardAt + late, pingedAt: 0 });
   const { pingAt, deadAt } = life(run.core, run.core.connection!);
@@ -107,7 +111,7 @@ function watch(run: Run, { openedAt, heardAt, mode, hasSpoken }: Connection, lat
     write(run, "ping");
     note(run, { pingedAt: now });
   }
-  if (!mode && openedAt + timing.hello <= now) isPlain(run);
+  if (helloBy(run.core) <= now) isPlain(run);
   if (hasSpoken && openedAt + timing.steady <= now) set(run, { attempt: 0 });
 }
 
@@ -117,9 +121,8 @@ export function nextAt(core: Core): number {
   const times = [due, outbox[0]?.expiresAt ?? Infinity, ...parts.map(({ wholeAt }) => wholeAt)];
   if (connection) {
     const { pingAt, deadAt } = life(core, connection);
-    const { openedAt, mode, hasSpoken } = connection;
-    times.push(pingAt, deadAt, ackAt(core), pumpAt(core));
-    if (!mode) times.push(openedAt + timing.hello);
+    const { openedAt, hasSpoken } = connection;
+    times.push(pingAt, deadAt, ackAt(core), pumpAt(core), helloBy(core));
     if (attempt && hasSpoken) times.push(openedAt + timing.steady);
   }
   return Math.min(...times);

@@ -11,12 +11,15 @@ function gap(run: Run, gap: LinkGap): void {
   set(run, { parts: [] });
 }
 
-/** The server says where it stands, and whether it can go on from where we are. */
+/** The server says where it stands, and whether it can go on from where we are. When a gap is to follow, the old place
+ *  is kept until it has come: a connection may end in between. */
 export function hello(run: Run, { epoch, seq, replay, resumed, gap: announced }: Hello): void {
   const { cursor } = run.core;
+  const next = { epoch, seq: Math.max(0, seq - replay) };
+  if (announced) return note(run, { next });
   if (cursor && resumed && cursor.epoch === epoch) return;
-  if (cursor && !announced) gap(run, { reason: "epoch_changed" });
-  set(run, { cursor: { epoch, seq: Math.max(0, seq - replay) }, holeAt: undefined });
+  if (cursor) gap(run, { reason: "epoch_changed" });
+  set(run, { cursor: next });
 }
 
 /** This server has no stream: what the one before kept for us is lost. */
@@ -26,10 +29,13 @@ export function noStream(run: Run): void {
 }
 
 export function announced(run: Run, { from, to, reason }: Gap): void {
-  const { cursor } = run.core;
-  if (from === undefined || to === undefined) note(run, { epochIsOver: true });
+  const { cursor, connection } = run.core;
+  const hasRange = from !== undefined && to !== undefined;
+  if (connection?.next) set(run, { cursor: connection.next });
+  else if (!hasRange) note(run, { epochIsOver: true });
   else if (cursor) set(run, { cursor: { epoch: cursor.epoch, seq: Math.max(cursor.seq, to) } });
-  gap(run, { ...(from !== undefined && to !== undefined && { from, to }), reason });
+  note(run, { next: undefined });
+  gap(run, { ...(hasRange && { from, to }), reason });
 }
 
 /** Whether the frame is to be heard: without a number always, else once. */

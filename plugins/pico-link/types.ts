@@ -74,6 +74,8 @@ export interface Connection {
   /** Undefined while neither a `hello` nor anything else came. */
   readonly mode: "plain" | "extension" | undefined;
   readonly hasSpoken: boolean;
+  /** Where the stream goes on behind the gap that was announced. */
+  readonly next: Cursor | undefined;
   /** The server announced that an epoch is over. */
   readonly epochIsOver: boolean;
   readonly unacked: number;

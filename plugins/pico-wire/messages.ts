@@ -51,7 +51,7 @@ export interface ServerMessage {
   readonly tool_calls?: readonly unknown[];
   /** A sign of life that the real message replaces. */
   readonly placeholder?: boolean;
-  /** The last update of the message: its text is whole. */
+  /** Nothing follows: the text is whole. On creates and updates of extension 1. */
   readonly final?: boolean;
   readonly attachments?: readonly Attachment[];
   readonly model_name?: string;

@@ -1,0 +1,12 @@
+import { gzipSync } from "node:zlib";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+import { expect, test } from "vitest";
+
+test("the library for pages is under 8 kB, minified and gzipped", async () => {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL("../../../plugins/pico-link/client.ts", import.meta.url))],
+    bundle: true, minify: true, format: "esm", platform: "browser", target: "es2022", external: ["ws"], write: false,
+  });
+  expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(8 * 1024);
+});
