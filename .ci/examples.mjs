@@ -1,0 +1,183 @@
+// The examples as a reader runs them: the tarball is installed in an empty project, each example is compiled there, and
+// started; then somebody comes and uses it, and it must end by itself when it is told to.
+import { execFileSync, spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const { devDependencies, dependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+const tsc = createRequire(import.meta.url).resolve("typescript/package.json").replace("package.json", "bin/tsc");
+const project = mkdtempSync(path.join(tmpdir(), "doorward-examples-"));
+const run = (command, ...args) =>
+  execFileSync(command, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+const token = "correct-horse-battery-staple";
+
+/** Example -> what is done with it once it listens; `at` is where. */
+const visits = {
+  async "embed-http"(at) {
+    expect(await text(at), "my own site");
+    expect(await text(new URL("health", at)), /"ready":true/);
+    expect(await talk(new URL("door/pico", at), { token }), "you said hello");
+  },
+  async "embed-fastify"(at) {
+    expect(await text(at), "my own site");
+    expect(await talk(new URL("pico", at), { token }), "you said hello");
+    const headers = { cookie: "session=ann-s-cookie", origin: at.origin };
+    expect(await talk(new URL("pico", at), { headers }), "you said hello");
+  },
+  async "embed-express"(at) {
+    expect(await text(at), "my own site");
+    expect(await talk(new URL("pico", at), { token: "bob-s-own-token" }), "you said hello");
+    expect(await refused(new URL("pico", at), { token }), 401);
+  },
+  async "two-kernels"(acme, said) {
+    const umbrella = new URL(await said(/umbrella listening (\S+)/));
+    for (const [at, token] of [[acme, "acme-channel-token"], [umbrella, "umbrella-channel-token"]]) {
+      expect(await talk(new URL("pico", at), { token }), "hello");
+    }
+    expect(await refused(new URL("pico", umbrella), { token: "acme-channel-token" }), 401);
+  },
+  async "browser-page"(at) {
+    const answer = await fetch(at);
+    expect(await answer.text(), /new WebSocket/);
+    const [cookie] = answer.headers.get("set-cookie").split(";");
+    expect(await talk(new URL("pico", at), { headers: { cookie, origin: at.origin } }), "hello");
+    expect(await refused(new URL("pico", at), { headers: { origin: at.origin } }), 401);
+  },
+  async "llm-stream"(at) {
+    const { connect } = await kit();
+    const client = await connect(new URL("pico", at), { token });
+    client.say("why");
+    const { payload: thought } = await client.next("message.create");
+    expect(thought.kind, "thought");
+    const { payload: begun } = await client.next("message.create");
+    const updates = [];
+    for (;;) {
+      const { payload } = await client.next("message.update");
+      updates.push(payload);
+      if (payload.context_usage) break;
+    }
+    expect(updates.at(-1).content, "You asked: why. Here is what I think of it.");
+    expect([begun, ...updates].every(({ message_id }) => message_id === begun.message_id), true);
+    await client.close();
+  },
+};
+
+try {
+  const started = Date.now();
+  const [{ filename }] = JSON.parse(run("npm", "pack", root, "--json", "--ignore-scripts"));
+  writeFileSync(path.join(project, "package.json"), JSON.stringify({ name: "project", private: true, type: "module" }));
+  const others = ["express@5", "@types/express@5", `fastify@${dependencies.fastify}`, `zod@${dependencies.zod}`];
+  const types = `@types/node@${devDependencies["@types/node"]}`;
+  run("npm", "install", "--no-audit", "--no-fund", `./${filename}`, ...others, types);
+  const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
+  const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  for (const name of names) cpSync(path.join(root, "examples", name), path.join(project, name), { recursive: true });
+  compile(names);
+  console.log(`installed and compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
+
+  for (const [name, visit] of Object.entries(visits)) await start(name, visit);
+  execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], { cwd: project, stdio: "inherit" });
+  console.log("plugin: its tests pass");
+  const unknown = names.filter((name) => name !== "plugin" && !(name in visits));
+  if (unknown.length > 0) throw new Error(`nobody runs the examples ${unknown.join(", ")}`);
+} finally {
+  rmSync(project, { recursive: true, force: true });
+}
+
+function compile(folders) {
+  const compilerOptions = {
+    module: "nodenext", target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"], strict: true,
+    exactOptionalPropertyTypes: true, rewriteRelativeImportExtensions: true, rootDir: ".", outDir: "built",
+    skipLibCheck: true,
+  };
+  writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, include: folders }));
+  try {
+    run(process.execPath, tsc, "-p", ".");
+  } catch (error) {
+    throw new Error(`the examples do not compile:\n${error.stdout}`, { cause: error });
+  }
+}
+
+async function start(name, visit) {
+  const { PATH, HOME } = process.env;
+  const brands = Object.fromEntries(["acme", "umbrella"].flatMap((brand) => [
+    [`${brand.toUpperCase()}_CHANNELS_PICO_ENABLED`, "true"],
+    [`${brand.toUpperCase()}_CHANNELS_PICO_TOKEN`, `${brand}-channel-token`],
+  ]));
+  const child = spawn(process.execPath, [`built/${name}/index.js`], {
+    cwd: project, env: { PATH, HOME, PORT: "0", ...brands }, stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? code)));
+  let output = "";
+  const hear = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (more) => {
+      output += more;
+      for (const each of hear) each();
+    });
+  }
+  const said = (pattern) => within(10, `${name} to say ${pattern}`, new Promise((resolve, reject) => {
+    const look = () => pattern.test(output) && resolve(pattern.exec(output)[1]);
+    hear.push(look);
+    look();
+    void ended.then((code) => reject(new Error(`${name} ended with ${code}:\n${output}`)));
+  }));
+  try {
+    const where = await said(/listening ((?:http\S+)|\{[^}]*\})/);
+    const port = /port: (\d+)/.exec(where)?.[1];
+    await within(20, `the visit of ${name}`, visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said));
+    child.kill("SIGTERM");
+    expect(await within(10, `${name} to end`, ended), 0);
+    if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, ""))) throw new Error(`${name} said:\n${output}`);
+    const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8").trimEnd().split("\n").length;
+    console.log(`${name}: ${lines} lines, works and ends by itself`);
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+async function within(seconds, what, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${seconds} s for ${what}`)), seconds * 1_000);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The test kit as the tarball has it. */
+function kit() {
+  const { resolve } = createRequire(path.join(project, "index.js"));
+  return import(pathToFileURL(resolve("doorward/testing")).href);
+}
+
+async function talk(channel, options) {
+  const { connect } = await kit();
+  const client = await connect(channel, options);
+  client.say("hello");
+  const { payload } = await client.next("message.create");
+  await client.close();
+  return payload.content;
+}
+
+/** The status of a handshake that is turned away. */
+async function refused(channel, options) {
+  const { connect } = await kit();
+  return connect(channel, options).then(() => "nothing", ({ details }) => details.status);
+}
+
+async function text(url) {
+  return (await fetch(url, { headers: { connection: "close" } })).text();
+}
+
+function expect(seen, expected) {
+  if (expected instanceof RegExp ? expected.test(seen) : seen === expected) return;
+  throw new Error(`expected ${expected}, saw ${seen}`);
+}

@@ -1,0 +1,36 @@
+/* A language model's answer as it is written: thoughts first, then the text, and what it used. */
+import { setTimeout as after } from "node:timers/promises";
+import { createKernel } from "doorward";
+import { application, channels } from "doorward/plugins/channels";
+import { http } from "doorward/plugins/http";
+import { picoServer } from "doorward/plugins/pico-server";
+import { memory, tokenStore } from "doorward/plugins/token-store";
+
+/** Stands for a model: any AsyncIterable of text will do. */
+async function* generate(prompt: string, signal: AbortSignal): AsyncIterable<string> {
+  for (const word of `You asked: ${prompt}. Here is what I think of it.`.split(/(?= )/)) {
+    if (signal.aborted) return;
+    yield word;
+    await after(20);
+  }
+}
+
+const kernel = createKernel(
+  [
+    tokenStore(memory({ pico: process.env["CHANNEL_TOKEN"] ?? "correct-horse-battery-staple" })),
+    channels(),
+    http({ port: Number(process.env["PORT"] ?? 8080) }),
+    picoServer(),
+    application(async (message) => {
+      message.accept(); // it is safe with us: the answer may take minutes
+      await message.reply({ kind: "thought", content: "Let me see." });
+      const answer = message.stream({ model: "example-1", cancelWhenAlone: true });
+      for await (const token of generate(message.content, answer.signal)) answer.write(token);
+      await answer.end({ contextUsage: { used: 42, total: 8_192 } });
+    }),
+  ],
+  { config: { "channels.pico": { enabled: true } } },
+);
+await kernel.start();
+console.log("listening", kernel.services.http.addresses()[0]?.href);
+process.once("SIGTERM", () => void kernel.stop());
