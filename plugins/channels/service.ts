@@ -89,7 +89,8 @@ export interface Channels {
   attach(port: ChannelPort): Inlet;
   /** Exactly one: `application_taken`. */
   handle(application: Application, options?: ApplicationOptions): Release;
-  send(to: Address, message: Outgoing): Promise<Receipt>;
+  /** `final: false`: updates follow, the last one with `final: true`. Clients take anything else for whole. */
+  send(to: Address, message: Outgoing & { readonly final?: boolean }): Promise<Receipt>;
   update(to: Address, id: string, message: Outgoing & { readonly final?: boolean }): Promise<Receipt>;
   remove(to: Address, id: string): Promise<Receipt>;
   typing(to: Address, on: boolean): void;
@@ -110,7 +111,7 @@ export interface Inlet {
 /** What a channel can do; what is absent is refused as `unsupported`. */
 export interface ChannelPort {
   readonly name: string;
-  send(session: string, id: string, message: Outgoing): Awaitable<Receipt>;
+  send(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<Receipt>;
   update?(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<Receipt>;
   remove?(session: string, id: string): Awaitable<Receipt>;
   typing?(session: string, on: boolean): void;

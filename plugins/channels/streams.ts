@@ -78,7 +78,7 @@ function createStream(
     const content = text;
     shownAt = clock.now();
     try {
-      receipt = receipt ? await update(to, receipt.id, { content }) : await send(to, { ...first, content });
+      receipt = receipt ? await update(to, receipt.id, { content }) : await send(to, { ...first, content, final: false });
       shown = content;
       if (cancelWhenAlone && isAlone(receipt)) abort();
     } catch (error) {

@@ -50,7 +50,7 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
   return {
     name: "pico",
     send: async (session, id, message) =>
-      write(session, id, { type: "message.create", payload: payloadOf(id, message) }),
+      write(session, id, { type: "message.create", payload: payloadOf(id, { final: true, ...message }) }),
     update: async (session, id, message) =>
       write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
     remove: async (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),

@@ -49,7 +49,7 @@ describe("a stream", () => {
       answer.write(" four");
       const receipt = await answer.end({ contextUsage: { used: 10, total: 100 }, model: "m" });
       expect(shown(channel.sent)).toEqual([
-        ["send", "one"], ["update", "one two three"], ["update", "one two three four", true],
+        ["send", "one", false], ["update", "one two three"], ["update", "one two three four", true],
       ]);
       expect(new Set(channel.sent.map(({ id }) => id))).toEqual(new Set([receipt.id]));
       expect(channel.sent[2]!.message).toMatchObject({ contextUsage: { used: 10, total: 100 }, model: "m" });
@@ -89,7 +89,7 @@ describe("a stream", () => {
       expect(calls).toBe(1);
       slow.open();
       await answer.end();
-      expect(shown(channel.sent)).toEqual([["send", "a"], ["update", "ab"], ["update", "abcd", true]]);
+      expect(shown(channel.sent)).toEqual([["send", "a", false], ["update", "ab"], ["update", "abcd", true]]);
     });
   });
 
@@ -112,7 +112,7 @@ describe("a stream", () => {
       answer.write("all");
       expect(await answer.end()).toEqual(await answer.end());
       expect(await codeFrom(() => answer.write("more"))).toBe("stream_ended");
-      expect(shown(channel.sent)).toEqual([["send", "all"], ["update", "all", true]]);
+      expect(shown(channel.sent)).toEqual([["send", "all", false], ["update", "all", true]]);
     });
   });
 });
@@ -127,7 +127,7 @@ describe("an aborted stream", () => {
       answer.write(" and more");
       expect([answer.signal.aborted, answer.signal.reason]).toEqual([true, "enough"]);
       expect((await answer.end()).status).toBe("written");
-      expect(shown(channel.sent)).toEqual([["send", "so far"], ["update", "so far", true]]);
+      expect(shown(channel.sent)).toEqual([["send", "so far", false], ["update", "so far", true]]);
     });
   });
 
@@ -149,7 +149,7 @@ describe("an aborted stream", () => {
     await turn();
     await kernel.stop();
     expect(await codeFrom(Promise.reject(answer.signal.reason))).toBe("not_running");
-    expect(shown(channel.sent)).toEqual([["send", "half an ans"], ["update", "half an ans", true]]);
+    expect(shown(channel.sent)).toEqual([["send", "half an ans", false], ["update", "half an ans", true]]);
   });
 });
 
@@ -219,6 +219,6 @@ test("a text the channel refuses aborts the stream, leaves what was shown, and t
     await turn();
     expect(answer.signal.reason).toBe(tooLarge);
     expect(await codeFrom(answer.end())).toBe("unsupported");
-    expect(shown(channel.sent)).toEqual([["send", "abc"], ["update", "abc", true]]);
+    expect(shown(channel.sent)).toEqual([["send", "abc", false], ["update", "abc", true]]);
   });
 });

@@ -33,7 +33,7 @@ describe("a client's message", () => {
     const attachments = [{ type: "image", url: png, content_type: "image/png" }];
     expect(frame).toEqual({
       type: "message.create", session_id: "s1", timestamp: door.clock.now(),
-      payload: { message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, content: "hi", attachments },
+      payload: { message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, content: "hi", final: true, attachments },
     });
   });
 
@@ -141,7 +141,7 @@ describe("what an application sends", () => {
       const frames = [await peer.next(), await peer.next(), await peer.next(), await peer.next(), await peer.next()];
       expect(frames.map(({ type, payload }) => [type, payload])).toEqual([
         ["typing.start", undefined],
-        ["message.create", { ...thought, content: "a" }],
+        ["message.create", { ...thought, content: "a", final: true }],
         ["message.update", { ...thought, content: "ab", final: true }],
         ["message.delete", { message_id: id }],
         ["typing.stop", undefined],
