@@ -1,16 +1,25 @@
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
+  chatPage,
+  connectPage,
+  connectionsPage,
+  doctorPage,
+  logPage,
   messagePage,
   overviewPage,
+  sessionsPage,
+  settingsPage,
   setupPage,
   signInPage,
+  tokensPage,
   type Site,
   type TokenWay,
 } from "../../plugins/dashboard/pages/index.ts";
 import type { StatusView } from "../../plugins/dashboard/status.ts";
 import { fresh, running } from "./sample.ts";
+import { sampleAnswers } from "./sample-api.ts";
 
 const policy = [
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'",
@@ -24,6 +33,7 @@ const soon = (site: Site): string => signInPage({ ...site, ways: [], ...limited(
 
 const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
+const version = "0.1.0";
 
 /** Every page in each of its faces, by the path under which the test site shows it. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
@@ -40,6 +50,15 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
     const { channel: _, ...status } = running;
     return overviewPage({ ...site, status, csrf });
   },
+  "/connect": (site) => connectPage({ ...site, version, csrf, channel: running.channel }),
+  "/connect-off": (site) => connectPage({ ...site, version, csrf, channel: fresh.channel }),
+  "/connections": (site) => connectionsPage({ ...site, version, csrf }),
+  "/chat": (site) => chatPage({ ...site, version, csrf }),
+  "/tokens": (site) => tokensPage({ ...site, version, csrf }),
+  "/sessions": (site) => sessionsPage({ ...site, version, csrf }),
+  "/settings": (site) => settingsPage({ ...site, version, csrf }),
+  "/log": (site) => logPage({ ...site, version, csrf }),
+  "/doctor": (site) => doctorPage({ ...site, version, csrf }),
   "/message": (site) =>
     messagePage({
       ...site,
@@ -66,16 +85,37 @@ export interface TestSite extends AsyncDisposable {
   status: StatusView | undefined;
   /** Answers other requests: status and JSON body. */
   answer: (request: SentRequest) => [status: number, body: object];
+  /** Answers before `answer` does, for example `GET /api/tokens`. */
+  readonly views: Map<string, object>;
+  /** Sends an event to every page that listens. */
+  emit(event: string, data: object): void;
+  /** Whether there is an event stream; without, pages ask every 2 s. */
+  streams: boolean;
+  /** Queries of the streams opened so far. */
+  readonly opened: string[];
+  /** The server, for WebSockets. */
+  readonly server: Server;
 }
 
 /** The pages on a real server under a base path, with the real policy, and a record of what they send. */
 export async function startSite(base = "/door"): Promise<TestSite> {
   const assets = loadAssets();
   const sent: SentRequest[] = [];
+  const listeners = new Set<ServerResponse>();
+  const listen = (response: ServerResponse, search: string): void => {
+    site.opened.push(search);
+    listeners.add(response);
+    response.on("close", () => listeners.delete(response));
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    write(response, "hello", { resumed: false, state: "running", now: running.now });
+  };
+  let id = 0;
+  const write = (response: ServerResponse, event: string, data: object): void =>
+    void response.write(`id: ${++id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { pathname } = new URL(request.url ?? "/", "http://site");
+    const { pathname, search } = new URL(request.url ?? "/", "http://site");
     const path = pathname.startsWith(base) ? pathname.slice(base.length) : "(outside the base path)";
     response.setHeader("content-security-policy", policy);
     response.setHeader("referrer-policy", "no-referrer");
@@ -88,9 +128,13 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     }
     const { method = "", headers } = request;
     const record = { method, path, headers, body: Buffer.concat(chunks).toString() };
+    if (path === "/api/events" && site.streams) return listen(response, search);
     const isStatus = path === "/api/status";
-    if (!isStatus) sent.push(record);
-    const [code, body] = isStatus ? (site.status ? [200, site.status] : [503, {}]) : site.answer(record);
+    const view = site.views.get(`${method} ${path}`);
+    if (!isStatus && !view && path !== "/api/events") sent.push(record);
+    const [code, body] = isStatus
+      ? (site.status ? [200, site.status] : [503, {}])
+      : view ? [200, view] : site.answer(record);
     response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -100,6 +144,11 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     sent,
     status: running,
     answer: () => [200, {}],
+    views: new Map(Object.entries(sampleAnswers)),
+    streams: true,
+    opened: [],
+    server,
+    emit: (event, data) => listeners.forEach((response) => write(response, event, data)),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

@@ -4,7 +4,11 @@ import { base } from "./dom.ts";
 export interface Refusal {
   readonly status: number;
   readonly message: string;
+  /** The code of the answer's body. */
+  readonly code?: string;
   readonly retryAfterSeconds?: number;
+  /** The setting that was refused. */
+  readonly field?: string;
 }
 
 export type Answer<T> = { readonly body: T } | { readonly refused: Refusal };
@@ -31,17 +35,13 @@ export async function ask<T>(method: string, path: string, body?: object, etag?:
   }
 }
 
-/** Leaves for the sign-in page, which leads back here. */
-export function signInAgain(): void {
-  const next = encodeURIComponent(location.pathname + location.search);
-  location.assign(`${base}/login?error=session_ended&next=${next}`);
-}
-
 function refusalOf(status: number, answer: unknown): Refusal {
-  const { message, retryAfterSeconds } = answer as { message?: unknown; retryAfterSeconds?: unknown };
+  const { error, message, retryAfterSeconds, field } = answer as Readonly<Record<string, unknown>>;
   return {
     status,
     message: typeof message === "string" ? message : `The service refused (${status}).`,
+    ...(typeof error === "string" && { code: error }),
     ...(typeof retryAfterSeconds === "number" && { retryAfterSeconds }),
+    ...(typeof field === "string" && { field }),
   };
 }

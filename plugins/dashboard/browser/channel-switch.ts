@@ -1,5 +1,5 @@
 import type { StatusView } from "../status.ts";
-import { ask, signInAgain } from "./api.ts";
+import { askOwner } from "./owner.ts";
 import { setLive } from "./dom.ts";
 import type { Feed } from "./feed.ts";
 
@@ -21,14 +21,13 @@ export function enableChannelSwitch(feed: Feed): void {
 async function turn(feed: Feed, enabled: boolean, button: HTMLButtonElement): Promise<boolean> {
   button.disabled = true;
   if (!feed.latest()) await feed.refresh();
-  const answer = await ask("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
+  const answer = await askOwner("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
   await feed.refresh();
   button.disabled = false;
   if (!("refused" in answer)) {
     setLive("channel-said", enabled ? "The channel is on." : "The channel is off. Its clients were disconnected.");
     return true;
   }
-  if (answer.refused.status === 401) signInAgain();
   setLive("channel-said", answer.refused.status === 412 ? changedMeanwhile : answer.refused.message);
   return false;
 }

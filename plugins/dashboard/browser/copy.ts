@@ -3,8 +3,8 @@ import { setText } from "./dom.ts";
 const shownFor = 2500;
 
 /** Makes every `data-copy="<id>"` button copy the text of that element. */
-export function enableCopying(): void {
-  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
+export function enableCopying(root: ParentNode = document): void {
+  for (const button of root.querySelectorAll<HTMLButtonElement>("[data-copy]")) {
     const source = document.getElementById(button.dataset["copy"] ?? "");
     if (!source) continue;
     const label = button.textContent;
@@ -19,12 +19,17 @@ export function enableCopying(): void {
 
 /** False when the browser refuses, as on plain-HTTP addresses: the text is then selected for the keyboard. */
 export async function copy(source: HTMLElement): Promise<boolean> {
-  const text = source instanceof HTMLInputElement ? source.value : source.textContent;
+  if (await copyText(source instanceof HTMLInputElement ? source.value : source.textContent)) return true;
+  select(source);
+  return false;
+}
+
+/** False when the browser has no clipboard for this page or refuses. */
+export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    select(source);
     return false;
   }
 }

@@ -30,3 +30,29 @@ export function setRows(list: HTMLElement | undefined, key: unknown, rows: () =>
   list.dataset["key"] = wanted;
   list.replaceChildren(...rows());
 }
+
+type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** An element with attributes (`true` is an empty one, `false` and `undefined` none) and children; text stays text. */
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K, attributes: Attributes = {}, ...children: readonly (Node | string | undefined | false)[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child) => child !== undefined && child !== false));
+  return element;
+}
+
+/** A button that submits nothing. */
+export function button(text: string, kind: string, act: () => unknown): HTMLButtonElement {
+  const made = el("button", { type: "button", class: kind }, text);
+  made.addEventListener("click", () => void act());
+  return made;
+}
+
+/** Shows or hides without touching what is as it should be. */
+export function show(element: HTMLElement | undefined | null, shown: boolean): void {
+  if (element && element.hidden === shown) element.hidden = !shown;
+}

@@ -1,45 +1,31 @@
 import type { StatusView } from "../status.ts";
-import { ask, signInAgain } from "./api.ts";
-import { live, setLive } from "./dom.ts";
-
-const pause = 2000;
+import { load } from "./owner.ts";
+import { atMostEvery, startStream } from "./stream.ts";
 
 export interface Feed {
   /** The status last shown; undefined until the first answer. */
   latest(): StatusView | undefined;
-  /** Asks now instead of at the next turn, and resolves when the answer is shown. */
-  refresh(): Promise<void>;
+  /** Asks now, and resolves when the answer is shown. */
+  refresh(): Promise<unknown>;
 }
 
-/** Asks for the status every 2 s while the page is visible. */
+/** Asks for the status whenever something happened, at most every second. */
 export function startFeed(show: (status: StatusView) => void): Feed {
-  let timer: ReturnType<typeof setTimeout> | undefined;
   let latest: StatusView | undefined;
   let round = 0;
-
-  const refresh = async (): Promise<void> => {
-    clearTimeout(timer);
+  const refresh = () => {
     const mine = ++round;
-    const answer = await ask<StatusView>("GET", "/api/status");
-    if (mine !== round) return; // a later question was asked meanwhile
-    if ("body" in answer) {
-      latest = answer.body;
-      show(latest);
-      say("Live", "ok");
-    } else if (answer.refused.status === 401) {
-      return signInAgain();
-    } else {
-      say("Reconnecting…", "warn");
-    }
-    if (!document.hidden) timer = setTimeout(refresh, pause);
+    return load<StatusView>("/api/status", (status) => {
+      if (mine !== round) return; // a later question was asked meanwhile
+      latest = status;
+      show(status);
+    });
   };
-
-  document.addEventListener("visibilitychange", () => (document.hidden ? clearTimeout(timer) : void refresh()));
-  void refresh();
+  const soon = atMostEvery(1000, refresh);
+  const on = {
+    state: soon, rate: soon, connected: soon, disconnected: soon, "signed-in": soon, "sign-in-refused": soon,
+    refused: soon, token: soon, settings: soon,
+  };
+  startStream({ refresh, on });
   return { latest: () => latest, refresh };
-}
-
-function say(text: string, tone: string): void {
-  setLive("feed", text);
-  live("feed")?.setAttribute("data-tone", tone);
 }

@@ -32,3 +32,12 @@ export function count(n: number): string {
 export function utc(at: number): string {
   return new Date(at).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
 }
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** A size in the largest unit that keeps it above one: `1.5 MiB`. */
+export function bytes(n: number): string {
+  const step = n < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(n) / 10));
+  const value = n / 1024 ** step;
+  return `${step === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10} ${units[step]}`;
+}

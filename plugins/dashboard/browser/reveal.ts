@@ -1,9 +1,9 @@
 import { setText } from "./dom.ts";
 
 /** Makes every `data-reveal="<id>"` button show and hide the secret in that field. */
-export function enableRevealing(): void {
-  for (const button of document.querySelectorAll<HTMLButtonElement>("[data-reveal]")) {
-    const field = document.getElementById(button.dataset["reveal"] ?? "");
+export function enableRevealing(root: ParentNode = document): void {
+  for (const button of root.querySelectorAll<HTMLButtonElement>("[data-reveal]")) {
+    const field = root.querySelector(`#${button.dataset["reveal"]}`);
     if (!(field instanceof HTMLInputElement)) continue;
     const show = (shown: boolean): void => {
       field.type = shown ? "text" : "password";

@@ -1,6 +1,6 @@
-import { ask, signInAgain } from "./api.ts";
 import { copy, shortcut } from "./copy.ts";
 import { live, setLive } from "./dom.ts";
+import { askOwner } from "./owner.ts";
 
 /** The button that makes a one-time link and copies it. */
 export function enableSignInLink(): void {
@@ -9,9 +9,8 @@ export function enableSignInLink(): void {
   const row = live("link-row");
   if (!button || !field || !row) return;
   button.addEventListener("click", async () => {
-    const answer = await ask<{ url: string; expiresAt: string }>("POST", "/api/signin-links");
+    const answer = await askOwner<{ url: string; expiresAt: string }>("POST", "/api/signin-links");
     if ("refused" in answer) {
-      if (answer.refused.status === 401) signInAgain();
       setLive("link-said", answer.refused.message);
       return;
     }

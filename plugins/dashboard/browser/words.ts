@@ -66,3 +66,47 @@ export function sourceWords({ name, source, managedByEnv }: TokenView): string {
   };
   return words[source];
 }
+
+const ends: Readonly<Record<string, string>> = {
+  "sign-out": "You signed out in another tab.",
+  revoked: "This session was signed out from another browser.",
+  expired: "Your session has run its time.",
+  evicted: "Too many browsers signed in since, so this session had to leave.",
+  rotated: "The launcher token was replaced, which ends every session.",
+};
+
+/** Why a session ended. */
+export function endWords(reason: string): string {
+  return ends[reason] ?? "Your session has ended.";
+}
+
+const methods: Readonly<Record<string, string>> = {
+  header: "header",
+  subprotocol: "subprotocol",
+  query: "token in the address",
+  dashboard: "this dashboard",
+};
+
+/** How a client of the channel showed who it is. */
+export function methodWords(method: string): string {
+  return methods[method] ?? method;
+}
+
+const browsers: readonly (readonly [RegExp, string])[] = [
+  [/Edg\/(\d+)/, "Edge"], [/OPR\/(\d+)/, "Opera"], [/Firefox\/(\d+)/, "Firefox"], [/(?:Headless)?Chrom\w*\/(\d+)/, "Chrome"],
+  [/Version\/(\d+).*Safari/, "Safari"], [/curl\/([\d.]+)/, "curl"],
+];
+const systems: readonly (readonly [RegExp, string])[] = [
+  [/Android/, "Android"], [/iPhone|iPad/, "iOS"], [/Windows/, "Windows"], [/Mac OS X/, "macOS"], [/CrOS/, "ChromeOS"],
+  [/Linux/, "Linux"],
+];
+
+/** `Firefox 140 on Linux`, or what the program calls itself. */
+export function browserWords(userAgent: string): string {
+  const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1];
+  for (const [pattern, name] of browsers) {
+    const version = pattern.exec(userAgent)?.[1];
+    if (version !== undefined) return `${name} ${version}${system === undefined ? "" : ` on ${system}`}`;
+  }
+  return userAgent.slice(0, 60);
+}

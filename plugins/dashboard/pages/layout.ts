@@ -31,7 +31,17 @@ export interface Frame {
 }
 
 /** The pages of the navigation, in its order. */
-const pages: readonly { path: string; name: string }[] = [{ path: "/", name: "Overview" }];
+const pages: readonly { path: string; name: string }[] = [
+  { path: "/", name: "Overview" },
+  { path: "/connect", name: "Connect" },
+  { path: "/connections", name: "Connections" },
+  { path: "/chat", name: "Chat" },
+  { path: "/tokens", name: "Tokens" },
+  { path: "/sessions", name: "Sessions" },
+  { path: "/settings", name: "Settings" },
+  { path: "/log", name: "Log" },
+  { path: "/doctor", name: "Doctor" },
+];
 
 /** A complete document. */
 export function layout(frame: Frame): string {
@@ -47,7 +57,7 @@ export function layout(frame: Frame): string {
 <meta name="base" content="${site.url("/").replace(/\/$/, "")}">
 <title>${title} · Doorward</title>
 <link rel="icon" type="image/svg+xml" href="${asset("icon.svg")}">
-${["base.css", "parts.css", ...frame.styles].map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
+${["base.css", "parts.css", ...(signedIn ? ["desk.css"] : []), ...frame.styles].map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
 ${frame.scripts.map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
 </head>
 <body class="${signedIn ? "desk" : "gate"}">

@@ -1,5 +1,6 @@
 import { stateWords } from "../browser/words.ts";
 import type { StatusView } from "../status.ts";
+import { pulse } from "./desk.ts";
 import { activity } from "./overview-activity.ts";
 import { channelCard } from "./overview-channel.ts";
 import { connectCard } from "./overview-connect.ts";
@@ -18,7 +19,7 @@ export function overviewPage(page: OverviewPage): string {
   const state = stateWords(status.state);
   const body = html`<div class="head"><h1>Overview</h1>
 <span class="badge ${state.tone}" data-live="state">${state.text}</span>
-<span class="pulse scripted" role="status" data-live="feed"></span></div>
+${pulse()}</div>
 ${warningsCard(status)}
 <div class="columns">
 <div class="main-column">${channelCard(status.channel)}
@@ -28,7 +29,7 @@ ${status.channel && connectCard(status.channel, status.tokens)}</div>
   return layout({
     site: page,
     title: "Overview",
-    styles: ["overview.css"],
+    styles: ["snippets.css", "overview.css"],
     scripts: ["overview.js"],
     body,
     signedIn: { current: "/", version: status.version, csrf: page.csrf },

@@ -1,0 +1,122 @@
+import { el, setText } from "./dom.ts";
+import type { Frame } from "./pico-socket.ts";
+import { timeAgo } from "./times.ts";
+
+/** The messages of one conversation, as they stand on the page. */
+export interface Transcript {
+  readonly list: HTMLElement;
+  mine(id: string, content: string, pictures: readonly string[]): void;
+  /** What became of a message of ours. */
+  settle(id: string, words: string, isProblem?: boolean): void;
+  /** True when the frame changed the transcript. */
+  take(frame: Frame): boolean;
+  note(text: string): void;
+}
+
+interface Shown {
+  readonly element: HTMLElement;
+  readonly text: HTMLElement;
+  readonly extras: HTMLElement;
+  readonly state: HTMLElement;
+}
+
+type Payload = Readonly<Record<string, unknown>>;
+
+const inline = /^data:image\/(png|jpeg|gif|webp|bmp);base64,[A-Za-z0-9+/=]*$/;
+const limit = 500;
+
+export function transcript(): Transcript {
+  const list = el("ol", { class: "transcript" });
+  const shown = new Map<string, Shown>();
+  let unnamed = 0;
+  const put = (id: string, made: Shown): Shown => {
+    shown.set(id, made);
+    list.append(made.element);
+    for (const [oldest, { element }] of shown) {
+      if (shown.size <= limit) break;
+      element.remove();
+      shown.delete(oldest);
+    }
+    return made;
+  };
+  const upsert = (payload: Payload, timestamp: number | undefined): void => {
+    const id = `in ${textOf(payload["message_id"]) || `unnamed ${++unnamed}`}`;
+    const kind = payload["kind"] === "thought" || payload["thought"] === true ? "thought"
+      : payload["kind"] === "tool_calls" ? "tools" : "answer";
+    const message = shown.get(id) ?? put(id, bubble(kind, timestamp ?? Date.now(), textOf(payload["model_name"])));
+    setText(message.text, textOf(payload["content"]));
+    message.text.hidden = message.text.textContent === "";
+    message.element.classList.toggle("pending", payload["placeholder"] === true);
+    message.extras.replaceChildren(...attachments(payload["attachments"]), ...toolCalls(payload["tool_calls"]));
+  };
+  const note = (text: string): void => void list.append(el("li", { class: "note" }, text));
+  return {
+    list, note,
+    mine(id, content, pictures) {
+      const message = put(`out ${id}`, bubble("mine", Date.now(), ""));
+      setText(message.text, content);
+      message.text.hidden = content === "";
+      message.extras.append(...pictures.map((url) => picture(url, "")));
+      setText(message.state, "sending");
+    },
+    settle(id, words, isProblem = false) {
+      const message = shown.get(`out ${id}`);
+      if (!message) return;
+      setText(message.state, words);
+      message.element.classList.toggle("failed", isProblem);
+    },
+    take({ type, payload = {}, timestamp }) {
+      if (type === "message.create" || type === "message.update" || type === "media.create") upsert(payload, timestamp);
+      else if (type === "message.delete") {
+        const id = `in ${textOf(payload["message_id"])}`;
+        shown.get(id)?.element.remove();
+        shown.delete(id);
+      } else return false;
+      return true;
+    },
+  };
+}
+
+const names = { mine: "You", answer: "Answer", thought: "Thought", tools: "Tool calls" } as const;
+
+function bubble(kind: keyof typeof names, at: number, model: string): Shown {
+  const text = el("p", { class: "text" });
+  const extras = el("div", { class: "extras" });
+  const state = el("span", { class: "state" });
+  const head = el("p", { class: "from" }, el("b", {}, names[kind]), model !== "" && el("span", {}, model), timeAgo(at), state);
+  const isFolded = kind === "thought";
+  const element = isFolded
+    ? el("li", { class: `message ${kind}` }, el("details", { open: true }, el("summary", {}, "Thought"), text, extras))
+    : el("li", { class: `message ${kind}` }, head, text, extras);
+  return { element, text, extras, state };
+}
+
+function attachments(value: unknown): Node[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((each: unknown): Node[] => {
+    const { url, filename } = (each ?? {}) as Payload;
+    const name = textOf(filename);
+    if (typeof url !== "string") return [];
+    if (inline.test(url)) return [picture(url, name)];
+    if (!url.startsWith("https:")) return [el("p", { class: "hint" }, name || "An attachment that cannot be shown")];
+    return [el("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, name || url)];
+  });
+}
+
+function picture(url: string, name: string): HTMLElement {
+  return el("img", { src: url, alt: name || "Picture", loading: "lazy" });
+}
+
+function toolCalls(value: unknown): Node[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((call: unknown) => el("details", { class: "tool" }, el("summary", {}, toolName(call)),
+    el("pre", { tabindex: 0 }, JSON.stringify(call, undefined, 2).slice(0, 20_000))));
+}
+
+function toolName(call: unknown): string {
+  const { name, function: inner, tool } = (call ?? {}) as Payload;
+  const { name: innerName } = (typeof inner === "object" && inner !== null ? inner : {}) as Payload;
+  return textOf(name) || textOf(innerName) || textOf(tool) || textOf(inner) || "Tool";
+}
+
+const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

@@ -1,0 +1,104 @@
+import type { ConnectionsView, ConnectionView } from "../api/views.ts";
+import { startDesk } from "./desk.ts";
+import { button, el, live, setLive, setText, show } from "./dom.ts";
+import { bytes, count } from "./format.ts";
+import { askOwner, load } from "./owner.ts";
+import { keepRows } from "./rows.ts";
+import { atMostEvery, startStream } from "./stream.ts";
+import { setTime, timeAgo } from "./times.ts";
+import { browserWords, methodWords } from "./words.ts";
+
+const pageSize = 100;
+const filter = document.querySelector<HTMLInputElement>("#filter")!;
+const showRows = keepRows(live("rows")!, (connection: ConnectionView) => connection.id, row);
+let offset = 0;
+let total = 0;
+let round = 0;
+
+startDesk();
+const refresh = () => {
+  const mine = ++round;
+  const query = new URLSearchParams({ offset: String(offset), limit: String(pageSize), text: filter.value.trim() });
+  return load<ConnectionsView>(`/api/connections?${query}`, (view) => {
+    if (mine === round) showPage(view);
+  });
+};
+const soon = atMostEvery(1000, refresh);
+startStream({
+  refresh,
+  on: {
+    connected: soon,
+    disconnected: soon,
+    rate: (rate) => {
+      setLive("connections", count(rate.connections));
+      setLive("rate-in", count(rate.in));
+      setLive("rate-out", count(rate.out));
+      setLive("queued", bytes(rate.queuedBytes));
+      soon();
+    },
+  },
+});
+
+filter.addEventListener("input", () => {
+  offset = 0;
+  void refresh();
+});
+for (const step of document.querySelectorAll<HTMLButtonElement>("[data-page]")) {
+  step.addEventListener("click", () => {
+    offset = Math.max(0, offset + Number(step.dataset["page"]) * pageSize);
+    void refresh();
+  });
+}
+
+function showPage(view: ConnectionsView): void {
+  ({ total } = view);
+  if (offset > 0 && view.connections.length === 0) {
+    offset = Math.floor(Math.max(0, total - 1) / pageSize) * pageSize; // the last page went away
+    return void refresh();
+  }
+  const filtered = filter.value.trim() !== "";
+  if (!filtered) setLive("connections", count(total));
+  showRows(view.connections);
+  show(live("none"), total === 0);
+  setLive("none", filtered ? "No connection fits the filter." : "Nobody is connected.");
+  const end = offset + view.connections.length;
+  setLive("range", total > 0 ? `${count(offset + 1)} to ${count(end)} of ${count(total)}` : "");
+  document.querySelector<HTMLButtonElement>('[data-page="-1"]')!.disabled = offset === 0;
+  document.querySelector<HTMLButtonElement>('[data-page="1"]')!.disabled = end >= total;
+}
+
+function row(first: ConnectionView): { element: HTMLElement; update(connection: ConnectionView): void } {
+  const since = timeAgo(first.since);
+  const heard = timeAgo();
+  const [received, sent, queued] = [el("span"), el("span"), el("span")];
+  const agent = first.userAgent === undefined ? "" : browserWords(first.userAgent);
+  const from = el("div", {}, el("span", { class: "mono" }, first.address),
+    first.origin !== undefined && el("small", {}, first.origin),
+    agent !== "" && el("small", { title: first.userAgent }, agent));
+  const end = button("Disconnect", "quiet small danger", () => disconnect(first));
+  end.setAttribute("aria-label", `Disconnect ${first.session}`);
+  const element = el("tr", { role: "row" },
+    cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
+    cell("From", from), cell("Signed in by", el("span", {}, methodWords(first.method))),
+    cell("Since", since, "nowrap"), cell("In", received, "num"), cell("Out", sent, "num"),
+    cell("Queued", queued, "num"), cell("Last heard", heard, "nowrap"), cell("", end, "act"));
+  const update = (connection: ConnectionView): void => {
+    setText(received, count(connection.messagesIn));
+    setText(sent, count(connection.messagesOut));
+    setText(queued, bytes(connection.queuedBytes));
+    setTime(heard, connection.lastHeardAt);
+  };
+  return { element, update };
+}
+
+function cell(label: string, content: Node, kind = ""): HTMLElement {
+  return el("td", { role: "cell", "data-label": label, ...(kind !== "" && { class: kind }) }, content);
+}
+
+async function disconnect({ id, session }: ConnectionView): Promise<void> {
+  const answer = await askOwner("DELETE", `/api/connections/${encodeURIComponent(id)}`);
+  const gone = "refused" in answer && answer.refused.status === 404;
+  setLive("said", !("refused" in answer) ? `Disconnected ${session}. Its client is told not to come back by itself.`
+    : gone ? `${session} had left already.` : answer.refused.message);
+  await refresh();
+}

@@ -1,0 +1,54 @@
+import type { CheckView, DoctorView } from "../api/views.ts";
+import type { Refusal } from "./api.ts";
+import { startDesk } from "./desk.ts";
+import { el, live, setLive } from "./dom.ts";
+import { askOwner } from "./owner.ts";
+import { startStream } from "./stream.ts";
+
+const run = document.querySelector<HTMLButtonElement>("[data-run]")!;
+const list = live("checks")!;
+const results = {
+  ok: { tone: "ok", text: "Good" },
+  warning: { tone: "warn", text: "Warning" },
+  failed: { tone: "bad", text: "Failed" },
+} as const;
+let hasRun = false;
+
+startDesk();
+run.addEventListener("click", () => void examine());
+startStream({ refresh: async () => (hasRun ? undefined : examine()) });
+
+async function examine(): Promise<Refusal | undefined> {
+  run.disabled = true;
+  list.setAttribute("aria-busy", "true");
+  setLive("summary", "Checking…");
+  setLive("problem", "");
+  const answer = await askOwner<DoctorView>("POST", "/api/doctor");
+  run.disabled = false;
+  list.removeAttribute("aria-busy");
+  if ("refused" in answer) {
+    setLive("summary", "");
+    setLive("problem", answer.refused.message);
+    return answer.refused;
+  }
+  hasRun = true;
+  const { checks } = answer.body;
+  list.replaceChildren(...checks.map(check));
+  setLive("summary", summary(checks));
+  return undefined;
+}
+
+function check({ title, result, reason, fix }: CheckView): HTMLElement {
+  const { tone, text } = results[result];
+  return el("li", { class: tone }, el("span", { class: `badge ${tone}` }, text),
+    el("div", {}, el("h3", {}, title), el("p", {}, reason),
+      fix !== undefined && result !== "ok" && el("p", { class: "fix" }, fix)));
+}
+
+function summary(checks: readonly CheckView[]): string {
+  const failed = checks.filter(({ result }) => result === "failed").length;
+  const warnings = checks.filter(({ result }) => result === "warning").length;
+  if (failed + warnings === 0) return `All ${checks.length} checks are good.`;
+  const parts = [failed > 0 && `${failed} failed`, warnings > 0 && `${warnings} ${warnings === 1 ? "warning" : "warnings"}`];
+  return `${parts.filter(Boolean).join(", ")} of ${checks.length} checks.`;
+}

@@ -1,0 +1,123 @@
+import type { LogLineView, LogView } from "../api/views.ts";
+import { startDesk } from "./desk.ts";
+import { el, live, setLive, setText, show } from "./dom.ts";
+import { count } from "./format.ts";
+import { load } from "./owner.ts";
+import { startStream } from "./stream.ts";
+
+const limit = 1000;
+/** The page is "at the newest line" when no more than this many pixels are below. */
+const slack = 40;
+const list = live("lines")!;
+const level = document.querySelector<HTMLSelectElement>("#level")!;
+const text = document.querySelector<HTMLInputElement>("#text")!;
+const pause = document.querySelector<HTMLButtonElement>("[data-pause]")!;
+const jump = document.querySelector<HTMLButtonElement>("[data-jump]")!;
+
+/** Not drawn yet: one drawing a frame, however fast lines come. */
+let waiting: Node[] = [];
+let isPaused = false;
+let isScheduled = false;
+let skipped = 0;
+let round = 0;
+
+startDesk();
+const refresh = () => {
+  const mine = ++round;
+  const query = new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) });
+  return load<LogView>(`/api/log?${query}`, ({ lines }) => {
+    if (mine !== round) return;
+    waiting = [];
+    list.replaceChildren(...lines.map(line));
+    toNewest();
+    showCount();
+  }).then((refused) => {
+    setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
+    return refused?.status === 404 ? undefined : refused;
+  });
+};
+const stream = startStream({
+  refresh,
+  query: () => ({ log: level.value }),
+  on: {
+    log: (entry) => fits(entry) && add(line(entry)),
+    "log-skipped": ({ count: n }) => {
+      skipped += n;
+      setLive("sampled", `${count(skipped)} lines were too many to show; the download has them all.`);
+      add(el("li", { class: "gap" }, `${count(n)} lines left out: at most 50 a second are shown`));
+    },
+  },
+});
+
+level.addEventListener("change", () => {
+  void refresh();
+  stream.reopen();
+});
+let typing: ReturnType<typeof setTimeout> | undefined;
+text.addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => void refresh(), 200);
+});
+pause.addEventListener("click", () => {
+  isPaused = !isPaused;
+  pause.setAttribute("aria-pressed", String(isPaused));
+  setText(pause, isPaused ? "Continue" : "Pause");
+  if (!isPaused) schedule();
+  showCount();
+});
+jump.addEventListener("click", toNewest);
+list.addEventListener("scroll", () => show(jump, !isAtNewest()));
+
+function fits({ text: words, fields }: LogLineView): boolean {
+  const wanted = text.value.trim().toLowerCase();
+  return wanted === "" || `${words} ${JSON.stringify(fields)}`.toLowerCase().includes(wanted);
+}
+
+function add(node: Node): void {
+  waiting.push(node);
+  if (waiting.length > limit) waiting.splice(0, waiting.length - limit);
+  schedule();
+}
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  requestAnimationFrame(() => {
+    isScheduled = false;
+    if (isPaused) return showCount();
+    const follow = isAtNewest();
+    const before = list.scrollHeight;
+    list.append(...waiting);
+    waiting = [];
+    while (list.childElementCount > limit) list.firstElementChild!.remove();
+    if (follow) toNewest();
+    else if (list.childElementCount === limit) list.scrollTop += Math.min(0, list.scrollHeight - before);
+    show(jump, !follow);
+    showCount();
+  });
+}
+
+function line({ at, level: name, text: words, fields }: LogLineView): HTMLElement {
+  const time = new Date(at);
+  const stamp = el("time", { datetime: time.toISOString(), title: time.toLocaleString() },
+    time.toLocaleTimeString([], { hour12: false }));
+  const rest = Object.entries(fields).map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return el("li", { class: name }, stamp, el("b", {}, name), el("span", {}, words, rest.length > 0 && " ",
+    rest.length > 0 && el("small", {}, rest.join("  "))));
+}
+
+function showCount(): void {
+  const lines = count(list.childElementCount);
+  const more = list.childElementCount >= limit ? ", the newest" : "";
+  const held = isPaused ? `, paused with ${count(waiting.length)} new` : "";
+  setLive("shown", `${lines} ${lines === "1" ? "line" : "lines"}${more}${held}`);
+}
+
+function isAtNewest(): boolean {
+  return list.scrollHeight - list.scrollTop - list.clientHeight <= slack;
+}
+
+function toNewest(): void {
+  list.scrollTop = list.scrollHeight;
+  show(jump, false);
+}

@@ -1,0 +1,47 @@
+import { ask, type Answer, type Refusal } from "./api.ts";
+import { base } from "./dom.ts";
+import { askForToken } from "./secret-form.ts";
+
+let signingIn: Promise<boolean> | undefined;
+let why = "Your session has ended.";
+
+/** `ask` for the signed in: when the session has ended meanwhile, a panel asks for the token, what stands on the page
+ *  stays, and the request is sent again. */
+export async function askOwner<T>(method: string, path: string, body?: object, etag?: string): Promise<Answer<T>> {
+  for (;;) {
+    const answer = await ask<T>(method, path, body, etag);
+    if (!("refused" in answer) || answer.refused.status !== 401) return answer;
+    if (!(await signInHere())) return answer;
+  }
+}
+
+/** Loads something and shows it; answers the refusal, if there was one. */
+export async function load<T>(path: string, show: (body: T) => void): Promise<Refusal | undefined> {
+  const answer = await askOwner<T>("GET", path);
+  if ("refused" in answer) return answer.refused;
+  show(answer.body);
+  return undefined;
+}
+
+/** Why the session ended, for the panel that will ask. */
+export function sessionEnded(sentence: string): void {
+  why = sentence;
+}
+
+/** Asks for the launcher token over the page; whether somebody is signed in afterwards. Never twice at a time. */
+function signInHere(): Promise<boolean> {
+  signingIn ??= askForToken({
+    title: "Sign in again",
+    text: `${why} What you typed on this page stays.`,
+    action: "Sign in",
+    cancel: "Not now",
+    send: (token) => ask("POST", "/login", { token }),
+    endsOn: ({ code }) => code === "setup_required",
+  }).then((answer) => {
+    signingIn = undefined;
+    why = "Your session has ended.";
+    if (answer && "refused" in answer) location.assign(`${base}/setup`);
+    return answer !== undefined && "body" in answer;
+  });
+  return signingIn;
+}

@@ -1,0 +1,53 @@
+import type { SessionsView, SessionView } from "../api/views.ts";
+import { startDesk } from "./desk.ts";
+import { base, button, el, live, setLive } from "./dom.ts";
+import { askOwner, load } from "./owner.ts";
+import { keepRows } from "./rows.ts";
+import { atMostEvery, startStream } from "./stream.ts";
+import { setTime, timeAgo } from "./times.ts";
+import { browserWords } from "./words.ts";
+
+const others = document.querySelector<HTMLButtonElement>("[data-end-others]")!;
+const showRows = keepRows(live("rows")!, (session: SessionView) => session.id, row);
+
+startDesk();
+const refresh = () => load<SessionsView>("/api/sessions", ({ sessions }) => {
+  showRows(sessions);
+  others.disabled = sessions.every(({ current }) => current);
+});
+const soon = atMostEvery(500, refresh);
+startStream({ refresh, on: { "signed-in": soon, "signed-out": soon } });
+
+others.addEventListener("click", async () => {
+  const answer = await askOwner<{ ended: number }>("DELETE", "/api/sessions");
+  if ("refused" in answer) return setLive("said", answer.refused.message);
+  const { ended } = answer.body;
+  setLive("said", ended === 1 ? "One other browser was signed out." : `${ended} other browsers were signed out.`);
+  await refresh();
+});
+
+function row(first: SessionView): { element: HTMLElement; update(session: SessionView): void } {
+  const used = timeAgo();
+  const name = browserWords(first.userAgent) || "unnamed";
+  const browser = el("div", {}, el("span", { title: first.userAgent }, name),
+    first.current && el("small", {}, el("span", { class: "badge ok" }, "this browser")));
+  const end = button("Sign out", "quiet small danger", () => signOut(first, name));
+  end.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
+  const ends = el("time", { datetime: new Date(first.expiresAt).toISOString() }, new Date(first.expiresAt).toLocaleDateString());
+  ends.title = new Date(first.expiresAt).toLocaleString();
+  const element = el("tr", { role: "row" },
+    cell("Browser", browser), cell("Address", el("span", { class: "mono" }, first.address)),
+    cell("Signed in", timeAgo(first.createdAt)), cell("Last used", used), cell("Ends", ends), cell("", end, "act"));
+  return { element, update: (session) => setTime(used, session.lastUsedAt) };
+}
+
+function cell(label: string, content: Node, kind = "nowrap"): HTMLElement {
+  return el("td", { role: "cell", "data-label": label, class: label === "Browser" || label === "Address" ? "" : kind }, content);
+}
+
+async function signOut({ id, current }: SessionView, name: string): Promise<void> {
+  const answer = await askOwner("DELETE", `/api/sessions/${id}`);
+  if (current && !("refused" in answer)) return location.assign(`${base}/login`);
+  setLive("said", "refused" in answer ? answer.refused.message : `${name} was signed out.`);
+  await refresh();
+}

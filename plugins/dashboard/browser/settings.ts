@@ -1,0 +1,37 @@
+import type { SettingsSectionView, SettingsView } from "../api/views.ts";
+import { startDesk } from "./desk.ts";
+import { live, setLive } from "./dom.ts";
+import { load } from "./owner.ts";
+import { sectionForm, type SectionForm } from "./settings-form.ts";
+import { startStream } from "./stream.ts";
+
+const place = live("sections")!;
+const forms = new Map<string, SectionForm>();
+
+startDesk();
+const refresh = async () => {
+  const refused = await load<SettingsView>("/api/settings", ({ sections }) => sections.forEach(put));
+  setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
+  return refused;
+};
+startStream({
+  refresh,
+  on: {
+    settings: ({ section, rejected }) => {
+      if (rejected !== undefined) forms.get(section)?.say(`An edit of the file was not taken: ${rejected}`, "warn");
+      void refresh();
+    },
+  },
+});
+addEventListener("beforeunload", (event) => {
+  if ([...forms.values()].some((form) => form.isChanged())) event.preventDefault();
+});
+
+/** A form that is there takes what is new in the files and keeps what was typed. */
+function put(view: SettingsSectionView): void {
+  const form = forms.get(view.section);
+  if (form) return form.take(view);
+  const made = sectionForm(view, refresh);
+  forms.set(view.section, made);
+  place.append(made.element);
+}

@@ -1,0 +1,27 @@
+import { desk, type DeskPage } from "./desk.ts";
+import { html } from "./html.ts";
+
+/** Who is connected, live, a page at a time. */
+export function connectionsPage(page: DeskPage): string {
+  const columns = ["Session", "From", "Signed in by", "Since", "In", "Out", "Queued", "Last heard"];
+  const numbers = new Set(["In", "Out", "Queued"]);
+  const body = html`<section class="card waiting scripted" aria-labelledby="h-rate">
+<h2 id="h-rate" class="unseen">Connections</h2>
+<dl class="rates"><div><dt>Connected</dt><dd data-live="connections">–</dd></div>
+<div><dt>In</dt><dd><span data-live="rate-in">0</span> <small>messages/s</small></dd></div>
+<div><dt>Out</dt><dd><span data-live="rate-out">0</span> <small>messages/s</small></dd></div>
+<div><dt>Queued</dt><dd data-live="queued">0 B</dd></div></dl>
+<div class="toolbar"><div class="field grow"><label for="filter">Filter</label>
+<input id="filter" type="search" autocomplete="off" maxlength="200" placeholder="session, address, origin, user agent">
+</div></div>
+<p class="said" role="status" data-live="said"></p>
+<table class="table connections" role="table" aria-labelledby="h-rate"><thead role="rowgroup"><tr role="row">
+${columns.map((name) => html`<th role="columnheader" scope="col"${numbers.has(name) && html` class="num"`}>${name}</th>`)}
+<th role="columnheader" scope="col"><span class="unseen">Action</span></th></tr></thead>
+<tbody role="rowgroup" data-live="rows"></tbody></table>
+<p class="empty" data-live="none" hidden></p>
+<div class="pager"><p class="quiet-text" data-live="range"></p>
+<button type="button" class="quiet" data-page="-1" disabled>Previous</button>
+<button type="button" class="quiet" data-page="1" disabled>Next</button></div></section>`;
+  return desk(page, { path: "/connections", title: "Connections", styles: ["connections.css"], body });
+}
