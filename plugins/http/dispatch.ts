@@ -5,7 +5,7 @@ import { answerWith, cutShort, hasBody, refusals, refuseWith, type Refusal } fro
 import { makeSafe } from "./headers.ts";
 import { inside, readTarget, type Target } from "./paths.ts";
 import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
-import type { Listener, Peer } from "./service.ts";
+import type { Listener, Peer, RouteOptions } from "./service.ts";
 
 const bodySeconds = 30;
 
@@ -35,7 +35,8 @@ interface Found<H> {
 }
 
 /** Of two Host or Authorization lines Node takes the first without a word; a proxy may have taken the second. */
-function headerFault({ rawHeaders, headers }: IncomingMessage, target: Target, anyHost: boolean): Refusal | undefined {
+function headerFault(request: IncomingMessage, target: Target, options: RouteOptions): Refusal | undefined {
+  const { rawHeaders, headers } = request;
   let hosts = 0;
   let authorizations = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -43,8 +44,8 @@ function headerFault({ rawHeaders, headers }: IncomingMessage, target: Target, a
     if (name === "host") hosts += 1;
     if (name === "authorization") authorizations += 1;
   }
-  if (authorizations > 1) return refusals.twoAuthorizations;
-  if (anyHost) return undefined;
+  if (authorizations > 1 && !options.anyAuthorization) return refusals.twoAuthorizations;
+  if (options.anyHost) return undefined;
   return hosts === 1 && /^[\w.~:[\]-]+$/.test(target.host ?? headers.host ?? "") ? undefined : refusals.badHost;
 }
 
@@ -108,7 +109,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       const { target, route } = found;
       makeSafe(answer);
       take(listener, request, target);
-      const fault = headerFault(request, target, route.options.anyHost ?? false);
+      const fault = headerFault(request, target, route.options);
       if (fault) answerWith(request, answer, fault);
       else {
         limitBody(request, answer, route.options.bodySeconds ?? bodySeconds);
@@ -124,7 +125,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       if (found === undefined) return false;
       const { target, route } = found;
       take(listener, request, target);
-      const fault = headerFault(request, target, false);
+      const fault = headerFault(request, target, { ...route.options, anyHost: false });
       if (fault) {
         refuseWith(socket, fault);
         return true;
@@ -150,5 +151,5 @@ async function waitWith(socket: Duplex, wait: Promise<void>): Promise<boolean> {
 export function answerUnserved(request: IncomingMessage): Refusal {
   const target = readTarget(request.url ?? "");
   if (target === undefined && request.url !== "*") return refusals.badTarget;
-  return (target && headerFault(request, target, false)) ?? refusals.notFound;
+  return (target && headerFault(request, target, {})) ?? refusals.notFound;
 }

@@ -35,6 +35,8 @@ export interface RouteOptions {
   readonly bodySeconds?: number;
   /** Serves requests without a Host header, or with two, as some health checks send them. */
   readonly anyHost?: boolean;
+  /** Serves requests with two Authorization headers, which are refused otherwise: the route judges them all itself. */
+  readonly anyAuthorization?: boolean;
 }
 
 /** The listener in the types of Node: it knows the base path and the peers, so that nobody else parses a forwarded

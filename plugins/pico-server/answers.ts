@@ -1,5 +1,10 @@
 import type { ServerResponse } from "node:http";
 
+export interface Answer {
+  readonly status: number;
+  readonly body: object;
+}
+
 /** Another site's page may read what is answered here; nothing is said to sites that may not use the channel. */
 export const corsHeaders = (origin: string): Readonly<Record<string, string>> => ({
   "Access-Control-Allow-Origin": origin,

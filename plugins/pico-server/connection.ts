@@ -22,7 +22,6 @@ export interface ConnectionOptions {
   readonly socket: Duplex;
   readonly id: string;
   readonly session: string;
-  readonly address: string;
   readonly admission: Admission;
   /** Undefined: a plain client. */
   readonly extension: Extension | undefined;

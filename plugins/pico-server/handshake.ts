@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
 import { isSessionId, parseCursor, type Cursor } from "../pico-wire/index.ts";
+import { corsHeaders } from "./answers.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import { isRefusal, type Admission, type Gate } from "./gate.ts";
@@ -94,7 +95,8 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
   function refuse(knock: Knock, socket: Duplex, refusal: Refusal): void {
     const { status, body, headers } = write(refusal);
     options.refused(knock, refusal);
-    http.refuse(socket, status, body, headers);
+    const cors = knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
+    http.refuse(socket, status, body, { ...headers, ...cors });
   }
 
   async function answer(knock: Knock, socket: Duplex, head: Buffer): Promise<void> {

@@ -7,8 +7,9 @@ import type { Http } from "../http/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
 import { picoSchema, type PicoServerConfig } from "./config.ts";
 import { createConnection } from "./connection.ts";
-import { createConnections } from "./connections.ts";
+import { createConnections, type Link } from "./connections.ts";
 import { picoErrors } from "./errors.ts";
+import { createEventStream } from "./event-stream.ts";
 import type { PicoServerEvents } from "./events.ts";
 import { createGate, type Admission } from "./gate.ts";
 import { createHandshake, type Opening } from "./handshake.ts";
@@ -17,7 +18,7 @@ import { memoryLog } from "./memory-log.ts";
 import { createPort } from "./port.ts";
 import type { Refusal } from "./refusals.ts";
 import { createRoster } from "./roster.ts";
-import { createRequests } from "./requests.ts";
+import { createRequests, type RequestOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
 import { createUpgrader } from "./socket.ts";
 
@@ -39,6 +40,8 @@ export type PicoServerShape = {
   needs: { tokens: Tokens; http: Http; channels: Channels };
   offers: { picoServer: PicoServer };
 };
+
+type Gone = (link: Link, fact: PicoServerEvents["pico-server:disconnected"]) => void;
 
 const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds a posted message may take to arrive: it may hold images. */
@@ -82,22 +85,31 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         emit("pico-server:refused", { code, address });
       }
 
+      /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
+      function enter(id: string, session: string, knock: Knock, { method }: Admission, make: (gone: Gone) => Link): void {
+        const { address } = knock.peer;
+        const link = make((gone, fact) => {
+          connections.remove(gone);
+          roster.remove(id);
+          emit("pico-server:disconnected", fact);
+        });
+        connections.add(link);
+        roster.add(link, { session, address, method }, knock.q.headers);
+        emit("pico-server:connected", { connection: id, session, address, method });
+      }
+
       function opened(opening: Opening, knock: Knock, admission: Admission): void {
         const id = newId();
-        const { session } = opening;
-        const { address } = knock.peer;
-        const connection = createConnection({
-          ...opening, id, address, admission, sessions, clock, log, config, newId, deliver,
-          gone(gone, fact) {
-            connections.remove(gone);
-            roster.remove(id);
-            emit("pico-server:disconnected", fact);
-          },
-        });
-        connections.add(connection);
-        roster.add(connection, { session, address, method: admission.method }, knock.q.headers);
-        emit("pico-server:connected", { connection: id, session, address, method: admission.method });
+        const shared = { id, admission, sessions, clock, log, config, newId, deliver };
+        enter(id, opening.session, knock, admission, (gone) => createConnection({ ...opening, ...shared, gone }));
       }
+
+      const listens: RequestOptions["listens"] = ({ session, after }, r, headers, knock, admission) => {
+        const id = newId();
+        const shared = { id, session, after, tokenVersion: admission.version, sessions, clock, config };
+        const failed = (error: unknown): void => log.error({ err: error, connection: id }, "an event stream failed");
+        enter(id, session, knock, admission, (gone) => createEventStream({ ...shared, r, headers, failed, gone }));
+      };
 
       function checkSettings({ enabled, ping_interval, read_timeout }: PicoServerConfig): void {
         if (enabled && tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
@@ -109,12 +121,12 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const shared = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...shared, upgrader, opened });
-      const requests = createRequests({ ...shared, clock, deliver });
-      http.request("/pico", requests, { listener: "gateway" });
-      http.request("/pico/messages", requests, { listener: "gateway", bodySeconds: postSeconds });
+      const requests = createRequests({ ...shared, clock, sessions, deliver, listens });
+      http.request("/pico", requests, { listener: "gateway", anyAuthorization: true });
+      http.request("/pico/messages", requests, { listener: "gateway", bodySeconds: postSeconds, anyAuthorization: true });
       for (const path of paths) {
-        http.upgrade(path, handshake, { listener: "gateway" });
-        http.upgrade(path, handshake, { listener: "dashboard" }); // its own page, when channels listen apart
+        http.upgrade(path, handshake, { listener: "gateway", anyAuthorization: true });
+        http.upgrade(path, handshake, { listener: "dashboard", anyAuthorization: true }); // its own page, when channels listen apart
       }
 
       scope.on("token-store:rotated", ({ name, version, graceS }) => {

@@ -1,47 +1,50 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { Incoming } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
-import { decodeRequest, limits, WireError } from "../pico-wire/index.ts";
-import { answerJson, corsHeaders, preflightHeaders } from "./answers.ts";
-import { readBody } from "./body.ts";
-import { messageRate, type PicoServerConfig } from "./config.ts";
+import { isSessionId, limits, parseCursor, type Cursor } from "../pico-wire/index.ts";
+import { answerJson, corsHeaders, preflightHeaders, type Answer } from "./answers.ts";
+import type { PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
-import { isRefusal, type Gate } from "./gate.ts";
-import { errorCodeFor } from "./inbound.ts";
+import { isRefusal, type Admission, type Gate } from "./gate.ts";
 import { readKnock, type Knock } from "./knock.ts";
-import { createBuckets } from "./rates.ts";
+import { createPosting, type PostingOptions } from "./posting.ts";
 import { write, type Refusal } from "./refusals.ts";
+import type { SessionLog } from "./session-log.ts";
 
-export interface RequestOptions {
+/** An event stream that may begin. */
+export interface Listening {
+  readonly session: string;
+  readonly after: Cursor | undefined;
+}
+
+export interface RequestOptions extends PostingOptions {
   readonly http: Http;
   readonly gate: Gate;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly connections: Pick<Connections, "count">;
-  readonly newId: () => string;
-  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
+  readonly connections: Connections;
+  readonly sessions: SessionLog;
   readonly refused: (knock: Knock, refusal: Refusal) => void;
+  /** The answer is an event stream from now on. */
+  readonly listens: (listening: Listening, r: ServerResponse, headers: Headers, knock: Knock, from: Admission) => void;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly body: object;
-}
+export type Headers = Readonly<Record<string, string>>;
 /** Undefined: nobody is there to be answered. */
-type Outcome = Answer | Refusal | undefined;
+type Outcome = Answer | Refusal | { readonly listen: Listening; readonly admission: Admission } | undefined;
 
 const methods: Readonly<Record<string, readonly string[]>> = {
   "/pico": ["GET", "HEAD"],
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
+  "/pico/events": ["GET"],
 };
 
-/** The channel over plain HTTP: the probe, posted messages, and what else is asked under `/pico`. */
+/** The channel over plain HTTP: the probe, posted messages, event streams, and what else is asked under `/pico`. */
 export function createRequests(options: RequestOptions): (q: IncomingMessage, r: ServerResponse) => Promise<void> {
-  const { http, gate, clock, log, config } = options;
-  const allowed = createBuckets(() => messageRate(config()));
+  const { http, gate, log, config, connections } = options;
+  const post = createPosting(options);
 
   const probe = (): Answer => {
     const { max_payload, max_connections, message_rate, message_burst, ping_interval, read_timeout } = config();
@@ -51,34 +54,24 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
       body: {
         protocol: "pico",
         version: 1,
-        features: ["messages", "pico_ext"],
+        features: ["messages", "events", "wait", "pico_ext"],
         limits: { ...sizes, max_connections, message_rate, message_burst, ping_interval, read_timeout },
-        connections: options.connections.count(),
+        connections: connections.count(),
       },
     };
   };
 
-  async function post({ q, peer }: Knock): Promise<Outcome> {
-    if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: "Too many messages; slow down." };
-    const body = await readBody(q, config().max_payload);
-    if (body === undefined || "code" in body) return body;
-    try {
-      const { id, session_id = options.newId(), payload } = decodeRequest(body);
-      const request_id = id ?? options.newId();
-      const media = payload.media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
-      const { content, hops } = payload;
-      const message = { channel: "pico", session: session_id, id: request_id, content, media, at: clock.now(), hops };
-      const status = await options.deliver(message, { dedupe: id !== undefined });
-      return { status: 202, body: { status, request_id, session_id } };
-    } catch (error) {
-      if (error instanceof WireError) return { code: error.code, message: error.message };
-      const code = errorCodeFor(error);
-      if (code === "internal") log.error({ err: error }, "a posted message could not be processed");
-      return { code };
-    }
+  function listen({ params, q }: Knock, admission: Admission): Outcome {
+    const [session = "", ...more] = params.getAll("session_id");
+    if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
+    const last = q.headers["last-event-id"];
+    const after = typeof last === "string" && last !== "" ? parseCursor(last) : undefined;
+    if (last && !after) return { code: "bad_handshake", message: "Last-Event-ID is EPOCH:SEQ, as an event had it." };
+    if (connections.count() >= config().max_connections) return { code: "too_many_connections" };
+    return { listen: { session, after }, admission };
   }
 
-  async function serve(knock: Knock): Promise<Outcome> {
+  async function serve(knock: Knock, r: ServerResponse): Promise<Outcome> {
     const { path, q } = knock;
     const known = methods[path];
     const closed = gate.isServing(knock);
@@ -90,17 +83,19 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
     if (isRefusal(admission)) return admission;
     if (!admission.isCurrent()) return { code: "token_mismatch" };
     if (path === "/pico/ws") return { code: "upgrade_required" };
-    return path === "/pico" ? probe() : post(knock);
+    if (path === "/pico/events") return listen(knock, admission);
+    return path === "/pico" ? probe() : post(knock, r, admission);
   }
 
   return async (q, r) => {
     const knock = readKnock(http, q, false);
     const cors = knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
-    const outcome = await serve(knock).catch((error: unknown): Refusal => {
+    const outcome = await serve(knock, r).catch((error: unknown): Refusal => {
       log.error({ err: error }, "a request failed");
       return { code: "internal" };
     });
-    if (outcome === undefined) return;
+    if (outcome === undefined || r.destroyed) return;
+    if ("listen" in outcome) return options.listens(outcome.listen, r, cors, knock, outcome.admission);
     if ("code" in outcome) {
       const { status, body, headers } = write(outcome);
       options.refused(knock, outcome);

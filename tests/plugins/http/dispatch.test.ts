@@ -118,4 +118,14 @@ describe("header lines that a proxy could read in another way", () => {
     serve((service) => service.request("/healthz", (_, r) => void r.end("fine"), { anyHost: true }), async (port) => {
       expect((await raw(port, "GET /healthz HTTP/1.0\r\n\r\n")).body).toBe("fine");
     }));
+
+  test("a route that judges Authorization lines by itself gets all of them", () => {
+    const route = (service: Http): void => service.request("/own", ({ rawHeaders }, r) =>
+      void r.end(`${rawHeaders.filter((name) => /^authorization$/i.test(name)).length}`), { anyAuthorization: true });
+    return serve(route, async (port) => {
+      const lines = ["Host: localhost", "Authorization: Bearer a", "authorization: Bearer b"];
+      expect((await get(port, "/own", lines)).body).toBe("2");
+      expect((await get(port, "/own", lines.slice(1))).status).toBe(400);
+    });
+  });
 });

@@ -219,9 +219,24 @@ describe("step 5: one token by each method", () => {
     await using door = await stand({ config: { allow_token_query: true } });
     expect(await door.knock(path, { lines: [...wsLines, ...lines] })).toMatchObject(refusal(400, "bad_handshake"));
   });
-  test("two Authorization headers are 400", async () => {
+  test.each(["/pico", "/pico/ws"])("two Authorization headers are 400, asked by HTTP too (%s)", async (path) => {
     await using door = await stand();
-    expect((await door.knock("/pico", { lines: [...wsLines, bearer, bearer] })).status).toBe(400);
+    for (const lines of [wsLines, []]) {
+      expect(await door.knock(path, { lines: [...lines, bearer, bearer] })).toMatchObject(refusal(400, "bad_handshake"));
+    }
+    const wrong = (n: number): string[] => [bearer, `Authorization: Bearer ${n}`];
+    for (let n = 0; n < 10; n++) await door.knock(path, { lines: [...wsLines, ...wrong(n)] });
+    const guess = { lines: [...wsLines, "Authorization: Bearer guess"] };
+    expect(await door.knock(path, guess)).toMatchObject(refusal(429, "rate_limited"));
+  });
+  test("a refused upgrade can be read by a page of an origin that may use the channel, and by no other", async () => {
+    await using door = await stand({ config: { allow_origins: ["https://app.example"] } });
+    const from = (origin: string) => door.knock("/pico", { lines: [...wsLines, `Origin: ${origin}`] });
+    expect(await from("https://app.example")).toMatchObject(refusal(401, "token_missing", {
+      "access-control-allow-origin": "https://app.example", vary: "Origin",
+      "access-control-expose-headers": "Retry-After, WWW-Authenticate", "cross-origin-resource-policy": "cross-origin",
+    }));
+    expect((await from("https://other.example")).headers).not.toHaveProperty("access-control-allow-origin");
   });
   test("nothing is compared, and one wrong value is counted", async () => {
     const compared: string[] = [];

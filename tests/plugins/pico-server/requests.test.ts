@@ -15,7 +15,7 @@ describe("GET /pico", () => {
       "content-type": "application/json; charset=utf-8", "cache-control": "no-store", "referrer-policy": "no-referrer",
     });
     expect(body).toEqual({
-      protocol: "pico", version: 1, features: ["messages", "pico_ext"], connections: 1,
+      protocol: "pico", version: 1, features: ["messages", "events", "wait", "pico_ext"], connections: 1,
       limits: {
         max_payload: 33_554_432, content: 1_048_576, medium: 20_971_520, outbound: 524_288, max_connections: 100,
         message_rate: 100, message_burst: 200, ping_interval: 30, read_timeout: 60,

@@ -1,0 +1,83 @@
+import type { ServerResponse } from "node:http";
+import type { Clock, Log } from "../../kernel/index.ts";
+import type { Incoming } from "../channels/index.ts";
+import { decodeRequest, WireError, type MessageRequest } from "../pico-wire/index.ts";
+import type { Answer } from "./answers.ts";
+import { readBody } from "./body.ts";
+import { messageRate, type PicoServerConfig } from "./config.ts";
+import type { Connections } from "./connections.ts";
+import type { Admission } from "./gate.ts";
+import { errorCodeFor } from "./inbound.ts";
+import type { Knock } from "./knock.ts";
+import { createBuckets } from "./rates.ts";
+import type { Refusal } from "./refusals.ts";
+import type { SessionLog } from "./session-log.ts";
+import { mostWaitSeconds, readWait, waitForAnswers } from "./waiting.ts";
+
+export interface PostingOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: () => PicoServerConfig;
+  readonly connections: Connections;
+  readonly sessions: SessionLog;
+  readonly newId: () => string;
+  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
+}
+
+type Post = (knock: Knock, r: ServerResponse, admission: Admission) => Promise<Answer | Refusal | undefined>;
+
+/** A message by plain HTTP, and, for those who wait, what the session hears after it. */
+export function createPosting(options: PostingOptions): Post {
+  const { clock, log, config, connections, sessions, newId, deliver } = options;
+  const allowed = createBuckets(() => messageRate(config()));
+
+  async function hand({ id, payload }: MessageRequest, session: string): Promise<Answer["body"]> {
+    const request_id = id ?? newId();
+    const media = payload.media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
+    const { content, hops } = payload;
+    const message = { channel: "pico", session, id: request_id, content, media, at: clock.now(), hops };
+    const status = await deliver(message, { dedupe: id !== undefined });
+    return { status, request_id, session_id: session };
+  }
+
+  async function handAndWait(
+    request: MessageRequest, seconds: number, r: ServerResponse, tokenVersion: number | undefined,
+  ): Promise<Answer | Refusal> {
+    const session = request.session_id ?? newId();
+    if (seconds === 0) return { status: 202, body: await hand(request, session) };
+    const waiting = waitForAnswers({ r, id: newId(), session, seconds, tokenVersion, sessions, clock });
+    connections.add(waiting.link);
+    try {
+      const body = await Promise.race([hand(request, session), waiting.ended]);
+      if (!body) return { code: "unavailable" };
+      const answers = await waiting.answers();
+      return answers.messages.length === 0 ? { status: 202, body } : { status: 200, body: { ...body, ...answers } };
+    } finally {
+      waiting.stop();
+      connections.remove(waiting.link);
+    }
+  }
+
+  function refusalFor(error: unknown): Refusal {
+    if (error instanceof WireError) return { code: error.code, message: error.message };
+    const code = errorCodeFor(error);
+    if (code === "internal") log.error({ err: error }, "a posted message could not be processed");
+    return { code };
+  }
+
+  return async ({ q, peer, params }, r, { version }) => {
+    if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: "Too many messages; slow down." };
+    const seconds = readWait(params);
+    if (seconds === undefined) {
+      return { code: "invalid_message", message: `wait is a number of seconds, at most ${mostWaitSeconds}.` };
+    }
+    const body = await readBody(q, config().max_payload);
+    if (body === undefined || "code" in body) return body;
+    if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
+    try {
+      return await handAndWait(decodeRequest(body), seconds, r, version);
+    } catch (error) {
+      return refusalFor(error);
+    }
+  };
+}
