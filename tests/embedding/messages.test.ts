@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKernel } from "../../kernel/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import { refusal } from "../kernel/parts.ts";
+import { root } from "../rules/source.ts";
+
+/* What a host reads when it has made a mistake: the compiler's own words, from the declarations that are shipped. */
+
+const head = `
+import { createKernel, type Plugin } from "doorward";
+import { application, channels, type Channels } from "doorward/plugins/channels";
+import { http } from "doorward/plugins/http";
+import { picoServer, type PicoServerEvents } from "doorward/plugins/pico-server";
+import { memory, tokenStore } from "doorward/plugins/token-store";
+const all = [tokenStore(memory()), channels(), http(), picoServer()] as const;
+const kernel = createKernel(all);
+declare const sends: Channels;
+`.trim();
+
+/** Mistake -> words of the message. */
+const mistakes: readonly (readonly [what: string, code: string, words: RegExp])[] = [
+  ["a plugin is missing", "createKernel([channels(), http(), picoServer()]);", /no earlier plugin offers tokens/],
+  ["the order is wrong", "createKernel([picoServer(), tokenStore(memory()), channels(), http()]);",
+    /no earlier plugin offers (?=.*channels)(?=.*http)(?=.*tokens)/],
+  ["nobody announces what a plugin hears",
+    'declare const r: Plugin<{ hears: Pick<PicoServerEvents, "pico-server:refused"> }>; createKernel([r]);',
+    /no plugin emits pico-server:refused/],
+  ["a fact is misspelt", 'kernel.on("pico-server:conected", () => {});', /"pico-server:conected"/],
+  ["a field of a fact is misspelt", 'kernel.on("pico-server:connected", ({ sesion }) => sesion);',
+    /'sesion' does not exist.*session: string/],
+  ["a service is misspelt", "kernel.services.tokenz;", /Did you mean 'tokens'/],
+  ["an address lacks its session", 'sends.send({ channel: "pico" }, { content: "" });', /'session' is missing/],
+  ["a kind of message is misspelt", 'application((m) => m.stream({ kind: "thougt" }).abort());',
+    /Did you mean '"thought"'/],
+  ["a stream gets something else than text", 'sends.stream({ channel: "a", session: "b" }).write(1);', /'string'/],
+  ["an option is misspelt", "http({ prot: 80 });", /'prot' does not exist in type 'HttpOptions'/],
+  ["a need is not named",
+    'const p: Plugin<{ needs: { channels: Channels } }> = { name: "a", api: 1, start() {} }; void p;',
+    /'needs' is missing/],
+  ["a promised service is not given",
+    'const q: Plugin<{ offers: { clock: Date } }> = { name: "a", api: 1, start: () => ({}) }; void q;',
+    /offers.*clock|clock: Date/],
+];
+const at = head.split("\n").length;
+let project: string;
+let output: string;
+
+beforeAll(async () => {
+  project = await mkdtemp(join(root, "dist", "messages-")); // inside the package, so that "doorward" is this package
+  const compilerOptions = {
+    module: "nodenext", target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"], strict: true,
+    exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: false,
+  };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["host.ts"] }));
+  await writeFile(join(project, "host.ts"), [head, ...mistakes.map(([, code]) => code), ""].join("\n"));
+  const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+  const compiling = promisify(execFile)(process.execPath, [tsc, "-p", project, "--pretty", "false"], { cwd: project });
+  output = await compiling.then(({ stdout }) => stdout, ({ stdout }: { stdout: string }) => stdout);
+});
+afterAll(() => rm(project, { recursive: true, force: true }));
+
+/** The message about a line, with what is indented below it. */
+function about(line: number): string {
+  const messages = output.split(/^(?=\S)/m);
+  return messages.filter((message) => message.startsWith(`host.ts(${line},`)).join("");
+}
+
+describe("the compiler tells", () => {
+  test.each(mistakes.map(([what, , words], index) => [what, words, index] as const))("%s", (_, words, index) => {
+    expect(about(at + 1 + index).replaceAll("\n", " ")).toMatch(words);
+  });
+
+  test("nothing about a list that is right", () => {
+    const lines = [...output.matchAll(/^(\S+)\((\d+),/gm)].map(([, file, line]) => [file, Number(line)] as const);
+    expect(lines.filter(([file, line]) => file !== "host.ts" || line <= at)).toEqual([]);
+  });
+});
+
+test("plugins that are known only at run time are refused in the same words", async () => {
+  const { message } = await refusal(createKernel([], { plugins: [picoServer()] }).start());
+  expect(message).toMatch(/needs the service "tokens", which no earlier plugin offers/);
+});
