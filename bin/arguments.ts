@@ -1,7 +1,10 @@
-import { parseArgs, type ParseArgsConfig } from "node:util";
+import { parseArgs } from "node:util";
 import { hint } from "../kernel/index.ts";
+import type { Command } from "./commands/index.ts";
+import type { Options } from "./commands/command.ts";
+import { UsageError } from "./usage.ts";
 
-type Options = NonNullable<ParseArgsConfig["options"]>;
+export { UsageError } from "./usage.ts";
 
 export interface LauncherArguments {
   readonly command: "launch" | "help" | "version";
@@ -14,10 +17,16 @@ export interface LauncherArguments {
   readonly public?: boolean;
 }
 
-/** Wrong usage: a sentence for the terminal, exit code 2. */
-export class UsageError extends Error {}
+/** A command of the table, its words and options. */
+export interface CommandArguments {
+  readonly command: "run";
+  readonly name: string;
+  readonly words: readonly string[];
+  readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+  readonly json: boolean;
+}
 
-const options = {
+const launcherOptions = {
   console: { type: "boolean" },
   port: { type: "string" },
   host: { type: "string" },
@@ -28,7 +37,17 @@ const options = {
   help: { type: "boolean", short: "h" },
 } as const satisfies Options;
 
-export const usage = `Usage: doorward [path/to/config.json] [options]
+const commandOptions = {
+  json: { type: "boolean" },
+  debug: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+} as const satisfies Options;
+
+export function usage(commands: Readonly<Record<string, Command>>): string {
+  const rows = Object.values(commands).flatMap((command) => command.usage);
+  const wide = Math.max(...rows.map(([words]) => words.length));
+  return `Usage: doorward [path/to/config.json] [options]
+       doorward <command> [options]
 
 Starts the launcher: the dashboard and, when it is enabled, the pico channel.
 
@@ -41,19 +60,24 @@ Starts the launcher: the dashboard and, when it is enabled, the pico channel.
   -version       print the version
   -help          print this text
 
+Commands (each takes -json):
+
+${rows.map(([words, does]) => `  ${words.padEnd(wide)}  ${does}`).join("\n")}
+
 One or two dashes are the same. Files live in $SERVICE_HOME (default ~/.service).
-Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage.
+Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 refused by the other side, 4 other side not reachable.
 `;
+}
 
 /** Flags as Go's flag package takes them (`-name`, `-name=value`, `-bool=false`), rewritten for `parseArgs`. */
-function doubleDashes(argv: readonly string[]): string[] {
+function doubleDashes(argv: readonly string[], options: Options): string[] {
   const end = argv.indexOf("--");
   return argv.map((argument, at) => {
     if (end >= 0 && at >= end) return argument;
     const [, name, value] = /^--?([a-z][\w-]+)(?:=(.*))?$/s.exec(argument) ?? [];
     if (name === undefined) return argument;
     const plain = name.replace(/^no-/, "");
-    const option = Object.hasOwn(options, plain) ? options[plain as keyof typeof options] : undefined;
+    const option = Object.hasOwn(options, plain) ? options[plain] : undefined;
     if (!option) throw new UsageError(`unknown option "${argument.split("=")[0]}".${hint(name, Object.keys(options))}`);
     if (option.type !== "boolean") return `--${name}${value === undefined ? "" : `=${value}`}`;
     if (value === undefined) return `--${name}`;
@@ -63,11 +87,24 @@ function doubleDashes(argv: readonly string[]): string[] {
   });
 }
 
-export function parseArguments(argv: readonly string[]): LauncherArguments {
-  const { values, positionals } = read(doubleDashes(argv));
-  if (positionals.length > 1) {
-    throw new UsageError(`only one configuration file can be named, not ${positionals.length}`);
-  }
+export function parseArguments(
+  argv: readonly string[], commands: Readonly<Record<string, Command>>,
+): LauncherArguments | CommandArguments {
+  const [name = "", ...rest] = argv;
+  if (Object.hasOwn(commands, name)) return parseCommand(name, rest, commands[name]!);
+  return parseLauncher(argv);
+}
+
+function parseCommand(name: string, argv: readonly string[], { options = {} }: Command): LauncherArguments | CommandArguments {
+  const all: Options = { ...options, ...commandOptions };
+  const { values, positionals } = read(doubleDashes(argv, all), all);
+  if (values["help"]) return { command: "help", console: false, browser: false, debug: false };
+  return { command: "run", name, words: positionals, values, json: values["json"] === true };
+}
+
+function parseLauncher(argv: readonly string[]): LauncherArguments {
+  const { values, positionals } = read(doubleDashes(argv, launcherOptions), launcherOptions);
+  if (positionals.length > 1) throw new UsageError(`only one configuration file can be named, not ${positionals.length}`);
   const command = values.help ? "help" : values.version ? "version" : "launch";
   return {
     command,
@@ -81,7 +118,7 @@ export function parseArguments(argv: readonly string[]): LauncherArguments {
   };
 }
 
-function read(args: string[]) {
+function read<const T extends Options>(args: string[], options: T) {
   try {
     return parseArgs({ args, options, allowPositionals: true, allowNegative: true });
   } catch (error) {

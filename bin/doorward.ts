@@ -1,21 +1,22 @@
 #!/usr/bin/env node
-import { parseArguments, UsageError, usage, type LauncherArguments } from "./arguments.ts";
+import { parseArguments, UsageError, usage, type CommandArguments, type LauncherArguments } from "./arguments.ts";
+import { commands } from "./commands/index.ts";
 
 // Everything else gets this copy; children start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
 for (const name of Object.keys(process.env)) if (/^SERVICE_.*TOKEN$/.test(name)) delete process.env[name];
 
 try {
-  process.exitCode = await run(parseArguments(process.argv.slice(2)));
+  process.exitCode = await run(parseArguments(process.argv.slice(2), commands));
 } catch (error) {
   if (!(error instanceof UsageError)) throw error;
   process.stderr.write(`doorward: ${error.message}\nRun "doorward -help" for the options.\n`);
   process.exitCode = 2;
 }
 
-async function run(given: LauncherArguments): Promise<number> {
+async function run(given: LauncherArguments | CommandArguments): Promise<number> {
   if (given.command === "help") {
-    process.stdout.write(usage);
+    process.stdout.write(usage(commands));
     return 0;
   }
   const { version } = await import("./version.ts");
@@ -23,6 +24,24 @@ async function run(given: LauncherArguments): Promise<number> {
     process.stdout.write(`${version}\n`);
     return 0;
   }
+  if (given.command === "run") return runCommand(given, version);
   const { launch } = await import("./launch.ts");
   return launch({ ...given, env, version });
+}
+
+async function runCommand({ name, words, values, json }: CommandArguments, version: string): Promise<number> {
+  const { homeOf } = await import("./home.ts");
+  const command = await commands[name]!.load();
+  try {
+    return await command({
+      words, values, json, env, version, home: homeOf(env), stdin: process.stdin,
+      out: (text) => void process.stdout.write(text),
+      say: (text) => void process.stderr.write(text),
+    });
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    const { message, stack } = error as Error;
+    process.stderr.write(`doorward: ${message}\n${values["debug"] === true ? `${stack}\n` : ""}`);
+    return 1;
+  }
 }

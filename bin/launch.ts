@@ -1,4 +1,3 @@
-import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { launcher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../config/files/index.ts";
@@ -8,7 +7,8 @@ import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
 import { isRemote, openBrowser } from "./desktop.ts";
-import { createLog, type LauncherLog } from "./log/index.ts";
+import { homeOf } from "./home.ts";
+import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 export interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
@@ -18,7 +18,7 @@ export interface LaunchOptions extends LauncherArguments {
 /** Starts the launcher and lives until a signal; resolves to the exit code. */
 export async function launch(options: LaunchOptions): Promise<number> {
   const { env, debug } = options;
-  const home = resolve(env["SERVICE_HOME"]?.trim() || join(homedir(), ".service"));
+  const home = homeOf(env);
   const log = await openLog(home, options);
   try {
     const kernel = await build(home, log, options);
@@ -57,10 +57,11 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
   const { port, host, public: open } = options;
   const ways = (): TokenWay[] => {
     if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
-    return [...(options.console ? (["console"] as const) : []), "file"];
+    return [...(options.console ? (["console"] as const) : []), "command", "file"];
   };
   return launcher({
-    home, env, version, log: log.log, ways,
+    home, env, version, log: log.log, ways, pid: process.pid,
+    ...(log.file === undefined ? {} : { logSource: logSource({ file: log.file, redactor: log.redactor, follow: log.follow }) }),
     ...(config === undefined ? {} : { config: resolve(config) }),
     flags: {
       ...(port === undefined ? {} : { port }),
@@ -104,13 +105,12 @@ async function welcome(kernel: Launcher, home: string, options: LaunchOptions): 
   channel.protocol = channel.protocol === "https:" ? "wss:" : "ws:";
   const gateway = http.addresses("gateway")[0];
   if (status.listener === "gateway" && gateway) channel.host = gateway.host;
-  const whereItIs = `it is "launcher_token" in ${join(home, "launcher-config.json")}`;
   process.stdout.write(banner({
     version: options.version, home, addresses, state, source, opened,
     link: path(signInLinks.mint().path).href,
     remote: isRemote(options.env),
     ...(value === undefined ? {} : { token: value }),
-    ...(value === undefined && source !== "env" ? { tokenHint: whereItIs } : {}),
+    ...(value === undefined && source !== "env" ? { tokenHint: "to see it: doorward token show" } : {}),
     ...(status.enabled ? { channel: channel.href } : {}),
   }));
 }

@@ -6,6 +6,7 @@ import { createRedactor, type Redactor } from "./redact.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
 
 export { createRedactor, redactLine, type Redactor } from "./redact.ts";
+export { logSource } from "./source.ts";
 
 export interface LogOptions extends RotationOptions {
   /** `<home>/logs/launcher.log`; without it there is no file. */
@@ -29,6 +30,8 @@ export interface LauncherLog {
   readonly file: string | undefined;
   /** Writes a line to the file and nowhere else, the only one that is not redacted. `false`: there is no file. */
   firstRun(line: string): boolean;
+  /** Gets every line that is written from now on, redacted. */
+  follow(heard: (line: string) => void): () => void;
   close(): void;
 }
 
@@ -39,6 +42,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
   const lost = once((error: Error) => stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`));
   const opened = path === undefined ? undefined : await openLogFile(path, lost, options).catch((error: Error) => error);
   const file = opened instanceof Error ? undefined : opened;
+  const followers = new Set<(line: string) => void>();
   const screen = opened instanceof Error ? stderr : stdout;
   const log = pino(
     {
@@ -48,7 +52,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
       serializers: { error: pino.stdSerializers.err },
       hooks: { streamWrite: redactor.redact },
     },
-    outputs(file, screen && (await openTerminal(screen, pretty))),
+    outputs(file, screen && (await openTerminal(screen, pretty)), followers),
   );
   if (opened instanceof Error) log.warn({ file: path, error: opened }, "the log file cannot be opened");
   return {
@@ -59,14 +63,20 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
       file?.write(`${line}\n`);
       return file !== undefined;
     },
+    follow(heard) {
+      followers.add(heard);
+      return () => void followers.delete(heard);
+    },
     close: () => file?.close(),
   };
 }
 
-const outputs = (file: LogFile | undefined, show: ((line: string) => void) | undefined) => ({
+type Followers = ReadonlySet<(line: string) => void>;
+const outputs = (file: LogFile | undefined, show: ((line: string) => void) | undefined, followers: Followers) => ({
   write(line: string): void {
     file?.write(line);
     show?.(line);
+    for (const heard of followers) heard(line);
   },
 });
 

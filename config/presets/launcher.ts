@@ -1,13 +1,14 @@
 import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
-import { dashboard, type TokenWay } from "../../plugins/dashboard/index.ts";
+import { dashboard, type LogSource, type TokenWay } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import { load, loadErrors, type Environment } from "../load/index.ts";
+import { localPaths } from "../local/index.ts";
 
 export interface LauncherOptions {
   readonly home: string;
@@ -28,6 +29,10 @@ export interface LauncherOptions {
   readonly generated?: (value: string) => void;
   /** The ways in which the owner can see the launcher token. */
   readonly ways?: () => readonly TokenWay[];
+  /** For the log page. */
+  readonly logSource?: LogSource;
+  /** This process, for the command line of the same owner; without it there is no socket for commands. */
+  readonly pid?: number;
 }
 
 /** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, echo as application. */
@@ -37,7 +42,13 @@ export async function launcher(options: LauncherOptions) {
   const listener = http();
   const second = gateway();
   const pico = picoServer({ envPrefix: brand.toUpperCase() });
-  const board = dashboard({ brand, version, ...(ways ? { ways } : {}) });
+  const board = dashboard({
+    brand, version,
+    doctor: async (running) => (await import("../doctor/index.ts")).examine({ ...places, running }),
+    ...(ways ? { ways } : {}),
+    ...(options.logSource ? { log: options.logSource } : {}),
+    ...(options.pid === undefined ? {} : { local: { ...localPaths(home, env), pid: options.pid } }),
+  });
   const loaded = await load([listener, second, pico, board], { ...places, flags: { launcher: { ...flags } } });
   for (const warning of loaded.warnings) log.warn({}, warning);
   if (loaded.handler !== undefined && loaded.handler !== "echo") {

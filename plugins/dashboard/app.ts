@@ -7,6 +7,7 @@ import { seen, type Door } from "./door.ts";
 import { Refusal } from "./errors.ts";
 import { guard } from "./guard.ts";
 import { overviewRoutes } from "./overview.ts";
+import { pageRoutes } from "./page-routes.ts";
 import type { PluginRoutes } from "./plugin-routes.ts";
 import { asRefusal, refuse } from "./replies.ts";
 import { setupRoutes } from "./setup.ts";
@@ -46,6 +47,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
   setupRoutes(app, door);
   signOutRoute(app, door);
   overviewRoutes(app, door);
+  pageRoutes(app, door);
   apiRoutes(app, door);
   publicRoutes(app, door);
   plugins.mount(app, door);
@@ -71,6 +73,10 @@ function publicRoutes(app: FastifyInstance, door: Door): void {
     }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
+  // Served on the owner's socket alone.
+  for (const url of ["/local", "/local/*"]) {
+    app.all(url, { config: { access: "open" } }, () => { throw new Refusal("not_found"); });
+  }
   app.get("/assets/*", { config: { access: "open" } }, (request, reply) => {
     const prefix = `${door.assets.prefix}/`;
     const path = request.url.split("?", 1)[0]!;

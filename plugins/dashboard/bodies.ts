@@ -26,6 +26,14 @@ export const rotateBody = z.object({
 });
 /** The launcher's token is never shown: whoever could ask for it has just typed it. */
 export const revealBody = z.object({ which: z.literal("pico"), current: text.optional() });
+/** On the owner's socket; without `token` a fresh one is made. */
+export const localTokenBody = z.object({
+  name: z.string().regex(/^[a-z][a-z0-9_]*$/).max(60),
+  token: text.optional(),
+  grace: z.int().min(0).max(3_600).optional(),
+});
+export type LocalToken = z.output<typeof localTokenBody>;
+export const localUnblockBody = z.object({ address: z.string().max(100).optional() });
 export const settingsBody = z.record(z.string(), z.unknown());
 
 /** The body as its schema has it; else `invalid_body`, naming the field and nothing that was sent. */

@@ -18,13 +18,17 @@ import type { Door } from "./door.ts";
 import type { DashboardEvents } from "./events.ts";
 import { cameFromHere, hostIsAllowed } from "./guard.ts";
 import { createLinks } from "./links.ts";
+import { localRoutes } from "./local/routes.ts";
+import { openLocal } from "./local/socket.ts";
 import type { TokenWay } from "./pages/index.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
-import type { DashboardApi, Doctor, LogSource, SignInLinks } from "./service.ts";
+import type { DashboardApi, Doctor, LocalControl, LogSource, SignInLinks } from "./service.ts";
 import { createSessions, identityOf } from "./sessions.ts";
 
 export type { DashboardEvents } from "./events.ts";
-export type { DashboardApi, RouteHandler, SignInLinks } from "./service.ts";
+export type {
+  DashboardApi, Doctor, DoctorFacts, LocalControl, LogSource, RouteHandler, SignInLinks,
+} from "./service.ts";
 export type { DashboardConfig } from "./config.ts";
 export type { CheckView, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
 export type { StatusView } from "./status.ts";
@@ -40,6 +44,8 @@ export interface DashboardOptions {
   /** For the log page; without it there is none. */
   readonly log?: LogSource;
   readonly doctor?: Doctor;
+  /** A socket for commands of the owner; without it there is none. */
+  readonly local?: LocalControl;
 }
 
 export type DashboardShape = {
@@ -53,7 +59,7 @@ export type DashboardShape = {
 
 /** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
 export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape> {
-  const { brand = "service", version = "", ways = () => [], log: logSource, doctor } = options;
+  const { brand = "service", version = "", ways = () => [], log: logSource, doctor, local } = options;
   return {
     name: "dashboard",
     api: 1,
@@ -94,7 +100,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         assets: loadAssets(),
         feed,
         logSource,
-        doctor: doctor && (async () => doctor({
+        doctor: doctor && (async (forwarded) => doctor({
+          ...(forwarded ? { forwarded } : {}),
           state: lifecycle.state(),
           addresses: http.addresses(),
           channel: uses.picoServer?.status(),
@@ -124,9 +131,13 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         return session && identityOf(session);
       });
       scope.on("kernel:state-changed", () => { serving = true; });
-      scope.onReady(() => () => {
-        serving = false;
-        feed.close();
+      scope.onReady(async () => {
+        const closeLocal = local && (await openLocal(door, local, localRoutes(door)));
+        return async () => {
+          serving = false;
+          feed.close();
+          await closeLocal?.();
+        };
       });
       return {
         dashboardApi: { route: plugins.route },

@@ -25,14 +25,34 @@ export interface LogSource {
   follow(heard: (line: LogLineView) => void): Release;
 }
 
+export interface Forwarded {
+  /** Address of the proxy. */
+  readonly from: string;
+  /** It is not among the trusted ones. */
+  readonly ignored: boolean;
+  /** It says how the browser came. */
+  readonly host: boolean;
+}
+
 /** What a running launcher can tell about itself. */
 export interface DoctorFacts {
   readonly state: string;
   readonly addresses: readonly URL[];
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   readonly tokens: readonly TokenRow[];
+  /** What a proxy on the way of the asking request said; absent when there was none. */
+  readonly forwarded?: Forwarded;
   /** Real handshakes by each method. */
   readonly handshakes: () => Promise<readonly TryResult[]>;
 }
 /** Looks for what is wrong in a deployment; given to the dashboard by its composition. */
 export type Doctor = (facts: DoctorFacts) => Promise<readonly CheckView[]>;
+
+/** Where the command line of the same owner reaches this process: whoever may open the socket counts as owner. */
+export interface LocalControl {
+  /** Path of the Unix socket (0600, in a folder of 0700), or name of the pipe. */
+  readonly socket: string;
+  /** A file (0600) that says address and process id, for people. */
+  readonly note: string;
+  readonly pid: number;
+}

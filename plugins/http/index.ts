@@ -14,7 +14,7 @@ import { linksTo } from "./links.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
 import { createPeers } from "./peers.ts";
 import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
-import type { HostIdentity, Http } from "./service.ts";
+import type { HostIdentity, Http, Limiter } from "./service.ts";
 
 export { gateway } from "./gateway.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";

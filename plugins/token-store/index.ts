@@ -6,6 +6,7 @@ export type { TokenStoreEvents } from "./events.ts";
 export { tokenErrors } from "./errors.ts";
 export { environment, type EnvironmentOptions } from "./environment.ts";
 export { memory } from "./memory.ts";
+export { concern, generate, weakness } from "./rules.ts";
 export { files, type FilesOptions } from "./files.ts";
 export type {
   ResolvedToken, StoreForm, TokenDescription, TokenInfo, TokenName, TokenPlace, Tokens, TokenSecrets, TokenSource,

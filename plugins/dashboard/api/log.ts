@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { API_BODY } from "../bodies.ts";
-import type { Door } from "../door.ts";
+import { seen, type Door } from "../door.ts";
 import { Refusal } from "../errors.ts";
-import type { LogSource } from "../service.ts";
+import type { Forwarded, LogSource } from "../service.ts";
 import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
 
 const MOST_LINES = 1_000;
@@ -39,8 +39,18 @@ export function logRoutes(app: FastifyInstance, door: Door): void {
       .send(Readable.from(source(door).lines())),
   );
 
-  app.post("/api/doctor", { bodyLimit: API_BODY }, async (_request, reply) => {
+  app.post("/api/doctor", { bodyLimit: API_BODY }, async (request, reply) => {
     if (!door.doctor) throw new Refusal("not_found", { message: "This deployment has no doctor." });
-    return reply.header("cache-control", "no-store").send({ checks: await door.doctor() } satisfies DoctorView);
+    const checks = await door.doctor(forwardedBy(request));
+    return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
+}
+
+/** What a proxy on the way said, and whether it counted. */
+function forwardedBy(request: FastifyRequest): Forwarded | undefined {
+  const { headers, raw: { socket } } = request;
+  if (headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined) return undefined;
+  const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
+  const { address } = seen(request).peer;
+  return { from, ignored: address === from, host: headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined };
 }

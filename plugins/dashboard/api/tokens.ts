@@ -24,22 +24,29 @@ export async function tokensView({ tokens }: Door): Promise<TokensView> {
 }
 
 export interface Rotation {
-  readonly which: "launcher" | "pico";
+  /** A claimed token's name. */
+  readonly which: string;
   /** Absent: a fresh one is generated. */
   readonly token?: string | undefined;
   /** Seconds over which connections of the old token are sent off. */
   readonly grace?: number | undefined;
 }
 
+interface Rotated {
+  readonly token: string;
+  readonly source: string;
+  readonly version: number;
+}
+
 /** Replaces a token and answers the new value, once. Rejects what `tokenSecrets.replace` rejects. */
-export async function rotate(door: Door, { which, token, grace = 0 }: Rotation): Promise<RotatedView & { version: number }> {
+export async function rotate(door: Door, { which, token, grace = 0 }: Rotation): Promise<Rotated> {
   const { version: expect } = claimed(door, which);
   const value = token?.trim();
   const { version, source } = await door.tokenSecrets.replace(which, {
     expect, graceS: which === "pico" ? grace : 0, ...(value ? { value } : {}),
   });
   door.log.info({ name: which, source }, `the ${which} token was replaced`);
-  return { which, token: door.tokenSecrets.reveal(which) ?? "", source, version };
+  return { token: door.tokenSecrets.reveal(which) ?? "", source, version };
 }
 
 function claimed({ tokens }: Door, name: string) {
@@ -62,7 +69,8 @@ export function tokenRoutes(app: FastifyInstance, door: Door): void {
     const { version, ...rotated } = await rotate(door, rotation);
     // Every session has ended with the old token, the asking one too: it gets another.
     if (rotation.which === "launcher" && session) signIn(door, request, reply, { version, via: "form" });
-    return reply.header("cache-control", "no-store").send(rotated satisfies RotatedView);
+    const view: RotatedView = { which: rotation.which, ...rotated };
+    return reply.header("cache-control", "no-store").send(view);
   });
 
   app.post("/api/token/reveal", { bodyLimit: API_BODY }, async (request, reply) => {

@@ -1,0 +1,35 @@
+import type { ParseArgsConfig } from "node:util";
+import type { Environment } from "../../config/load/index.ts";
+
+export type Options = NonNullable<ParseArgsConfig["options"]>;
+
+/** A word after `doorward`, and what it takes. */
+export interface Command {
+  /** After `doorward`, one line each, with what it does. */
+  readonly usage: readonly (readonly [words: string, does: string])[];
+  /** Beside `-json` and `-help`, which every command takes. */
+  readonly options?: Options;
+  /** Loads its code only when it is asked for. */
+  load(): Promise<(call: Call) => Promise<number>>;
+}
+
+/** One call of a command; resolves to the exit code. */
+export interface Call {
+  /** What follows the command's name. */
+  readonly words: readonly string[];
+  readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+  readonly json: boolean;
+  readonly env: Environment;
+  readonly home: string;
+  readonly version: string;
+  readonly stdin: NodeJS.ReadStream;
+  /** For results: programs read them. */
+  out(text: string): void;
+  /** For people: prompts, remarks, failures. */
+  say(text: string): void;
+}
+
+/** 0 done, 1 failed, 2 wrong usage, 3 refused by the other side, 4 other side not reachable. */
+export const exit = { done: 0, failed: 1, usage: 2, refused: 3, unreachable: 4 } as const;
+
+export const printJson = ({ out }: Call, value: unknown): void => out(`${JSON.stringify(value, null, 2)}\n`);

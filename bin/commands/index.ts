@@ -1,0 +1,38 @@
+import type { Command } from "./command.ts";
+
+export type { Call, Command } from "./command.ts";
+
+/** Name -> command. A first word that is none of these is a path of a configuration file. */
+export const commands: Readonly<Record<string, Command>> = {
+  open: {
+    usage: [["open [-print]", "opens the dashboard with a fresh one-time link, or prints the link"]],
+    options: { print: { type: "boolean" } },
+    load: async () => (await import("./open.ts")).open,
+  },
+  token: {
+    usage: [
+      ["token show [launcher|pico]", "prints a token (default: launcher)"],
+      ["token source [launcher|pico]", "says where tokens come from, and which places disagree"],
+      ["token set [launcher|pico]", "reads a token from standard input and stores it"],
+      ["token rotate [launcher|pico]", "makes a new token, stores and prints it; -grace S for pico"],
+    ],
+    options: { grace: { type: "string" } },
+    load: async () => (await import("./token.ts")).token,
+  },
+  sessions: {
+    usage: [["sessions list", "signed-in browsers"], ["sessions revoke ID", "signs one of them out"]],
+    load: async () => (await import("./sessions.ts")).sessions,
+  },
+  unblock: {
+    usage: [["unblock [IP]", "forgets wrong tokens of an address, or of all"]],
+    load: async () => (await import("./unblock.ts")).unblock,
+  },
+  status: {
+    usage: [["status", "what the running launcher does"]],
+    load: async () => (await import("./status.ts")).status,
+  },
+  doctor: {
+    usage: [["doctor", "looks for what is wrong and says what mends it"]],
+    load: async () => (await import("./doctor.ts")).doctor,
+  },
+};

@@ -1,0 +1,46 @@
+import { request } from "node:http";
+import { localPaths } from "../../config/local/index.ts";
+import { exit, printJson, type Call } from "./command.ts";
+
+export interface Answer<T> {
+  readonly status: number;
+  readonly body: T;
+}
+
+const gone = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
+
+/** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
+export function askLauncher<T>(call: Call, method: string, path: string, body?: unknown): Promise<Answer<T> | undefined> {
+  const { socket } = localPaths(call.home, call.env);
+  return new Promise((done, failed) => {
+    const text = body === undefined ? "" : JSON.stringify(body);
+    const headers = { host: "localhost", "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const ask = request({ socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 }, (answer) => {
+      let received = "";
+      answer.setEncoding("utf8").on("data", (chunk: string) => { received += chunk; });
+      answer.on("end", () => done({ status: answer.statusCode ?? 0, body: JSON.parse(received) as T }));
+    });
+    ask.on("timeout", () => ask.destroy(new Error("the launcher does not answer")));
+    ask.on("error", (error: NodeJS.ErrnoException) => {
+      if (gone.has(error.code ?? "")) done(undefined);
+      else if (error.code === "EACCES") failed(new Error("the running launcher belongs to another user"));
+      else failed(error);
+    });
+    ask.end(text);
+  });
+}
+
+/** Says that no launcher runs; exit code 4. */
+export function nobodyThere(call: Call): number {
+  if (call.json) printJson(call, { error: "not_running", message: "No launcher of this home is running." });
+  else call.say(`no launcher of ${call.home} is running; start it with: doorward\n`);
+  return exit.unreachable;
+}
+
+/** Shows a launcher's refusal; exit code 1. */
+export function refused(call: Call, body: unknown): number {
+  const { message = "the launcher refused" } = body as { message?: string };
+  if (call.json) printJson(call, body);
+  else call.say(`doorward: ${message}\n`);
+  return exit.failed;
+}

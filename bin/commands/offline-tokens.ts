@@ -1,0 +1,50 @@
+import { randomBytes } from "node:crypto";
+import type { TokenRow } from "../../plugins/dashboard/index.ts";
+import type { Call } from "./command.ts";
+
+interface Shown { readonly name: string; readonly token: string; readonly source: string }
+
+/** Tokens in the files of the home, for when no launcher runs. */
+export interface OfflineTokens {
+  show(name: string): Promise<Shown | undefined>;
+  describe(): Promise<TokenRow[]>;
+  /** Without a value a fresh one is made. Rejects `token_managed_by_env`, `weak_token`, `store_unavailable`. */
+  replace(name: string, value: string | undefined): Promise<Shown>;
+}
+
+export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens> {
+  const { concern, files, generate, tokenErrors, weakness } = await import("../../plugins/token-store/index.ts");
+  const form = files({ home, env });
+  const places = async (name: string) => (await form.places?.(name)) ?? [];
+
+  async function describeOne(name: string): Promise<TokenRow[]> {
+    const [own, ...others] = await places(name);
+    const variable = form.variable?.(name);
+    if (!own && name === "pico_client") return [];
+    const doubt = own && concern(name, own.value);
+    return [{
+      name, source: own?.source ?? "none", managedByEnv: own?.source === "env",
+      ...(variable === undefined ? {} : { variable }),
+      ...(own?.changedAt === undefined ? {} : { changedAt: own.changedAt }),
+      ...(doubt ? { concern: doubt } : {}),
+      others: others.map(({ source, value }) => ({ source, same: value === own?.value })),
+    }];
+  }
+
+  return {
+    async show(name) {
+      const [own] = await places(name);
+      return own && { name, token: own.value, source: own.source };
+    },
+    describe: async () => (await Promise.all(["launcher", "pico", "pico_client"].map(describeOne))).flat(),
+    async replace(name, value) {
+      const [own] = await places(name);
+      if (own?.source === "env") throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
+      const next = value ?? generate(name, randomBytes);
+      const weak = weakness(next);
+      if (weak) throw tokenErrors.weak_token(weak);
+      await form.write(name, next, { setupPending: false });
+      return { name, token: next, source: form.label?.(name) ?? "config" };
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { UsageError } from "../usage.ts";
+import { exit, printJson, type Call } from "./command.ts";
+import { askLauncher, nobodyThere, refused } from "./local.ts";
+
+interface Session {
+  readonly id: string;
+  readonly createdAt: number;
+  readonly lastUsedAt: number;
+  readonly address: string;
+  readonly userAgent: string;
+}
+
+const time = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+/** What a browser says of itself must not move the cursor of a terminal. */
+const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, " ");
+
+/** `doorward sessions list|revoke ID`. */
+export async function sessions(call: Call): Promise<number> {
+  const [what = "list", id, ...more] = call.words;
+  if (what === "list" && id === undefined) return list(call);
+  if (what === "revoke" && id !== undefined && /^[\w-]+$/.test(id) && more.length === 0) return revoke(call, id);
+  throw new UsageError('"sessions" takes: list, or revoke ID');
+}
+
+async function list(call: Call): Promise<number> {
+  const answer = await askLauncher<{ sessions: Session[] }>(call, "GET", "sessions");
+  if (!answer) return nobodyThere(call);
+  if (answer.status !== 200) return refused(call, answer.body);
+  if (call.json) {
+    printJson(call, answer.body);
+    return exit.done;
+  }
+  for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
+    call.out(`${id}  since ${time(createdAt)}  used ${time(lastUsedAt)}  ${address}  ${plain(userAgent).slice(0, 60)}\n`);
+  }
+  if (answer.body.sessions.length === 0) call.say("nobody is signed in\n");
+  return exit.done;
+}
+
+async function revoke(call: Call, id: string): Promise<number> {
+  const answer = await askLauncher(call, "DELETE", `sessions/${id}`);
+  if (!answer) return nobodyThere(call);
+  if (answer.status !== 200) return refused(call, answer.body);
+  if (call.json) printJson(call, { status: "ok", id });
+  else call.say("signed out\n");
+  return exit.done;
+}

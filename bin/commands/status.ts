@@ -1,0 +1,33 @@
+import { UsageError } from "../usage.ts";
+import { exit, printJson, type Call } from "./command.ts";
+import { askLauncher, nobodyThere, refused } from "./local.ts";
+
+interface Status {
+  readonly state: string;
+  readonly version: string;
+  readonly startedAt: number;
+  readonly addresses: readonly string[];
+  readonly sessions: number;
+  readonly channel?: { readonly enabled: boolean; readonly connections: number; readonly maxConnections: number };
+}
+
+/** `doorward status`. */
+export async function status(call: Call): Promise<number> {
+  if (call.words.length > 0) throw new UsageError('"status" takes nothing');
+  const answer = await askLauncher<Status>(call, "GET", "status");
+  if (!answer) return nobodyThere(call);
+  if (answer.status !== 200) return refused(call, answer.body);
+  const { state, version, startedAt, addresses, sessions, channel } = answer.body;
+  if (call.json) {
+    printJson(call, { running: true, ...answer.body });
+    return exit.done;
+  }
+  const row = (name: string, text: string): void => call.out(`${name.padEnd(10)} ${text}\n`);
+  row("State", state);
+  row("Version", version);
+  row("Since", new Date(startedAt).toISOString());
+  row("Dashboard", addresses.join(" "));
+  row("Signed in", String(sessions));
+  row("Pico", channel?.enabled ? `on, ${channel.connections} of ${channel.maxConnections} connections` : "off");
+  return exit.done;
+}

@@ -1,0 +1,72 @@
+import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
+import { createInterface } from "node:readline";
+import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
+import type { Redactor } from "./redact.ts";
+
+/** How far back the end of the file is read: some ten thousand lines. */
+const WINDOW = 2 * 1024 * 1024;
+const ranks = ["debug", "info", "warn", "error"] as const;
+
+interface Written {
+  readonly file: string;
+  readonly redactor: Redactor;
+  readonly follow: (heard: (line: string) => void) => () => void;
+}
+
+/** The log's file as the dashboard may show it: every line passes the redactor again, also those of earlier starts. */
+export function logSource({ file, redactor, follow }: Written): LogSource {
+  return {
+    async read({ level, text, limit }) {
+      const { content, isWhole } = await tail(file);
+      const wanted = text.toLowerCase();
+      const found: LogLineView[] = [];
+      let at = 0;
+      for (const line of content.split("\n")) {
+        if (line === "") continue;
+        const clean = redactor.redact(line);
+        const view = parse(clean, at);
+        at = view.at;
+        if (ranks.indexOf(view.level) < ranks.indexOf(level)) continue;
+        if (wanted === "" || clean.toLowerCase().includes(wanted)) found.push(view);
+      }
+      return { lines: limit === 0 ? [] : found.slice(-limit), truncated: !isWhole || found.length > limit };
+    },
+    async *lines() {
+      const lines = createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Infinity });
+      for await (const line of lines) yield `${redactor.redact(line)}\n`;
+    },
+    follow: (heard) => follow((line) => heard(parse(line.trimEnd(), Date.now()))),
+  };
+}
+
+/** The end of the file from the beginning of a line on. */
+async function tail(file: string): Promise<{ content: string; isWhole: boolean }> {
+  const handle = await open(file, "r");
+  try {
+    const { size } = await handle.stat();
+    const from = Math.max(0, size - WINDOW);
+    const bytes = Buffer.alloc(size - from);
+    const { bytesRead } = await handle.read(bytes, 0, bytes.length, from);
+    const content = bytes.toString("utf8", 0, bytesRead);
+    return { content: from === 0 ? content : content.slice(content.indexOf("\n") + 1), isWhole: from === 0 };
+  } finally {
+    await handle.close();
+  }
+}
+
+function levelOf(number: unknown): LogLevel {
+  const value = typeof number === "number" ? number : 30;
+  return value >= 50 ? "error" : value >= 40 ? "warn" : value >= 30 ? "info" : "debug";
+}
+
+/** A line that is no JSON keeps its text and the time of the one before. */
+function parse(line: string, before: number): LogLineView {
+  try {
+    const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
+    const at = Date.parse(String(time));
+    return { at: Number.isNaN(at) ? before : at, level: levelOf(level), text: String(msg ?? ""), fields };
+  } catch {
+    return { at: before, level: "info", text: line, fields: {} };
+  }
+}

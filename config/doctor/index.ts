@@ -1,0 +1,39 @@
+/* Looks for what is wrong in a deployment and says what mends it. What can be read from files and environment is always
+ * looked at; what only a running launcher knows comes as facts from it. */
+import type { DoctorFacts, CheckView } from "../../plugins/dashboard/index.ts";
+import type { Environment } from "../load/index.ts";
+import { channelChecks } from "./channel.ts";
+import { fileChecks } from "./files.ts";
+import { networkChecks } from "./network.ts";
+import { survey, type Survey } from "./survey.ts";
+import { tokenChecks } from "./tokens.ts";
+
+export type { CheckView } from "../../plugins/dashboard/index.ts";
+
+export interface DoctorOptions {
+  readonly home: string;
+  readonly env: Environment;
+  readonly brand?: string;
+  /** `config.json` elsewhere than in the home. */
+  readonly config?: string;
+  /** From a running launcher; without them nothing is asked over the network. */
+  readonly running?: DoctorFacts;
+}
+
+type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];
+
+/** All checks, the three of every failed token first. A check that cannot be made is a failed one that says why. */
+export async function examine(options: DoctorOptions): Promise<CheckView[]> {
+  const found = await survey(options);
+  const parts: readonly Part[] = [channelChecks, tokenChecks, fileChecks, networkChecks];
+  const results: CheckView[] = [];
+  for (const part of parts) {
+    try {
+      results.push(...(await part(found)));
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      results.push({ id: `failed-${results.length}`, title: "A check could not be made", result: "failed", reason });
+    }
+  }
+  return results;
+}

@@ -1,0 +1,77 @@
+import { join } from "node:path";
+import { files, memory, type TokenPlace } from "../../plugins/token-store/index.ts";
+import type { DoctorFacts } from "../../plugins/dashboard/index.ts";
+import { readJson, readYaml } from "../files/index.ts";
+import type { Environment } from "../load/index.ts";
+import type { DoctorOptions } from "./index.ts";
+
+type Raw = Readonly<Record<string, unknown>>;
+
+export interface Survey {
+  readonly home: string;
+  readonly env: Environment;
+  readonly prefix: string;
+  readonly files: { readonly launcher: string; readonly config: string; readonly security: string };
+  /** Path -> why it cannot be read. */
+  readonly unreadable: ReadonlyMap<string, string>;
+  /** Settings as files and environment give them, without defaults. */
+  readonly launcher: Raw;
+  readonly pico: Raw;
+  /** Name -> where a token stands, highest first. */
+  readonly places: ReadonlyMap<string, readonly TokenPlace[]>;
+  readonly running: DoctorFacts | undefined;
+}
+
+export const names = ["launcher", "pico", "pico_client"] as const;
+
+const objectAt = (value: unknown, ...path: string[]): Raw => {
+  const found = path.reduce<unknown>((node, key) => (node as Raw | undefined)?.[key], value);
+  return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as Raw) : {};
+};
+
+/** Reads everything once. */
+export async function survey({ home, env, brand = "service", config, running }: DoctorOptions): Promise<Survey> {
+  const paths = {
+    launcher: join(home, "launcher-config.json"),
+    config: config ?? join(home, "config.json"),
+    security: join(home, ".security.yml"),
+  };
+  const unreadable = new Map<string, string>();
+  const read = async (path: string, how: typeof readJson): Promise<Raw> => {
+    try {
+      return (await how(path))?.value ?? {};
+    } catch (error) {
+      unreadable.set(path, (error as Error).message);
+      return {};
+    }
+  };
+  const launcher = await read(paths.launcher, readJson);
+  const main = await read(paths.config, readJson);
+  await read(paths.security, readYaml);
+
+  const form = unreadable.size === 0 ? files({ home, env, brand, ...(config === undefined ? {} : { config }) }) : memory();
+  const places = new Map<string, readonly TokenPlace[]>();
+  for (const name of names) {
+    const found = await Promise.resolve(form.places?.(name) ?? []).catch((error: unknown) => {
+      unreadable.set(paths.security, (error as Error).message);
+      return [];
+    });
+    places.set(name, found);
+  }
+  const prefix = brand.toUpperCase();
+  return {
+    home, env, prefix, files: paths, unreadable, places, running,
+    launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
+    pico: { ...objectAt(main, "channels", "pico"), ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`) },
+  };
+}
+
+/** What variables say, as far as checks look at it. */
+function fromEnvironment(env: Environment, prefix: string): Raw {
+  const fields = ["enabled", "allow_token_query", "public", "host", "port"];
+  return Object.fromEntries(fields.flatMap((field) => {
+    const text = env[prefix + field.toUpperCase()]?.trim();
+    if (!text) return [];
+    return [[field, text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text]];
+  }));
+}

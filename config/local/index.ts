@@ -1,0 +1,24 @@
+import { createHash } from "node:crypto";
+import { join, resolve } from "node:path";
+import type { Environment } from "../load/index.ts";
+
+/** Unix sockets have a path of at most 103 bytes on some systems. */
+const LONGEST = 100;
+
+export interface LocalPaths {
+  /** Where commands reach the running launcher. */
+  readonly socket: string;
+  /** Says address and process id, for people. */
+  readonly note: string;
+}
+
+/** Where a launcher of this home listens for the command line. */
+export function localPaths(home: string, env: Environment, platform: NodeJS.Platform = process.platform): LocalPaths {
+  const note = join(home, "run", "launcher.json");
+  const hash = createHash("sha256").update(resolve(home)).digest("hex").slice(0, 16);
+  if (platform === "win32") return { socket: `\\\\.\\pipe\\doorward-${hash}`, note };
+  const socket = join(home, "run", "launcher.sock");
+  const runtime = env["XDG_RUNTIME_DIR"]?.trim();
+  const isLong = Buffer.byteLength(socket) > LONGEST;
+  return { socket: isLong && runtime ? join(runtime, `doorward-${hash}.sock`) : socket, note };
+}

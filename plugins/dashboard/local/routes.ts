@@ -1,0 +1,101 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { codeOf } from "../../../kernel/index.ts";
+import { revokeSession, sessionList } from "../api/sessions.ts";
+import { rotate, tokensView } from "../api/tokens.ts";
+import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
+import type { Door } from "../door.ts";
+import { Refusal, refusals } from "../errors.ts";
+import { asRefusal } from "../replies.ts";
+import { bodyOf } from "./socket.ts";
+
+interface Asked {
+  /** What follows the last slash of a path that names one thing. */
+  readonly id: string;
+  readonly body: unknown;
+}
+type Answer = (door: Door, asked: Asked) => unknown;
+
+/** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
+const routes: Readonly<Record<string, Answer>> = {
+  "GET /local/status": (door) => ({
+    state: door.state(), version: door.version, startedAt: door.startedAt,
+    addresses: door.http.addresses().map(({ href }) => href),
+    channel: door.picoServer?.status(), sessions: door.sessions.list().length,
+  }),
+  "GET /local/tokens": tokensView,
+  "POST /local/token/show": (door, { body }) => {
+    const { name } = tokenOf(body);
+    const token = known(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
+    if (token === undefined) throw new Refusal("not_found", { message: `There is no ${name} token.` });
+    door.log.info({ name }, `the ${name} token was shown on the command line`);
+    return { name, token, source: door.tokens.info(name).source };
+  },
+  "POST /local/token/replace": async (door, { body }) => {
+    const { name, token, grace } = tokenOf(body);
+    known(door, name);
+    const { version: _, ...rotated } = await rotate(door, { which: name, token, grace });
+    return { name, ...rotated };
+  },
+  "POST /local/links": (door) => {
+    const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version);
+    const [base] = door.http.addresses();
+    if (!base) throw new Refusal("unavailable");
+    const url = (path: string): string => new URL(door.http.url(path), base).href;
+    return { url: url(`/?token=${link}`), copyUrl: url(`/login?link=${link}`), expiresAt };
+  },
+  "GET /local/sessions": (door) => ({ sessions: sessionList(door) }),
+  "DELETE /local/sessions/:id": (door, { id }) => {
+    revokeSession(door, id);
+    return { status: "ok" };
+  },
+  "POST /local/unblock": (door, { body }) => {
+    const { address } = localUnblockBody.parse(body ?? {});
+    door.http.unblock(address);
+    door.log.info({ ip: address ?? "all" }, "unblocked on the command line");
+    return { status: "ok" };
+  },
+  "POST /local/doctor": async (door) => {
+    if (!door.doctor) throw new Refusal("not_found");
+    return { checks: await door.doctor() };
+  },
+};
+
+function tokenOf(body: unknown): LocalToken {
+  const parsed = localTokenBody.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new Refusal("invalid_body");
+}
+
+function known({ tokens }: Door, name: string) {
+  try {
+    return tokens.info(name);
+  } catch (error) {
+    if (codeOf(error) !== "token_unclaimed") throw error;
+    throw new Refusal("not_found", { message: `This service was started without a ${name} token.` });
+  }
+}
+
+export function localRoutes(door: Door): RequestListener {
+  async function answer(request: IncomingMessage): Promise<unknown> {
+    const [path = ""] = (request.url ?? "").split("?");
+    const [, collection, id = ""] = /^(\/local\/sessions\/)([\w-]+)$/.exec(path) ?? [];
+    const route = routes[`${request.method} ${collection === undefined ? path : `${collection}:id`}`];
+    if (!route) throw new Refusal("not_found");
+    const body = await bodyOf(request).catch(() => { throw new Refusal("invalid_body"); });
+    return route(door, { id, body });
+  }
+
+  return (request: IncomingMessage, reply: ServerResponse): void => {
+    const send = (status: number, body: unknown): void => {
+      reply.writeHead(status, { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
+      reply.end(JSON.stringify(body));
+    };
+    answer(request).then(
+      (body) => send(200, body),
+      (error: unknown) => {
+        const { code, message, extra } = asRefusal(error, door, `local ${request.method} ${request.url}`);
+        send(extra.status ?? refusals[code][0], { error: code, message });
+      },
+    );
+  };
+}

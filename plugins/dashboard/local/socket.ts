@@ -1,0 +1,80 @@
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { connect } from "node:net";
+import { dirname } from "node:path";
+import type { Door } from "../door.ts";
+import type { LocalControl } from "../service.ts";
+
+const isPipe = (path: string): boolean => path.startsWith("\\\\");
+
+/** Opens the owner's socket and answers how to close it. Where it cannot be opened there is one warning: everything
+ *  else works without it. */
+export async function openLocal(door: Door, local: LocalControl, listener: RequestListener): Promise<() => Promise<void>> {
+  const server = createServer({ requestTimeout: 30_000 }, listener);
+  try {
+    if (!(await makeWay(local.socket))) {
+      door.log.warn({}, "another launcher uses this home: commands reach that one");
+      return async () => undefined;
+    }
+    await listen(server, local.socket);
+    await note(door, local);
+  } catch (error) {
+    door.log.warn({ err: error }, "the socket for commands cannot be opened");
+    server.close();
+    return async () => undefined;
+  }
+  return async () => {
+    server.closeAllConnections();
+    await new Promise<void>((done) => server.close(() => done())); // removes the socket
+    await rm(local.note, { force: true }).catch(() => undefined);
+  };
+}
+
+/** Makes the folder and takes a dead process' socket away. `false`: somebody answers there. */
+async function makeWay(path: string): Promise<boolean> {
+  if (await answers(path)) return false;
+  if (isPipe(path)) return true;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await rm(path, { force: true });
+  return true;
+}
+
+export function answers(path: string): Promise<boolean> {
+  return new Promise((done) => {
+    const socket = connect(path);
+    const settle = (alive: boolean): void => {
+      socket.destroy();
+      done(alive);
+    };
+    socket.on("connect", () => settle(true));
+    socket.on("error", () => settle(false));
+  });
+}
+
+async function listen(server: Server, path: string): Promise<void> {
+  await new Promise<void>((done, failed) => {
+    server.once("error", failed);
+    server.listen(path, () => {
+      server.off("error", failed);
+      done();
+    });
+  });
+  if (!isPipe(path)) await chmod(path, 0o600);
+}
+
+async function note(door: Door, { note: path, pid }: LocalControl): Promise<void> {
+  const facts = { pid, version: door.version, addresses: door.http.addresses().map(({ href }) => href) };
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await rm(path, { force: true });
+  await writeFile(path, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
+}
+
+/** The JSON body of a request; `undefined` when there is none. Rejects over 64 KiB and for what is no JSON. */
+export async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > 65_536) throw new SyntaxError("too large");
+  }
+  return text === "" ? undefined : JSON.parse(text);
+}
