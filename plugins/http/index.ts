@@ -10,6 +10,7 @@ import { serveOnHost } from "./host.ts";
 import { createHostIdentities, createIdentities } from "./identities.ts";
 import { createLimiter } from "./limiter.ts";
 import { createListeners } from "./listeners.ts";
+import { checkTls } from "./listening.ts";
 import { linksTo } from "./links.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
 import { createPeers } from "./peers.ts";
@@ -70,7 +71,11 @@ export function http(options: HttpOptions = {}): Plugin<{
       const port = options.port ?? settings.port;
       if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
       onStop(listeners.finish);
-      onConfig((next, before) => ({ afterRestart: changedAfterRestart(next, before) }));
+      onConfig((next, before) => {
+        const afterRestart = changedAfterRestart(next, before);
+        if (next.tls && afterRestart.includes("tls")) checkTls(next.tls); // else the next start would fail
+        return { afterRestart };
+      });
       onReady(async () => {
         const release = options.server ? serveOnHost(options.server, dispatcher) : undefined;
         const announce = (url: URL): void => emit("http:listening", { url: url.href });

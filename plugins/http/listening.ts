@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from "node:https";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
+import { createSecureContext } from "node:tls";
 import type { Duplex } from "node:stream";
 import { answerWith, refusals, refuseWith, type Refusal } from "./answers.ts";
 import { answerUnserved, type Dispatcher } from "./dispatch.ts";
@@ -33,15 +34,23 @@ export interface Tls {
   readonly key: string;
 }
 
-function newServer(tls: Tls | undefined): Server {
-  if (tls === undefined) return createServer(limits);
+/** What Node makes of the two files; `HTTP_TLS_UNREADABLE` when they cannot be read or do not fit. */
+function usingTls<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) => T): T {
   const files = { cert: readTls(tls.cert), key: readTls(tls.key) };
   try {
-    return createTlsServer({ ...limits, ...files, handshakeTimeout: 10_000 });
+    return make(files);
   } catch (error) {
     throw httpErrors.HTTP_TLS_UNREADABLE(tls.cert, (error as NodeJS.ErrnoException).code ?? "not a certificate");
   }
 }
+
+/** Whether the next start could serve with these files. */
+export const checkTls = (tls: Tls): void => void usingTls(tls, createSecureContext);
+
+const newServer = (tls: Tls | undefined): Server =>
+  tls === undefined
+    ? createServer(limits)
+    : usingTls(tls, (files) => createTlsServer({ ...limits, ...files, handshakeTimeout: 10_000 }));
 
 function refusalFor(code: string | undefined): Refusal {
   if (code === "HPE_HEADER_OVERFLOW") return refusals.headersTooLarge;
