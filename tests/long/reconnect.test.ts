@@ -1,0 +1,113 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { once } from "node:events";
+import { expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { startLauncher } from "../walks/launcher.ts";
+
+const token = "0123456789abcdef".repeat(4);
+const count = 2_000;
+const cuts = 20;
+const mostInFlight = 64;
+
+/** A network that can be cut: what is on its way in either direction is lost. */
+async function wire(port: number) {
+  const sockets = new Set<Socket>();
+  const server = createServer((near) => {
+    const far = connect(port, "127.0.0.1");
+    for (const [from, to] of [[near, far], [far, near]] as const) {
+      sockets.add(from);
+      from.pipe(to);
+      from.on("error", () => undefined).on("close", () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
+    close: () => void server.close(),
+  };
+}
+
+interface Frame {
+  readonly type: string;
+  readonly seq?: number;
+  readonly epoch?: string;
+  readonly payload?: Readonly<Record<string, unknown>>;
+}
+
+test("2,000 messages each way across 20 cuts: each is taken once, answered once, and in order", async () => {
+  const home = await mkdtemp(join(tmpdir(), "doorward-cuts-"));
+  try {
+    const pico = { enabled: true, message_rate: 0 };
+    await writeFile(join(home, "config.json"), JSON.stringify({ channels: { pico } }), { mode: 0o600 });
+    await using launcher = await startLauncher({
+      args: ["-console", "-no-browser", "-port", "0"],
+      env: { SERVICE_HOME: home, SERVICE_CHANNELS_PICO_TOKEN: token, SERVICE_LAUNCHER_TOKEN: "a-token-of-the-owner" },
+    });
+    const network = await wire(Number(new URL(launcher.base).port));
+    const heard: string[] = [];
+    const acknowledged = new Set<string>();
+    const gaps: Frame[] = [];
+    let resumed = 0;
+    let made = 0;
+    let cursor: { epoch: string; seq: number } | undefined;
+    let conn = "";
+
+    const open = () => new Promise<void>((done) => {
+      const place = cursor ? `&resume=${cursor.epoch}:${cursor.seq}&conn=${conn}` : "";
+      const socket = new WebSocket(`ws://127.0.0.1:${network.port}/pico?session_id=cuts&pico_ext=1${place}`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      const say = (id: number) => socket.send(JSON.stringify({ type: "message.send", id: `${id}`, payload: { content: `${id}` } }));
+      const sayMore = () => {
+        while (made < count && made - heard.length < mostInFlight && made - acknowledged.size < mostInFlight) say(made++);
+      };
+      const greet = ({ payload }: Frame) => {
+        conn = payload!.conn_id as string;
+        if (payload!.resumed) resumed += 1;
+        cursor ??= { epoch: payload!.epoch as string, seq: 0 };
+        for (let id = 0; id < made; id++) if (!acknowledged.has(`${id}`)) say(id);
+      };
+      socket.on("message", (data: Buffer) => {
+        const frame = JSON.parse(data.toString()) as Frame;
+        if (frame.type === "hello") greet(frame);
+        if (frame.type === "gap") gaps.push(frame);
+        if (frame.type === "message.ack") acknowledged.add(frame.payload!.request_id as string);
+        if (frame.type === "message.create") {
+          expect(frame).toMatchObject({ epoch: cursor!.epoch, seq: cursor!.seq + 1 });
+          cursor = { epoch: frame.epoch!, seq: frame.seq! };
+          heard.push(frame.payload!.content as string);
+          if (cursor.seq % 32 === 0) socket.send(JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }));
+        }
+        sayMore();
+        if (heard.length === count && acknowledged.size === count) socket.close();
+      });
+      socket.on("error", () => undefined).on("close", () => done());
+    });
+
+    let cutsMade = 0;
+    const cutter = setInterval(() => {
+      if (cutsMade < cuts && heard.length > (count / (cuts + 1)) * (cutsMade + 1)) {
+        cutsMade += 1;
+        network.cut();
+      }
+    }, 1);
+    while (heard.length < count || acknowledged.size < count) await open();
+    clearInterval(cutter);
+    network.close();
+
+    expect(cutsMade).toBe(cuts);
+    expect(gaps).toEqual([]);
+    expect(heard).toEqual(Array.from({ length: count }, (_, n) => `${n}`));
+    expect(resumed).toBeGreaterThan(0);
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+});
