@@ -15,7 +15,7 @@ const isKernelDoor = ({ path }: Import): boolean => path === "kernel/index.ts";
 
 /** Package -> the files that may import it. */
 const packages: Readonly<Record<string, RegExp>> = {
-  xstate: /^kernel\/(lifecycle|testing)\.ts$/,
+  xstate: /^(kernel\/(lifecycle|testing)|plugins\/pico-client\/machine)\.ts$/,
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//,
   "@fastify/cookie": /^plugins\/dashboard\//,

@@ -5,7 +5,8 @@ import { createPeer, fastClock, type Peer } from "./peer.ts";
 
 /** A browser's WebSocket: it takes protocols and no headers. */
 class PageWebSocket extends NodeWebSocket {
-  constructor(url: string, protocols?: string[]) {
+  constructor(url: string, protocols: string | string[] = []) {
+    if (typeof protocols !== "string" && !Array.isArray(protocols)) throw new SyntaxError("a protocol is text");
     super(url, protocols);
   }
 }

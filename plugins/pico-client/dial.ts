@@ -1,0 +1,112 @@
+import type { IncomingMessage } from "node:http";
+import { rootCertificates } from "node:tls";
+import { WebSocket, type ClientOptions } from "ws";
+import type { Clock, Log } from "../../kernel/index.ts";
+import { retryAfterMs, type Dial, type Hearing, type Refusal } from "../pico-link/index.ts";
+import { proxyFor, tunnel, type ProxyVariables } from "./proxy.ts";
+
+type CreateConnection = NonNullable<ClientOptions["createConnection"]>;
+
+const MiB = 1024 * 1024;
+/** Servers of the field put whole pictures into a frame. */
+const mostPayload = 64 * MiB;
+const mostBody = 4_096;
+const cutMs = 1_000;
+
+export interface SocketOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly env: ProxyVariables;
+  /** PEM; trusted beside the certificates Node brings. */
+  readonly ca: string | undefined;
+}
+
+/** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is named. */
+export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
+  const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
+
+  async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
+    const body = await bodyOf(answer);
+    const retry = retryAfterMs(answer.headers["retry-after"], clock.now());
+    return { status: answer.statusCode, code: codeIn(body), retryAfterMs: retry };
+  }
+
+  return ({ url, token }, hear) => {
+    const target = new URL(url);
+    const proxy = proxyFor(url, env);
+    const options: ClientOptions = {
+      headers: token ? { Authorization: `Bearer ${token}` } : {},
+      perMessageDeflate: false, maxPayload: mostPayload,
+      ...(trusted && { ca: trusted }),
+      ...(proxy && { createConnection: tunnel(proxy, target, trusted) as unknown as CreateConnection }),
+    };
+    const socket = new WebSocket(url, options);
+    listen(socket, hear, { clock, log, refusalOf });
+    let cutting: unknown;
+    socket.once("close", () => clock.clearTimeout(cutting));
+    return {
+      write: (text) => socket.send(text),
+      buffered: () => socket.bufferedAmount,
+      close() {
+        cutting = clock.setTimeout(() => socket.terminate(), cutMs);
+        socket.close(1000);
+      },
+    };
+  };
+}
+
+interface Means extends Pick<SocketOptions, "clock" | "log"> {
+  readonly refusalOf: (answer: IncomingMessage) => Promise<Refusal>;
+}
+
+function listen(socket: WebSocket, hear: Hearing, { log, refusalOf }: Means): void {
+  let isOpen = false;
+  let isOver = false;
+  const fail = (refusal: Refusal): void => {
+    if (isOver) return;
+    isOver = true;
+    hear.failed(refusal);
+  };
+  socket.on("open", () => {
+    isOpen = true;
+    hear.opened();
+  });
+  socket.on("message", (data) => hear.message(data as Buffer));
+  socket.on("ping", () => hear.heard());
+  socket.on("unexpected-response", (q, answer) => {
+    void refusalOf(answer).then(fail, () => fail({ status: answer.statusCode })).finally(() => q.destroy());
+  });
+  socket.on("error", (error: NodeJS.ErrnoException) => {
+    log.debug({ code: error.code }, `the connection failed: ${error.message}`);
+    if (!isOpen) fail({ code: nameOf(error) });
+  });
+  socket.on("close", (code, reason) => {
+    if (isOpen) hear.closed(code, reason.toString());
+    else fail({});
+  });
+}
+
+/** What a person can do something about; all else is the network. */
+function nameOf({ code = "", message }: NodeJS.ErrnoException): string | undefined {
+  if (code === "PROXY_REFUSED") return "proxy_refused";
+  if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO|ISSUER/.test(code) || /certificate/i.test(message)) return "certificate";
+  return undefined;
+}
+
+async function bodyOf(answer: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const part of answer) {
+    text += String(part);
+    if (text.length > mostBody) break;
+  }
+  return text;
+}
+
+function codeIn(body: string): string | undefined {
+  try {
+    const { error } = JSON.parse(body) as { error?: unknown };
+    return typeof error === "string" && /^[a-z_]{1,40}$/.test(error) ? error : undefined;
+  } catch {
+    return undefined;
+  }
+}

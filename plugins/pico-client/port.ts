@@ -1,0 +1,84 @@
+import { codeOf } from "../../kernel/index.ts";
+import type { ChannelPort, Incoming, Inlet, Media, Outgoing, Receipt } from "../channels/index.ts";
+import type { Link, LinkError, LinkMessage } from "../pico-link/index.ts";
+import { picoClientErrors } from "./errors.ts";
+import type { Hops } from "./hops.ts";
+
+export const channelName = "pico_client";
+
+const dataUrl = ({ type, bytes, url }: Media): string => {
+  if (bytes) return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
+  if (url?.startsWith("data:")) return url;
+  throw picoClientErrors.unsupported();
+};
+
+const mediumOf = ({ url, content_type, type }: LinkMessage["attachments"][number]): Media => {
+  const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);
+  if (inline) return { type: inline[1]!, bytes: Buffer.from(inline[2]!, "base64") };
+  return { type: content_type ?? type ?? "application/octet-stream", url };
+};
+
+function translate(error: unknown): Error {
+  const { code, message } = error as LinkError;
+  if (code === "outbox_full") return picoClientErrors.outbox_full();
+  if (code === "too_large") return picoClientErrors.too_large();
+  if (code === "stopped") return picoClientErrors.not_running();
+  return picoClientErrors.undeliverable(message, { details: { code }, cause: error });
+}
+
+/** Sends over the link with the errors of a channel. `undeliverable` carries the other end's code in its details. */
+export async function sendOver(link: Link, message: Outgoing & { readonly hops?: number }): Promise<Receipt> {
+  const { content, kind, attachments = [], hops } = message;
+  if (kind !== undefined) throw picoClientErrors.unsupported();
+  const media = attachments.map(dataUrl);
+  try {
+    return await link.send({ content, ...(media.length > 0 && { media }), ...(hops && { hops }) });
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+export const incomingFrom = (session: string, { id, content, attachments, at }: LinkMessage, hops: number): Incoming =>
+  ({ channel: channelName, session, id, content, media: attachments.map(mediumOf), at, hops });
+
+export interface PortOptions {
+  readonly link: () => Link | undefined;
+  readonly inlet: () => Inlet;
+  readonly hops: Hops;
+}
+
+/** The link as a channel: its one session is the conversation at the other end. */
+export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
+  function linkOf(session: string): Link {
+    const own = link();
+    if (!own) throw picoClientErrors.not_running();
+    if (session !== own.sessionId) throw picoClientErrors.undeliverable("the other end knows another conversation");
+    return own;
+  }
+
+  return {
+    name: channelName,
+    /** Says at once whether the message could be taken; what became of it is told as a receipt. */
+    async send(session, id, message) {
+      const own = linkOf(session);
+      const sent = sendOver(own, { ...message, hops: hops.sending(message) });
+      const news = (receipt: Omit<Receipt, "id">): void => inlet().receipt(session, { id, ...receipt });
+      const early = await Promise.race([sent, turns(4)]);
+      if (early) return { ...early, id };
+      sent.then(
+        ({ status }) => news({ status }),
+        (error: unknown) => news({ status: "undelivered", reason: codeOf(error) }),
+      );
+      return { id, status: own.state() === "open" ? "written" : "buffered" };
+    },
+    typing(session, on) {
+      if (session === link()?.sessionId) link()?.typing(on);
+    },
+  };
+}
+
+/** Long enough for what is refused at once to have been refused. */
+async function turns(count: number): Promise<undefined> {
+  for (let turn = 0; turn < count; turn++) await Promise.resolve();
+  return undefined;
+}
