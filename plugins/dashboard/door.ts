@@ -12,6 +12,7 @@ import type { Assets } from "./assets.ts";
 import type { DashboardConfig } from "./config.ts";
 import type { TokenSigner } from "./cookies.ts";
 import type { DashboardEvents } from "./events.ts";
+import type { HostSessions } from "./host.ts";
 import type { Links } from "./links.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { Session, Sessions } from "./sessions.ts";
@@ -27,6 +28,7 @@ export interface Door {
   readonly log: Log;
   readonly limiter: Limiter;
   readonly sessions: Sessions;
+  readonly hostSessions: HostSessions;
   readonly links: Links;
   readonly activity: Activity;
   readonly assets: Assets;

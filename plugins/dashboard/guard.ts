@@ -51,7 +51,9 @@ export async function guard(door: Door, request: FastifyRequest, reply: FastifyR
   if (UNSAFE.has(request.method) && !authorized) checkOrigin(door, request);
   if (door.state() === "unconfigured") throw new Refusal("unavailable", { retryAfterSeconds: 1 });
 
-  if (!authorized || !isApi(request)) seen(request).session = sessionOf(door, request.headers, peer);
+  if (!authorized || !isApi(request)) {
+    seen(request).session = sessionOf(door, request.headers, peer) ?? door.hostSessions.sessionOf(door, request);
+  }
   const { session } = seen(request);
   if (session) door.sessions.touch(session);
   if (access !== "open") await requireOwner(door, request, reply);

@@ -17,6 +17,7 @@ import { tokenSigner } from "./cookies.ts";
 import type { Door } from "./door.ts";
 import type { DashboardEvents } from "./events.ts";
 import { cameFromHere, hostIsAllowed } from "./guard.ts";
+import { createHostSessions } from "./host.ts";
 import { createLinks } from "./links.ts";
 import { localRoutes } from "./local/routes.ts";
 import { openLocal } from "./local/socket.ts";
@@ -95,6 +96,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer,
         clock, log, sessions, brand, version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
+        hostSessions: createHostSessions(),
         links: createLinks(clock, random),
         activity: createActivity(clock, after, messages),
         assets: loadAssets(),
@@ -103,6 +105,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         doctor: doctor && (async (forwarded) => doctor({
           ...(forwarded ? { forwarded } : {}),
           state: lifecycle.state(),
+          now: clock.now(),
           addresses: http.addresses(),
           channel: uses.picoServer?.status(),
           tokens: (await tokensView(door)).tokens,

@@ -37,6 +37,8 @@ export interface Forwarded {
 /** What a running launcher can tell about itself. */
 export interface DoctorFacts {
   readonly state: string;
+  /** Unix milliseconds. */
+  readonly now: number;
   readonly addresses: readonly URL[];
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   readonly tokens: readonly TokenRow[];

@@ -24,6 +24,8 @@ export interface HostIdentities {
   /** Answers a promise only while the host takes its time. Never rejects. */
   ask(request: IncomingMessage): Promise<void> | undefined;
   find(request: IncomingMessage): Identity | undefined;
+  /** Only one who may use the dashboard. */
+  findOwner(request: IncomingMessage): Identity | undefined;
 }
 
 /** What a host's own check said, asked before anything of ours looks at the request. */
@@ -31,7 +33,7 @@ export function createHostIdentities(
   check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>,
   log: Log,
 ): HostIdentities {
-  const known = new WeakMap<IncomingMessage, Identity>();
+  const known = new WeakMap<IncomingMessage, Identity & { readonly owner?: boolean }>();
 
   function keep(request: IncomingMessage, found: HostIdentity | undefined): void {
     if (found) known.set(request, { onEnd: () => () => undefined, ...found });
@@ -42,6 +44,10 @@ export function createHostIdentities(
 
   return {
     find: (request) => known.get(request),
+    findOwner(request) {
+      const found = known.get(request);
+      return found?.owner === true ? found : undefined;
+    },
     ask(request) {
       try {
         const found = check(request);

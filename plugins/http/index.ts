@@ -65,7 +65,10 @@ export function http(options: HttpOptions = {}): Plugin<{
       const peer = createPeers(() => config().trusted_proxies, log);
       const identities = createIdentities(peer);
       const host = options.identify && createHostIdentities(options.identify, log);
-      if (host) identities.identify("host", host.find);
+      if (host) {
+        identities.identify("owner", host.findOwner);
+        identities.identify("host", host.find);
+      }
       const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log, arrive: host?.ask });
 
       const port = options.port ?? settings.port;

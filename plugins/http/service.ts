@@ -21,6 +21,9 @@ export interface Identity {
 /** Whom a host's own session check knows. */
 export interface HostIdentity {
   readonly id: string;
+  /** May use the dashboard as whoever knows the launcher token may. Others may only use the channel, from pages of the
+   *  same origin. */
+  readonly owner?: boolean;
   /** Tells when the session is over, so that its sockets are closed; without it they stay until they close. */
   readonly onEnd?: (ended: (reason: string) => void) => Release;
 }

@@ -42,7 +42,7 @@ interface Match {
 }
 
 /** Whose pages open the channel without its token: the dashboard's, and those of a host with its own session check. */
-const pageKinds: ReadonlySet<string> = new Set(["session", "host"]);
+const pageKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
 
 export const isRefusal = (outcome: Admission | Refusal): outcome is Refusal => "code" in outcome;
 
