@@ -17,6 +17,7 @@ afterAll(async () => {
 beforeEach(() => {
   site.sent.length = 0;
   site.status = running;
+  site.streams = true;
   site.answer = () => [200, {}];
 });
 
@@ -42,6 +43,7 @@ test("what changes on the server appears by itself, as text only", async () => {
       signIns: [{ at: running.now, address: "<img src=x>", via: "form" }],
       warnings: [{ id: "w", text: "<b>weak token</b>", fix: "doorward token rotate" }],
     };
+    site.emit("rate", { at: running.now, in: 1, out: 1, connections: 17, queuedBytes: 0 });
     await page.locator('[data-live="connections"]').getByText("17").waitFor();
     expect(await page.textContent('[data-live="chart-top"]')).toBe("80");
     expect(await page.locator("rect").last().getAttribute("height")).toBe("60");
@@ -51,6 +53,7 @@ test("what changes on the server appears by itself, as text only", async () => {
 });
 
 test("a server that does not answer is said, and so is its return", async () => {
+  site.streams = false;
   await withPage("/overview-on", async (page) => {
     site.status = undefined;
     await page.getByText("Reconnecting…").waitFor();
@@ -59,11 +62,18 @@ test("a server that does not answer is said, and so is its return", async () => 
   });
 });
 
-test("an ended session leads to the sign-in page, which leads back", async () => {
+test("an ended session is asked for the token over the page, and what was asked is asked again", async () => {
+  let isSignedIn = false;
+  site.answer = ({ path }) => {
+    if (path === "/login") isSignedIn = true;
+    return isSignedIn ? [200, { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" }] : [401, {}];
+  };
   await withPage("/overview-on", async (page) => {
-    site.answer = () => [401, {}];
     await page.getByRole("button", { name: "Copy sign-in link" }).click();
-    await page.waitForURL(/\/door\/login\?error=session_ended&next=%2Fdoor%2Foverview-on$/);
+    await page.getByLabel("Launcher token", { exact: true }).fill("the token");
+    await page.keyboard.press("Enter");
+    await page.getByText(/Works once, until \d/).waitFor();
+    expect(site.sent.find(({ path }) => path === "/login")?.body).toBe('{"token":"the token"}');
   });
 });
 

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
@@ -19,6 +19,7 @@ import {
 } from "../../plugins/dashboard/pages/index.ts";
 import type { StatusView } from "../../plugins/dashboard/status.ts";
 import { fresh, running } from "./sample.ts";
+import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
 import { sampleAnswers } from "./sample-api.ts";
 
 const policy = [
@@ -93,8 +94,8 @@ export interface TestSite extends AsyncDisposable {
   streams: boolean;
   /** Queries of the streams opened so far. */
   readonly opened: string[];
-  /** The server, for WebSockets. */
-  readonly server: Server;
+  /** The channel of the chat page. */
+  readonly channel: SampleChannel;
 }
 
 /** The pages on a real server under a base path, with the real policy, and a record of what they send. */
@@ -147,9 +148,10 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     views: new Map(Object.entries(sampleAnswers)),
     streams: true,
     opened: [],
-    server,
+    channel: sampleChannel(server, `${base}/pico`),
     emit: (event, data) => listeners.forEach((response) => write(response, event, data)),
     async [Symbol.asyncDispose]() {
+      site.channel.close();
       server.closeAllConnections();
       await new Promise((done) => server.close(done));
     },

@@ -3,7 +3,7 @@ import { startDesk } from "./desk.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
 import { bytes, count } from "./format.ts";
 import { askOwner, load } from "./owner.ts";
-import { keepRows } from "./rows.ts";
+import { keepRows, type Row } from "./rows.ts";
 import { atMostEvery, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords, methodWords } from "./words.ts";
@@ -67,7 +67,7 @@ function showPage(view: ConnectionsView): void {
   document.querySelector<HTMLButtonElement>('[data-page="1"]')!.disabled = end >= total;
 }
 
-function row(first: ConnectionView): { element: HTMLElement; update(connection: ConnectionView): void } {
+function row(first: ConnectionView): Row<ConnectionView> {
   const since = timeAgo(first.since);
   const heard = timeAgo();
   const [received, sent, queued] = [el("span"), el("span"), el("span")];
@@ -79,7 +79,7 @@ function row(first: ConnectionView): { element: HTMLElement; update(connection: 
   end.setAttribute("aria-label", `Disconnect ${first.session}`);
   const element = el("tr", { role: "row" },
     cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
-    cell("From", from), cell("Signed in by", el("span", {}, methodWords(first.method))),
+    cell("From", from), cell("Way in", el("span", {}, methodWords(first.method))),
     cell("Since", since, "nowrap"), cell("In", received, "num"), cell("Out", sent, "num"),
     cell("Queued", queued, "num"), cell("Last heard", heard, "nowrap"), cell("", end, "act"));
   const update = (connection: ConnectionView): void => {

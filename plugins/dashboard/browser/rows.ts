@@ -1,21 +1,28 @@
-/** Keeps one element for each item of a list, in its order: the same element stays for the same key, so that focus and
- *  selection do too. */
-export function keepRows<T, E extends HTMLElement>(
-  list: HTMLElement, keyOf: (item: T) => string, make: (item: T) => { readonly element: E; update(item: T): void },
+export interface Row<T> {
+  readonly element: HTMLElement;
+  update(item: T): void;
+}
+
+/** Keeps one element for each item of a list, in its order: the same element stays for the same key, and is not moved
+ *  when only others come and go, so that focus and selection stay too. */
+export function keepRows<T>(
+  list: HTMLElement, keyOf: (item: T) => string, make: (item: T) => Row<T>,
 ): (items: readonly T[]) => void {
-  let rows = new Map<string, ReturnType<typeof make>>();
+  const rows = new Map<string, Row<T>>();
   return (items) => {
-    const next = new Map<string, ReturnType<typeof make>>();
-    let before: Element | null = list.firstElementChild;
-    for (const item of items) {
-      const key = keyOf(item);
-      const row = rows.get(key) ?? make(item);
-      row.update(item);
-      next.set(key, row);
-      if (row.element === before) before = before.nextElementSibling;
-      else list.insertBefore(row.element, before);
+    const wanted = new Set(items.map(keyOf));
+    for (const [key, { element }] of rows) {
+      if (wanted.has(key)) continue;
+      element.remove();
+      rows.delete(key);
     }
-    for (const [key, { element }] of rows) if (!next.has(key)) element.remove();
-    rows = next;
+    let place = list.firstElementChild;
+    for (const item of items) {
+      const row = rows.get(keyOf(item)) ?? make(item);
+      rows.set(keyOf(item), row);
+      row.update(item);
+      if (row.element === place) place = place.nextElementSibling;
+      else list.insertBefore(row.element, place);
+    }
   };
 }

@@ -2,7 +2,7 @@ import type { SessionsView, SessionView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { base, button, el, live, setLive } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
-import { keepRows } from "./rows.ts";
+import { keepRows, type Row } from "./rows.ts";
 import { atMostEvery, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords } from "./words.ts";
@@ -26,7 +26,7 @@ others.addEventListener("click", async () => {
   await refresh();
 });
 
-function row(first: SessionView): { element: HTMLElement; update(session: SessionView): void } {
+function row(first: SessionView): Row<SessionView> {
   const used = timeAgo();
   const name = browserWords(first.userAgent) || "unnamed";
   const browser = el("div", {}, el("span", { title: first.userAgent }, name),

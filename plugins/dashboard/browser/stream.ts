@@ -42,13 +42,14 @@ export function startStream({ refresh, on = {}, query }: StreamOptions): Stream 
   };
   const look = async (): Promise<void> => {
     const refused = await refresh();
+    document.querySelector(".waiting")?.classList.remove("waiting");
     if (refused?.status === 401) return stop("Signed out", "Sign in");
     if (!isPaused) say(refused ? "Reconnecting…" : "Live", refused ? "warn" : "ok");
   };
-  const lookAndReopen = async (): Promise<void> => {
+  const lookAndReopen = async (ms: number): Promise<void> => {
     close();
     await look();
-    if (!document.hidden && !isPaused && !source) timer = setTimeout(open, pause);
+    if (!document.hidden && !isPaused && !source) timer = setTimeout(open, ms);
   };
   const hear: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } = {
     hello: ({ resumed, now }) => {
@@ -62,7 +63,7 @@ export function startStream({ refresh, on = {}, query }: StreamOptions): Stream 
       close();
       await expected;
       sessionEnded(endWords(reason));
-      void lookAndReopen();
+      void lookAndReopen(0);
     },
   };
   const open = (): void => {
@@ -82,7 +83,7 @@ export function startStream({ refresh, on = {}, query }: StreamOptions): Stream 
     }
     mine.addEventListener("error", () => {
       if (source !== mine) return;
-      if (mine.readyState === EventSource.CLOSED) void lookAndReopen();
+      if (mine.readyState === EventSource.CLOSED) void lookAndReopen(pause);
       else say("Reconnecting…", "warn");
     });
   };

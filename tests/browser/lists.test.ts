@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { useDesk } from "./desk.ts";
+import { connection, sessions } from "./sample-api.ts";
+
+const desk = useDesk();
+const pageOf = (offset: number) =>
+  ({ total: 10_000, connections: Array.from({ length: 100 }, (_, at) => connection(offset + at)) });
+
+test("10,000 connections are shown a hundred at a time", async () => {
+  desk.site.views.set("GET /api/connections", pageOf(0));
+  await desk.look("/connections", async (page) => {
+    await page.getByText("1 to 100 of 10\u202f000").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(100);
+    desk.site.views.set("GET /api/connections", pageOf(100));
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText("101 to 200 of 10\u202f000").waitFor();
+    await page.getByText("robot-150", { exact: true }).waitFor();
+    expect(await page.getByText("robot-50", { exact: true }).count()).toBe(0);
+  });
+});
+
+test("the table and the rates follow what happens, and the focus stays on its row", async () => {
+  await desk.look("/connections", async (page) => {
+    const end = page.getByRole("button", { name: "Disconnect laptop" });
+    await end.focus();
+    desk.site.views.set("GET /api/connections", { total: 2, connections: [{ ...connection(1), messagesIn: 9999 }, connection(7)] });
+    desk.site.emit("rate", { at: 1, in: 12, out: 34, connections: 2, queuedBytes: 1536 });
+    await page.getByText("robot-7").waitFor();
+    expect(await page.locator(".rates").textContent()).toMatch(/In12 messages\/s\s*Out34 messages\/s\s*Queued1\.5 KiB/);
+    expect(await page.getByRole("row", { name: /laptop/ }).textContent()).toContain("9\u202f999");
+    expect(await end.evaluate((button) => button === document.activeElement)).toBe(true);
+  });
+});
+
+test("one connection is disconnected by its button", async () => {
+  await desk.look("/connections", async (page) => {
+    await page.getByRole("button", { name: "Disconnect garden" }).click();
+    await page.getByText("Disconnected garden.").waitFor();
+    expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual(["DELETE /api/connections/c2"]);
+  });
+});
+
+test("sessions are signed out one by one or all others at once", async () => {
+  desk.site.answer = ({ path }) => [200, path === "/api/sessions" ? { ended: 2 } : { status: "ok" }];
+  await desk.look("/sessions", async (page) => {
+    expect(await page.getByRole("row", { name: /this browser/ }).textContent()).toContain("Firefox 140 on Linux");
+    await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
+    await page.getByText("Safari 18 on iOS was signed out.").waitFor();
+    await page.getByRole("button", { name: "Sign out all others" }).click();
+    await page.getByText("2 other browsers were signed out.").waitFor();
+    expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`))
+      .toEqual(["DELETE /api/sessions/4e5f6071", "DELETE /api/sessions"]);
+  });
+});
+
+test("a sign-in elsewhere appears by itself", async () => {
+  desk.site.views.set("GET /api/sessions", { sessions: sessions.slice(0, 1) });
+  await desk.look("/sessions", async (page) => {
+    expect(await page.getByRole("button", { name: "Sign out all others" }).isDisabled()).toBe(true);
+    desk.site.views.set("GET /api/sessions", { sessions });
+    desk.site.emit("signed-in", { at: 1, signIn: "4e5f6071", address: "::1", via: "form" });
+    await page.getByText("Safari 18 on iOS").waitFor();
+  });
+});
+
+test("the log holds 1,000 lines under a flood, says what it left out, and shows text as text", async () => {
+  await desk.look("/log", async (page) => {
+    for (let at = 0; at < 1500; at++) desk.site.emit("log", { at, level: "info", text: `<b>line ${at}</b>`, fields: { at } });
+    desk.site.emit("log-skipped", { count: 731 });
+    await page.getByText("731 lines left out").waitFor();
+    await page.getByText("<b>line 1499</b>").waitFor();
+    expect(await page.locator(".lines li").count()).toBe(1000);
+    await page.getByText("731 lines were too many to show").waitFor();
+    expect(await page.locator(".lines b b").count()).toBe(0);
+  });
+});
+
+test("the log is paused, goes on, and jumps to the newest line", async () => {
+  await desk.look("/log", async (page) => {
+    await page.getByRole("button", { name: "Pause" }).click();
+    desk.site.emit("log", { at: 1, level: "warn", text: "while paused", fields: {} });
+    await page.getByText("paused with 1 new").waitFor();
+    expect(await page.getByText("while paused").count()).toBe(0);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("while paused").waitFor();
+    await page.locator(".lines").evaluate((list) => { list.scrollTop = 0; });
+    await page.getByRole("button", { name: "Jump to newest" }).click();
+    expect(await page.locator(".lines").evaluate((l) => l.scrollHeight - l.scrollTop - l.clientHeight)).toBeLessThan(2);
+  });
+});
+
+test("level and words choose the lines, those that come later too", async () => {
+  await desk.look("/log", async (page) => {
+    await page.getByLabel("Level").selectOption("warn");
+    await expect.poll(() => desk.site.opened.at(-1)).toContain("log=warn");
+    await page.getByText("Live", { exact: true }).waitFor();
+    await page.getByLabel("Filter").fill("garden");
+    desk.site.emit("log", { at: 1, level: "warn", text: "about the kitchen", fields: {} });
+    desk.site.emit("log", { at: 2, level: "warn", text: "about something", fields: { session: "garden" } });
+    await page.getByText("about something").waitFor();
+    expect(await page.getByText("about the kitchen").count()).toBe(0);
+  });
+});
+
+test("the checks run on opening and again by the button, each with its reason and what mends it", async () => {
+  await desk.look("/doctor", async (page) => {
+    await page.getByText("1 failed, 1 warning of 5 checks.").waitFor();
+    await page.getByText("chmod 600").waitFor();
+    desk.site.views.set("POST /api/doctor", { checks: [{ id: "a", title: "Clock", result: "ok", reason: "Right." }] });
+    await page.getByRole("button", { name: "Run again" }).click();
+    await page.getByText("All 1 checks are good.").waitFor();
+  });
+});
+
+test("a snippet is copied with the token in it, which never enters the page", async () => {
+  const secret = "channel-secret-0123456789";
+  desk.site.answer = () => [200, { token: secret }];
+  await desk.look("/connect", async (page) => {
+    await page.getByRole("button", { name: "Copy snippet for Browser with token" }).click();
+    await page.getByLabel("Launcher token", { exact: true }).fill("right");
+    await page.keyboard.press("Enter");
+    await page.getByText("Copied, with the token in it.").waitFor();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`"${secret}"`);
+    expect(await page.content()).not.toContain(secret);
+  }, { permissions: ["clipboard-read", "clipboard-write"] });
+});
+
+test("every way into the channel is tried, and why one fails is said", async () => {
+  desk.site.answer = () => [200, { results: [
+    { method: "header", ok: true, code: "101", ms: 4.2 }, { method: "query", ok: false, code: "token_query_disabled", ms: 2 },
+  ] }];
+  await desk.look("/connect", async (page) => {
+    await page.getByRole("button", { name: "Try every way" }).click();
+    await page.getByText("Works, 4 ms").waitFor();
+    await page.getByText("Switched off").waitFor();
+    expect(await page.locator('[data-method="query"]').textContent()).toContain("allow token query");
+  });
+});

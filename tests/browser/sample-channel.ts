@@ -1,0 +1,43 @@
+import type { Server } from "node:http";
+import { WebSocketServer, type WebSocket } from "ws";
+
+export interface SampleChannel {
+  /** Addresses that were dialled, path and query. */
+  readonly dialled: string[];
+  /** What the page sent. */
+  readonly heard: { type: string; id?: string; payload?: Record<string, unknown> }[];
+  /** To every page that is connected. */
+  send(frame: object): void;
+  cut(code: number, reason?: string): void;
+  close(): void;
+}
+
+const epoch = "e1";
+
+/** A channel of extension 1 that says hello, confirms each message and repeats its text. */
+export function sampleChannel(server: Server, path: string): SampleChannel {
+  const sockets = new WebSocketServer({ server, path });
+  const dialled: string[] = [];
+  const heard: SampleChannel["heard"] = [];
+  let seq = 0;
+  const say = (socket: WebSocket, frame: object): void => socket.send(JSON.stringify(frame));
+  sockets.on("connection", (socket, request) => {
+    dialled.push(request.url ?? "");
+    const resumed = request.url?.includes("resume=") === true;
+    say(socket, { type: "hello", payload: { conn_id: "conn", session_id: "s", epoch, seq, replay: 0, resumed, gap: false } });
+    socket.on("message", (data: Buffer) => {
+      const frame = JSON.parse(data.toString()) as SampleChannel["heard"][number];
+      heard.push(frame);
+      if (frame.type !== "message.send") return;
+      say(socket, { type: "message.ack", payload: { request_id: frame.id, status: "accepted" } });
+      const payload = { message_id: `m${++seq}`, content: `echo: ${String(frame.payload?.["content"])}` };
+      say(socket, { type: "message.create", seq, epoch, payload });
+    });
+  });
+  return {
+    dialled, heard,
+    send: (frame) => sockets.clients.forEach((socket) => say(socket, frame)),
+    cut: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),
+    close: () => sockets.clients.forEach((socket) => socket.terminate()),
+  };
+}
