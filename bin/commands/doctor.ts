@@ -24,5 +24,5 @@ export async function doctor(call: Call): Promise<number> {
 
 async function offline({ home, env }: Call): Promise<CheckView[]> {
   const { examine } = await import("../../config/doctor/index.ts");
-  return examine({ home, env });
+  return examine({ home, env, now: Date.now() });
 }

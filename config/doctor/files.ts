@@ -48,11 +48,11 @@ async function tracked({ home, files }: Survey): Promise<CheckView> {
   };
 }
 
-async function clock({ files }: Survey): Promise<CheckView> {
+async function clock({ files, now }: Survey): Promise<CheckView> {
   const base = { id: "clock", title: "The clock is right" };
   const times = await Promise.all(Object.values(files).map((path) => stat(path).then(({ mtimeMs }) => mtimeMs, () => 0)));
-  const ahead = Math.max(...times) - Date.now();
-  if (ahead < 60_000) return { ...base, result: "ok", reason: `It is ${new Date().toISOString()}.` };
+  const ahead = Math.max(...times) - now;
+  if (ahead < 60_000) return { ...base, result: "ok", reason: `It is ${new Date(now).toISOString()}.` };
   return {
     ...base, result: "warning", reason: `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
     fix: "set the clock, for example by NTP: sign-ins and links expire by it",

@@ -18,6 +18,8 @@ export interface DoctorOptions {
   readonly config?: string;
   /** From a running launcher; without them nothing is asked over the network. */
   readonly running?: DoctorFacts;
+  /** Unix milliseconds. */
+  readonly now: number;
 }
 
 type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];

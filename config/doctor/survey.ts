@@ -20,6 +20,7 @@ export interface Survey {
   /** Name -> where a token stands, highest first. */
   readonly places: ReadonlyMap<string, readonly TokenPlace[]>;
   readonly running: DoctorFacts | undefined;
+  readonly now: number;
 }
 
 export const names = ["launcher", "pico", "pico_client"] as const;
@@ -30,7 +31,7 @@ const objectAt = (value: unknown, ...path: string[]): Raw => {
 };
 
 /** Reads everything once. */
-export async function survey({ home, env, brand = "service", config, running }: DoctorOptions): Promise<Survey> {
+export async function survey({ home, env, brand = "service", config, running, now }: DoctorOptions): Promise<Survey> {
   const paths = {
     launcher: join(home, "launcher-config.json"),
     config: config ?? join(home, "config.json"),
@@ -60,7 +61,7 @@ export async function survey({ home, env, brand = "service", config, running }: 
   }
   const prefix = brand.toUpperCase();
   return {
-    home, env, prefix, files: paths, unreadable, places, running,
+    home, env, prefix, files: paths, unreadable, places, running, now,
     launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
     pico: { ...objectAt(main, "channels", "pico"), ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`) },
   };

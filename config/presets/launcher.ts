@@ -44,7 +44,7 @@ export async function launcher(options: LauncherOptions) {
   const pico = picoServer({ envPrefix: brand.toUpperCase() });
   const board = dashboard({
     brand, version,
-    doctor: async (running) => (await import("../doctor/index.ts")).examine({ ...places, running }),
+    doctor: async (running) => (await import("../doctor/index.ts")).examine({ ...places, running, now: running.now }),
     ...(ways ? { ways } : {}),
     ...(options.logSource ? { log: options.logSource } : {}),
     ...(options.pid === undefined ? {} : { local: { ...localPaths(home, env), pid: options.pid } }),

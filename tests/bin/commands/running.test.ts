@@ -1,0 +1,149 @@
+import { createServer } from "node:net";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../../../bin/usage.ts";
+import { withDesk } from "./desk.ts";
+
+const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";
+const config = { launcher_token: OWN };
+const cookieOf = (answer: Response): string => answer.headers.getSetCookie()[0]!.split(";")[0]!;
+const signIn = (base: URL, token: string): Promise<Response> => fetch(new URL("/login", base), {
+  method: "POST", headers: { "content-type": "application/json", "user-agent": "Tester\u009b2J/1" }, body: JSON.stringify({ token }),
+});
+const mode = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
+
+describe("without a running launcher", () => {
+  test.each(["open -print", "sessions list", "sessions revoke 01234567", "unblock", "status"])(
+    "%j says so, with exit code 4", (line) =>
+      withDesk(async (desk) => {
+        expect(await desk.run(line)).toMatchObject({ code: 4, out: "", said: expect.stringContaining("no launcher") });
+        expect((await desk.run(`${line} -json`)).json()).toMatchObject({ error: "not_running" });
+      }));
+});
+
+describe("with a running launcher", () => {
+  test("status says what it does", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      const { base } = await desk.start();
+      const { code, out } = await desk.run("status");
+      expect([code, out]).toEqual([0, expect.stringMatching(/^State +running$/m)]);
+      expect((await desk.run("status -json")).json()).toMatchObject({
+        running: true, state: "running", version: "0.0.0", addresses: [base.href], sessions: 0,
+      });
+    }));
+
+  test("open -print prints a link that signs in once", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      const { base } = await desk.start();
+      const { code, out } = await desk.run("open -print");
+      expect(code).toBe(0);
+      const link = new URL(out.trim());
+      expect([link.origin, link.pathname]).toEqual([base.origin, "/login"]);
+      const token = link.searchParams.get("link")!;
+      expect((await signIn(base, token)).status).toBe(200);
+      expect((await signIn(base, token)).status).toBe(401);
+    }));
+
+  test("sessions are listed without control characters, and revoked", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      const { base } = await desk.start();
+      expect((await desk.run("sessions list")).said).toBe("nobody is signed in\n");
+      const cookie = cookieOf(await signIn(base, OWN));
+      const { out } = await desk.run("sessions");
+      expect(out).toMatch(/^[0-9a-f]{8} {2}since .* 127\.0\.0\.1 {2}Tester/);
+      expect(out).not.toContain("\u009b");
+      expect((await desk.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(0);
+      expect((await fetch(new URL("/api/status", base), { headers: { cookie } })).status).toBe(401);
+      expect((await desk.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(1);
+      await expect(desk.run("sessions revoke")).rejects.toThrow(UsageError);
+    }));
+
+  test("unblock lets an address try again, in the dashboard and in the channel", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", { ...config, login_attempts_per_minute: 2 });
+      await desk.write("config.json", { channels: { pico: { enabled: true } } });
+      await desk.write(".security.yml", "channels:\n  pico:\n    token: short-but-long-enough\n");
+      const { base } = await desk.start();
+      const knock = async (token: string): Promise<number> =>
+        (await fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${token}` } })).status;
+      for (const n of [1, 2, 3]) await signIn(base, `wrong-token-${n}`);
+      for (let n = 0; n < 11; n += 1) await knock(`wrong-token-${n}`);
+      expect([(await signIn(base, "wrong-token-4")).status, await knock("short-but-long-enough")]).toEqual([429, 429]);
+      expect((await desk.run("unblock 127.0.0.1")).code).toBe(0);
+      expect([(await signIn(base, "wrong-token-5")).status, await knock("short-but-long-enough")]).toEqual([401, 200]);
+      await expect(desk.run("unblock somebody")).rejects.toThrow(UsageError);
+    }));
+
+  test("doctor asks it: real handshakes by each method", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      await desk.write("config.json", { channels: { pico: { enabled: true } } });
+      await desk.write(".security.yml", "channels:\n  pico:\n    token: long-enough-for-the-channel\n");
+      await chmod(desk.home, 0o700);
+      await desk.start();
+      const { code, json } = await desk.run("doctor -json");
+      const results = Object.fromEntries(json().checks.map(({ id, result }: Record<string, string>) => [id, result]));
+      expect([code, json().running]).toEqual([0, true]);
+      expect(results).toMatchObject({
+        "handshake-header": "ok", "handshake-subprotocol": "ok", "handshake-query": "ok", "handshake-requests": "ok",
+      });
+    }));
+});
+
+describe("the socket of the owner", () => {
+  test("is for the owner alone, is noted beside it, and is gone after the stop", () =>
+    withDesk(async (desk) => {
+      const { kernel, base } = await desk.start();
+      const [folder, socket, note] = ["run", "run/launcher.sock", "run/launcher.json"].map((name) => join(desk.home, name));
+      expect([await mode(folder!), await mode(socket!), await mode(note!)]).toEqual([0o700, 0o600, 0o600]);
+      expect(JSON.parse(await readFile(note!, "utf8"))).toEqual({ pid: process.pid, version: "0.0.0", addresses: [base.href] });
+      await kernel.stop();
+      await expect(stat(socket!)).rejects.toThrow("ENOENT");
+      await expect(stat(note!)).rejects.toThrow("ENOENT");
+    }));
+
+  test("serves nothing of the dashboard, and the dashboard's address nothing of it", () =>
+    withDesk(async (desk) => {
+      const { base } = await desk.start();
+      for (const path of ["/local/status", "/local", "/local/token/show"]) {
+        const answer = await fetch(new URL(path, base), { method: "POST", headers: { authorization: `Bearer ${OWN}` } });
+        expect(answer.status).toBe(404);
+      }
+      expect((await fetch(new URL("/local/status", base), { headers: { accept: "text/html" } })).status).toBe(404);
+      const { request } = await import("node:http");
+      const status = await new Promise((done) => {
+        request({ socketPath: join(desk.home, "run", "launcher.sock"), path: "/api/status" }, (answer) => {
+          answer.resume();
+          done(answer.statusCode);
+        }).end();
+      });
+      expect(status).toBe(404);
+    }));
+
+  test("of a dead process is taken over", () =>
+    withDesk(async (desk) => {
+      await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      await writeFile(join(desk.home, "run", "launcher.sock"), "left behind");
+      await desk.start();
+      expect((await desk.run("status")).code).toBe(0);
+    }));
+
+  test("of another launcher is left alone, with a warning", () =>
+    withDesk(async (desk) => {
+      await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      const other = createServer().listen(join(desk.home, "run", "launcher.sock"));
+      try {
+        const { lines, kernel } = await desk.start();
+        expect(lines.some(({ text }) => /another launcher uses this home/.test(text))).toBe(true);
+        await kernel.stop();
+        expect(other.listening).toBe(true);
+        expect((await stat(join(desk.home, "run", "launcher.sock"))).isSocket()).toBe(true);
+      } finally {
+        other.close();
+      }
+    }));
+});

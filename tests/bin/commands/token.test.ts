@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { UsageError } from "../../../bin/usage.ts";
+import { withDesk } from "./desk.ts";
+
+const OWN = "chosen-by-the-owner-0123456789";
+const PICO = "6f1c0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab";
+const security = `channels:\n  pico: # the channel\n    token: ${PICO}\n`;
+
+describe("token, while no launcher runs", () => {
+  test("set reads standard input and stores, so that a lost token is replaced", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", { port: 18_801, launcher_token: "forgotten-0123456789", setup_pending: "x" });
+      const ran = await desk.run("token set", `  ${OWN}\n`);
+      expect([ran.code, ran.out]).toEqual([0, ""]);
+      expect(JSON.parse(await desk.read("launcher-config.json"))).toEqual({ port: 18_801, launcher_token: OWN });
+      expect((await desk.run("token show")).out).toBe(`${OWN}\n`);
+    }));
+
+  test("rotate makes one, keeps comments, and prints it alone on standard output", () =>
+    withDesk(async (desk) => {
+      await desk.write(".security.yml", security);
+      const { code, out } = await desk.run("token rotate pico");
+      expect(code).toBe(0);
+      expect(out).toMatch(/^[0-9a-f]{64}\n$/);
+      expect((await desk.read(".security.yml")).replaceAll('"', "")).toBe(security.replace(PICO, out.trim()));
+    }));
+
+  test("a weak one is refused with exit code 1 and nothing is written", () =>
+    withDesk(async (desk) => {
+      const { code, said } = await desk.run("token set pico", "short\n");
+      expect([code, said]).toEqual([1, expect.stringContaining("fewer than 16 characters")]);
+      await expect(desk.read(".security.yml")).rejects.toThrow();
+    }));
+
+  test("one of the environment is not replaced", () =>
+    withDesk(async (desk) => {
+      const { code, said } = await desk.run("token rotate");
+      expect([code, said]).toEqual([1, expect.stringContaining("SERVICE_LAUNCHER_TOKEN")]);
+      expect((await desk.run("token rotate -json")).json()).toMatchObject({ error: "token_managed_by_env" });
+    }, { SERVICE_LAUNCHER_TOKEN: OWN }));
+
+  test("source says where each comes from and which lower place disagrees, without values", () =>
+    withDesk(async (desk) => {
+      await desk.write(".security.yml", security);
+      await desk.write("config.json", { channels: { pico: { token: "another-0123456789" } } });
+      const { code, out, said } = await desk.run("token source");
+      expect([code, out]).toEqual([0, "launcher     none\npico         security\n"]);
+      expect(said).toMatch(/another value stands in: config/);
+      expect((await desk.run("token source pico -json")).json()).toMatchObject({
+        running: false, tokens: [{ name: "pico", source: "security", others: [{ source: "config", same: false }] }],
+      });
+    }));
+
+  test("show of a token that is not there fails", () =>
+    withDesk(async (desk) => {
+      expect(await desk.run("token show pico")).toMatchObject({ code: 1, out: "", said: "doorward: There is no pico token.\n" });
+    }));
+
+  test.each(["token", "token lose", "token show pico now", "token set ../x", "token show -grace=1", "token rotate pico -grace=x"])(
+    "%j is wrong usage", (line) =>
+      withDesk(async (desk) => {
+        await expect(desk.run(line)).rejects.toThrow(UsageError);
+      }));
+
+  test("set without a token is wrong usage", () =>
+    withDesk(async (desk) => {
+      await expect(desk.run("token set", "\n")).rejects.toThrow(/standard input/);
+    }));
+});
+
+describe("token, while the launcher runs", () => {
+  test("rotate acts at once in the running process", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", { launcher_token: OWN });
+      await desk.write(".security.yml", security);
+      const { kernel } = await desk.start();
+      const ran = await desk.run("token rotate pico -json");
+      expect(ran.json()).toEqual({ name: "pico", source: "security", token: expect.stringMatching(/^[0-9a-f]{64}$/) });
+      expect(await kernel.services.tokens.verify("pico", ran.json().token)).toBe(2);
+      expect(await kernel.services.tokens.verify("pico", PICO)).toBe(false);
+    }));
+
+  test("set of the launcher's finishes setup", () =>
+    withDesk(async (desk) => {
+      const { kernel } = await desk.start();
+      expect(kernel.state()).toBe("setup");
+      expect(await desk.run("token set launcher", OWN)).toMatchObject({ code: 0, said: expect.stringContaining("in force now") });
+      expect(kernel.state()).toBe("running");
+      expect(await kernel.services.tokens.verify("launcher", OWN)).toBe(2);
+    }));
+
+  test("show asks it, and it notes that it showed one, without the value", () =>
+    withDesk(async (desk) => {
+      const { lines } = await desk.start();
+      const { out } = await desk.run("token show");
+      expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(out.trim());
+      expect(lines.some(({ text }) => text === "the launcher token was shown on the command line")).toBe(true);
+      expect(JSON.stringify(lines)).not.toContain(out.trim());
+    }));
+
+  test("a weak one and one of the environment are refused by it", () =>
+    withDesk(async (desk) => {
+      await desk.start();
+      expect(await desk.run("token set pico", "short")).toMatchObject({ code: 1, said: expect.stringContaining("16") });
+      expect((await desk.run("token rotate launcher -json")).json()).toMatchObject({ error: "token_managed_by_env" });
+      expect((await desk.run("token source -json")).json()).toMatchObject({
+        running: true, tokens: [{ name: "launcher", source: "env", variable: "SERVICE_LAUNCHER_TOKEN" }, { name: "pico" }],
+      });
+    }, { SERVICE_LAUNCHER_TOKEN: OWN }));
+});

@@ -1,0 +1,76 @@
+import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { createRedactor, logSource } from "../../../bin/log/index.ts";
+
+const line = (level: number, msg: string, fields: object = {}): string =>
+  `${JSON.stringify({ level, time: "2026-01-02T03:04:05.000Z", ...fields, msg })}\n`;
+
+async function withLog(
+  text: string, visit: (log: ReturnType<typeof logSource>, file: string, say: (line: string) => void) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "doorward-log-"));
+  const file = join(folder, "launcher.log");
+  const followers = new Set<(line: string) => void>();
+  const redactor = createRedactor();
+  redactor.add("the-secret-in-play");
+  const follow = (heard: (line: string) => void) => {
+    followers.add(heard);
+    return () => void followers.delete(heard);
+  };
+  try {
+    await writeFile(file, text);
+    await visit(logSource({ file, redactor, follow }), file, (said) => followers.forEach((heard) => heard(said)));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+const all = { level: "debug", text: "", limit: 1_000 } as const;
+
+describe("the log as the dashboard shows it", () => {
+  test("has time, level, text and fields of each line, the oldest first", () =>
+    withLog(line(30, "one", { plugin: "http" }) + line(50, "two"), async (log) => {
+      const at = Date.parse("2026-01-02T03:04:05.000Z");
+      expect(await log.read(all)).toEqual({
+        truncated: false,
+        lines: [{ at, level: "info", text: "one", fields: { plugin: "http" } }, { at, level: "error", text: "two", fields: {} }],
+      });
+    }));
+
+  test("is filtered by level and text, and the newest count", () =>
+    withLog(line(20, "debug") + line(40, "warning one") + line(40, "Warning two") + line(30, "info"), async (log) => {
+      const { lines, truncated } = await log.read({ level: "warn", text: "WARNING", limit: 1 });
+      expect([lines.map(({ text }) => text), truncated]).toEqual([["Warning two"], true]);
+    }));
+
+  test("never holds a secret: not the first run's token, not one in play, not by its place", async () => {
+    const token = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
+    const text = `launcher token (first run): ${token}\n${line(30, "has the-secret-in-play", { authorization: `Bearer ${token}` })}`;
+    await withLog(text, async (log) => {
+      const shown = [JSON.stringify(await log.read(all))];
+      for await (const each of log.lines()) shown.push(each);
+      expect(shown).toHaveLength(3);
+      expect(shown.join("")).not.toMatch(new RegExp(`${token}|the-secret-in-play`));
+    });
+  });
+
+  test("of a large file is its end, from the beginning of a line, and says so", () =>
+    withLog(line(30, "old").repeat(40_000), async (log, file) => {
+      await appendFile(file, line(30, "newest"));
+      const { lines, truncated } = await log.read({ ...all, limit: 1_000_000 });
+      expect(truncated).toBe(true);
+      expect(lines.at(-1)?.text).toBe("newest");
+      expect(lines.every(({ text }) => text === "old" || text === "newest")).toBe(true);
+    }));
+
+  test("is followed line by line until it is let go", () =>
+    withLog("", async (log, _, say) => {
+      const heard: string[] = [];
+      const release = log.follow(({ level, text }) => void heard.push(`${level} ${text}`));
+      say(line(40, "one"));
+      release();
+      say(line(40, "two"));
+      expect(heard).toEqual(["warn one"]);
+    }));
+});

@@ -1,0 +1,109 @@
+import { execFileSync } from "node:child_process";
+import { chmod, utimes } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { examine, type CheckView } from "../../../config/doctor/index.ts";
+import type { DoctorFacts, TryResult } from "../../../plugins/dashboard/index.ts";
+import { withHome, type Home } from "../../plugins/token-store/stand.ts";
+
+const NOW = Date.now();
+const STRONG = "a-token-that-nobody-guesses-0123456789";
+
+interface Options {
+  readonly env?: Record<string, string>;
+  readonly running?: Partial<DoctorFacts>;
+  readonly codes?: Partial<Record<TryResult["method"], string>>;
+}
+/** The checks of a home by id. A running launcher has its channel on unless said otherwise. */
+async function checks(home: Home, { env = {}, running, codes }: Options = {}): Promise<Record<string, CheckView>> {
+  const good = { header: "101", subprotocol: "101", query: "token_query_disabled", requests: "200", ...codes };
+  const facts: DoctorFacts = {
+    state: "running", now: NOW, addresses: [new URL("http://127.0.0.1:18800/")], tokens: [],
+    channel: { enabled: true, path: "/pico" },
+    handshakes: async () => Object.entries(good).map(([method, code]) => (
+      { method: method as TryResult["method"], code, ok: code === "101" || code === "200", ms: 1 })),
+    ...running,
+  };
+  const found = await examine({ home: home.path, env, now: NOW, ...(running || codes ? { running: facts } : {}) });
+  return Object.fromEntries(found.map((check) => [check.id, check]));
+}
+const security = (token: string): string => `channels:\n  pico:\n    token: "${token}"\n`;
+const on = { channels: { pico: { enabled: true } } };
+
+describe("the doctor", () => {
+  test("begins with the three things to look at when a token is refused", () =>
+    withHome(async (home) => {
+      const found = await examine({ home: home.path, env: {}, now: NOW });
+      expect(found.slice(0, 3).map(({ id }) => id)).toEqual(["token-configured", "header-form", "token-query"]);
+    }));
+
+  test("finds nothing failed in a fresh home, and gives every check that is not ok a fix", () =>
+    withHome(async (home) => {
+      await home.write("launcher-config.json", { port: 0 });
+      const found = Object.values(await checks(home));
+      expect(found.filter(({ result }) => result === "failed")).toEqual([]);
+      for (const { result, reason, fix } of found) {
+        expect(reason).toMatch(/\.$/);
+        if (result !== "ok") expect(fix).toMatch(/\w/);
+      }
+    }));
+
+  test.each<[string, string, CheckView["result"], (home: Home) => Promise<unknown>, Options?]>([
+    ["a channel that is on without a token", "token-configured", "failed", (home) => home.write("config.json", on)],
+    ["a token in config.json", "token-in-config", "warning", (home) =>
+      home.write("config.json", { channels: { pico: { token: STRONG } } })],
+    ["environment and file that disagree", "token-places", "warning", (home) =>
+      home.write(".security.yml", security(STRONG)), { env: { SERVICE_CHANNELS_PICO_TOKEN: `${STRONG}-other` } }],
+    ["a weak token", "token-strength", "warning", (home) => home.write(".security.yml", security("short"))],
+    ["a token that browsers cannot send", "token-strength", "warning", (home) =>
+      home.write(".security.yml", security("spaces and ünïcödé in it"))],
+    ["a file that cannot be read", "files-readable", "failed", (home) => home.write("config.json", "{")],
+    ["a secret open to others", "file-modes", "warning", async (home) => {
+      await home.write(".security.yml", security(STRONG));
+      await chmod(home.at(".security.yml"), 0o644);
+    }],
+    ["a secret in version control", "secrets-in-git", "failed", async (home) => {
+      await home.write(".security.yml", security(STRONG));
+      for (const args of [["init", "-q"], ["add", "-f", ".security.yml"]]) execFileSync("git", args, { cwd: home.path });
+    }],
+    ["a file from the future", "clock", "warning", async (home) => {
+      await home.write("config.json", {});
+      await utimes(home.at("config.json"), NOW / 1_000 + 3_600, NOW / 1_000 + 3_600);
+    }],
+    ["tokens in the address", "token-query", "warning", (home) =>
+      home.write("config.json", { channels: { pico: { allow_token_query: true } } })],
+    ["a public listener without encryption", "public-without-tls", "warning", (home) =>
+      home.write("launcher-config.json", { public: true, port: 0 })],
+    ["origins that are all", "origins", "warning", (home) =>
+      home.write("config.json", { channels: { pico: { allow_origins: ["*"] } } })],
+    ["a handshake that is refused", "handshake-subprotocol", "failed", (home) => home.write("config.json", on),
+      { codes: { subprotocol: "token_mismatch" } }],
+    ["a proxy that is not trusted", "proxy", "warning", (home) => home.write("config.json", on),
+      { running: { forwarded: { from: "10.0.0.9", ignored: true, host: true } } }],
+    ["a proxy that does not say how the browser came", "proxy", "warning", (home) => home.write("config.json", on),
+      { running: { forwarded: { from: "10.0.0.9", ignored: false, host: false } } }],
+  ])("sees %s", (_, id, result, spoil, options) =>
+    withHome(async (home) => {
+      await spoil(home);
+      const found = await checks(home, options);
+      expect(found[id]).toMatchObject({ result, reason: expect.stringMatching(/\w/), fix: expect.stringMatching(/\w/) });
+      expect(JSON.stringify(found)).not.toContain(STRONG);
+    }));
+
+  test("sees that the port is in use", () =>
+    withHome(async (home) => {
+      const other = createServer();
+      await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
+      await home.write("launcher-config.json", { port: (other.address() as AddressInfo).port });
+      expect((await checks(home))["port"]).toMatchObject({ result: "failed", fix: expect.stringContaining("-port") });
+      other.close();
+    }));
+
+  test("of a running launcher with everything in order has nothing but ok", () =>
+    withHome(async (home) => {
+      await home.write("config.json", on);
+      await home.write(".security.yml", security(STRONG));
+      const found = Object.values(await checks(home, { running: {} }));
+      expect(found.filter(({ result }) => result !== "ok")).toEqual([]);
+    }));
+});

@@ -1,0 +1,22 @@
+import { describe, expect, test } from "vitest";
+import { localPaths } from "../../../config/local/index.ts";
+
+const long = `/srv/${"deep/".repeat(20)}home`;
+
+describe("where commands reach the launcher", () => {
+  test("is in the home", () => {
+    expect(localPaths("/srv/home", {}, "linux"))
+      .toEqual({ socket: "/srv/home/run/launcher.sock", note: "/srv/home/run/launcher.json" });
+  });
+
+  test("is in the runtime folder when the home's path is too long for a socket, with a name of its own", () => {
+    const { socket, note } = localPaths(long, { XDG_RUNTIME_DIR: "/run/user/7" }, "linux");
+    expect(socket).toMatch(/^\/run\/user\/7\/doorward-[0-9a-f]{16}\.sock$/);
+    expect(note).toBe(`${long}/run/launcher.json`);
+    expect(localPaths(`${long}2`, { XDG_RUNTIME_DIR: "/run/user/7" }, "linux").socket).not.toBe(socket);
+  });
+
+  test("is a named pipe on Windows", () => {
+    expect(localPaths("/srv/home", {}, "win32").socket).toMatch(/^\\\\\.\\pipe\\doorward-[0-9a-f]{16}$/);
+  });
+});

@@ -1,0 +1,231 @@
+import { get, type IncomingMessage } from "node:http";
+import { describe, expect, test, vi } from "vitest";
+import type { LogLineView, LogSource } from "../../../../plugins/dashboard/index.ts";
+import { signedIn } from "../stand.ts";
+import { TOKEN, withOffice, type Office } from "./office.ts";
+
+interface Event {
+  readonly name: string;
+  readonly id: string | undefined;
+  readonly data: any;
+}
+
+/** A real event stream, read as it comes. */
+async function listen(office: Office, path = "/api/events", headers: Record<string, string> = office.session) {
+  const answer = await new Promise<IncomingMessage>((done, failed) => {
+    get({ port: office.port, host: "127.0.0.1", path, headers: { ...headers }, agent: false }, done).on("error", failed);
+  });
+  const events: Event[] = [];
+  let text = "";
+  let ended = false;
+  answer.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+    for (let at = text.indexOf("\n\n"); at >= 0; at = text.indexOf("\n\n")) {
+      const block = text.slice(0, at);
+      text = text.slice(at + 2);
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
+      const name = field("event");
+      if (name !== undefined) events.push({ name, id: field("id"), data: JSON.parse(field("data") ?? "null") });
+    }
+  });
+  answer.on("close", () => { ended = true; });
+  answer.on("error", () => undefined);
+  const event = (name: string) =>
+    vi.waitFor(() => {
+      const found = events.find((each) => each.name === name);
+      expect(found, `${name} among ${events.map((each) => each.name).join(" ")}`).toBeDefined();
+      return found!;
+    }, { timeout: 4_000, interval: 10 });
+  return {
+    answer, events, event,
+    ended: () => vi.waitFor(() => expect(ended).toBe(true), { timeout: 4_000, interval: 10 }),
+    close: () => answer.destroy(),
+  };
+}
+
+describe("GET /api/events", () => {
+  test("begins with a hello and is no cacheable answer; without a session there is none", () =>
+    withOffice(async (office) => {
+      const stream = await listen(office);
+      expect(await stream.event("hello")).toMatchObject({ data: { resumed: false, state: "running" }, id: expect.any(String) });
+      expect(stream.answer.headers).toMatchObject({
+        "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-frame-options": "DENY",
+      });
+      expect((await office.ask("GET", "/api/events", undefined, {})).status).toBe(401);
+    }));
+
+  test("tells sign-ins, refusals, rotations and changes of settings as they happen", () =>
+    withOffice(async (office) => {
+      const stream = await listen(office);
+      await stream.event("hello");
+      await signedIn(office);
+      await office.post("/login", { token: "wrong-token-of-somebody" });
+      await office.ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN });
+      const { body } = await office.ask("GET", "/api/settings");
+      const { etag } = body.sections.find((each: { section: string }) => each.section === "channels.pico");
+      await office.ask("PUT", "/api/channels/pico", { max_connections: 9 }, { ...office.session, "if-match": etag });
+      expect((await stream.event("signed-in")).data).toMatchObject({ address: "127.0.0.1", via: "form", at: office.clock.now() });
+      expect((await stream.event("sign-in-refused")).data).toMatchObject({ code: "invalid_token" });
+      expect((await stream.event("token")).data).toMatchObject({ name: "pico", what: "rotated" });
+      expect((await stream.event("settings")).data).toMatchObject({ section: "channels.pico", keys: ["max_connections"] });
+    }));
+
+  test("tells connections and messages per second", () =>
+    withOffice(async (office) => {
+      const stream = await listen(office);
+      await stream.event("hello");
+      await office.ask("POST", "/api/channels/pico/try");
+      expect((await stream.event("connected")).data).toMatchObject({ method: "header", session: expect.any(String) });
+      expect((await stream.event("disconnected")).data).toMatchObject({ code: expect.any(Number) });
+      expect((await stream.event("refused")).data).toMatchObject({ code: "token_query_disabled" });
+      office.clock.increment(1_000);
+      expect((await stream.event("rate")).data).toMatchObject({ in: 0, out: 0, connections: 0, queuedBytes: 0 });
+    }));
+
+  test("resumes after the last event a page knew, and says when it cannot", () =>
+    withOffice(async (office) => {
+      const first = await listen(office);
+      await first.event("hello");
+      await signedIn(office);
+      const { id } = await first.event("signed-in");
+      first.close();
+      await office.post("/login", { token: "wrong-token-of-somebody" });
+      const second = await listen(office, "/api/events", { ...office.session, "last-event-id": id! });
+      expect((await second.event("hello")).data.resumed).toBe(true);
+      await second.event("sign-in-refused");
+      expect(second.events.map(({ name }) => name)).toEqual(["hello", "sign-in-refused"]);
+      const byAddress = await listen(office, `/api/events?last=${id}`);
+      await byAddress.event("sign-in-refused");
+      const stranger = await listen(office, "/api/events", { ...office.session, "last-event-id": "00000000-1" });
+      expect((await stranger.event("hello")).data.resumed).toBe(false);
+    }));
+
+  test("has at most four streams for a session: the oldest is told and ends", () =>
+    withOffice(async (office) => {
+      const streams = [];
+      for (let n = 0; n < 5; n += 1) {
+        streams.push(await listen(office));
+        await streams.at(-1)!.event("hello");
+      }
+      await streams[0]!.event("superseded");
+      await streams[0]!.ended();
+      const other = await listen(office, "/api/events", await signedIn(office));
+      await other.event("hello");
+      expect(streams.slice(1).some(({ events }) => events.some(({ name }) => name === "superseded"))).toBe(false);
+    }));
+
+  test.each([
+    ["a sign-out", "sign-out", (office: Office) => office.ask("POST", "/logout")],
+    ["a revocation", "revoked", async (office: Office) => {
+      const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
+      await office.ask("DELETE", `/api/sessions/${id}`);
+    }],
+    ["the end of seven days", "expired", async (office: Office) => office.clock.increment(7 * 86_400_000)],
+    ["a rotation of the launcher token", "rotated", (office: Office) =>
+      office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN })],
+  ])("ends with its session by %s", (_, reason, end) =>
+    withOffice(async (office) => {
+      const stream = await listen(office);
+      await stream.event("hello");
+      await end(office);
+      expect((await stream.event("ended")).data).toEqual({ reason });
+      await stream.ended();
+    }));
+
+  test("of a program with the launcher token ends when that is replaced", () =>
+    withOffice(async (office) => {
+      const stream = await listen(office, "/api/events", { authorization: `Bearer ${TOKEN}` });
+      await stream.event("hello");
+      await office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN });
+      expect((await stream.event("ended")).data).toEqual({ reason: "rotated" });
+    }));
+
+  test("a stop of the service ends it at once", () =>
+    withOffice(async (office) => {
+      const stream = await listen(office);
+      await stream.event("hello");
+      const stopped = office.kernel.stop();
+      await stream.ended();
+      await stopped;
+    }));
+
+  test("a flood of facts is cut, and said to be", () =>
+    withOffice(async (office) => {
+      const stream = await listen(office);
+      await stream.event("hello");
+      for (let n = 0; n < 30; n += 1) {
+        await Promise.all(Array.from({ length: 4 }, () => office.post("/login", { token: `wrong-token-${n}` })));
+      }
+      office.clock.increment(1_000);
+      expect((await stream.event("missed")).data.count).toBeGreaterThan(0);
+      expect(stream.events.filter(({ name }) => name === "sign-in-refused").length).toBeLessThanOrEqual(100);
+    }));
+});
+
+/** A log of which the test writes the lines. */
+function writable() {
+  const followers = new Set<(line: LogLineView) => void>();
+  const lines: LogLineView[] = [];
+  const source: LogSource = {
+    read: async ({ limit }) => ({ lines: lines.slice(-limit), truncated: lines.length > limit }),
+    async *lines() {
+      for (const { text } of lines) yield `${text}\n`;
+    },
+    follow(heard) {
+      followers.add(heard);
+      return () => void followers.delete(heard);
+    },
+  };
+  const write = (level: LogLineView["level"], text: string): void => {
+    const line = { at: 1, level, text, fields: {} };
+    lines.push(line);
+    for (const heard of followers) heard(line);
+  };
+  return { source, write, followers };
+}
+
+describe("the log", () => {
+  test("is on the stream when asked for, from a level on, and followed only while somebody listens", () => {
+    const { source, write, followers } = writable();
+    return withOffice(async (office) => {
+      const without = await listen(office);
+      await without.event("hello");
+      expect(followers.size).toBe(0);
+      const stream = await listen(office, "/api/events?log=warn");
+      await stream.event("hello");
+      write("info", "quiet");
+      write("warn", "loud");
+      expect((await stream.event("log")).data).toEqual({ at: 1, level: "warn", text: "loud", fields: {} });
+      expect(without.events.map(({ name }) => name)).toEqual(["hello"]);
+      stream.close();
+      await vi.waitFor(() => expect(followers.size).toBe(0));
+    }, { dashboard: { log: source } });
+  });
+
+  test("a flood of lines is sampled, and said to be", () => {
+    const { source, write } = writable();
+    return withOffice(async (office) => {
+      const stream = await listen(office, "/api/events?log=info");
+      await stream.event("hello");
+      for (let n = 0; n < 80; n += 1) write("info", `line ${n}`);
+      office.clock.increment(1_000);
+      expect((await stream.event("log-skipped")).data).toEqual({ count: 30 });
+      expect(stream.events.filter(({ name }) => name === "log")).toHaveLength(50);
+    }, { dashboard: { log: source } });
+  });
+
+  test("is read and downloaded where there is one, and 404 elsewhere", () => {
+    const { source, write } = writable();
+    write("info", "first");
+    write("info", "second");
+    return withOffice(async (office) => {
+      expect((await office.ask("GET", "/api/log?limit=1")).body)
+        .toEqual({ lines: [{ at: 1, level: "info", text: "second", fields: {} }], truncated: true });
+      expect(await office.ask("GET", "/api/log?level=loud")).toMatchObject({ status: 400 });
+      const file = await office.ask("GET", "/api/log/download");
+      expect(file.body).toBe("first\nsecond\n");
+      expect(file.headers.get("content-disposition")).toBe('attachment; filename="launcher.log"');
+    }, { dashboard: { log: source } }).then(() =>
+      withOffice(async ({ ask }) => expect((await ask("GET", "/api/log")).status).toBe(404)));
+  });
+});

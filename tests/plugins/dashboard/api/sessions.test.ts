@@ -1,0 +1,46 @@
+import { describe, expect, test } from "vitest";
+import { isIn, setCookieOf, signedIn } from "../stand.ts";
+import { withOffice } from "./office.ts";
+
+describe("sessions", () => {
+  test("are listed, the newest first, and the asking one is marked", () =>
+    withOffice(async (office) => {
+      office.clock.increment(5_000);
+      await signedIn(office);
+      const { body } = await office.ask("GET", "/api/sessions");
+      expect(body.sessions).toEqual([
+        expect.objectContaining({ current: false, createdAt: office.clock.now() }),
+        expect.objectContaining({
+          current: true, id: expect.stringMatching(/^[0-9a-f]{8}$/), address: "127.0.0.1",
+          lastUsedAt: office.clock.now(), expiresAt: office.clock.now() - 5_000 + 7 * 86_400_000,
+        }),
+      ]);
+    }));
+
+  test("one is revoked by its id; an unknown one is 404", () =>
+    withOffice(async (office) => {
+      const other = await signedIn(office);
+      const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
+      expect((await office.ask("DELETE", `/api/sessions/${id}`)).status).toBe(200);
+      expect(await isIn(office, other)).toBe(false);
+      expect(await isIn(office, office.session)).toBe(true);
+      expect(await office.ask("DELETE", `/api/sessions/${id}`)).toMatchObject({ status: 404, body: { error: "not_found" } });
+      expect(office.facts.at(-1)).toMatchObject({ type: "dashboard:signed-out", fact: { signIn: id, reason: "revoked" } });
+    }));
+
+  test("the own one is revoked with its cookie", () =>
+    withOffice(async (office) => {
+      const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
+      const { headers } = await office.ask("DELETE", `/api/sessions/${id}`);
+      expect(setCookieOf(new Response(null, { headers }))).toMatch(/Max-Age=0/);
+      expect(await isIn(office, office.session)).toBe(false);
+    }));
+
+  test("all others are revoked at once", () =>
+    withOffice(async (office) => {
+      const others = [await signedIn(office), await signedIn(office)];
+      expect(await office.ask("DELETE", "/api/sessions")).toMatchObject({ status: 200, body: { ended: 2 } });
+      for (const other of others) expect(await isIn(office, other)).toBe(false);
+      expect(await isIn(office, office.session)).toBe(true);
+    }));
+});
