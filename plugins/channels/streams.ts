@@ -78,7 +78,9 @@ function createStream(
     const content = text;
     shownAt = clock.now();
     try {
-      receipt = receipt ? await update(to, receipt.id, { content }) : await send(to, { ...first, content, final: false });
+      receipt = receipt
+        ? await update(to, receipt.id, { content })
+        : await send(to, { ...first, content, final: false });
       shown = content;
       if (cancelWhenAlone && isAlone(receipt)) abort();
     } catch (error) {

@@ -69,6 +69,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const roster = createRoster(clock);
       const sessions = memoryLog({
         random: scope.random, now: () => clock.now(), after: scope.after,
+        left: (session) => inlet.left(session),
         settled: (session, id, status, reason) => inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));

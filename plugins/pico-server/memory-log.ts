@@ -18,6 +18,8 @@ export interface MemoryLogOptions {
   /** Milliseconds after the last listener; default 300,000. */
   readonly keptMs?: number;
   readonly settled?: Settled;
+  /** The last listener of the session has gone. */
+  readonly left?: (session: string) => void;
 }
 
 export const window: Window = { frames: 256, bytes: 512 * 1024 };
@@ -134,6 +136,7 @@ export function memoryLog(options: MemoryLogOptions): SessionLog {
         if (!stream.listeners.delete(own) || stream.listeners.size > 0) return;
         if (stream.seq > 0 || stream.resumes) rest(session);
         else end(session);
+        options.left?.(session);
       };
     },
 
