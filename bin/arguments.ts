@@ -95,7 +95,9 @@ export function parseArguments(
   return parseLauncher(argv);
 }
 
-function parseCommand(name: string, argv: readonly string[], { options = {} }: Command): LauncherArguments | CommandArguments {
+function parseCommand(
+  name: string, argv: readonly string[], { options = {} }: Command,
+): LauncherArguments | CommandArguments {
   const all: Options = { ...options, ...commandOptions };
   const { values, positionals } = read(doubleDashes(argv, all), all);
   if (values["help"]) return { command: "help", console: false, browser: false, debug: false };
@@ -104,7 +106,8 @@ function parseCommand(name: string, argv: readonly string[], { options = {} }: C
 
 function parseLauncher(argv: readonly string[]): LauncherArguments {
   const { values, positionals } = read(doubleDashes(argv, launcherOptions), launcherOptions);
-  if (positionals.length > 1) throw new UsageError(`only one configuration file can be named, not ${positionals.length}`);
+  const files = positionals.length;
+  if (files > 1) throw new UsageError(`only one configuration file can be named, not ${files}`);
   const command = values.help ? "help" : values.version ? "version" : "launch";
   return {
     command,

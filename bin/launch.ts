@@ -61,7 +61,7 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
   };
   return launcher({
     home, env, version, log: log.log, ways, pid: process.pid,
-    ...(log.file === undefined ? {} : { logSource: logSource({ file: log.file, redactor: log.redactor, follow: log.follow }) }),
+    ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
     ...(config === undefined ? {} : { config: resolve(config) }),
     flags: {
       ...(port === undefined ? {} : { port }),

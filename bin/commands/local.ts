@@ -10,11 +10,14 @@ export interface Answer<T> {
 const gone = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
 
 /** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
-export function askLauncher<T>(call: Call, method: string, path: string, body?: unknown): Promise<Answer<T> | undefined> {
+export function askLauncher<T>(
+  call: Call, method: string, path: string, body?: unknown,
+): Promise<Answer<T> | undefined> {
   const { socket } = localPaths(call.home, call.env);
   return new Promise((done, failed) => {
     const text = body === undefined ? "" : JSON.stringify(body);
-    const headers = { host: "localhost", "content-type": "application/json", "content-length": Buffer.byteLength(text) };
+    const length = Buffer.byteLength(text);
+    const headers = { host: "localhost", "content-type": "application/json", "content-length": length };
     const ask = request({ socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 }, (answer) => {
       let received = "";
       answer.setEncoding("utf8").on("data", (chunk: string) => { received += chunk; });

@@ -31,7 +31,8 @@ async function list(call: Call): Promise<number> {
     return exit.done;
   }
   for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
-    call.out(`${id}  since ${time(createdAt)}  used ${time(lastUsedAt)}  ${address}  ${plain(userAgent).slice(0, 60)}\n`);
+    const browser = plain(userAgent).slice(0, 60);
+    call.out(`${id}  since ${time(createdAt)}  used ${time(lastUsedAt)}  ${address}  ${browser}\n`);
   }
   if (answer.body.sessions.length === 0) call.say("nobody is signed in\n");
   return exit.done;

@@ -6,7 +6,9 @@ import { askLauncher, nobodyThere, refused } from "./local.ts";
 /** `doorward unblock [IP]`: for an owner who tried too many tokens. */
 export async function unblock(call: Call): Promise<number> {
   const [address, ...more] = call.words;
-  if (more.length > 0 || (address !== undefined && isIP(address) === 0)) throw new UsageError('"unblock" takes one IP address');
+  if (more.length > 0 || (address !== undefined && isIP(address) === 0)) {
+    throw new UsageError('"unblock" takes one IP address');
+  }
   const answer = await askLauncher(call, "POST", "unblock", address === undefined ? {} : { address });
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);

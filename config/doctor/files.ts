@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import { promisify } from "node:util";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
+import { check } from "./verdict.ts";
 
 const run = promisify(execFile);
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0");
@@ -14,14 +15,14 @@ export async function fileChecks(found: Survey): Promise<CheckView[]> {
 }
 
 function readable({ unreadable }: Survey): CheckView {
-  const base = { id: "files-readable", title: "The files can be read" };
-  if (unreadable.size === 0) return { ...base, result: "ok", reason: "Settings and secrets are well formed." };
-  return { ...base, result: "failed", reason: [...unreadable.values()].join(" "), fix: "correct the place that is named" };
+  const own = check("files-readable", "The files can be read");
+  if (unreadable.size === 0) return own.ok("Settings and secrets are well formed.");
+  return own.failed([...unreadable.values()].join(" "), "correct the place that is named");
 }
 
 async function modes({ home, files }: Survey): Promise<CheckView> {
-  const base = { id: "file-modes", title: "Only you can read the secrets" };
-  if (process.platform === "win32") return { ...base, result: "ok", reason: "Left to the rights of Windows." };
+  const own = check("file-modes", "Only you can read the secrets");
+  if (process.platform === "win32") return own.ok("Left to the rights of Windows.");
   const wide: string[] = [];
   const fixes: string[] = [];
   for (const [path, mode] of [[home, "700"], [files.launcher, "600"], [files.security, "600"]] as const) {
@@ -30,31 +31,32 @@ async function modes({ home, files }: Survey): Promise<CheckView> {
     wide.push(`${path} (${octal(status.mode)})`);
     fixes.push(`chmod ${mode} ${path}`);
   }
-  if (wide.length === 0) return { ...base, result: "ok", reason: `${home} and the files with secrets are closed to others.` };
-  return { ...base, result: "warning", reason: `Open to other users of this machine: ${wide.join(", ")}.`, fix: fixes.join(" && ") };
+  if (wide.length === 0) return own.ok(`${home} and the files with secrets are closed to others.`);
+  return own.warning(`Open to other users of this machine: ${wide.join(", ")}.`, fixes.join(" && "));
 }
 
 async function tracked({ home, files }: Survey): Promise<CheckView> {
-  const base = { id: "secrets-in-git", title: "No secret is in version control" };
+  const own = check("secrets-in-git", "No secret is in version control");
   const secrets = [files.launcher, files.security].map((path) => basename(path));
   const listed = await run("git", ["-C", home, "ls-files", "--", ...secrets], { timeout: 5_000 }).then(
     ({ stdout }) => stdout.split("\n").filter((line) => line !== ""),
     () => [], // no git, or no repository
   );
-  if (listed.length === 0) return { ...base, result: "ok", reason: "git tracks none of the files with secrets." };
-  return {
-    ...base, result: "failed", reason: `git tracks: ${listed.join(", ")}. Everybody with the repository has the token.`,
-    fix: `git -C ${home} rm --cached ${listed.join(" ")}, then: doorward token rotate`,
-  };
+  if (listed.length === 0) return own.ok("git tracks none of the files with secrets.");
+  return own.failed(
+      `git tracks: ${listed.join(", ")}. Everybody with the repository has the token.`,
+      `git -C ${home} rm --cached ${listed.join(" ")}, then: doorward token rotate`,
+    );
 }
 
 async function clock({ files, now }: Survey): Promise<CheckView> {
-  const base = { id: "clock", title: "The clock is right" };
-  const times = await Promise.all(Object.values(files).map((path) => stat(path).then(({ mtimeMs }) => mtimeMs, () => 0)));
+  const own = check("clock", "The clock is right");
+  const writtenAt = (path: string): Promise<number> => stat(path).then(({ mtimeMs }) => mtimeMs, () => 0);
+  const times = await Promise.all(Object.values(files).map(writtenAt));
   const ahead = Math.max(...times) - now;
-  if (ahead < 60_000) return { ...base, result: "ok", reason: `It is ${new Date(now).toISOString()}.` };
-  return {
-    ...base, result: "warning", reason: `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
-    fix: "set the clock, for example by NTP: sign-ins and links expire by it",
-  };
+  if (ahead < 60_000) return own.ok(`It is ${new Date(now).toISOString()}.`);
+  return own.warning(
+      `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
+      "set the clock, for example by NTP: sign-ins and links expire by it",
+    );
 }

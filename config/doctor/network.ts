@@ -1,6 +1,7 @@
 import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
+import { check } from "./verdict.ts";
 
 const isLoopback = (host: string): boolean => /^(localhost|127\.|\[?::1)/.test(host);
 const listOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
@@ -11,15 +12,15 @@ export async function networkChecks(found: Survey): Promise<CheckView[]> {
 }
 
 async function port({ running, launcher }: Survey): Promise<CheckView> {
-  const base = { id: "port", title: "The port is free, or ours" };
+  const own = check("port", "The port is free, or ours");
   if (running) {
     const where = running.addresses.map(({ href }) => href).join(", ");
-    return { ...base, result: "ok", reason: `The launcher listens on ${where || "its host's server"}.` };
+    return own.ok(`The launcher listens on ${where || "its host's server"}.`);
   }
   const wanted = Number(launcher["port"] ?? 18_800);
   const code = await tryPort(wanted, String(launcher["host"] ?? "127.0.0.1"));
-  if (code === undefined) return { ...base, result: "ok", reason: `Port ${wanted} is free; the launcher does not run.` };
-  return { ...base, result: "failed", reason: `Port ${wanted} cannot be had: ${code}.`, fix: "doorward -port N" };
+  if (code === undefined) return own.ok(`Port ${wanted} is free; the launcher does not run.`);
+  return own.failed(`Port ${wanted} cannot be had: ${code}.`, "doorward -port N");
 }
 
 function tryPort(wanted: number, host: string): Promise<string | undefined> {
@@ -31,45 +32,44 @@ function tryPort(wanted: number, host: string): Promise<string | undefined> {
 }
 
 function publicBind({ running, launcher }: Survey): CheckView {
-  const base = { id: "public-without-tls", title: "Reached from other machines only by https" };
+  const own = check("public-without-tls", "Reached from other machines only by https");
   const hosts = running?.addresses.map(({ hostname }) => hostname) ?? [String(launcher["host"] ?? "127.0.0.1")];
   const open = hosts.some((host) => !isLoopback(host)) || (!running && launcher["public"] === true);
   const tls = running?.addresses.some(({ protocol }) => protocol === "https:") ?? launcher["tls"] !== undefined;
-  if (!open) return { ...base, result: "ok", reason: "It listens on this machine only." };
-  if (tls) return { ...base, result: "ok", reason: "Other machines reach it encrypted." };
-  return {
-    ...base, result: "warning", reason: "Other machines reach it without encryption: tokens can be read on the way.",
-    fix: 'set "tls" in launcher-config.json, or a reverse proxy with https in front (docs/deploy.md)',
-  };
+  if (!open) return own.ok("It listens on this machine only.");
+  if (tls) return own.ok("Other machines reach it encrypted.");
+  return own.warning(
+    "Other machines reach it without encryption: tokens can be read on the way.",
+    'set "tls" in launcher-config.json, or a reverse proxy with https in front (docs/deploy.md)',
+  );
 }
 
 function origins({ pico }: Survey): CheckView {
-  const base = { id: "origins", title: "Whose pages may use the channel" };
+  const own = check("origins", "Whose pages may use the channel");
   const allowed = listOf(pico["allow_origins"]);
-  if (allowed.length === 0) return { ...base, result: "ok", reason: "Every page that knows the token (allow_origins is empty)." };
+  if (allowed.length === 0) return own.ok("Every page that knows the token (allow_origins is empty).");
   if (allowed.includes("*")) {
-    return { ...base, result: "warning", reason: 'Every page that knows the token: "*" says the same as an empty list.', fix: "name the origins" };
+    return own.warning('Every page that knows the token: "*" says the same as an empty list.', "name the origins");
   }
-  return { ...base, result: "ok", reason: `Pages of ${allowed.join(", ")}.` };
+  return own.ok(`Pages of ${allowed.join(", ")}.`);
 }
 
 function proxies({ launcher, running }: Survey): CheckView {
-  const base = { id: "proxy", title: "A reverse proxy is trusted and passes everything on" };
+  const own = check("proxy", "A reverse proxy is trusted and passes everything on");
   const trusted = listOf(launcher["trusted_proxies"]);
   const seen = running?.forwarded;
   if (seen?.ignored) {
-    return {
-      ...base, result: "warning",
-      reason: `A proxy at ${seen.from} sends X-Forwarded headers that are ignored: all its visitors look like one.`,
-      fix: `add "${seen.from}" to "trusted_proxies" in launcher-config.json`,
-    };
+    return own.warning(
+      `A proxy at ${seen.from} sends X-Forwarded headers that are ignored: all its visitors look like one.`,
+      `add "${seen.from}" to "trusted_proxies" in launcher-config.json`,
+    );
   }
   if (seen && !seen.host) {
-    return {
-      ...base, result: "warning", reason: "The proxy does not send X-Forwarded-Proto and the original Host.",
-      fix: "proxy_set_header Host $host; proxy_set_header X-Forwarded-Proto $scheme; (docs/deploy.md)",
-    };
+    return own.warning(
+      "The proxy does not send X-Forwarded-Proto and the original Host.",
+      "proxy_set_header Host $host; proxy_set_header X-Forwarded-Proto $scheme; (docs/deploy.md)",
+    );
   }
-  if (trusted.length === 0) return { ...base, result: "ok", reason: "None is configured, and none was seen." };
-  return { ...base, result: "ok", reason: `Trusted: ${trusted.join(", ")}.` };
+  if (trusted.length === 0) return own.ok("None is configured, and none was seen.");
+  return own.ok(`Trusted: ${trusted.join(", ")}.`);
 }

@@ -50,7 +50,8 @@ export async function survey({ home, env, brand = "service", config, running, no
   const main = await read(paths.config, readJson);
   await read(paths.security, readYaml);
 
-  const form = unreadable.size === 0 ? files({ home, env, brand, ...(config === undefined ? {} : { config }) }) : memory();
+  const where = { home, env, brand, ...(config === undefined ? {} : { config }) };
+  const form = unreadable.size === 0 ? files(where) : memory();
   const places = new Map<string, readonly TokenPlace[]>();
   for (const name of names) {
     const found = await Promise.resolve(form.places?.(name) ?? []).catch((error: unknown) => {

@@ -16,7 +16,7 @@ export interface SignInLinks {
   mint(): { path: string; copyPath: string; expiresAt: number };
 }
 
-/** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes the log. */
+/** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes it. */
 export interface LogSource {
   /** The newest lines from `level` on that contain `text`, whatever its case. */
   read(wanted: { readonly level: LogLevel; readonly text: string; readonly limit: number }): Promise<LogView>;

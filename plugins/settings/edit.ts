@@ -25,7 +25,8 @@ function requireObjects(content: Raw, keys: readonly string[], path: string): vo
     if (node === undefined || node === null) return;
     if (isObject(node)) continue;
     const name = keys.slice(0, depth + 1).join(".");
-    throw settingsErrors.invalid_setting(`${path}: "${name}" must be an object with settings.`, { details: { field: name } });
+    const problem = `${path}: "${name}" must be an object with settings.`;
+    throw settingsErrors.invalid_setting(problem, { details: { field: name } });
   }
 }
 

@@ -13,9 +13,9 @@ interface Following {
   readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after" | "onReady" | "onStop">;
 }
 
-/** From now on edits of the files by hand take effect as changes of the dashboard do; what is not valid changes nothing.
- *  What the files hold at first is what the kernel was started with, or what its host chose to start it with instead. Resolves when that has
- *  been read. */
+/** From now on edits of the files by hand take effect as changes of the dashboard do; what is not valid changes
+ *  nothing. What the files hold at first is what the kernel was started with, or what its host chose to start it with
+ *  instead. Resolves when that has been read. */
 export async function followFiles({ sources, sections, adopt, scope }: Following): Promise<void> {
   const { log, emit, after } = scope;
   /** Section -> what was said against its file: said once. */

@@ -67,7 +67,9 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const warning = await narrowSecret(file);
     if (warning) log?.warn({ file }, warning);
   }
-  async function fromLauncherFile(name: TokenName, key: string, held?: TokenSource): Promise<ResolvedToken | undefined> {
+  async function fromLauncherFile(
+    name: TokenName, key: string, held?: TokenSource,
+  ): Promise<ResolvedToken | undefined> {
     const isNeeded = held === "config" || held === "random";
     const value = content(await readJson(launcherFile), launcherFile, isNeeded);
     const token = text(at(value, key), launcherFile, key);

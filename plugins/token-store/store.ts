@@ -138,7 +138,8 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
   async function describe(name: TokenName): Promise<TokenDescription> {
     const token = held(name);
     const places = (await form.places?.(name)) ?? [];
-    const own = places.find(({ source }) => source === token.source || (token.source === "random" && source === "config"));
+    const label = token.source === "random" ? "config" : token.source;
+    const own = places.find(({ source }) => source === label);
     const changedAt = token.changedAt ?? own?.changedAt;
     const variable = form.variable?.(name);
     const doubt = token.value === undefined ? undefined : concern(name, token.value);

@@ -13,5 +13,6 @@ export async function requireCurrent(door: Door, request: FastifyRequest, curren
 
 /** A wrong token inside of an action does not sign anybody out. */
 export function forbidden(error: unknown): never {
-  throw error instanceof Refusal && error.code === "invalid_token" ? new Refusal("invalid_token", { status: 403 }) : error;
+  if (!(error instanceof Refusal) || error.code !== "invalid_token") throw error;
+  throw new Refusal("invalid_token", { status: 403 });
 }

@@ -80,12 +80,14 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     stopTicking = after(1_000, everySecond);
     seconds += 1;
     if (factsNow > FACTS_A_SECOND) keep(facts, "missed", { count: factsNow - FACTS_A_SECOND });
-    const skipped = frame("log-skipped", { count: linesNow - LINES_A_SECOND });
-    if (linesNow > LINES_A_SECOND) for (const { log: level, sink } of streams) if (level !== undefined) sink.write(skipped);
+    if (linesNow > LINES_A_SECOND) {
+      const skipped = frame("log-skipped", { count: linesNow - LINES_A_SECOND });
+      for (const { log: level, sink } of streams) if (level !== undefined) sink.write(skipped);
+    }
     factsNow = 0;
     linesNow = 0;
     const now = traffic();
-    const rate = { in: now.in - before.in, out: now.out - before.out, connections: now.connections, queuedBytes: now.queuedBytes };
+    const rate = { ...now, in: now.in - before.in, out: now.out - before.out };
     before = now;
     const text = JSON.stringify(rate);
     if (text !== lastRate) for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
@@ -144,7 +146,8 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
       const missed = options.lastId === undefined ? undefined : since(options);
       const stream: Stream = { ...options, sink };
       sink.write("retry: 2000\n\n");
-      sink.write(frame("hello", { resumed: missed !== undefined, state: state(), now: clock.now() }, `${epoch}-${number}`));
+      const hello: FeedEvents["hello"] = { resumed: missed !== undefined, state: state(), now: clock.now() };
+      sink.write(frame("hello", hello, `${epoch}-${number}`));
       for (const { text } of missed ?? []) sink.write(text);
       streams.add(stream);
       adjust();

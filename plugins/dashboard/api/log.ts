@@ -52,5 +52,6 @@ function forwardedBy(request: FastifyRequest): Forwarded | undefined {
   if (headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined) return undefined;
   const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
   const { address } = seen(request).peer;
-  return { from, ignored: address === from, host: headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined };
+  const saysHow = headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
+  return { from, ignored: address === from, host: saysHow };
 }

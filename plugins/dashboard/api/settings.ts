@@ -22,9 +22,10 @@ type Patch = Record<string, unknown>;
 function viewOf(door: Door, { section, schema, value, managedByEnv, etag }: SettingsSection): SettingsSectionView {
   const { properties = {} } = schema as { properties?: Record<string, { editable?: boolean }> };
   const variable = (field: string): string => `${door.brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
+  const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
   return {
     section, schema, value, etag,
-    editable: Object.keys(properties).filter((key) => properties[key]?.editable === true && !managedByEnv.includes(key)),
+    editable: editable.filter((key) => !managedByEnv.includes(key)),
     managedByEnv: Object.fromEntries(managedByEnv.map((field) => [field, variable(field)])),
   };
 }

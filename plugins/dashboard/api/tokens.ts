@@ -60,7 +60,9 @@ function claimed({ tokens }: Door, name: string) {
 
 /** `GET /api/tokens`, `POST /api/token/rotate`, `POST /api/token/reveal`. */
 export function tokenRoutes(app: FastifyInstance, door: Door): void {
-  app.get("/api/tokens", async (_request, reply) => reply.header("cache-control", "no-store").send(await tokensView(door)));
+  app.get("/api/tokens", async (_request, reply) =>
+    reply.header("cache-control", "no-store").send(await tokensView(door)),
+  );
 
   app.post("/api/token/rotate", { bodyLimit: API_BODY }, async (request, reply) => {
     const { current, ...rotation } = parseBody(rotateBody, request);

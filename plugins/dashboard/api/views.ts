@@ -117,20 +117,26 @@ export interface LogView {
 export interface FeedEvents {
   hello: { readonly resumed: boolean; readonly state: string; readonly now: number };
   state: { readonly at: number; readonly state: string };
-  rate: { readonly at: number; readonly in: number; readonly out: number; readonly connections: number; readonly queuedBytes: number };
+  rate: {
+    readonly at: number; readonly in: number; readonly out: number;
+    readonly connections: number; readonly queuedBytes: number;
+  };
   connected: {
-    readonly at: number; readonly connection: string; readonly session: string; readonly address: string; readonly method: string;
+    readonly at: number; readonly connection: string; readonly session: string;
+    readonly address: string; readonly method: string;
   };
   disconnected: {
-    readonly at: number; readonly connection: string; readonly session: string; readonly code: number; readonly reason: string;
-    readonly initiator: string;
+    readonly at: number; readonly connection: string; readonly session: string;
+    readonly code: number; readonly reason: string; readonly initiator: string;
   };
   refused: { readonly at: number; readonly code: string; readonly address: string };
   "signed-in": { readonly at: number; readonly signIn: string; readonly address: string; readonly via: string };
   "sign-in-refused": { readonly at: number; readonly code: string; readonly address: string; readonly via: string };
   "signed-out": { readonly at: number; readonly signIn: string; readonly reason: string };
   token: { readonly at: number; readonly name: string; readonly what: "rotated" | "removed" };
-  settings: { readonly at: number; readonly section: string; readonly keys?: readonly string[]; readonly rejected?: string };
+  settings: {
+    readonly at: number; readonly section: string; readonly keys?: readonly string[]; readonly rejected?: string;
+  };
   log: LogLineView;
   "log-skipped": { readonly count: number };
   missed: { readonly count: number };

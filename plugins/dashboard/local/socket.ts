@@ -9,7 +9,9 @@ const isPipe = (path: string): boolean => path.startsWith("\\\\");
 
 /** Opens the owner's socket and answers how to close it. Where it cannot be opened there is one warning: everything
  *  else works without it. */
-export async function openLocal(door: Door, local: LocalControl, listener: RequestListener): Promise<() => Promise<void>> {
+export async function openLocal(
+  door: Door, local: LocalControl, listener: RequestListener,
+): Promise<() => Promise<void>> {
   const server = createServer({ requestTimeout: 30_000 }, listener);
   try {
     if (!(await makeWay(local.socket))) {
