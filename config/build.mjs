@@ -5,6 +5,7 @@ import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundle } from "./bundle.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
@@ -13,6 +14,9 @@ const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve("types
 
 await rm(dist, { recursive: true, force: true });
 const compiled = await Promise.all([compile("."), compile(browser), copyAssets()]);
+// The program is no entry point for others: its modules and their declarations give way to the bundle.
+await rm(path.join(dist, "bin"), { recursive: true, force: true });
+compiled.push(await bundle(root, path.join(dist, "bin")));
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });

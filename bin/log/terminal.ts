@@ -9,8 +9,8 @@ export async function openTerminal(stream: Terminal, pretty: boolean): Promise<(
   // A closed pipe (`doorward | head`) must not end the launcher.
   stream.on("error", () => {});
   if (!pretty) return (line) => void stream.write(line);
-  const { prettyFactory } = await import("pino-pretty");
-  const format = prettyFactory({ colorize: stream.isTTY === true, translateTime: "SYS:HH:MM:ss" });
+  const { default: pretties } = await import("pino-pretty"); // CommonJS: a bundle gives it no names
+  const format = pretties.prettyFactory({ colorize: stream.isTTY === true, translateTime: "SYS:HH:MM:ss" });
   return (line) => void stream.write(format(visible(line)) ?? line);
 }
 

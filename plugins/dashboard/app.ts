@@ -16,6 +16,9 @@ import { signOutRoute } from "./sign-out.ts";
 
 const METHODS = ["GET", "POST", "PUT", "DELETE"] as const;
 
+/** No route has a schema for Fastify: without these it would load its two compilers at each start. */
+const noCompilers = { buildValidator: () => () => () => true, buildSerializer: () => () => JSON.stringify };
+
 /** The Fastify application. It never listens: the http plugin hands requests to it. */
 export async function createApp(door: Door, plugins: PluginRoutes): Promise<FastifyInstance> {
   const app = fastify({
@@ -23,6 +26,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
     bodyLimit: API_BODY,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 300 },
+    schemaController: { compilersFactory: noCompilers as never },
     serverFactory: (handler) => createServer(handler),
   });
   await app.register(cookie);

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { extname } from "node:path";
+import { pathToFileURL } from "node:url";
 
 export interface Asset {
   /** Value for `Content-Type`. */
@@ -36,8 +38,8 @@ export function loadAssets(): Assets {
   return { prefix: `/assets/${hash.digest("hex").slice(0, 12)}`, get: (path) => files.get(path) };
 }
 
-/** Beside this module once it is built; run from its source, in the `dist` of the project. */
+/** In `dist` of the package, wherever this module stands: beside them, in the bundle of the program, in the sources. */
 function builtFolder(): URL {
-  const fromSource = import.meta.url.endsWith(".ts");
-  return new URL(fromSource ? "../../dist/plugins/dashboard/browser/" : "./browser/", import.meta.url);
+  const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
+  return new URL("dist/plugins/dashboard/browser/", pathToFileURL(manifest));
 }

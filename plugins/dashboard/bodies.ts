@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { z } from "zod";
+import * as z from "zod";
 import { Refusal } from "./errors.ts";
 
 /** 4 KiB: the forms of the door itself. */

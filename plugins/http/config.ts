@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isNetwork } from "./addresses.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
 

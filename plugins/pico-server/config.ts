@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { isOriginPattern } from "./origins.ts";
 import type { Rate } from "./rates.ts";
 

@@ -9,6 +9,8 @@ const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.
 export interface LaunchOptions {
   readonly home?: string;
   readonly args?: readonly string[];
+  /** Of Node. */
+  readonly nodeArgs?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -30,7 +32,8 @@ export interface LauncherProcess {
 /** A real process of the built program, with an environment of its own and a home in a temporary folder. */
 export async function spawnLauncher(options: LaunchOptions = {}): Promise<LauncherProcess> {
   const home = options.home ?? (await mkdtemp(join(tmpdir(), "doorward-home-")));
-  const child = spawn(process.execPath, [program, ...(options.args ?? ["-console", "-port", "0"])], {
+  const { args = ["-console", "-port", "0"], nodeArgs = [] } = options;
+  const child = spawn(process.execPath, [...nodeArgs, program, ...args], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: join(home, ".service"), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -117,6 +117,24 @@ describe("the command line", () => {
   });
 });
 
+describe("the log of the built program", () => {
+  it("is written for people on a terminal", async () => {
+    const terminal = "data:text/javascript,process.stderr.isTTY = true;";
+    await using launcher = await startLauncher({ nodeArgs: ["--import", terminal] });
+    launcher.child.kill("SIGTERM");
+    await launcher.ended;
+    expect(launcher.stderr()).toMatch(/\[\d\d:\d\d:\d\d\].*INFO.*stopping/);
+  });
+
+  it("is JSON lines elsewhere", async () => {
+    await using launcher = await startLauncher();
+    launcher.child.kill("SIGTERM");
+    await launcher.ended;
+    const lines = launcher.stderr().trim().split("\n").map((line) => JSON.parse(line) as { msg: string });
+    expect(lines.map(({ msg }) => msg)).toContain("stopping");
+  });
+});
+
 describe("a token from the environment", () => {
   const secret = "environment-token-0123456789-abcdef";
 
