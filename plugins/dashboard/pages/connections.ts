@@ -3,7 +3,7 @@ import { html } from "./html.ts";
 
 /** Who is connected, live, a page at a time. */
 export function connectionsPage(page: DeskPage): string {
-  const columns = ["Session", "From", "Signed in by", "Since", "In", "Out", "Queued", "Last heard"];
+  const columns = ["Session", "From", "Way in", "Since", "In", "Out", "Queued", "Last heard"];
   const numbers = new Set(["In", "Out", "Queued"]);
   const body = html`<section class="card waiting scripted" aria-labelledby="h-rate">
 <h2 id="h-rate" class="unseen">Connections</h2>
