@@ -19,7 +19,7 @@ export function picoClient(options: PicoClientOptions = {}): Plugin<PicoClientSh
     uses: { channels: true },
 
     async start(scope) {
-      const { log, needs, uses } = scope;
+      const { needs, uses } = scope;
       await needs.tokens.claim("pico_client");
       const client = createClient(scope, options);
       const inlet = uses.channels?.attach(client.port);
@@ -31,7 +31,7 @@ export function picoClient(options: PicoClientOptions = {}): Plugin<PicoClientSh
       scope.onConfig(async (next, before) => {
         if (JSON.stringify(next) === JSON.stringify(before)) return;
         await client.check(next);
-        client.follow(next).catch((err: unknown) => log.error({ err }, "the link could not be changed"));
+        await client.follow(next);
       });
       await client.check(scope.config());
       scope.onReady(async () => {

@@ -14,6 +14,9 @@ export const initial: Core = {
   hello: undefined, cursor: undefined, holeAt: undefined, outbox: [], parts: [], isTypingUnknown: false,
 };
 
+/** There is one that says something, or will. */
+export const hasSocket = ({ state }: Core): boolean => state === "open" || state === "connecting";
+
 export const set = (run: Run, change: Partial<Core>): void => void (run.core = { ...run.core, ...change });
 
 export const effect = (run: Run, effect: Effect): void => void run.effects.push(effect);

@@ -2,7 +2,7 @@ import { complete } from "./assembly.ts";
 import { heard, isPlain, receive } from "./frames.ts";
 import { timing } from "./limits.ts";
 import { expire, flushed, pump, pumpAt, put } from "./outbox.ts";
-import { effect, enter, note, set, type Run } from "./run.ts";
+import { effect, enter, hasSocket, note, set, type Run } from "./run.ts";
 import { ackAt, acknowledge } from "./stream.ts";
 import type { Connection, Core, Effect, LinkEvent } from "./types.ts";
 import { closed, failed, stop, wait } from "./verdicts.ts";
@@ -11,7 +11,7 @@ import { closed, failed, stop, wait } from "./verdicts.ts";
 export function step(
   core: Core, event: LinkEvent, moment: { now: number; random: number },
 ): readonly [Core, readonly Effect[]] {
-  if ("generation" in event && event.generation !== core.generation) return [core, []];
+  if ("generation" in event && (event.generation !== core.generation || !hasSocket(core))) return [core, []];
   const run: Run = { core, ...moment, effects: [] };
   take(run, event);
   pump(run);

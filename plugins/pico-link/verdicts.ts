@@ -2,7 +2,7 @@ import { closeFor } from "../pico-wire/index.ts";
 import { delay, slowly } from "./backoff.ts";
 import { timing } from "./limits.ts";
 import { refuseLargest, unsend } from "./outbox.ts";
-import { effect, enter, set, type Run } from "./run.ts";
+import { effect, enter, hasSocket, set, type Run } from "./run.ts";
 import type { Refusal } from "./types.ts";
 
 /* What follows when a connection could not be had, or ended. */
@@ -23,10 +23,9 @@ const byStatus: Readonly<Record<number, string>> = { 400: "bad_request", 404: "n
 
 /** Leaves the socket, if there is one: whatever it still says is ignored. */
 export function leave(run: Run): void {
-  const { state, generation } = run.core;
-  if (state === "open" || state === "connecting") effect(run, { type: "drop" });
+  if (hasSocket(run.core)) effect(run, { type: "drop" });
   unsend(run);
-  set(run, { connection: undefined, generation: generation + 1 });
+  set(run, { connection: undefined, generation: run.core.generation + 1 });
 }
 
 export function wait(run: Run, reason: string, named?: number, floor?: number): void {

@@ -1,0 +1,212 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKernel } from "../../../kernel/index.ts";
+import { capturedLog } from "../../../kernel/testing.ts";
+import { picoClient } from "../../../plugins/pico-client/index.ts";
+import type { LinkMessage } from "../../../plugins/pico-link/index.ts";
+import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+import { far, near, token } from "./stand.ts";
+
+let home: string;
+beforeAll(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-pico-client-"))));
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+describe("a link", () => {
+  test("tells each of its moves, carries a message there and the answer back to the application", async () => {
+    await using there = await far();
+    await using here = await near(there.url);
+    await expect(here.link.send({ content: "hello" })).resolves.toMatchObject({ status: "delivered" });
+    const answer = await here.until(here.heard, ({ content }) => content === "you said hello");
+    expect(answer).toMatchObject({ channel: "pico_client", session: here.link.session(), hops: 1 });
+    expect(here.changes.map(({ from, to }) => [from, to])).toEqual([["idle", "connecting"], ["connecting", "open"]]);
+    expect(there.heard).toMatchObject([{ session: here.link.session(), content: "hello", hops: 0 }]);
+  });
+
+  test("shows an answer as it grows, and hands it on when it is whole", async () => {
+    await using there = await far(async ({ stream }) => {
+      const answer = stream();
+      for (const word of ["one ", "two ", "three"]) {
+        answer.write(word);
+        await new Promise((done) => setTimeout(done, 130));
+      }
+      await answer.end();
+    });
+    await using here = await near(there.url);
+    const seen: LinkMessage[] = [];
+    here.link.listen({ onUpdate: (message) => void seen.push(message) });
+    await here.link.send({ content: "count" });
+    await here.until(here.heard, () => true);
+    expect(seen.map(({ content }) => content)).toEqual(["one ", "one two ", "one two three", "one two three"]);
+    expect(seen.map(({ final }) => final)).toEqual([false, false, false, true]);
+    expect(here.heard.map(({ content }) => content)).toEqual(["one two three"]);
+  });
+
+  test("carries pictures both ways, and typing", async () => {
+    const png = Buffer.from("iVBORw0KGgo=", "base64");
+    await using there = await far(async ({ media, reply }) => void (await reply({ content: "", attachments: media })));
+    await using here = await near(there.url);
+    await here.link.send({ content: "", attachments: [{ type: "image/png", bytes: png }] });
+    const { media } = await here.until(here.heard, () => true);
+    expect(media.map(({ type, bytes }) => [type, Buffer.from(bytes!)])).toEqual([["image/png", png]]);
+    const typing: boolean[] = [];
+    here.link.listen({ onTyping: (on) => void typing.push(on) });
+    here.link.typing(true);
+    there.channels.typing({ channel: "pico", session: here.link.session()! }, true);
+    await here.until(typing, (on) => on);
+    await expect(here.link.send({ content: "hm", kind: "thought" })).rejects.toMatchObject({ code: "unsupported" });
+  });
+
+  test("a dead other end fails no start, and what is sent meanwhile arrives when it lives", async () => {
+    const first = await far();
+    await first[Symbol.asyncDispose]();
+    await using here = await near(first.url);
+    await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "network");
+    const to = { channel: "pico_client", session: here.link.session()! };
+    const receipt = await here.channels.send(to, { content: "early" });
+    expect(receipt.status).toBe("buffered");
+    await using there = await far(undefined, { port: first.port });
+    await here.until(here.receipts, ({ id, status }) => id === receipt.id && status === "delivered");
+    expect(there.heard.map(({ content }) => content)).toEqual(["early"]);
+  });
+
+  test("a restart of the other end is bridged, and what was lost is said", async () => {
+    const first = await far();
+    await using here = await near(first.url);
+    await here.link.send({ content: "one" });
+    await first[Symbol.asyncDispose]();
+    await here.until(here.changes, ({ to }) => to === "waiting");
+    const second = here.link.send({ content: "two" });
+    await using there = await far(undefined, { port: first.port });
+    await expect(second).resolves.toMatchObject({ status: "delivered" });
+    await here.until(here.heard, ({ content }) => content === "you said two");
+    await here.until(here.lines, ({ text, ["reason"]: reason }) => text.includes("are lost") && reason === "epoch_changed");
+    expect(there.heard.length).toBe(1);
+  });
+
+  test("a message the other end refuses says why", async () => {
+    await using there = await far(() => {
+      throw new Error("no");
+    });
+    await using here = await near(there.url);
+    await expect(here.link.send({ content: "x" })).rejects.toMatchObject({ code: "undeliverable", details: { code: "internal" } });
+  });
+});
+
+describe("a wrong token", () => {
+  test("blocks after two tries with the check to make, and another one connects at once", async () => {
+    await using there = await far();
+    await using here = await near(there.url, { token: "wrong-wrong-wrong-wrong-wrong" });
+    await here.until(here.changes, ({ to }) => to === "blocked");
+    expect(here.changes.filter(({ to }) => to === "connecting").length).toBe(2);
+    expect(here.changes.at(-1)).toMatchObject({ attempt: 2, reason: "token_mismatch" });
+    expect(here.lines.at(-1)).toMatchObject({ level: "warn", text: expect.stringContaining("Is the token the same on both sides?") as string });
+    await here.tokens.replace("pico_client", { value: token, expect: 1 });
+    await here.until(here.changes, ({ to }) => to === "open");
+    expect(JSON.stringify(here.lines)).not.toContain("wrong-wrong");
+  });
+
+  test("a token that was replaced at the other end is bridged with the new one", async () => {
+    await using there = await far();
+    await using here = await near(there.url);
+    await here.link.send({ content: "one" });
+    const fresh = "another-horse-another-battery-another-staple";
+    await here.tokens.replace("pico_client", { value: fresh, expect: 1 });
+    await there.tokens.replace("pico", { value: fresh, expect: 1 });
+    await here.until(here.changes, ({ reason }) => reason === "token_rotated");
+    await expect(here.link.send({ content: "two" })).resolves.toMatchObject({ status: "delivered" });
+  });
+});
+
+describe("settings", () => {
+  test.each([
+    [{ enabled: true }, "t", "PICO_CLIENT_URL_MISSING"],
+    [{ enabled: true, url: "ws://127.0.0.1:1/pico" }, "", "PICO_CLIENT_TOKEN_MISSING"],
+    [{ enabled: true, url: "ftp://there" }, "t", "KERNEL_BAD_CONFIG"],
+    [{ enabled: true, url: "ws://me:pass@there/pico" }, "t", "KERNEL_BAD_CONFIG"],
+    [{ enabled: true, url: "wss://there/pico", ca_file: "/nowhere/ca.pem" }, "t", "PICO_CLIENT_CA_UNREADABLE"],
+  ])("%j with the token %j: %s", async (config, own, code) => {
+    const kernel = createKernel([tokenStore(memory(own ? { pico_client: own } : {})), picoClient()],
+      { log: capturedLog().log, config: { "channels.pico_client": config } });
+    await expect(kernel.start()).rejects.toMatchObject({ code });
+  });
+
+  test("without channels there is the bare link; switched off it is idle and takes nothing", async () => {
+    const kernel = createKernel([tokenStore(memory()), picoClient()], { log: capturedLog().log });
+    await kernel.start();
+    expect(kernel.services.picoLink.state()).toBe("idle");
+    await expect(kernel.services.picoLink.send({ content: "x" })).rejects.toMatchObject({ code: "not_running" });
+    await kernel.stop();
+  });
+
+  test("a change of the address or the switch acts at once; an impossible one changes nothing", async () => {
+    await using one = await far();
+    await using two = await far();
+    await using here = await near(one.url);
+    await here.link.send({ content: "to one" });
+    await here.configure({ enabled: true, url: two.url });
+    await here.link.send({ content: "to two" });
+    await expect(here.configure({ enabled: true, url: "" })).rejects.toMatchObject({ code: "PICO_CLIENT_URL_MISSING" });
+    await here.link.send({ content: "to two again" });
+    await here.configure({ enabled: false, url: "" });
+    await here.until(here.changes, ({ to, reason }) => to === "stopped" && reason === "stopped");
+    expect([one.heard.length, two.heard.length]).toEqual([1, 2]);
+  });
+
+  test("after the stop nothing is tried, and who waits is told", async () => {
+    const there = await far();
+    await there[Symbol.asyncDispose]();
+    const here = await near(there.url);
+    const sending = here.link.send({ content: "x" });
+    sending.catch(() => undefined);
+    await here[Symbol.asyncDispose]();
+    await expect(sending).rejects.toMatchObject({ code: "not_running" });
+    expect(here.changes.at(-1)?.to).toBe("stopped");
+  });
+});
+
+describe("the conversation", () => {
+  test("is kept for its address across restarts, without the token, and by one process at a time", async () => {
+    await using there = await far();
+    const url = `${there.url}?token=secret`;
+    const first = await near(url, { home });
+    const id = first.link.session();
+    await using second = await near(there.url, { home });
+    expect(second.link.session()).not.toBe(id);
+    expect(second.lines.map(({ text }) => text)).toContainEqual(expect.stringContaining("another process has the conversation"));
+    await first[Symbol.asyncDispose]();
+    await using third = await near(there.url, { home });
+    expect(third.link.session()).toBe(id);
+    const kept = await readFile(join(home, "state", "pico-client.json"), "utf8");
+    expect(JSON.parse(kept)).toEqual({ sessions: { [there.url]: id } });
+    await using other = await near(there.url, { home, profile: "work" });
+    expect(other.link.session()).not.toBe(id);
+  });
+
+  test("may be named, and is new with a warning where none can be kept", async () => {
+    await using there = await far();
+    await using named = await near(there.url, { home, sessionId: "mine" });
+    expect(named.link.session()).toBe("mine");
+    const file = join(home, "a-file");
+    await writeFile(file, "");
+    await using here = await near(there.url, { home: file });
+    expect(here.link.session()).toMatch(/^[0-9a-f]{32}$/);
+    expect(here.lines.map(({ text }) => text)).toContainEqual(expect.stringContaining("no conversation can be kept"));
+  });
+});
+
+test("two agents that answer whatever they hear stop after a few rounds", async () => {
+  let answers = 0;
+  await using there = await far(async ({ content, reply }) => void (await reply({ content: `there: ${content.length}` })));
+  await using here = await near(there.url, {
+    app: async ({ content, reply }) => {
+      answers += 1;
+      await reply({ content: `here: ${content.length}` });
+    },
+  });
+  await here.link.send({ content: "begin" });
+  await here.until(here.lines, ({ text }) => text.includes("was not taken"));
+  expect(answers).toBe(4);
+  expect(there.heard.map(({ hops }) => hops)).toEqual([0, 1, 2, 3, 4]);
+});

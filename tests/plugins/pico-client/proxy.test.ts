@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import { connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { WebSocketServer } from "ws";
+import { proxyFor } from "../../../plugins/pico-client/proxy.ts";
+import { selfSigned } from "../http/certificate.ts";
+import { far, near } from "./stand.ts";
+
+async function createProxy(answer = 200) {
+  const asked: { target: string; authorization: string | undefined }[] = [];
+  const server = createServer().on("connect", (q, socket, head) => {
+    asked.push({ target: q.url ?? "", authorization: q.headers["proxy-authorization"] });
+    socket.on("error", () => {});
+    if (answer !== 200) return void socket.end(`HTTP/1.1 ${answer} No\r\n\r\n`);
+    const [host = "", port = ""] = (q.url ?? "").split(":");
+    const out = connect(Number(port), host, () => {
+      socket.write("HTTP/1.1 200 Yes\r\n\r\n");
+      out.write(head);
+      out.pipe(socket).pipe(out);
+    });
+    out.on("error", () => socket.destroy());
+    socket.on("close", () => out.destroy());
+    return undefined;
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+/** A secure server that confirms what it gets. */
+async function createSecure() {
+  const { cert, key } = selfSigned();
+  const server = createSecureServer({ cert, key });
+  const sockets = new WebSocketServer({ server });
+  sockets.on("connection", (socket) => socket.on("message", () => socket.send('{"type":"pong"}')));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `wss://localhost:${(server.address() as AddressInfo).port}/pico`, cert,
+    async [Symbol.asyncDispose]() {
+      for (const client of sockets.clients) client.terminate();
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+test("the link goes through the proxy the environment names, with its credentials", async () => {
+  await using proxy = await createProxy();
+  await using there = await far();
+  await using here = await near(there.url, { env: { http_proxy: `http://me:p%40ss@${proxy.address}` } });
+  await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "delivered" });
+  expect(proxy.asked).toEqual([
+    { target: new URL(there.url).host, authorization: `Basic ${Buffer.from("me:p@ss").toString("base64")}` },
+  ]);
+});
+
+test("a proxy that refuses is named, and tried again", async () => {
+  await using proxy = await createProxy(407);
+  await using there = await far();
+  await using here = await near(there.url, { env: { ALL_PROXY: proxy.address } });
+  await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "proxy_refused");
+});
+
+test("a certificate nobody vouches for is refused; the one of ca_file is taken, through a proxy too", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "doorward-ca-"));
+  await using secure = await createSecure();
+  await using proxy = await createProxy();
+  const ca = join(folder, "ca.pem");
+  await writeFile(ca, secure.cert);
+  {
+    await using here = await near(secure.url);
+    await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "certificate");
+  }
+  for (const env of [{}, { HTTPS_PROXY: `http://${proxy.address}` }]) {
+    await using here = await near(secure.url, { config: { ca_file: ca }, env });
+    await here.until(here.changes, ({ to }) => to === "open");
+    await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "written" });
+  }
+  expect(proxy.asked.length).toBe(1);
+  await rm(folder, { recursive: true });
+});
+
+test.each([
+  ["ws://a.example/pico", { HTTP_PROXY: "http://p:1" }, "http://p:1/"],
+  ["wss://a.example/pico", { HTTP_PROXY: "http://p:1" }, undefined],
+  ["wss://a.example/pico", { HTTPS_PROXY: "p:1" }, "http://p:1/"],
+  ["wss://a.example/pico", { https_proxy: "http://low:1", HTTPS_PROXY: "http://up:1" }, "http://low:1/"],
+  ["wss://a.example/pico", { ALL_PROXY: "https://p:1" }, "https://p:1/"],
+  ["wss://a.example/pico", { ALL_PROXY: "p:1", NO_PROXY: "*" }, undefined],
+  ["wss://a.example/pico", { ALL_PROXY: "p:1", NO_PROXY: "b.example, example" }, undefined],
+  ["wss://a.example/pico", { ALL_PROXY: "p:1", NO_PROXY: ".a.example" }, undefined],
+  ["wss://a.example/pico", { ALL_PROXY: "p:1", NO_PROXY: "xa.example,ample" }, "http://p:1/"],
+  ["wss://a.example/pico", { ALL_PROXY: "p:1", no_proxy: "a.example:444" }, "http://p:1/"],
+  ["wss://a.example:444/pico", { ALL_PROXY: "p:1", no_proxy: "a.example:444" }, undefined],
+  ["wss://a.example/pico", {}, undefined],
+])("%s with %j goes through %s", (url, env, proxy) => {
+  expect(proxyFor(url, env)?.href).toBe(proxy);
+});
+
+test("a proxy that is none stops the start and names its variable", async () => {
+  await expect(near("ws://there/pico", { env: { HTTP_PROXY: "ftp://p" } })).rejects.toMatchObject({
+    code: "PICO_CLIENT_BAD_PROXY", message: expect.stringContaining("HTTP_PROXY") as string,
+  });
+});
