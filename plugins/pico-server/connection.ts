@@ -10,7 +10,7 @@ import { greeting } from "./greeting.ts";
 import type { Extension } from "./handshake.ts";
 import { createInbound, type InboundOptions } from "./inbound.ts";
 import { createOutbox } from "./outbox.ts";
-import type { SessionLog } from "./session-log.ts";
+import type { Heard, SessionLog } from "./session-log.ts";
 import { framed, webSocketSink } from "./sink.ts";
 import type { NamedSocket } from "./socket.ts";
 import { createSubscriptions, type Resuming } from "./subscriptions.ts";
@@ -53,10 +53,14 @@ export function createConnection(options: ConnectionOptions): Link {
   let messagesOut = 0;
 
   const sink = webSocketSink(ws, socket);
-  const outbox = createOutbox({ sink, now: () => clock.now(), full: () => close("slow_consumer") });
+  const full = (): void => close("slow_consumer");
+  /** Clients of the extension acknowledge what they have of their own session. */
+  const written = ({ session: from, cursor: { epoch, seq } }: Heard): void =>
+    options.sessions.note(from, { epoch, after: seq - 1, upTo: seq }, extension && from === session ? "sent" : "written");
+  const outbox = createOutbox({ sink, now: () => clock.now(), written, full });
 
   function answer(frame: ServerFrame): void {
-    outbox.send({ bytes: framed(Buffer.from(encode({ ...frame, timestamp: clock.now() }))) });
+    outbox.send(framed(Buffer.from(encode({ ...frame, timestamp: clock.now() }))));
   }
 
   function broken(error: unknown): void {
@@ -93,9 +97,9 @@ export function createConnection(options: ConnectionOptions): Link {
 
   const subscriptions = createSubscriptions({
     log: options.sessions,
-    send(item) {
+    send(bytes, entry) {
       messagesOut += 1;
-      outbox.send(item);
+      outbox.send(bytes, entry);
     },
     failed: broken,
     resuming: extension && conn ? resuming(extension.resume, conn) : undefined,

@@ -10,7 +10,6 @@ import { createOutbox } from "./outbox.ts";
 import { readSession } from "./reader.ts";
 import type { Cursor, SessionLog } from "./session-log.ts";
 import { answerSink } from "./sink.ts";
-import { waitingAs } from "./subscriptions.ts";
 
 type Disconnected = PicoServerEvents["pico-server:disconnected"];
 
@@ -51,8 +50,13 @@ export function createEventStream(options: EventStreamOptions): Link {
     ...options.headers,
   });
   r.flushHeaders();
-  const outbox = createOutbox({ sink: answerSink(r), now: () => clock.now(), full: () => close("slow_consumer") });
-  const put = (bytes: Uint8Array): void => outbox.send({ bytes });
+  const outbox = createOutbox({
+    sink: answerSink(r),
+    now: () => clock.now(),
+    full: () => close("slow_consumer"),
+    written: ({ cursor: { epoch, seq } }) => options.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
+  });
+  const put = (bytes: Uint8Array): void => outbox.send(bytes);
 
   const release = readSession({
     log: options.sessions, session, after, resumes: true, failed: options.failed,
@@ -64,9 +68,7 @@ export function createEventStream(options: EventStreamOptions): Link {
     },
     take(entry) {
       messagesOut += 1;
-      const { epoch, seq } = entry.cursor;
-      const written = (): void => options.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written");
-      outbox.send({ bytes: eventOf(entry), ...waitingAs(entry), ...(entry.numbered && { written }) });
+      outbox.send(eventOf(entry), entry);
     },
   });
 

@@ -10,9 +10,9 @@ export function numbered(frame: Uint8Array, { epoch, seq }: Cursor): Buffer {
 
 /** All who hear an entry hear it one after the other: what was made for the first serves the rest. */
 export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T {
-  let last: { readonly entry: WeakRef<Heard>; readonly made: T } | undefined;
+  let last: { readonly entry: Heard; readonly made: T } | undefined;
   return (entry) => {
-    if (last?.entry.deref() !== entry) last = { entry: new WeakRef(entry), made: make(entry) };
+    if (last?.entry !== entry) last = { entry, made: make(entry) };
     return last.made;
   };
 }

@@ -2,7 +2,8 @@ import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
 import type { Entry, Heard, SessionLog, Settled } from "./session-log.ts";
 import {
-  costOf, cursorOf, empty, newStream, put, settleRest, tailAfter, take, trim, type Stream, type Window,
+  costOf, cursorOf, empty, newStream, put, settleRest, tailAfter, take, trim, wasWritten, type Stream,
+  type Window,
 } from "./stream.ts";
 
 const MiB = 1024 * 1024;
@@ -111,7 +112,8 @@ export function memoryLog(options: MemoryLogOptions): SessionLog {
 
   return {
     append(session, entry) {
-      const stream = streams.get(session) ?? openIdle(session);
+      const stream = streams.get(session) ?? (entry.numbered ? openIdle(session) : undefined);
+      if (!stream) return { cursor: undefined, heard: 0 };
       change(stream, () => put(stream, entry));
       tell(session, stream, entry);
       change(stream, () => trim(stream, options.window ?? window, lost(session)));
@@ -154,7 +156,7 @@ export function memoryLog(options: MemoryLogOptions): SessionLog {
         return;
       }
       stream.written = Math.max(stream.written, upTo);
-      if (progress === "written") stream.plain = Math.max(stream.plain, upTo);
+      if (progress === "written") change(stream, () => wasWritten(stream, upTo));
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { Heard } from "./session-log.ts";
 import type { Sink } from "./sink.ts";
 
 const mostInSocket = 256 * 1024;
@@ -5,28 +6,34 @@ const mostQueuedBytes = 4 * 1024 * 1024;
 const mostQueuedFrames = 2_048;
 
 /** A frame on its way to one peer. */
-export interface Item {
+interface Item {
   readonly bytes: Uint8Array;
-  /** While it waits, a later item with the same key takes its place: it says all that this one says. */
-  readonly key?: string;
-  /** Items with this key say nothing any more. */
-  readonly ends?: string | undefined;
-  /** The first to leave when too much waits. */
-  readonly isFleeting?: boolean;
-  /** It was given to the socket. */
-  readonly written?: () => void;
+  /** Undefined: an answer to this peer alone, which always waits its turn. */
+  readonly entry: Heard | undefined;
 }
+
+/** While it waits, a later entry of the same key takes its place: it says all that this one says. */
+function keyOf({ session, numbered, message }: Heard): string | undefined {
+  if (numbered) return undefined;
+  return message === undefined ? `typing\0${session}` : `message\0${session}\0${message}`;
+}
+const isTyping = ({ entry }: Item): boolean => entry !== undefined && !entry.numbered && entry.message === undefined;
+/** Says nothing any more once `last` is there. */
+const isOutdatedBy = (last: Heard) => ({ entry }: Item): boolean =>
+  entry !== undefined && !entry.numbered && entry.message === last.message && entry.session === last.session;
 
 export interface OutboxOptions {
   readonly sink: Sink;
   readonly now: () => number;
+  /** A numbered entry was given to the socket. */
+  readonly written: (entry: Heard) => void;
   /** Said once: the peer reads too slowly, and more waits for it than may. */
   readonly full: () => void;
 }
 
 /** Owns the queue of one connection, so that a stuck peer delays nobody else. */
 export interface Outbox {
-  send(item: Item): void;
+  send(bytes: Uint8Array, entry?: Heard): void;
   /** Milliseconds without progress of what waits; 0 when nothing waits. Asked at every tick. */
   stalledFor(now: number): number;
   /** Bytes that wait, those in the socket included. */
@@ -35,7 +42,7 @@ export interface Outbox {
 }
 
 /** Keeps at most 256 KiB in the socket and queues the rest: what is queued can still be dropped or replaced. */
-export function createOutbox({ sink, now, full }: OutboxOptions): Outbox {
+export function createOutbox({ sink, now, written, full }: OutboxOptions): Outbox {
   let queue: Item[] = [];
   let queuedBytes = 0;
   let givenBytes = 0;
@@ -43,20 +50,20 @@ export function createOutbox({ sink, now, full }: OutboxOptions): Outbox {
   let progressAt = 0;
   let seen = { left: 0, waiting: 0 };
 
-  function write({ bytes, written }: Item): void {
+  function write(bytes: Uint8Array, entry: Heard | undefined): void {
     if (!sink.isOpen()) return;
     if (sink.pending() === 0) progressAt = now();
     givenBytes += bytes.byteLength;
     sink.write(bytes);
-    written?.();
+    if (entry?.numbered) written(entry);
   }
 
   function pump(): void {
     let at = 0;
     while (open && at < queue.length && sink.pending() < mostInSocket) {
-      const item = queue[at++]!;
-      queuedBytes -= item.bytes.byteLength;
-      write(item);
+      const { bytes, entry } = queue[at++]!;
+      queuedBytes -= bytes.byteLength;
+      write(bytes, entry);
     }
     queue.splice(0, at);
   }
@@ -71,10 +78,11 @@ export function createOutbox({ sink, now, full }: OutboxOptions): Outbox {
   }
 
   function enqueue(item: Item): void {
-    const { key, ends } = item;
-    if (ends !== undefined) drop((other) => other.key === ends);
-    const before = key === undefined ? -1 : queue.findIndex((other) => other.key === key);
-    queuedBytes += item.bytes.byteLength - (queue[before]?.bytes.byteLength ?? 0);
+    const { entry, bytes } = item;
+    if (entry?.numbered && entry.message !== undefined) drop(isOutdatedBy(entry));
+    const key = entry && keyOf(entry);
+    const before = key === undefined ? -1 : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
+    queuedBytes += bytes.byteLength - (queue[before]?.bytes.byteLength ?? 0);
     if (before === -1) queue.push(item);
     else queue[before] = item;
   }
@@ -82,11 +90,11 @@ export function createOutbox({ sink, now, full }: OutboxOptions): Outbox {
   const isOver = (): boolean => queue.length > mostQueuedFrames || queuedBytes > mostQueuedBytes;
 
   const outbox: Outbox = {
-    send(item) {
+    send(bytes, entry) {
       if (!open) return;
-      if (queue.length === 0 && sink.pending() < mostInSocket) return write(item);
-      enqueue(item);
-      if (isOver()) drop(({ isFleeting }) => isFleeting ?? false);
+      if (queue.length === 0 && sink.pending() < mostInSocket) return write(bytes, entry);
+      enqueue({ bytes, entry });
+      if (isOver()) drop(isTyping);
       if (!isOver()) return;
       outbox.clear();
       full();

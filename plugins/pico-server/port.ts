@@ -1,8 +1,8 @@
-import type { Clock } from "../../kernel/index.ts";
+import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type { ChannelPort, Media, Outgoing, Receipt, ToolCall } from "../channels/index.ts";
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
-import type { Entry, SessionLog } from "./session-log.ts";
+import type { Appended, Entry, SessionLog } from "./session-log.ts";
 
 const majors = ["image", "audio", "video"];
 
@@ -35,28 +35,32 @@ function payloadOf(id: string, message: Update): ServerMessage {
 
 /** The channel as an application sees it: each message goes to every connection of its session. */
 export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
-  async function publish(session: string, frame: ServerFrame, rest: Omit<Entry, "frame">): Promise<number> {
+  function publish(session: string, frame: ServerFrame, rest: Omit<Entry, "frame">): Awaitable<Appended> {
     const bytes = Buffer.from(encode({ ...frame, session_id: session, timestamp: clock.now() }));
     if (bytes.byteLength > limits.outboundFrame) throw picoErrors.too_large(bytes.byteLength, limits.outboundFrame);
-    return (await sessions.append(session, { frame: bytes, ...rest })).heard;
+    return sessions.append(session, { frame: bytes, ...rest });
   }
 
-  async function write(session: string, id: string, frame: ServerFrame, numbered = true): Promise<Receipt> {
-    const heard = await publish(session, frame, { numbered, message: id });
-    sent();
-    return { id, status: heard === 0 ? "buffered" : "written" };
+  function write(session: string, id: string, frame: ServerFrame, numbered = true): Awaitable<Receipt> {
+    const appended = publish(session, frame, { numbered, message: id });
+    const answer = ({ heard }: Appended): Receipt => {
+      sent();
+      return { id, status: heard === 0 ? "buffered" : "written" };
+    };
+    return appended instanceof Promise ? appended.then(answer) : answer(appended);
   }
 
   return {
     name: "pico",
-    send: async (session, id, message) =>
+    send: (session, id, message) =>
       write(session, id, { type: "message.create", payload: payloadOf(id, { final: true, ...message }) }),
-    update: async (session, id, message) =>
+    update: (session, id, message) =>
       write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
-    remove: async (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),
+    remove: (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),
     typing(session, on) {
       const type = on ? "typing.start" : "typing.stop";
-      publish(session, { type }, { numbered: false }).catch(() => undefined); // nobody is there to see it
+      const said = async (): Promise<unknown> => publish(session, { type }, { numbered: false });
+      said().catch(() => undefined); // it may be lost
     },
   };
 }

@@ -17,7 +17,8 @@ export interface Heard extends Entry {
   readonly cursor: Cursor;
 }
 export interface Appended {
-  readonly cursor: Cursor;
+  /** Undefined: the session has no stream. */
+  readonly cursor: Cursor | undefined;
   /** Listeners that heard it here. */
   readonly heard: number;
 }
@@ -52,7 +53,8 @@ export type Settled = (
 
 /** Everything sent to a session passes here. Nothing outside may assume that one process holds it. */
 export interface SessionLog {
-  /** Begins the session's stream when there is none. Rejects `undeliverable` when there is no room for another. */
+  /** A numbered entry begins the session's stream when there is none. Rejects `undeliverable` when there is no room for
+   *  another. */
   append(session: string, entry: Entry): Awaitable<Appended>;
   /** After a cursor: everything, or a gap up to the top and nothing, never a part. Without one: what no socket has had,
    *  and a gap for what was not kept of it. Begins no stream. */

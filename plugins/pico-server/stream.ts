@@ -56,6 +56,17 @@ function keepPartial(stream: Stream, message: string, frame: Uint8Array): void {
   if (stream.partials.size > mostPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
+/** The last number that is not held any more. */
+const goneOf = ({ seq, held }: Stream): number => seq - held.length;
+
+/** A plain socket had everything up to here. Nobody can ask for it again unless somebody may come back. */
+export function wasWritten(stream: Stream, upTo: number): void {
+  stream.plain = Math.max(stream.plain, upTo);
+  if (stream.resumes) return;
+  while (goneOf(stream) < upTo && stream.held.length > 0) stream.heldBytes -= stream.held.shift()!.byteLength;
+  while (stream.receipts[0] && stream.receipts[0].seq <= upTo) stream.receipts.shift();
+}
+
 type Lost = (id: string) => void;
 
 /** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
@@ -63,7 +74,7 @@ export function trim(stream: Stream, { frames, bytes }: Window, lost: Lost): voi
   while (stream.held.length > frames || stream.heldBytes > bytes) {
     stream.heldBytes -= stream.held.shift()!.byteLength;
   }
-  const gone = stream.seq - stream.held.length;
+  const gone = goneOf(stream);
   const [first] = stream.receipts;
   if (!first || first.seq > gone) return;
   let surplus = stream.resumes ? stream.receipts.length - mostReceipts : stream.receipts.length;

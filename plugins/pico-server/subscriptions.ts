@@ -1,6 +1,5 @@
 import type { Release } from "../../kernel/index.ts";
 import { numbered, oncePerEntry } from "./faces.ts";
-import type { Item } from "./outbox.ts";
 import { readSession } from "./reader.ts";
 import type { Cursor, Heard, SessionLog, Tail } from "./session-log.ts";
 import { framed } from "./sink.ts";
@@ -9,13 +8,6 @@ const mostPerConnection = 64;
 
 const plainBytes = oncePerEntry(({ frame }) => framed(frame));
 const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(numbered(frame, cursor)));
-
-/** How an entry waits: typing and updates on the way give way to what comes after them. */
-export function waitingAs({ session, numbered: isNumbered, message }: Heard): Pick<Item, "key" | "ends" | "isFleeting"> {
-  if (message === undefined) return isNumbered ? {} : { key: `typing\0${session}`, isFleeting: true };
-  const key = `${session}\0${message}`;
-  return isNumbered ? { ends: key } : { key };
-}
 
 /** A client of the extension: it hears the session it is bound to with numbers, and says what it has. */
 export interface Resuming {
@@ -26,7 +18,7 @@ export interface Resuming {
 
 export interface SubscriptionOptions {
   readonly log: SessionLog;
-  readonly send: (item: Item) => void;
+  readonly send: (bytes: Uint8Array, entry: Heard) => void;
   readonly failed: (error: unknown) => void;
   readonly resuming: Resuming | undefined;
 }
@@ -61,12 +53,6 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
     heard.delete(session);
   }
 
-  function pass(entry: Heard, bytes: Uint8Array, progress: "written" | "sent"): void {
-    const { session, cursor: { epoch, seq } } = entry;
-    const written = (): void => log.note(session, { epoch, after: seq - 1, upTo: seq }, progress);
-    send({ bytes, ...waitingAs(entry), ...(entry.numbered && { written }) });
-  }
-
   function hear(session: string): void {
     heard.set(session, () => undefined); // it may begin before it can be left
     heard.set(session, readSession({
@@ -74,7 +60,7 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
       begin: () => undefined,
       take(entry) {
         touch(session);
-        pass(entry, plainBytes(entry), "written");
+        send(plainBytes(entry), entry);
       },
     }));
   }
@@ -87,7 +73,7 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
         mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
         begin(tail);
       },
-      take: (entry) => pass(entry, entry.numbered ? numberedBytes(entry) : plainBytes(entry), "sent"),
+      take: (entry) => send(entry.numbered ? numberedBytes(entry) : plainBytes(entry), entry),
     });
     if (!open) stopResuming();
   }

@@ -57,7 +57,7 @@ export function waitForAnswers({ r, id, session, seconds, tokenVersion, sessions
     if (!entry.numbered) return;
     heard.push(entry);
     done();
-  });
+  }, { resumes: true });
   r.once("close", leave);
 
   function take(): Answers {

@@ -59,6 +59,12 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
       expect(await log.readAfter("s", nowhere)).toMatchObject({ top: undefined, gap: { reason: "epoch_changed" } });
       expect(await log.top("s")).toBeUndefined();
     });
+
+    test("are not given by what takes none", async () => {
+      const { log } = await make();
+      expect(await log.append("s", partial("a", "m"))).toEqual({ cursor: undefined, heard: 0 });
+      expect(await log.top("s")).toBeUndefined();
+    });
   });
 
   describe("reading", () => {
