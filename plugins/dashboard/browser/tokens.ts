@@ -17,7 +17,7 @@ const refresh = () => load<TokensView>("/api/tokens", ({ tokens }) => {
   const focused = (document.activeElement as HTMLElement | null)?.dataset["act"];
   shown = key;
   cards.replaceChildren(...tokens.map(card));
-  if (focused !== undefined) cards.querySelector<HTMLElement>(`[data-act="${focused}"]`)?.focus();
+  if (focused !== undefined) focusOn(focused);
 });
 const stream = startStream({ refresh, on: { token: () => void refresh(), settings: () => void refresh() } });
 
@@ -59,9 +59,14 @@ function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
     && act("replace", source === "none" ? "Create…" : "Replace…", async () => {
       await replaceToken(name, stream.expectEnd);
       await refresh();
+      focusOn(`replace-${name}`); // the dialog gave the focus back to a button that is gone
     });
   const reveal = name === "pico" && source !== "none" && act("show", "Show…", showToken);
   return [replace, reveal].filter((each) => each !== false);
+}
+
+function focusOn(act: string): void {
+  cards.querySelector<HTMLElement>(`[data-act="${act}"]`)?.focus();
 }
 
 function fact(name: string, value: Node | string): HTMLElement {

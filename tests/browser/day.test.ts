@@ -1,0 +1,219 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { enablePico, finishSetup, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import { launchBrowser } from "./browser.ts";
+
+/* A day with the real launcher: what people do on its pages, in the order in which it happens. */
+
+let browser: Browser;
+let launcher: RunningLauncher;
+let context: BrowserContext;
+let page: Page;
+let channelToken: string;
+let problems: string[];
+
+const secret = /[0-9a-f]{64}/;
+const url = (path: string, base = launcher.base): string => new URL(path, base).href;
+const isLive = (on = page): Promise<void> => on.getByText("Live", { exact: true }).waitFor();
+
+beforeAll(async () => {
+  [browser, launcher] = await Promise.all([launchBrowser(), startLauncher()]);
+  channelToken = await enablePico(launcher, await finishSetup(launcher));
+  context = await browser.newContext();
+  page = watched(await context.newPage());
+  await signIn(page);
+});
+afterAll(async () => {
+  await browser?.close();
+  await launcher?.[Symbol.asyncDispose]();
+});
+beforeEach(() => { problems = []; });
+
+/** Reports what must never happen on our pages. */
+function watched(page: Page): Page {
+  page.on("pageerror", (error) => problems.push(String(error)));
+  page.on("request", (request) => new URL(request.url()).host === launcher.base.host || problems.push(request.url()));
+  page.on("console", (message) => {
+    if (/Content Security Policy|Refused to/.test(message.text())) problems.push(message.text());
+  });
+  return page;
+}
+
+async function signIn(on: Page, token = launcher.token!): Promise<void> {
+  await on.goto(url("/login"));
+  await on.getByLabel("Launcher token", { exact: true }).fill(token);
+  await on.keyboard.press("Enter");
+  await isLive(on);
+}
+
+/** Types the launcher token into the dialog that asks for it. */
+async function confirm(on: Page, token = launcher.token!): Promise<void> {
+  await on.getByRole("dialog").locator('input[type="password"]').fill(token);
+  await on.keyboard.press("Enter");
+}
+
+it("every page comes to life without a fault, a foreign request or a broken policy", async () => {
+  for (const path of ["/connect", "/connections", "/chat", "/tokens", "/sessions", "/settings", "/log", "/doctor", "/"]) {
+    await page.goto(url(path));
+    await isLive();
+    expect([path, await page.locator(".problem:visible").allTextContents()]).toEqual([path, []]);
+  }
+  expect(problems).toEqual([]);
+});
+
+it("every way in is tried, and a check of everything finds a reason for each result", async () => {
+  await page.goto(url("/connect"));
+  await page.getByRole("button", { name: "Try every way" }).click();
+  await expect.poll(() => page.locator('[data-method="header"]').textContent()).toContain("Works");
+  expect(await page.locator('[data-method="query"]').textContent()).toContain("Switched off");
+  await page.goto(url("/doctor"));
+  await page.getByText(/\d+ checks/).waitFor();
+  expect(await page.locator(".checks li").count()).toBeGreaterThan(3);
+  expect(problems).toEqual([]);
+});
+
+it("a chat goes on while the channel token is replaced, and its clients with the old one are cut off", async () => {
+  const chat = watched(await context.newPage());
+  await chat.goto(url("/chat#garden"));
+  await chat.getByText("Connected", { exact: true }).waitFor();
+  const client = new WebSocket(url("/pico").replace("http", "ws"), [`token.${channelToken}`]);
+  const closed = new Promise<number>((resolve) => client.once("close", resolve));
+  await new Promise((open, failed) => client.once("open", open).once("error", failed));
+
+  await page.goto(url("/connections"));
+  await page.getByText("this dashboard").waitFor();
+  await page.getByText("subprotocol").waitFor();
+
+  await page.goto(url("/tokens"));
+  await page.getByRole("button", { name: "Replace the channel token" }).click();
+  await confirm(page);
+  const shown = await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue();
+  expect(shown).toMatch(secret);
+  expect(shown).not.toBe(channelToken);
+  expect(await readFile(join(launcher.home, ".security.yml"), "utf8")).toContain(shown);
+  expect(await closed).toBe(1012);
+
+  await chat.getByLabel("Message", { exact: true }).fill("still here?");
+  await chat.keyboard.press("Enter");
+  await chat.locator(".message.answer").getByText("still here?").waitFor();
+  await chat.getByText("taken", { exact: true }).waitFor();
+  await chat.close();
+  channelToken = shown;
+  expect(problems).toEqual([]);
+});
+
+it("a browser signed out from another one hears why at once, and its chat ends too", async () => {
+  const elsewhere = await browser.newContext({ userAgent: "Elsewhere/1.0" });
+  const other = watched(await elsewhere.newPage());
+  await signIn(other);
+  await other.goto(url("/chat#lost"));
+  await other.getByText("Connected", { exact: true }).waitFor();
+  await page.goto(url("/sessions"));
+  await page.getByRole("button", { name: /Sign out Elsewhere/ }).click();
+  await other.getByText("signed out from another browser").waitFor();
+  await other.getByText("The session of this browser has ended").waitFor();
+  await confirm(other);
+  await isLive(other);
+  await other.getByRole("button", { name: "Connect again" }).click();
+  await other.getByText("Connected", { exact: true }).waitFor();
+  await elsewhere.close();
+  expect(problems).toEqual([]);
+});
+
+it("settings take effect, and a hand edit of the file while one types is shown beside it", async () => {
+  await page.goto(url("/settings"));
+  await page.getByLabel("Max connections").fill("55");
+  await page.getByRole("form", { name: "Pico channel" }).getByRole("button", { name: "Save" }).click();
+  await page.getByText(/Saved\..*Max connections/).waitFor();
+
+  await page.getByLabel("Ping interval").fill("15");
+  const file = join(launcher.home, "config.json");
+  await writeFile(file, (await readFile(file, "utf8")).replace(/("max_connections": *55)/, '$1, "ping_interval": 45'));
+  await page.getByText("The file says 45 meanwhile; you typed 15.").waitFor();
+  await page.getByRole("button", { name: "Take theirs" }).click();
+
+  await page.goto(url("/"));
+  await page.getByText("of 55").waitFor();
+  expect(problems).toEqual([]);
+});
+
+it("a page left open through a restart of the launcher asks for the token and goes on", async () => {
+  const home = await mkdtemp(join(tmpdir(), "doorward-home-"));
+  const first = await startLauncher({ home });
+  const own = await browser.newContext();
+  const left = await own.newPage();
+  await finishSetup(first);
+  await left.goto(url("/login", first.base));
+  await left.getByLabel("Launcher token", { exact: true }).fill(first.token!);
+  await left.keyboard.press("Enter");
+  await isLive(left);
+  await left.goto(url("/connections", first.base));
+  await isLive(left);
+  await left.fill("#filter", "half typed");
+  first.child.kill("SIGTERM");
+  await first.ended;
+  await left.getByText("Reconnecting…").waitFor();
+  const second = await startLauncher({ home, args: ["-console", "-port", first.base.port] });
+  await left.getByText("Sign in again").waitFor();
+  await confirm(left, first.token!);
+  await isLive(left);
+  expect(await left.inputValue("#filter")).toBe("half typed");
+  await own.close();
+  await second[Symbol.asyncDispose]();
+  await rm(home, { recursive: true, force: true });
+});
+
+it("wrong tokens run into the limit, which counts down where they were typed", async () => {
+  await page.goto(url("/tokens"));
+  await page.getByRole("button", { name: "Show the channel token" }).click();
+  for (let attempt = 0; attempt < 12; attempt++) {
+    await page.getByRole("dialog").locator('input[type="password"]').fill(`wrong ${attempt}`);
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.getByRole("dialog").locator(".problem").textContent()).not.toBe("");
+    if ((await page.getByText(/Try again in \d+ s/).count()) > 0) break;
+    await page.getByRole("dialog").locator(".problem").evaluate((element) => { element.textContent = ""; });
+  }
+  await page.getByText(/Try again in \d+ s/).waitFor();
+  // A whole generated token is let through all the same.
+  await confirm(page);
+  expect(await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue()).toBe(channelToken);
+  expect(problems).toEqual([]);
+});
+
+it("with the keyboard alone: to the tokens, replace the launcher token, see it, and stay signed in", async () => {
+  await page.goto(url("/"));
+  await isLive();
+  const focused = () => page.evaluate(() => {
+    const { ariaLabel, textContent } = document.activeElement!;
+    return (ariaLabel ?? textContent ?? "").trim();
+  });
+  const tabTo = async (name: RegExp): Promise<void> => {
+    for (let steps = 0; steps < 40; steps++) {
+      await page.keyboard.press("Tab");
+      if (name.test(await focused())) return;
+    }
+    throw new Error(`the focus does not reach ${name}`);
+  };
+  await tabTo(/^Tokens$/);
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Replace the launcher token" }).waitFor();
+  await tabTo(/^Replace the launcher token$/);
+  await page.keyboard.press("Enter");
+  await page.keyboard.type(launcher.token!);
+  await page.keyboard.press("Enter");
+  const token = await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).inputValue();
+  expect(token).not.toBe(launcher.token);
+  await tabTo(/^Done$/);
+  await page.keyboard.press("Enter");
+  await expect.poll(focused).toBe("Replace the launcher token");
+  await isLive();
+  expect(await page.getByText("Sign in again").count()).toBe(0);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await signIn(page, token);
+  expect(problems).toEqual([]);
+});
