@@ -1,8 +1,10 @@
 // The examples as a reader runs them: the tarball is installed in an empty project, each example is compiled there, and
 // started; then somebody comes and uses it, and it must end by itself when it is told to.
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -79,6 +81,7 @@ try {
   compile(names);
   console.log(`installed and compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 
+  await firstAnswer();
   for (const [name, visit] of Object.entries(visits)) await start(name, visit);
   execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], { cwd: project, stdio: "inherit" });
   console.log("plugin: its tests pass");
@@ -100,6 +103,32 @@ function compile(folders) {
   } catch (error) {
     throw new Error(`the examples do not compile:\n${error.stdout}`, { cause: error });
   }
+}
+
+/** What the page about embedding begins with, typed off it. */
+async function firstAnswer() {
+  const text = readFileSync(path.join(root, "docs", "embedding.md"), "utf8");
+  const port = await freePort();
+  for (const [, file, code] of text.matchAll(/<!-- (\w+\.mjs) -->\n```js\n([^]*?)```/g)) {
+    writeFileSync(path.join(project, file), code.replaceAll("8080", String(port)));
+  }
+  const host = spawn(process.execPath, ["hello.mjs"], { cwd: project, stdio: "inherit" });
+  try {
+    // The client tries until the host listens.
+    const asked = execFileSync(process.execPath, ["ask.mjs"], { cwd: project, encoding: "utf8", timeout: 20_000 });
+    expect(asked.trim(), "you said hello");
+    console.log("docs/embedding.md: the first answer came");
+  } finally {
+    host.kill("SIGKILL");
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  return port;
 }
 
 async function start(name, visit) {
