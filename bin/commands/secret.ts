@@ -4,7 +4,7 @@ import type { Call } from "./command.ts";
 
 /** The first line of standard input, ends trimmed. At a terminal it is asked for and not shown. */
 export function readSecret({ stdin, say }: Call, prompt: string): Promise<string> {
-  const atTerminal = stdin.isTTY === true;
+  const { isTTY: atTerminal } = stdin;
   if (atTerminal) say(prompt);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: silent, terminal: atTerminal });

@@ -1,13 +1,12 @@
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
-  editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile, watchFiles, type ParsedFile,
+  editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile, watchFiles,
 } from "../../config/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { tokenVariable } from "./environment.ts";
-import { tokenErrors } from "./errors.ts";
-import type { ResolvedToken, StoreForm, TokenName, TokenPlace, TokenSource } from "./service.ts";
+import { at, content, createPlaces, launcherKeys, text } from "./places.ts";
+import type { ResolvedToken, StoreForm, TokenName, TokenSource } from "./service.ts";
 
 export interface FilesOptions {
   /** The folder of `config.json`, `launcher-config.json` and `.security.yml`. */
@@ -27,29 +26,6 @@ export interface FilesOptions {
 /** First 16 hex digits of SHA-256: marks a generated token until its owner has confirmed it. */
 const mark = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex").slice(0, 16);
 
-/** A token of digits alone reads as a number, which is taken when no digit can be lost. Anything else that is not text
- *  is no token and no reason to have none. */
-function text(value: unknown, file = "", place = ""): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value !== "string" && !Number.isSafeInteger(value)) throw tokenErrors.token_not_text(file, place);
-  const trimmed = String(value).trim();
-  return trimmed === "" ? undefined : trimmed;
-}
-const at = (value: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>((node, key) => {
-    const inside = typeof node === "object" && node !== null && Object.hasOwn(node, key);
-    return inside ? (node as Record<string, unknown>)[key] : undefined;
-  }, value);
-
-/** What a file holds. One that a token in use came from must be there: its absence says nothing about the token. */
-function content(parsed: ParsedFile | undefined, file: string, isNeeded: boolean): unknown {
-  if (isNeeded && (parsed === undefined || parsed.text.trim() === "")) throw tokenErrors.token_file_missing(file);
-  return parsed?.value;
-}
-
-/** The keys of `launcher-config.json` that hold tokens; a channel's is in `.security.yml`, then in `config.json`. */
-const launcherKeys = new Map([["launcher", "launcher_token"], ["metrics", "metrics_token"]]);
-
 /** Tokens from the environment and from the files of the home, in the order of precedence. */
 export function files({ home, env, brand = "service", config, secret, generated }: FilesOptions): StoreForm {
   const launcherFile = join(home, "launcher-config.json");
@@ -66,6 +42,12 @@ export function files({ home, env, brand = "service", config, secret, generated 
   async function guard(file: string): Promise<void> {
     const warning = await narrowSecret(file);
     if (warning) log?.warn({ file }, warning);
+  }
+  function advise(name: TokenName): void {
+    if (advised.has(name)) return;
+    advised.add(name);
+    const places = `use .security.yml for production, or ${variable(name)} for containers`;
+    log?.warn({ name }, `the ${name} token is in config.json, which suits development only: ${places}`);
   }
   async function fromLauncherFile(
     name: TokenName, key: string, held?: TokenSource,
@@ -89,12 +71,7 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const main = content(await readJson(configFile), configFile, held === "config");
     const plain = text(at(main, "channels", name, "token"), configFile, place);
     if (plain === undefined) return undefined;
-    if (!advised.has(name)) log?.warn(
-      { name },
-      `the ${name} token is in config.json, which suits development only: use .security.yml for production, ` +
-        `or ${variable(name)} for containers`,
-    );
-    advised.add(name);
+    advise(name);
     return { value: plain, source: "config" };
   }
 
@@ -106,29 +83,6 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const found: ResolvedToken | undefined = given ? { value: given, source: "env" } : stored;
     if (found) secret?.(found.value);
     return found;
-  }
-
-  async function places(name: TokenName): Promise<TokenPlace[]> {
-    const key = launcherKeys.get(name);
-    const path = ["channels", name, "token"];
-    const since = async (file: string): Promise<number | undefined> =>
-      stat(file).then(({ mtimeMs }) => Math.round(mtimeMs), () => undefined);
-    const inFile = async (source: TokenSource, file: string, value: unknown): Promise<TokenPlace[]> => {
-      const found = text(value, file, path.join("."));
-      if (found === undefined) return [];
-      const changedAt = await since(file);
-      return [{ source, value: found, ...(changedAt === undefined ? {} : { changedAt }) }];
-    };
-    const given = text(env[variable(name)]);
-    const fromEnv: TokenPlace[] = given === undefined ? [] : [{ source: "env", value: given }];
-    if (key !== undefined) {
-      return [...fromEnv, ...(await inFile("config", launcherFile, at((await readJson(launcherFile))?.value, key)))];
-    }
-    return [
-      ...fromEnv,
-      ...(await inFile("security", securityFile, at((await readYaml(securityFile))?.value, ...path))),
-      ...(await inFile("config", configFile, at((await readJson(configFile))?.value, ...path))),
-    ];
   }
 
   async function write(name: TokenName, value: string, { setupPending }: { setupPending: boolean }): Promise<void> {
@@ -156,7 +110,7 @@ export function files({ home, env, brand = "service", config, secret, generated 
     open: (own) => { log = own; },
     resolve,
     write,
-    places,
+    places: createPlaces({ launcherFile, securityFile, configFile, env, variable }),
     variable,
     watch: (changed) =>
       watchFiles([launcherFile, securityFile, configFile], async (path) => {

@@ -1,13 +1,12 @@
 import type { Release, Scope } from "../../kernel/index.ts";
 import { comparison } from "./compare.ts";
+import { describe, infoOf } from "./describe.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenStoreEvents } from "./events.ts";
 import { hold, nothingHeld, type Held } from "./held.ts";
 import { replacements, unavailable } from "./replacement.ts";
 import { concern, generate, weakness } from "./rules.ts";
-import type {
-  StoreForm, TokenDescription, TokenInfo, TokenName, Tokens, TokenSecrets,
-} from "./service.ts";
+import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
 import { createWatching } from "./watching.ts";
 
 /** Longest wait of a check for a replacement under way. */
@@ -37,10 +36,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     if (!found) throw tokenErrors.token_unclaimed(name);
     return found;
   };
-  const info = (name: TokenName): TokenInfo => {
-    const { version, source } = held(name);
-    return { version, source, managedByEnv: source === "env" };
-  };
+  const info = (name: TokenName): TokenInfo => infoOf(held(name));
 
   async function claim(name: TokenName, { generate: wanted }: { generate?: true } = {}): Promise<TokenInfo> {
     if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
@@ -135,25 +131,6 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     return info(name);
   }
 
-  async function describe(name: TokenName): Promise<TokenDescription> {
-    const token = held(name);
-    const places = (await form.places?.(name)) ?? [];
-    const label = token.source === "random" ? "config" : token.source;
-    const own = places.find(({ source }) => source === label);
-    const changedAt = token.changedAt ?? own?.changedAt;
-    const variable = form.variable?.(name);
-    const doubt = token.value === undefined ? undefined : concern(name, token.value);
-    return {
-      name, ...info(name),
-      ...(variable === undefined ? {} : { variable }),
-      ...(changedAt === undefined ? {} : { changedAt }),
-      ...(doubt === undefined ? {} : { concern: doubt }),
-      others: places
-        .filter((place) => place !== own)
-        .map(({ source, value }) => ({ source, same: token.compare?.matches(value) ?? false })),
-    };
-  }
-
   return {
     watch: () => form.watch?.(watching.look) ?? (() => undefined),
     claimed: (name) => tokens.has(name),
@@ -161,7 +138,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       claim,
       verify,
       info,
-      describe,
+      describe: (name) => describe(form, name, held(name)),
       derive(name, purpose) {
         const token = held(name);
         const salt = token.salts.get(purpose) ?? scope.random(32);

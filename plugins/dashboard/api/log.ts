@@ -23,10 +23,13 @@ function source({ logSource }: Door): LogSource {
 /** `GET /api/log`, `GET /api/log/download`, `POST /api/doctor`. */
 export function logRoutes(app: FastifyInstance, door: Door): void {
   app.get("/api/log", async (request, reply) => {
-    const { level, text = "", limit = "500" } = request.query as Record<string, string | undefined>;
-    if (!/^\d{1,6}$/.test(limit)) throw new Refusal("invalid_body", { message: '"limit" must be a whole number.' });
+    const { level, text = "", limit = "500" } = request.query as Record<string, unknown>;
+    if (typeof limit !== "string" || !/^\d{1,6}$/.test(limit)) {
+      throw new Refusal("invalid_body", { message: '"limit" must be a whole number.' });
+    }
+    if (typeof text !== "string") throw new Refusal("invalid_body", { message: '"text" is given twice.' });
     const read = source(door).read({
-      level: levelOf(level, "debug"), text: String(text).slice(0, 200), limit: Math.min(Number(limit), MOST_LINES),
+      level: levelOf(level, "debug"), text: text.slice(0, 200), limit: Math.min(Number(limit), MOST_LINES),
     });
     return reply.header("cache-control", "no-store").send(await read);
   });

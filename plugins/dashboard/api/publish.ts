@@ -1,15 +1,15 @@
-import type { Scope } from "../../../kernel/index.ts";
+import type { Clock, Scope } from "../../../kernel/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
 import type { SettingsEvents } from "../../settings/index.ts";
 import type { TokenStoreEvents } from "../../token-store/index.ts";
 import type { DashboardEvents } from "../events.ts";
 import type { Feed } from "./feed.ts";
 
-type Heard = { hears: PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents };
+type Heard = Scope<{ hears: PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents }>;
 
 /** Puts facts on the feed. Those of the channel and of the settings come where these plugins are there. */
-export function publishFacts(own: Pick<Scope<any>, "on" | "clock">, feed: Feed): void {
-  const { on, clock } = own as Pick<Scope<Heard>, "on" | "clock">;
+export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock }, feed: Feed): void {
+  const on = hear as Heard["on"];
   const at = (): number => clock.now();
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
   on("pico-server:connected", (fact) => feed.publish("connected", { at: at(), ...fact }));

@@ -50,7 +50,7 @@ describe("GET /api/channels", () => {
 
 describe("POST /api/channels/pico/try", () => {
   const codes = ({ body }: { body: any }) =>
-    Object.fromEntries(body.results.map(({ method, ok, code }: Record<string, unknown>) => [method, `${code} ${ok}`]));
+    Object.fromEntries(body.results.map(({ method, ok, code }: Record<string, string>) => [method, `${code} ${ok}`]));
 
   test("knocks by each method, and the answer holds no token", () =>
     withOffice(async (office) => {

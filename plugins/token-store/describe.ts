@@ -1,0 +1,24 @@
+import type { Held } from "./held.ts";
+import { concern } from "./rules.ts";
+import type { StoreForm, TokenDescription, TokenInfo, TokenName } from "./service.ts";
+
+export const infoOf = ({ version, source }: Held): TokenInfo => ({ version, source, managedByEnv: source === "env" });
+
+/** All that may be said of a token without saying it. Reads the places again. */
+export async function describe(form: StoreForm, name: TokenName, token: Held): Promise<TokenDescription> {
+  const places = (await form.places?.(name)) ?? [];
+  const label = token.source === "random" ? "config" : token.source;
+  const own = places.find(({ source }) => source === label);
+  const changedAt = token.changedAt ?? own?.changedAt;
+  const variable = form.variable?.(name);
+  const doubt = token.value === undefined ? undefined : concern(name, token.value);
+  return {
+    name, ...infoOf(token),
+    ...(variable === undefined ? {} : { variable }),
+    ...(changedAt === undefined ? {} : { changedAt }),
+    ...(doubt === undefined ? {} : { concern: doubt }),
+    others: places
+      .filter((place) => place !== own)
+      .map(({ source, value }) => ({ source, same: token.compare?.matches(value) ?? false })),
+  };
+}
