@@ -4,6 +4,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { dashboard, type LogSource, type TokenWay } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
+import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
@@ -42,6 +43,7 @@ export async function launcher(options: LauncherOptions) {
   const listener = http();
   const second = gateway();
   const pico = picoServer({ envPrefix: brand.toUpperCase() });
+  const remote = picoClient({ home, env, envPrefix: brand.toUpperCase() });
   const board = dashboard({
     brand, version,
     doctor: async (running) => (await import("../doctor/index.ts")).examine({ ...places, running, now: running.now }),
@@ -49,7 +51,7 @@ export async function launcher(options: LauncherOptions) {
     ...(options.logSource ? { log: options.logSource } : {}),
     ...(options.pid === undefined ? {} : { local: { ...localPaths(home, env), pid: options.pid } }),
   });
-  const loaded = await load([listener, second, pico, board], { ...places, flags: { launcher: { ...flags } } });
+  const loaded = await load([listener, second, pico, remote, board], { ...places, flags: { launcher: { ...flags } } });
   for (const warning of loaded.warnings) log.warn({}, warning);
   if (loaded.handler !== undefined && loaded.handler !== "echo") {
     const file = config ?? join(home, "config.json");
@@ -57,7 +59,7 @@ export async function launcher(options: LauncherOptions) {
   }
   const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
   return createKernel(
-    [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, board, echo()],
+    [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote, board, echo()],
     { config: loaded.config, log, ...(clock ? { clock } : {}) },
   );
 }
