@@ -1,9 +1,8 @@
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { LogSource } from "../service.ts";
+import { createHistory, frame, type Entry } from "./history.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
 
-/** Kept for streams that come back. */
-const KEPT = 1_000;
 /** A flood is cut, and said to be: facts and log lines of one second. */
 const FACTS_A_SECOND = 100;
 const LINES_A_SECOND = 50;
@@ -11,11 +10,6 @@ const ALIVE_EVERY = 15;
 const MOST_STREAMS = 4;
 
 type Name = keyof FeedEvents;
-interface Entry {
-  readonly number: number;
-  readonly level: LogLevel | undefined;
-  readonly text: string;
-}
 
 /** Where a stream's text goes. */
 export interface Sink {
@@ -41,8 +35,6 @@ export interface FeedOptions {
   readonly log: LogSource | undefined;
 }
 
-const frame = (name: string, data: object, id?: string): string =>
-  `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const rank = (level: LogLevel): number => logLevels.indexOf(level);
 const wants = ({ log }: StreamOptions, level: LogLevel | undefined): boolean =>
   level === undefined || (log !== undefined && rank(level) >= rank(log));
@@ -50,9 +42,7 @@ const wants = ({ log }: StreamOptions, level: LogLevel | undefined): boolean =>
 /** What happens, as numbered events for the dashboard's streams. */
 export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOptions) {
   const streams = new Set<Stream>();
-  const facts: Entry[] = [];
-  const lines: Entry[] = [];
-  let number = 0;
+  const history = createHistory(epoch);
   let factsNow = 0;
   let linesNow = 0;
   let seconds = 0;
@@ -64,22 +54,16 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
   function send(entry: Entry): void {
     for (const stream of streams) if (wants(stream, entry.level)) stream.sink.write(entry.text);
   }
-  function keep(list: Entry[], name: Name, data: object, level?: LogLevel): void {
-    number += 1;
-    const entry: Entry = { number, level, text: frame(name, data, `${epoch}-${number}`) };
-    list.push(entry);
-    if (list.length > KEPT) list.shift();
-    send(entry);
-  }
+  const keep = (name: Name, data: object, level?: LogLevel): void => send(history.add(name, data, level));
   const heardLine = (line: LogLineView): void => {
     linesNow += 1;
-    if (linesNow <= LINES_A_SECOND) keep(lines, "log", line, line.level);
+    if (linesNow <= LINES_A_SECOND) keep("log", line, line.level);
   };
 
   function everySecond(): void {
     stopTicking = after(1_000, everySecond);
     seconds += 1;
-    if (factsNow > FACTS_A_SECOND) keep(facts, "missed", { count: factsNow - FACTS_A_SECOND });
+    if (factsNow > FACTS_A_SECOND) keep("missed", { count: factsNow - FACTS_A_SECOND });
     if (linesNow > LINES_A_SECOND) {
       const skipped = frame("log-skipped", { count: linesNow - LINES_A_SECOND });
       for (const { log: level, sink } of streams) if (level !== undefined) sink.write(skipped);
@@ -121,33 +105,26 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     adjust();
   }
 
-  /** What came after the last event the stream knew; `undefined` when that cannot be said. */
-  function since(options: StreamOptions): Entry[] | undefined {
-    const [theirs, last = ""] = options.lastId?.split("-") ?? [];
-    const known = Number(last);
-    if (theirs !== epoch || !/^\d{1,15}$/.test(last) || known > number) return undefined;
-    const lists = options.log === undefined ? [facts] : [facts, lines];
-    // A full list may have lost what the stream has not seen.
-    if (lists.some((list) => list.length === KEPT && list[0]!.number > known + 1)) return undefined;
-    return lists.flat().filter((entry) => entry.number > known && wants(options, entry.level))
-      .sort((a, b) => a.number - b.number);
+  function missedBy(options: StreamOptions): Entry[] | undefined {
+    const entries = history.since(options.lastId, options.log !== undefined);
+    return entries?.filter((entry) => wants(options, entry.level));
   }
 
   return {
     publish<K extends Name>(name: K, data: FeedEvents[K]): void {
       factsNow += 1;
-      if (factsNow <= FACTS_A_SECOND || streams.size === 0) keep(facts, name, data);
+      if (factsNow <= FACTS_A_SECOND || streams.size === 0) keep(name, data);
       if (streams.size === 0) factsNow = 0;
     },
     /** The answer is called when the other side has gone. */
     open(sink: Sink, options: StreamOptions): { left: Release; end: (reason: string) => void } {
       const own = [...streams].filter(({ owner }) => owner === options.owner);
       for (const oldest of own.slice(0, Math.max(0, own.length - MOST_STREAMS + 1))) close(oldest, "superseded");
-      const missed = options.lastId === undefined ? undefined : since(options);
+      const missed = missedBy(options);
       const stream: Stream = { ...options, sink };
       sink.write("retry: 2000\n\n");
       const hello: FeedEvents["hello"] = { resumed: missed !== undefined, state: state(), now: clock.now() };
-      sink.write(frame("hello", hello, `${epoch}-${number}`));
+      sink.write(frame("hello", hello, history.lastId()));
       for (const { text } of missed ?? []) sink.write(text);
       streams.add(stream);
       adjust();
