@@ -1,5 +1,6 @@
 // npm run bench [part ...]: what a start, an idle launcher, an installation, a sign-in and a handshake cost, and what
 // the same costs in the bare libraries. Each comparison is interleaved in one run: the ratios are what can be compared.
+import { measureEcho } from "./echo.mjs";
 import { measureFootprint } from "./footprint.mjs";
 import { measureHandshakes } from "./handshakes.mjs";
 import { measureLogins } from "./logins.mjs";
@@ -12,6 +13,7 @@ const parts = {
   installed: measureFootprint,
   logins: measureLogins,
   handshakes: measureHandshakes,
+  echo: measureEcho,
 };
 const chosen = process.argv.slice(2);
 const unknown = chosen.filter((name) => !Object.hasOwn(parts, name));

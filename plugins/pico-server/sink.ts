@@ -32,7 +32,7 @@ function uncorkAll(): void {
 function corkOnce(stream: Corkable & { readonly writableCorked: number }): void {
   if (stream.writableCorked > 0) return;
   stream.cork();
-  if (corked.push(stream) === 1) process.nextTick(uncorkAll);
+  if (corked.push(stream) === 1) setImmediate(uncorkAll);
 }
 
 /** Bytes the kernel of the machine has not taken yet of what was given to it. */
