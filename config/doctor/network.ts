@@ -8,7 +8,7 @@ const listOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(S
 
 /** Where it listens, who may come, and what stands in front of it. */
 export async function networkChecks(found: Survey): Promise<CheckView[]> {
-  return [await port(found), publicBind(found), origins(found), proxies(found)];
+  return [await port(found), publicBind(found), origins(found), proxies(found), ...upgrades(found)];
 }
 
 async function port({ running, launcher }: Survey): Promise<CheckView> {
@@ -72,4 +72,15 @@ function proxies({ launcher, running }: Survey): CheckView {
   }
   if (trusted.length === 0) return own.ok("None is configured, and none was seen.");
   return own.ok(`Trusted: ${trusted.join(", ")}.`);
+}
+
+/** Only a page can try the way it came itself. */
+function upgrades({ running }: Survey): CheckView[] {
+  if (running?.upgrade === undefined) return [];
+  const own = check("proxy-upgrade", "WebSockets come through as this page does");
+  if (running.upgrade) return [own.ok("This page could open one to its own address.")];
+  return [own.failed(
+    "This page could not open one to its own address: something between drops the header Upgrade.",
+    "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
+  )];
 }

@@ -26,6 +26,8 @@ export const rotateBody = z.object({
 });
 /** The launcher's token is never shown: whoever could ask for it has just typed it. */
 export const revealBody = z.object({ which: z.literal("pico"), current: text.optional() });
+/** `upgrade`: whether the page that asks could open a WebSocket to its own origin. */
+export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
 /** On the owner's socket; without `token` a fresh one is made. */
 export const localTokenBody = z.object({
   name: z.string().regex(/^[a-z][a-z0-9_]*$/).max(60),

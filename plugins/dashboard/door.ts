@@ -6,7 +6,7 @@ import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenSecrets } from "../token-store/index.ts";
 import type { Feed } from "./api/feed.ts";
 import type { CheckView } from "./api/views.ts";
-import type { Forwarded, LogSource } from "./service.ts";
+import type { LogSource, SeenByDoctor } from "./service.ts";
 import type { Activity } from "./activity.ts";
 import type { Assets } from "./assets.ts";
 import type { DashboardConfig } from "./config.ts";
@@ -35,7 +35,7 @@ export interface Door {
   readonly feed: Feed;
   /** Where log lines are read; absent: the log is not shown. */
   readonly logSource: LogSource | undefined;
-  readonly doctor: ((forwarded?: Forwarded) => Promise<readonly CheckView[]>) | undefined;
+  readonly doctor: ((seen?: SeenByDoctor) => Promise<readonly CheckView[]>) | undefined;
   readonly signer: { readonly session: TokenSigner; readonly setup: TokenSigner };
   readonly brand: string;
   readonly version: string;

@@ -102,8 +102,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         assets: loadAssets(),
         feed,
         logSource,
-        doctor: doctor && (async (forwarded) => doctor({
-          ...(forwarded ? { forwarded } : {}),
+        doctor: doctor && (async (seen) => doctor({
+          ...seen,
           state: lifecycle.state(),
           now: clock.now(),
           addresses: http.addresses(),

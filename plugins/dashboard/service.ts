@@ -34,16 +34,22 @@ export interface Forwarded {
   readonly host: boolean;
 }
 
+/** What the asking request shows of its way here. */
+export interface SeenByDoctor {
+  /** What a proxy said; absent when there was none. */
+  readonly forwarded?: Forwarded | undefined;
+  /** Whether the page that asks could open a WebSocket to its own origin; absent when no page asks. */
+  readonly upgrade?: boolean | undefined;
+}
+
 /** What a running launcher can tell about itself. */
-export interface DoctorFacts {
+export interface DoctorFacts extends SeenByDoctor {
   readonly state: string;
   /** Unix milliseconds. */
   readonly now: number;
   readonly addresses: readonly URL[];
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   readonly tokens: readonly TokenRow[];
-  /** What a proxy on the way of the asking request said; absent when there was none. */
-  readonly forwarded?: Forwarded;
   /** Real handshakes by each method. */
   readonly handshakes: () => Promise<readonly TryResult[]>;
 }

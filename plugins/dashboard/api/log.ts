@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { API_BODY } from "../bodies.ts";
+import { API_BODY, doctorBody, parseBody } from "../bodies.ts";
 import { seen, type Door } from "../door.ts";
 import { Refusal } from "../errors.ts";
 import type { Forwarded, LogSource } from "../service.ts";
@@ -44,7 +44,8 @@ export function logRoutes(app: FastifyInstance, door: Door): void {
 
   app.post("/api/doctor", { bodyLimit: API_BODY }, async (request, reply) => {
     if (!door.doctor) throw new Refusal("not_found", { message: "This deployment has no doctor." });
-    const checks = await door.doctor(forwardedBy(request));
+    const { upgrade } = parseBody(doctorBody, request) ?? {};
+    const checks = await door.doctor({ forwarded: forwardedBy(request), upgrade });
     return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
 }

@@ -82,6 +82,8 @@ describe("the doctor", () => {
       { running: { forwarded: { from: "10.0.0.9", ignored: true, host: true } } }],
     ["a proxy that does not say how the browser came", "proxy", "warning", (home) => home.write("config.json", on),
       { running: { forwarded: { from: "10.0.0.9", ignored: false, host: false } } }],
+    ["a proxy that drops Upgrade", "proxy-upgrade", "failed", (home) => home.write("config.json", on),
+      { running: { upgrade: false } }],
   ])("sees %s", (_, id, result, spoil, options) =>
     withHome(async (home) => {
       await spoil(home);
