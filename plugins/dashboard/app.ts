@@ -40,7 +40,8 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
   );
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0]!;
-    const others = METHODS.filter((method) => app.hasRoute({ method, url: path }));
+    const isPattern = /[:*]/.test(path); // the router would read it as one
+    const others = isPattern ? [] : METHODS.filter((method) => app.hasRoute({ method, url: path }));
     const allow = others.includes("GET") ? ["HEAD", ...others] : others;
     return refuse(door, request, reply, others.length > 0
       ? new Refusal("method_not_allowed", { allow: allow.join(", ") })

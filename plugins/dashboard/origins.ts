@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
 import type { Peer } from "../http/index.ts";
 
-/** Host part of `host:port`, without brackets and final dot. */
+/** Host part of `host:port`, without the brackets around an address and without a final dot. */
 export function hostName(host: string): string {
-  const bare = host.startsWith("[") ? host.slice(1, host.indexOf("]")) : host.replace(/:\d*$/, "");
+  const bare = host.replace(/:\d*$/, "").replace(/^\[([^[\]]*)\]$/, "$1");
   return bare.toLowerCase().replace(/\.$/, "");
 }
 

@@ -14,6 +14,7 @@ export interface Closing {
 function collect(server: Server, event: "connection" | "secureConnection"): Set<Duplex> {
   const sockets = new Set<Duplex>();
   server.on(event, (socket: Duplex) => {
+    if (sockets.has(socket)) return; // announced again by a request that is served as plain HTTP
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });

@@ -45,7 +45,7 @@ function withoutDots(path: string): string {
 export function readTarget(target: string): Target | undefined {
   const plain = /^((?:\/[\w~-]+)+)(\?.*)?$/.exec(target); // most requests: nothing to normalise
   if (plain) return { path: plain[1]!, search: plain[2] ?? "" };
-  const absolute = target.match(/^https?:\/\/([^/?#@]+)(.*)$/i);
+  const absolute = target.match(/^https?:\/\/([^/?#@]+)((?:[/?#].*)?)$/i);
   const [, host, rest = ""] = absolute ?? [];
   const local = absolute ? (rest.startsWith("/") ? rest : `/${rest}`) : target;
   if (!local.startsWith("/")) return undefined;
