@@ -149,7 +149,7 @@ async function start(name, visit) {
       for (const each of hear) each();
     });
   }
-  const said = (pattern) => within(10, `${name} to say ${pattern}`, new Promise((resolve, reject) => {
+  const said = (pattern) => within(30, `${name} to say ${pattern}`, new Promise((resolve, reject) => {
     const look = () => pattern.test(output) && resolve(pattern.exec(output)[1]);
     hear.push(look);
     look();
@@ -158,9 +158,9 @@ async function start(name, visit) {
   try {
     const where = await said(/listening ((?:http\S+)|\{[^}]*\})/);
     const port = /port: (\d+)/.exec(where)?.[1];
-    await within(20, `the visit of ${name}`, visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said));
+    await within(30, `the visit of ${name}`, visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said));
     child.kill("SIGTERM");
-    expect(await within(10, `${name} to end`, ended), 0);
+    expect(await within(20, `${name} to end`, ended), 0);
     if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, ""))) throw new Error(`${name} said:\n${output}`);
     const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8").trimEnd().split("\n").length;
     console.log(`${name}: ${lines} lines, works and ends by itself`);

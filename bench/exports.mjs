@@ -5,9 +5,9 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { interleave } from "./report.mjs";
 
-/* node bench/exports.mjs: what each entry point of the package costs who imports it: the JavaScript that is loaded, ours
- * and that of libraries, the time that takes, and the compiler's. Measured on the built package, in processes of their
- * own; of several runs the fastest. */
+/* node bench/exports.mjs: what each entry point of the package costs who imports it: the JavaScript that is loaded,
+ * ours and that of libraries, the time that takes, and the compiler's. Measured on the built package, in processes of
+ * their own; of several runs the fastest. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const rounds = 7;
@@ -53,7 +53,8 @@ const loadTime = (entry) => async () => {
   return Number(node(["--input-type=module", "-e", code], root));
 };
 
-/** Seconds that the compiler takes for a program that imports the entry. @param {string} project @param {string} entry */
+/** Seconds that the compiler takes for a program that imports the entry.
+ * @param {string} project @param {string} entry */
 async function checkTime(project, entry) {
   const tsc = createRequire(import.meta.url).resolve("typescript/package.json").replace("package.json", "bin/tsc");
   await writeFile(path.join(project, "host.ts"), `export * from "${entry}";\n`);

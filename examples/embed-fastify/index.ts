@@ -27,15 +27,7 @@ const kernel = createKernel(
       await message.reply({ content: `you said ${message.content}` });
     }),
   ],
-  {
-    config: { "channels.pico": { enabled: true } },
-    log: {
-      debug: (fields, text) => app.log.debug(fields, text),
-      info: (fields, text) => app.log.info(fields, text),
-      warn: (fields, text) => app.log.warn(fields, text),
-      error: (fields, text) => app.log.error(fields, text),
-    },
-  },
+  { config: { "channels.pico": { enabled: true } }, log: app.log },
 );
 app.addHook("onReady", () => kernel.start());
 app.addHook("preClose", () => kernel.stop({ timeoutMs: 5_000 }));

@@ -2,14 +2,22 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import fastify from "fastify";
+import { pino } from "pino";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
+import { createKernel, type Plugin } from "../../kernel/index.ts";
 import { capturedLog } from "../../kernel/testing.ts";
-import type { HostIdentity } from "../../plugins/http/index.ts";
+import { dashboard } from "../../plugins/dashboard/index.ts";
+import { http, type HostIdentity } from "../../plugins/http/index.ts";
 import { connect } from "../../plugins/testing/index.ts";
+import { memory, tokenStore, type Tokens } from "../../plugins/token-store/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { refusal } from "../kernel/parts.ts";
 import { embedded, listening, token } from "./support.ts";
+
+const claims: Plugin<{ needs: { tokens: Tokens } }> = {
+  name: "claims", api: 1, needs: { tokens: true }, start: async ({ needs }) => void (await needs.tokens.claim("pico")),
+};
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -103,6 +111,34 @@ describe("with the host's own check of tokens", () => {
     expect((await client.next("message.create")).payload!["content"]).toBe("you said hello");
     expect((await refusal(connect(channel, { token: "theirs" }))).details["status"]).toBe(401);
     expect(asked).toEqual([["pico", "ours"], ["pico", "theirs"]]);
+  });
+
+  test("it opens the dashboard as well", async () => {
+    const form = { resolve: () => undefined, write: () => undefined, verify: async (name: string, token: string) =>
+      name === "launcher" && token === "ours" };
+    await using kernel = createKernel([tokenStore(form), http({ port: 0 }), dashboard()], { log: capturedLog().log });
+    await kernel.start();
+    const signIn = async (given: string): Promise<number> => {
+      const [at] = kernel.services.http.addresses();
+      const headers = { "content-type": "application/json", connection: "close" };
+      const body = JSON.stringify({ token: given });
+      return (await fetch(new URL("login", at), { method: "POST", headers, body })).status;
+    };
+    expect([kernel.state(), await signIn("theirs"), await signIn("ours")]).toEqual(["running", 401, 200]);
+  });
+});
+
+describe("with the host's own logger", () => {
+  test("pino and Fastify's are taken as they are", async () => {
+    const lines: string[] = [];
+    const stream = { write: (line: string) => void lines.push(line) };
+    for (const log of [pino({}, stream), fastify({ logger: { stream } }).log]) {
+      await using kernel = createKernel([tokenStore(memory({ pico: "short" })), claims], { log });
+      await kernel.start();
+    }
+    const seen = lines.map((line) => JSON.parse(line) as { plugin: string; level: number; msg: string });
+    const warned = seen.filter(({ plugin, level }) => plugin === "token-store" && level === 40);
+    expect(warned.map(({ msg }) => /weak/.test(msg))).toEqual([true, true]);
   });
 });
 
