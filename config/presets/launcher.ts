@@ -24,6 +24,8 @@ export interface LauncherOptions {
   readonly version: string;
   readonly log: Log;
   readonly clock?: Clock;
+  /** That many bytes nobody can foresee. */
+  readonly random?: (bytes: number) => Uint8Array;
   /** Told every token that is read or written, so that logs can keep it out. */
   readonly secret?: (value: string) => void;
   /** Told the launcher token when it was generated. */
@@ -60,7 +62,7 @@ export async function launcher(options: LauncherOptions) {
   const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
   return createKernel(
     [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote, board, echo()],
-    { config: loaded.config, log, ...(clock ? { clock } : {}) },
+    { config: loaded.config, log, ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}) },
   );
 }
 export type Launcher = Awaited<ReturnType<typeof launcher>>;

@@ -10,13 +10,12 @@ import type { Session } from "./sessions.ts";
 
 const SETUP_SECONDS = 900;
 
-export const cookieOf = (door: Door, kind: "session" | "setup", peer: Peer, port: string): CookieBy => ({
-  name: cookieName(kind, door.brand, door.settings?.instance() ?? port, peer.secure),
+/** Cookies ignore ports, hence the instance in the name; a host without settings has none. */
+const instanceOf = (door: Door): string => door.settings?.instance() ?? (door.http.addresses()[0]?.port || "80");
+const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy => ({
+  name: cookieName(kind, door.brand, instanceOf(door), peer.secure),
   secure: peer.secure,
 });
-const portOf = (door: Door): string => door.http.addresses()[0]?.port || "80";
-const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy =>
-  cookieOf(door, kind, peer, portOf(door));
 
 export interface Judgement {
   readonly via: string;

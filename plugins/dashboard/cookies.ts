@@ -12,7 +12,14 @@ export function cookieValues(header: string | undefined, name: string): string[]
 
 /** Signs with a key derived from the launcher token: a replacement makes every cookie invalid by itself. */
 export function tokenSigner(tokens: Tokens, purpose: string) {
-  const signer = (): Signer => new Signer(Buffer.from(tokens.derive("launcher", purpose)));
+  let made: { readonly version: number; readonly signer: Signer } | undefined;
+  function signer(): Signer {
+    const { version } = tokens.info("launcher");
+    if (made?.version !== version) {
+      made = { version, signer: new Signer(Buffer.from(tokens.derive("launcher", purpose))) };
+    }
+    return made.signer;
+  }
   return { sign: (value: string) => signer().sign(value), unsign: (value: string) => signer().unsign(value) };
 }
 export type TokenSigner = ReturnType<typeof tokenSigner>;

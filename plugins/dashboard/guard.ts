@@ -22,12 +22,15 @@ const PROVEN_FORMS = new Set(["/login", "/setup", "/logout"]);
 
 const isLoopback = (name: string): boolean => name === "localhost" || name === "::1" || /^127\./.test(name);
 
-export function hostIsAllowed(door: Door, peer: Peer): boolean {
-  const bound = door.http.addresses().map((url) => hostName(url.host));
+function ownNames({ http }: Door): ReadonlySet<string> {
+  const bound = http.addresses().map((url) => hostName(url.host));
   const own = new Set(bound.filter((name) => isIP(name) === 0));
   if (!bound.every(isLoopback)) for (const name of [hostname(), `${hostname()}.local`]) own.add(name.toLowerCase());
-  return hostAllowed(peer.host, { own, allowed: door.config().allowed_hosts });
+  return own;
 }
+
+export const hostIsAllowed = (door: Door, peer: Peer): boolean =>
+  hostAllowed(peer.host, { own: () => ownNames(door), allowed: door.config().allowed_hosts });
 
 /** Whether a page of this very origin sent it: what a WebSocket handshake with our cookie must prove. */
 export const cameFromHere = ({ headers }: IncomingMessage, peer: Peer): boolean =>

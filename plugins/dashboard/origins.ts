@@ -9,8 +9,8 @@ export function hostName(host: string): string {
 }
 
 export interface HostRules {
-  /** Names it is bound to or known by. */
-  readonly own: ReadonlySet<string>;
+  /** Names it is bound to or known by; asked only for a name that needs them. */
+  readonly own: () => ReadonlySet<string>;
   /** `allowed_hosts`; `*.example.org` stands for every name below. */
   readonly allowed: readonly string[];
 }
@@ -18,7 +18,7 @@ export interface HostRules {
 /** IP literals cannot be rebound by DNS, and `localhost` is answered by the machine itself. */
 export function hostAllowed(host: string, { own, allowed }: HostRules): boolean {
   const name = hostName(host);
-  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own.has(name)) return true;
+  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own().has(name)) return true;
   return allowed.some((entry) => {
     const rule = entry.toLowerCase();
     return rule.startsWith("*.") ? name.endsWith(rule.slice(1)) && name.length > rule.length - 1 : name === rule;

@@ -33,6 +33,10 @@ const MAX_SESSIONS = 25;
 /** Longest delay a Node timer takes. */
 const MAX_DELAY = 2 ** 31 - 1;
 
+/** One that was never used goes first, then the longest unused. */
+const leavesBefore = (a: Session, b: Session): boolean =>
+  a.used === b.used ? a.lastUsedAt < b.lastUsedAt : !a.used;
+
 export type Sessions = ReturnType<typeof createSessions>;
 
 /** Signed-in browsers, in memory only: a restart ends them all. */
@@ -57,10 +61,7 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
   }
   function makeRoom(): void {
     while (sessions.size >= MAX_SESSIONS) {
-      const [first] = [...sessions.values()].sort(
-        (a, b) => Number(a.used) - Number(b.used) || a.lastUsedAt - b.lastUsedAt,
-      );
-      end(first!, "evicted");
+      end([...sessions.values()].reduce((first, next) => (leavesBefore(next, first) ? next : first)), "evicted");
     }
   }
 

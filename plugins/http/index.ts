@@ -57,7 +57,7 @@ export function http(options: HttpOptions = {}): Plugin<{
       const basePath = normaliseBasePath(givenPath);
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
 
-      const listeners = createListeners(basePath);
+      const listeners = createListeners(basePath, () => clock.now());
       const limiters: Limiter[] = [];
       const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
       const requests = createRoutes<RequestHandler>(gatewayOpen);

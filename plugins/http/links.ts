@@ -23,3 +23,15 @@ export function linksTo(server: Server, basePath: string, host?: string): URL[] 
   const hosts = everywhere ? ["localhost", ...machineAddresses(bound.address === "::")] : [named];
   return hosts.map((name) => new URL(`${scheme}://${inUrl(name)}:${bound.port}${basePath}/`));
 }
+
+const staleMs = 5_000;
+
+/** Every request asks for the addresses; the system is asked at most every 5 s, as interfaces may come and go. */
+export function rememberLinks(now: () => number, find: () => URL[]): () => URL[] {
+  let found: { readonly at: number; readonly links: readonly URL[] } | undefined;
+  return () => {
+    const at = now();
+    if (!found || Math.abs(at - found.at) >= staleMs) found = { at, links: find() };
+    return found.links.map((link) => new URL(link));
+  };
+}

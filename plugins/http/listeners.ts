@@ -1,8 +1,7 @@
-import type { Server } from "node:http";
 import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { watchConnections, type Closing } from "./closing.ts";
-import { linksTo } from "./links.ts";
+import { linksTo, rememberLinks } from "./links.ts";
 import { createOwnServer, listen, type Bind, type Tls } from "./listening.ts";
 import type { Listener } from "./service.ts";
 
@@ -19,10 +18,11 @@ export interface Listeners {
 
 interface Entry {
   readonly bind: Bind;
-  running?: { readonly server: Server; readonly closing: Closing };
+  running?: { readonly closing: Closing; readonly links: () => URL[] };
 }
 
-export function createListeners(basePath: string): Listeners {
+/** `now`: Unix milliseconds. */
+export function createListeners(basePath: string, now: () => number): Listeners {
   const entries = new Map<Listener, Entry>();
   const running = (): Closing[] => [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
 
@@ -30,7 +30,7 @@ export function createListeners(basePath: string): Listeners {
     const server = createOwnServer(listener, dispatcher, tls);
     const closing = watchConnections(server);
     await listen(server, entry.bind);
-    entry.running = { server, closing };
+    entry.running = { closing, links: rememberLinks(now, () => linksTo(server, basePath, entry.bind.host)) };
   }
 
   const all: Listeners = {
@@ -53,8 +53,7 @@ export function createListeners(basePath: string): Listeners {
     },
 
     addresses(listener) {
-      const entry = entries.get(listener);
-      return entry?.running ? linksTo(entry.running.server, basePath, entry.bind.host) : [];
+      return entries.get(listener)?.running?.links() ?? [];
     },
 
     stopAccepting: () => running().forEach((closing) => closing.stopAccepting()),
