@@ -51,7 +51,7 @@ export const checks: readonly CheckView[] = [
   { id: "weak", title: "Tokens are strong", result: "warning", reason: "The channel token has fewer than 16 characters.",
     fix: "doorward token rotate pico" },
   { id: "modes", title: "Only the owner reads the secret files", result: "failed",
-    reason: "/home/ada/.service/.security.yml can be read by everybody.", fix: "chmod 600 /home/ada/.service/.security.yml" },
+    reason: ".security.yml can be read by everybody.", fix: "chmod 600 ~/.service/.security.yml" },
 ];
 
 const schemaOf = (schema: z.ZodType): object => z.toJSONSchema(schema, { target: "draft-7", io: "input", unrepresentable: "any" });

@@ -49,7 +49,7 @@ export function transcript(): Transcript {
     message.element.classList.toggle("pending", payload["placeholder"] === true);
     message.extras.replaceChildren(...attachments(payload["attachments"]), ...toolCalls(payload["tool_calls"]));
   };
-  const note = (text: string): void => void list.append(el("li", { class: "note" }, text));
+  const note = (text: string): void => list.append(el("li", { class: "note" }, text));
   return {
     list, note,
     mine(id, content, pictures) {
@@ -83,7 +83,8 @@ function bubble(kind: keyof typeof names, at: number, model: string): Shown {
   const text = el("p", { class: "text" });
   const extras = el("div", { class: "extras" });
   const state = el("span", { class: "state" });
-  const head = el("p", { class: "from" }, el("b", {}, names[kind]), model !== "" && el("span", {}, model), timeAgo(at), state);
+  const name = el("b", {}, names[kind]);
+  const head = el("p", { class: "from" }, name, model !== "" && el("span", {}, model), timeAgo(at), state);
   const isFolded = kind === "thought";
   const element = isFolded
     ? el("li", { class: `message ${kind}` }, el("details", { open: true }, el("summary", {}, "Thought"), text, extras))

@@ -37,6 +37,8 @@ let nextId = 0;
 let typedAt = 0;
 
 startDesk();
+// Beside the chat where there is room; above it, folded.
+if (matchMedia("(min-width: 56rem)").matches) document.querySelector<HTMLDetailsElement>(".chat-list")!.open = true;
 const refresh = () => load<ConnectionsView>("/api/connections?limit=100", ({ connections }) => {
   others = [...new Set(connections.map(({ session }) => session))];
   showNames();

@@ -49,6 +49,7 @@ function summary(checks: readonly CheckView[]): string {
   const failed = checks.filter(({ result }) => result === "failed").length;
   const warnings = checks.filter(({ result }) => result === "warning").length;
   if (failed + warnings === 0) return `All ${checks.length} checks are good.`;
-  const parts = [failed > 0 && `${failed} failed`, warnings > 0 && `${warnings} ${warnings === 1 ? "warning" : "warnings"}`];
+  const warned = warnings === 1 ? "1 warning" : `${warnings} warnings`;
+  const parts = [failed > 0 && `${failed} failed`, warnings > 0 && warned];
   return `${parts.filter(Boolean).join(", ")} of ${checks.length} checks.`;
 }

@@ -101,7 +101,8 @@ function line({ at, level: name, text: words, fields }: LogLineView): HTMLElemen
   const time = new Date(at);
   const stamp = el("time", { datetime: time.toISOString(), title: time.toLocaleString() },
     time.toLocaleTimeString([], { hour12: false }));
-  const rest = Object.entries(fields).map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+  const rest = Object.entries(fields).map(([key, value]) => `${key}=${plain(value)}`);
   return el("li", { class: name }, stamp, el("b", {}, name), el("span", {}, words, rest.length > 0 && " ",
     rest.length > 0 && el("small", {}, rest.join("  "))));
 }

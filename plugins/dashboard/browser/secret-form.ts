@@ -41,7 +41,8 @@ export function askForToken<T>(question: SecretQuestion<T>): Promise<Answer<T> |
     el("p", { id: `${id}-text` }, question.text),
     question.fields,
     el("input", { type: "text", autocomplete: "username", value: "launcher", readonly: true, hidden: true }),
-    el("div", { class: "field" }, el("label", { for: id }, label), el("div", { class: "secret" }, input, reveal), problem),
+    el("div", { class: "field" },
+      el("label", { for: id }, label), el("div", { class: "secret" }, input, reveal), problem),
     el("div", { class: "actions" }, button(question.cancel ?? "Cancel", "quiet", () => dialog.close()), submit));
   const dialog: HTMLDialogElement = el("dialog", {
     class: "card", "aria-labelledby": `${id}-title`, "aria-describedby": `${id}-text`,
@@ -107,7 +108,9 @@ function wordsOf({ status, code, message }: Refusal, label: string): string {
 }
 
 /** Too many wrong tokens: counts down, and opens again by itself. Answers what ends it early. */
-function wait({ retryAfterSeconds }: Refusal, { submit, input, problem }: Pick<Parts, "submit" | "input" | "problem">): () => void {
+function wait(
+  { retryAfterSeconds }: Refusal, { submit, input, problem }: Pick<Parts, "submit" | "input" | "problem">,
+): () => void {
   if (retryAfterSeconds === undefined) return () => undefined;
   const end = Date.now() + retryAfterSeconds * 1000;
   const text = problem.textContent;

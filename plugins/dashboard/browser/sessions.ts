@@ -31,18 +31,19 @@ function row(first: SessionView): Row<SessionView> {
   const name = browserWords(first.userAgent) || "unnamed";
   const browser = el("div", {}, el("span", { title: first.userAgent }, name),
     first.current && el("small", {}, el("span", { class: "badge ok" }, "this browser")));
-  const end = button("Sign out", "quiet small danger", () => signOut(first, name));
-  end.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
-  const ends = el("time", { datetime: new Date(first.expiresAt).toISOString() }, new Date(first.expiresAt).toLocaleDateString());
-  ends.title = new Date(first.expiresAt).toLocaleString();
+  const signsOut = button("Sign out", "quiet small danger", () => signOut(first, name));
+  signsOut.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
+  const end = new Date(first.expiresAt);
+  const ends = el("time", { datetime: end.toISOString(), title: end.toLocaleString() }, end.toLocaleDateString());
   const element = el("tr", { role: "row" },
     cell("Browser", browser), cell("Address", el("span", { class: "mono" }, first.address)),
-    cell("Signed in", timeAgo(first.createdAt)), cell("Last used", used), cell("Ends", ends), cell("", end, "act"));
+    cell("Signed in", timeAgo(first.createdAt), "nowrap"), cell("Last used", used, "nowrap"),
+    cell("Ends", ends, "nowrap"), cell("", signsOut, "act"));
   return { element, update: (session) => setTime(used, session.lastUsedAt) };
 }
 
-function cell(label: string, content: Node, kind = "nowrap"): HTMLElement {
-  return el("td", { role: "cell", "data-label": label, class: label === "Browser" || label === "Address" ? "" : kind }, content);
+function cell(label: string, content: Node, kind = ""): HTMLElement {
+  return el("td", { role: "cell", "data-label": label, class: kind }, content);
 }
 
 async function signOut({ id, current }: SessionView, name: string): Promise<void> {

@@ -28,7 +28,8 @@ export function settingField(
   const { input, element, problem, aside, conflict } = draw(id, key, schema);
   const isSwitch = schema.type === "boolean";
   const unit = unitOf(schema);
-  const read = (): Typed => (isSwitch ? { value: (input as HTMLInputElement).checked } : readTyped(schema, input.value));
+  const read = (): Typed =>
+    isSwitch ? { value: (input as HTMLInputElement).checked } : readTyped(schema, input.value);
   const put = (value: unknown): void => {
     if (isSwitch) (input as HTMLInputElement).checked = value === true;
     else input.value = textOf(value);
@@ -72,7 +73,8 @@ export function settingField(
       const wasChanged = isChanged();
       stored = value;
       if (!wasChanged || !isChanged()) return reset();
-      setText(conflict.firstElementChild, `The file says ${valueWords(value)} meanwhile; you typed ${typedWords(read(), input)}.`);
+      const mine = typedWords(read(), input);
+      setText(conflict.firstElementChild, `The file says ${valueWords(value)} meanwhile; you typed ${mine}.`);
       show(conflict, true);
       look();
     },
@@ -98,7 +100,10 @@ function typedWords(typed: Typed, input: Input): string {
 function draw(id: string, key: string, schema: FieldSchema): {
   input: Input; element: HTMLElement; problem: HTMLElement; aside: HTMLElement; conflict: HTMLElement;
 } {
-  const common = { id, "aria-describedby": `${id}-hint ${id}-problem`, autocomplete: "off", spellcheck: "false", autocapitalize: "none" };
+  const common = {
+    id, "aria-describedby": `${id}-hint ${id}-problem`,
+    autocomplete: "off", spellcheck: "false", autocapitalize: "none",
+  };
   const problem = el("p", { class: "problem", id: `${id}-problem`, role: "status" });
   const hint = el("p", { class: "hint", id: `${id}-hint` }, hintOf(schema));
   const conflict = el("div", { class: "notice warn", hidden: true, role: "status" });
@@ -106,7 +111,8 @@ function draw(id: string, key: string, schema: FieldSchema): {
   if (schema.type === "boolean") {
     const input = el("input", { ...common, type: "checkbox" });
     const label = el("label", { class: "switch", for: id }, input, nameOf(key));
-    return { input, element: el("div", { class: "setting" }, label, hint, problem, conflict), problem, aside, conflict };
+    const element = el("div", { class: "setting" }, label, hint, problem, conflict);
+    return { input, element, problem, aside, conflict };
   }
   const isNumber = schema.type === "integer" || schema.type === "number";
   const input: Input = schema.type === "array"

@@ -24,6 +24,8 @@ const places: Readonly<Record<string, Place>> = {
   "channels.pico_client": { title: "Pico client", path: "/api/channels/pico_client", file: "config.json" },
   launcher: { title: "Dashboard", path: "/api/launcher", file: "launcher-config.json" },
 };
+const changedMeanwhile = "The file was changed meanwhile, and nothing was saved. What you typed is still here: "
+  + "look at it, then save again.";
 /** They widen who gets in, so the launcher token is asked for again. */
 const guarded = new Set(["allow_origins", "allow_token_query", "allowed_hosts", "allowed_origins"]);
 
@@ -64,10 +66,12 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
   const rows = draw();
   const readOnly = rows.filter((row) => row.classList.contains("fixed"));
   const form = el("form", { class: "card settings", "aria-labelledby": `h-${id}`, novalidate: true },
-    el("div", { class: "card-head" }, el("h2", { id: `h-${id}` }, place.title), el("code", { class: "quiet-text" }, view.section)),
+    el("div", { class: "card-head" },
+      el("h2", { id: `h-${id}` }, place.title), el("code", { class: "quiet-text" }, view.section)),
     el("div", { class: "setting-rows" }, ...rows.filter((row) => !readOnly.includes(row))),
     readOnly.length > 0 && el("details", { class: "fixed-rows" },
-      el("summary", {}, readOnly.length === 1 ? "1 setting that cannot be changed here" : `${readOnly.length} settings that cannot be changed here`),
+      el("summary", {}, readOnly.length === 1
+        ? "1 setting that cannot be changed here" : `${readOnly.length} settings that cannot be changed here`),
       el("div", { class: "setting-rows" }, ...readOnly)),
     said, fields.length > 0 && el("div", { class: "actions" }, summary, discard, save));
   form.addEventListener("submit", async (event) => {
@@ -100,7 +104,7 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
       return named ? undefined : say(message, "bad");
     }
     await refresh();
-    say("The file was changed meanwhile, and nothing was saved. What you typed is still here: look at it, then save again.", "warn");
+    say(changedMeanwhile, "warn");
   };
   return {
     element: form, say,
@@ -110,7 +114,8 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
       for (const field of fields) field.take(valueOf(next, field.key));
       for (const [key, element] of fixed) {
         const schema = propertiesOf(next)[key];
-        if (schema) element.replaceChildren(...fixedField(key, schema, valueOf(next, key), reasonOf(next, key, place.file)).childNodes);
+        const reason = reasonOf(next, key, place.file);
+        if (schema) element.replaceChildren(...fixedField(key, schema, valueOf(next, key), reason).childNodes);
       }
       look();
     },
@@ -120,7 +125,8 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
 const propertiesOf = ({ schema }: SettingsSectionView): Record<string, FieldSchema> =>
   (schema as { properties?: Record<string, FieldSchema> }).properties ?? {};
 
-const valueOf = ({ value }: SettingsSectionView, key: string): unknown => (value as Record<string, unknown> | null)?.[key];
+const valueOf = ({ value }: SettingsSectionView, key: string): unknown =>
+  (value as Record<string, unknown> | null)?.[key];
 
 function reasonOf({ managedByEnv }: SettingsSectionView, key: string, file: string): string {
   const variable = managedByEnv[key];
@@ -131,13 +137,14 @@ type Saved = Answer<SettingsChangedView> | undefined;
 
 /** Asks for a token where the server would; undefined when the person gives up. */
 function put({ path }: Place, { etag, value }: SettingsSectionView, patch: Record<string, unknown>): Promise<Saved> {
-  const send = (extra: object): Promise<Answer<SettingsChangedView>> => askOwner("PUT", path, { ...patch, ...extra }, etag);
+  const send = (extra: object): Promise<Answer<SettingsChangedView>> =>
+    askOwner("PUT", path, { ...patch, ...extra }, etag);
   const endsOn = ({ status, code }: Refusal): boolean => status !== 429 && code !== "invalid_token";
   const names = Object.keys(patch).filter((key) => guarded.has(key));
   if (names.length > 0) {
     return askForToken({
       title: "Save the settings",
-      text: `${names.map(nameOf).join(" and ")} ${names.length === 1 ? "decides" : "decide"} who gets in, so the launcher token is asked for again.`,
+      text: `The launcher token is asked for again, since this decides who gets in: ${names.map(nameOf).join(", ")}.`,
       action: "Save",
       send: (current) => send({ current }),
       endsOn,
@@ -163,6 +170,7 @@ function originOf(address: unknown): string {
 
 function savedWords({ now, afterRestart }: SettingsChangedView): string {
   const list = (keys: readonly string[]): string => keys.map((key) => nameOf(key)).join(", ");
-  const parts = [now.length > 0 && `In effect now: ${list(now)}.`, afterRestart.length > 0 && `After a restart: ${list(afterRestart)}.`];
-  return `Saved. ${parts.filter(Boolean).join(" ")}`.trim();
+  const atOnce = now.length > 0 && `In effect now: ${list(now)}.`;
+  const later = afterRestart.length > 0 && `After a restart: ${list(afterRestart)}.`;
+  return ["Saved.", atOnce, later].filter(Boolean).join(" ");
 }

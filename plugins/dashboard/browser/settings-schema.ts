@@ -82,7 +82,9 @@ function judge({ minLength = 0, maxLength = Infinity, pattern, format }: FieldSc
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
   if (text.length < minLength) return { problem: "It may not be empty." };
   if (text.length > maxLength) return { problem: `At most ${maxLength} characters.` };
-  if (pattern !== undefined && !new RegExp(pattern, "iu").test(text)) return { problem: `“${shown}” has another form than expected.` };
+  if (pattern !== undefined && !new RegExp(pattern, "iu").test(text)) {
+    return { problem: `“${shown}” has another form than expected.` };
+  }
   if (format === "uri" && text !== "" && !URL.canParse(text)) return { problem: `“${shown}” is not an address.` };
   return { value: text };
 }

@@ -24,7 +24,8 @@ function enhance(form: HTMLFormElement): void {
     if (refused.status === 409) return location.replace(`${base}/`); // set up meanwhile
     const cookieRanOut = refused.status === 401 && code.value === "";
     if (refused.status === 401) needCode(true);
-    showFailure(cookieRanOut ? { ...refused, message: "Too much time has passed: paste the generated token." } : refused);
+    const message = "Too much time has passed: paste the generated token.";
+    showFailure(cookieRanOut ? { ...refused, message } : refused);
     enableCountdown(submit, code);
     (refused.status === 401 ? code : refused.status === 422 ? token : submit).focus();
   };

@@ -8,7 +8,9 @@ import { tokenName } from "./words.ts";
 
 type Which = "launcher" | "pico";
 
-const graces = [[0, "At once, as after a leak"], [60, "Over 1 minute"], [600, "Over 10 minutes"], [3600, "Over 1 hour"]] as const;
+const graces = [
+  [0, "At once, as after a leak"], [60, "Over 1 minute"], [600, "Over 10 minutes"], [3600, "Over 1 hour"],
+] as const;
 const consequence: Readonly<Record<Which, string>> = {
   launcher: "Every other browser is signed out, and sign-in links made before stop working.",
   pico: "The old token stops working at once. Clients connected with it are disconnected and need the new one.",
@@ -53,7 +55,8 @@ export async function showToken(): Promise<void> {
 function ownToken(): { element: HTMLElement; value(): string | undefined } {
   const choice = el("input", { type: "checkbox", id: "own-choice" });
   const field = el("input", {
-    id: "own", class: "mono", autocomplete: "off", autocapitalize: "none", spellcheck: "false", "aria-describedby": "own-rules",
+    id: "own", class: "mono", autocomplete: "off", autocapitalize: "none", spellcheck: "false",
+    "aria-describedby": "own-rules",
   });
   const rules = el("p", { class: "hint", id: "own-rules", role: "status" });
   const box = el("div", { class: "field", hidden: true }, el("label", { for: "own" }, "New token"), field, rules);
@@ -69,7 +72,7 @@ function ownToken(): { element: HTMLElement; value(): string | undefined } {
   });
   field.addEventListener("input", say);
   const element = el("div", { class: "dialog-fields" },
-    el("label", { class: "switch", for: "own-choice" }, choice, "Use a token of my own instead of a generated one"), box);
+    el("label", { class: "switch", for: "own-choice" }, choice, "Use a token of my own, not a generated one"), box);
   return {
     element,
     value() {

@@ -24,7 +24,7 @@ const stream = startStream({ refresh, on: { token: () => void refresh(), setting
 const purposes: Readonly<Record<string, string>> = {
   launcher: "Opens this dashboard. Replacing it signs every other browser out.",
   pico: "Lets programs into the pico channel.",
-  pico_client: "What this service shows at the remote channel it connects to. It is issued there, so it is changed by hand.",
+  pico_client: "What this service shows at the remote channel. It is issued there, so it is changed by hand.",
 };
 
 function card(token: TokenRow): HTMLElement {

@@ -1,5 +1,5 @@
 const reasons: Readonly<Record<string, string>> = {
-  token_query_disabled: "The setting “allow token query” is off, as it should be unless a client knows no other way.",
+  token_query_disabled: "“Allow token query” is off, as it should be unless a client knows no other way.",
   not_found: "The channel is off.",
   token_not_configured: "There is no channel token yet.",
   token_mismatch: "The channel did not take the token.",

@@ -93,7 +93,8 @@ export function methodWords(method: string): string {
 }
 
 const browsers: readonly (readonly [RegExp, string])[] = [
-  [/Edg\/(\d+)/, "Edge"], [/OPR\/(\d+)/, "Opera"], [/Firefox\/(\d+)/, "Firefox"], [/(?:Headless)?Chrom\w*\/(\d+)/, "Chrome"],
+  [/Edg\/(\d+)/, "Edge"], [/OPR\/(\d+)/, "Opera"], [/Firefox\/(\d+)/, "Firefox"],
+  [/(?:Headless)?Chrom\w*\/(\d+)/, "Chrome"],
   [/Version\/(\d+).*Safari/, "Safari"], [/curl\/([\d.]+)/, "curl"],
 ];
 const systems: readonly (readonly [RegExp, string])[] = [

@@ -4,13 +4,14 @@ import { html } from "./html.ts";
 /** A client of the channel in the page, known to the server by its session cookie. */
 export function chatPage(page: DeskPage): string {
   const body = html`<div class="chat scripted">
-<section class="card chat-list" aria-labelledby="h-conversations"><h2 id="h-conversations">Conversations</h2>
+<details class="card chat-list"><summary><h2>Conversations</h2></summary><div>
 <button type="button" class="quiet" data-new>New conversation</button>
 <ul data-live="conversations"></ul>
 <form data-open><label for="session">Open by its name</label><div class="copyable">
 <input id="session" autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="256">
-<button class="quiet">Open</button></div></form></section>
-<section class="card chat-main" aria-labelledby="h-chat"><div class="card-head"><h2 id="h-chat" data-live="session"></h2>
+<button class="quiet">Open</button></div></form></div></details>
+<section class="card chat-main" aria-labelledby="h-chat"><div class="card-head">
+<h2 id="h-chat" data-live="session"></h2>
 <span class="badge off" data-live="link">Connecting</span>
 <label class="switch push"><input type="checkbox" data-raw>Raw frames</label></div>
 <div class="notice warn" data-live="trouble" hidden><p data-live="trouble-text"></p>

@@ -1,10 +1,9 @@
 import { desk, type DeskPage } from "./desk.ts";
-import { html } from "./html.ts";
+import { html, type Html } from "./html.ts";
 
 /** Who is connected, live, a page at a time. */
 export function connectionsPage(page: DeskPage): string {
   const columns = ["Session", "From", "Way in", "Since", "In", "Out", "Queued", "Last heard"];
-  const numbers = new Set(["In", "Out", "Queued"]);
   const body = html`<section class="card waiting scripted" aria-labelledby="h-rate">
 <h2 id="h-rate" class="unseen">Connections</h2>
 <dl class="rates"><div><dt>Connected</dt><dd data-live="connections">–</dd></div>
@@ -16,7 +15,7 @@ export function connectionsPage(page: DeskPage): string {
 </div></div>
 <p class="said" role="status" data-live="said"></p>
 <table class="table connections" role="table" aria-labelledby="h-rate"><thead role="rowgroup"><tr role="row">
-${columns.map((name) => html`<th role="columnheader" scope="col"${numbers.has(name) && html` class="num"`}>${name}</th>`)}
+${columns.map(column)}
 <th role="columnheader" scope="col"><span class="unseen">Action</span></th></tr></thead>
 <tbody role="rowgroup" data-live="rows"></tbody></table>
 <p class="empty" data-live="none" hidden></p>
@@ -24,4 +23,10 @@ ${columns.map((name) => html`<th role="columnheader" scope="col"${numbers.has(na
 <button type="button" class="quiet" data-page="-1" disabled>Previous</button>
 <button type="button" class="quiet" data-page="1" disabled>Next</button></div></section>`;
   return desk(page, { path: "/connections", title: "Connections", styles: ["connections.css"], body });
+}
+
+const numbers = new Set(["In", "Out", "Queued"]);
+
+function column(name: string): Html {
+  return html`<th role="columnheader" scope="col"${numbers.has(name) && html` class="num"`}>${name}</th>`;
 }

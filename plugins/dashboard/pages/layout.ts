@@ -47,6 +47,7 @@ const pages: readonly { path: string; name: string }[] = [
 export function layout(frame: Frame): string {
   const { site, title, signedIn } = frame;
   const asset = (name: string): string => site.url(`${site.assets}/dashboard/${name}`);
+  const styles = ["base.css", "parts.css", ...(signedIn ? ["desk.css"] : []), ...frame.styles];
   return toText(html`<!doctype html>
 <html lang="en">
 <head>
@@ -57,7 +58,7 @@ export function layout(frame: Frame): string {
 <meta name="base" content="${site.url("/").replace(/\/$/, "")}">
 <title>${title} · Doorward</title>
 <link rel="icon" type="image/svg+xml" href="${asset("icon.svg")}">
-${["base.css", "parts.css", ...(signedIn ? ["desk.css"] : []), ...frame.styles].map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
+${styles.map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
 ${frame.scripts.map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
 </head>
 <body class="${signedIn ? "desk" : "gate"}">

@@ -1,9 +1,12 @@
 import { desk, type DeskPage } from "./desk.ts";
 import { html } from "./html.ts";
 
+const levels = [
+  ["debug", "Everything"], ["info", "Info and worse"], ["warn", "Warnings and errors"], ["error", "Errors"],
+];
+
 /** The newest lines of the log, live. */
 export function logPage(page: DeskPage): string {
-  const levels = [["debug", "Everything"], ["info", "Info and worse"], ["warn", "Warnings and errors"], ["error", "Errors"]];
   const body = html`<section class="card log-card scripted" aria-labelledby="h-lines">
 <h2 id="h-lines" class="unseen">Lines</h2>
 <div class="toolbar"><div class="field"><label for="level">Level</label>
