@@ -43,7 +43,7 @@ function counter(heard) {
       at += length;
       frames += 1;
     }
-    left = all.subarray(at);
+    left = Buffer.from(all.subarray(at));
     if (frames > 0) heard(frames);
   };
 }

@@ -55,8 +55,10 @@ export function createConnection(options: ConnectionOptions): Link {
   const sink = webSocketSink(ws, socket);
   const full = (): void => close("slow_consumer");
   /** Clients of the extension acknowledge what they have of their own session. */
-  const written = ({ session: from, cursor: { epoch, seq } }: Heard): void =>
-    options.sessions.note(from, { epoch, after: seq - 1, upTo: seq }, extension && from === session ? "sent" : "written");
+  function written({ session: from, cursor: { epoch, seq } }: Heard): void {
+    const progress = extension && from === session ? "sent" : "written";
+    options.sessions.note(from, { epoch, after: seq - 1, upTo: seq }, progress);
+  }
   const outbox = createOutbox({ sink, now: () => clock.now(), written, full });
 
   function answer(frame: ServerFrame): void {

@@ -54,7 +54,8 @@ export function createEventStream(options: EventStreamOptions): Link {
     sink: answerSink(r),
     now: () => clock.now(),
     full: () => close("slow_consumer"),
-    written: ({ cursor: { epoch, seq } }) => options.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
+    written: ({ cursor: { epoch, seq } }) =>
+      options.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
   });
   const put = (bytes: Uint8Array): void => outbox.send(bytes);
 

@@ -87,7 +87,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       }
 
       /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
-      function enter(id: string, session: string, knock: Knock, { method }: Admission, make: (gone: Gone) => Link): void {
+      function enter(id: string, session: string, knock: Knock, from: Admission, make: (gone: Gone) => Link): void {
+        const { method } = from;
         const { address } = knock.peer;
         const link = make((gone, fact) => {
           connections.remove(gone);
@@ -123,11 +124,13 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...shared, upgrader, opened });
       const requests = createRequests({ ...shared, clock, sessions, deliver, listens });
-      http.request("/pico", requests, { listener: "gateway", anyAuthorization: true });
-      http.request("/pico/messages", requests, { listener: "gateway", bodySeconds: postSeconds, anyAuthorization: true });
+      const onGateway = { listener: "gateway", anyAuthorization: true } as const;
+      http.request("/pico", requests, onGateway);
+      http.request("/pico/messages", requests, { ...onGateway, bodySeconds: postSeconds });
       for (const path of paths) {
-        http.upgrade(path, handshake, { listener: "gateway", anyAuthorization: true });
-        http.upgrade(path, handshake, { listener: "dashboard", anyAuthorization: true }); // its own page, when channels listen apart
+        http.upgrade(path, handshake, onGateway);
+        // For its own page, when channels listen apart.
+        http.upgrade(path, handshake, { ...onGateway, listener: "dashboard" });
       }
 
       scope.on("token-store:rotated", ({ name, version, graceS }) => {

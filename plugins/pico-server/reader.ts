@@ -14,7 +14,7 @@ export interface ReaderOptions {
   readonly failed: (error: unknown) => void;
 }
 
-/** Hears a session from a place on: first what is held behind it, then what comes, nothing twice and nothing left out. */
+/** Hears a session from a place on: first what is held behind it, then what comes; nothing twice, nothing left out. */
 export function readSession(options: ReaderOptions): Release {
   const { log, session, after, begin, take } = options;
   /** Numbered frames that came while the tail was looked up. */

@@ -35,10 +35,13 @@ function corkOnce(stream: Corkable & { readonly writableCorked: number }): void 
   if (corked.push(stream) === 1) setImmediate(uncorkAll);
 }
 
+/** Node's own name for it; where there is none, a peer is judged by whole writes. */
+const handle = "_handle";
+
 /** Bytes the kernel of the machine has not taken yet of what was given to it. */
 function queueOf(socket: object): number {
-  const { writeQueueSize } = (socket as { _handle?: { writeQueueSize?: number } | null })._handle ?? {};
-  return writeQueueSize ?? 0;
+  const { [handle]: own } = socket as { [handle]?: { readonly writeQueueSize?: number } | null };
+  return own?.writeQueueSize ?? 0;
 }
 
 const textFrame = 0x81; // the last fragment of a text message

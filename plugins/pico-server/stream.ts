@@ -135,7 +135,8 @@ export function tailAfter(stream: Stream, cursor: Cursor | undefined): Tail {
     const frames = rest(written);
     return { top, ...overflow(stream, written, seq - frames.length), frames, partials };
   }
-  if (cursor.epoch !== epoch || cursor.seq > seq) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
+  const isForeign = cursor.epoch !== epoch || cursor.seq > seq;
+  if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
   const missing = overflow(stream, cursor.seq, seq);
   return { top, ...missing, frames: missing.gap ? [] : rest(cursor.seq), partials };
 }
