@@ -14,6 +14,7 @@ export function askLauncher<T>(
   call: Call, method: string, path: string, body?: unknown,
 ): Promise<Answer<T> | undefined> {
   const { socket } = localPaths(call.home, call.env);
+  if (socket === undefined) return Promise.resolve(undefined);
   return new Promise((done, failed) => {
     const text = body === undefined ? "" : JSON.stringify(body);
     const length = Buffer.byteLength(text);

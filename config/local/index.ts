@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import type { Environment } from "../load/index.ts";
 
-/** Unix sockets have a path of at most 103 bytes on some systems. */
+/** Unix sockets have a path of at most 103 bytes on some systems; longer ones are cut without a word. */
 const LONGEST = 100;
 
 export interface LocalPaths {
-  /** Where commands reach the running launcher. */
-  readonly socket: string;
+  /** Where commands reach the running launcher; `undefined`: no path is short enough. */
+  readonly socket: string | undefined;
   /** Says address and process id, for people. */
   readonly note: string;
 }
@@ -19,6 +19,6 @@ export function localPaths(home: string, env: Environment, platform: NodeJS.Plat
   if (platform === "win32") return { socket: `\\\\.\\pipe\\doorward-${hash}`, note };
   const socket = join(home, "run", "launcher.sock");
   const runtime = env["XDG_RUNTIME_DIR"]?.trim();
-  const isLong = Buffer.byteLength(socket) > LONGEST;
-  return { socket: isLong && runtime ? join(runtime, `doorward-${hash}.sock`) : socket, note };
+  const candidates = [socket, ...(runtime ? [join(runtime, `doorward-${hash}.sock`)] : [])];
+  return { socket: candidates.find((path) => Buffer.byteLength(path) <= LONGEST), note };
 }

@@ -46,12 +46,14 @@ export async function launcher(options: LauncherOptions) {
   const second = gateway();
   const pico = picoServer({ envPrefix: brand.toUpperCase() });
   const remote = picoClient({ home, env, envPrefix: brand.toUpperCase() });
+  const { socket, note } = localPaths(home, env);
+  if (socket === undefined) log.warn({ home }, "no socket for commands: its path is too long; set XDG_RUNTIME_DIR");
   const board = dashboard({
     brand, version,
     doctor: async (running) => (await import("../doctor/index.ts")).examine({ ...places, running, now: running.now }),
     ...(ways ? { ways } : {}),
     ...(options.logSource ? { log: options.logSource } : {}),
-    ...(options.pid === undefined ? {} : { local: { ...localPaths(home, env), pid: options.pid } }),
+    ...(options.pid === undefined || socket === undefined ? {} : { local: { socket, note, pid: options.pid } }),
   });
   const loaded = await load([listener, second, pico, remote, board], { ...places, flags: { launcher: { ...flags } } });
   for (const warning of loaded.warnings) log.warn({}, warning);

@@ -16,6 +16,11 @@ describe("where commands reach the launcher", () => {
     expect(localPaths(`${long}2`, { XDG_RUNTIME_DIR: "/run/user/7" }, "linux").socket).not.toBe(socket);
   });
 
+  test("is nowhere when no path is short enough: a longer one would be cut to another file's", () => {
+    expect(localPaths(long, {}, "linux").socket).toBeUndefined();
+    expect(localPaths(long, { XDG_RUNTIME_DIR: long }, "linux").socket).toBeUndefined();
+  });
+
   test("is a named pipe on Windows", () => {
     expect(localPaths("/srv/home", {}, "win32").socket).toMatch(/^\\\\\.\\pipe\\doorward-[0-9a-f]{16}$/);
   });
