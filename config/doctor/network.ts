@@ -81,6 +81,6 @@ function upgrades({ running }: Survey): CheckView[] {
   if (running.upgrade) return [own.ok("This page could open one to its own address.")];
   return [own.failed(
     "This page could not open one to its own address: something between drops the header Upgrade.",
-    "proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
+    "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
   )];
 }

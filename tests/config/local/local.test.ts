@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { localPaths } from "../../../config/local/index.ts";
 
-const long = `/srv/${"deep/".repeat(20)}home`;
+const long = `/srv/${"deep/".repeat(20)}door`;
 
 describe("where commands reach the launcher", () => {
   test("is in the home", () => {
-    expect(localPaths("/srv/home", {}, "linux"))
-      .toEqual({ socket: "/srv/home/run/launcher.sock", note: "/srv/home/run/launcher.json" });
+    expect(localPaths("/srv/door", {}, "linux"))
+      .toEqual({ socket: "/srv/door/run/launcher.sock", note: "/srv/door/run/launcher.json" });
   });
 
   test("is in the runtime folder when the home's path is too long for a socket, with a name of its own", () => {
@@ -22,6 +22,6 @@ describe("where commands reach the launcher", () => {
   });
 
   test("is a named pipe on Windows", () => {
-    expect(localPaths("/srv/home", {}, "win32").socket).toMatch(/^\\\\\.\\pipe\\doorward-[0-9a-f]{16}$/);
+    expect(localPaths("/srv/door", {}, "win32").socket).toMatch(/^\\\\\.\\pipe\\doorward-[0-9a-f]{16}$/);
   });
 });
