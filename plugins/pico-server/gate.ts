@@ -52,7 +52,7 @@ export function createGate({ http, tokens, limiter, config, isOpen }: GateOption
     isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
 
   /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
-  const hasOwnListener = (): boolean => String(http.addresses("gateway")) !== String(http.addresses("dashboard"));
+  const hasOwnListener = (): boolean => http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
   const onDashboard = ({ q }: Knock): boolean => http.listener(q) === "dashboard";
 
   /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */

@@ -15,6 +15,12 @@ export interface Entry {
 export const frame = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
+/** The text is made when a stream wants it: most of the time nobody listens. */
+function entryOf(number: number, level: LogLevel | undefined, make: () => string): Entry {
+  let text: string | undefined;
+  return { number, level, get text() { return (text ??= make()); } };
+}
+
 /** The newest events, numbered. `epoch` tells this process' numbers from those of one before. */
 export function createHistory(epoch: string) {
   const facts: Entry[] = [];
@@ -25,7 +31,8 @@ export function createHistory(epoch: string) {
     lastId: (): string => `${epoch}-${number}`,
     add(name: keyof FeedEvents, data: object, level?: LogLevel): Entry {
       number += 1;
-      const entry: Entry = { number, level, text: frame(name, data, `${epoch}-${number}`) };
+      const own = number;
+      const entry = entryOf(own, level, () => frame(name, data, `${epoch}-${own}`));
       const list = level === undefined ? facts : lines;
       list.push(entry);
       if (list.length > KEPT) list.shift();
