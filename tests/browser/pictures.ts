@@ -1,7 +1,7 @@
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, it } from "vitest";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { WebSocket } from "ws";
 import { enablePico, finishSetup, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
 import { launchBrowser } from "./browser.ts";
@@ -30,7 +30,14 @@ async function traffic({ base }: RunningLauncher, token: string): Promise<WebSoc
   );
 }
 
-it("shows the sign-in page, the setup page and the overview in both themes", async () => {
+/** What an application says beside its last word. */
+const said = [
+  ["message.create", { message_id: "t", kind: "thought", thought: true, content: "They ask about the weather at home." }],
+  ["message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather" }] }],
+  ["message.create", { message_id: "a", content: "Sunny, 21 °C, with a light wind from the west.", model_name: "small" }],
+] as const;
+
+it("shows the pages in both themes, and the chat on a phone", async () => {
   await using launcher = await startLauncher({ args: ["-console", "-port", "18800"] });
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, deviceScaleFactor: 1 });
   const page = await context.newPage();
@@ -39,6 +46,10 @@ it("shows the sign-in page, the setup page and the overview in both themes", asy
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.screenshot({ path: `${folder}${name}-${colorScheme}.png` });
     }
+  };
+  const open = async (path: string): Promise<void> => {
+    await page.goto(new URL(path, launcher.base).href);
+    await page.getByText("Live", { exact: true }).waitFor();
   };
   await page.goto(launcher.link.href);
   await page.getByRole("button", { name: "Finish setup" }).waitFor();
@@ -52,5 +63,34 @@ it("shows the sign-in page, the setup page and the overview in both themes", asy
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("3 of 100").waitFor();
   await shoot("overview");
+
+  await open("/connect");
+  await page.getByRole("button", { name: "Try every way" }).click();
+  await page.getByText("Works").first().waitFor();
+  await shoot("connect");
+  for (const name of ["connections", "tokens", "sessions", "settings", "log"]) {
+    await open(`/${name}`);
+    await shoot(name);
+  }
+  await open("/doctor");
+  await page.getByText(/\d+ checks/).waitFor();
+  await shoot("doctor");
+  await drawChat(page);
+  await open("/chat#home");
+  await page.getByText("Sunny, 21 °C").first().waitFor();
+  await shoot("chat");
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open("/chat#home");
+  await page.getByText("Sunny, 21 °C").first().waitFor();
+  await shoot("chat-phone");
   for (const socket of sockets) socket.close();
 });
+
+/** The launcher of the pictures only echoes: on the chat page an application that thinks stands in for it. */
+async function drawChat(page: Page): Promise<void> {
+  await page.routeWebSocket(/\/pico\?/, (socket) => {
+    const say = (type: string, payload: object): void => socket.send(JSON.stringify({ type, payload }));
+    say("hello", { conn_id: "c", session_id: "home", epoch: "e", seq: 0, replay: 0, resumed: false, gap: false });
+    for (const [type, payload] of said) say(type, payload);
+  });
+}

@@ -46,7 +46,7 @@ export const lines: readonly LogLineView[] = Array.from({ length: 40 }, (_, at):
 
 export const checks: readonly CheckView[] = [
   { id: "token", title: "The channel token is configured", result: "ok", reason: "It comes from .security.yml." },
-  { id: "header", title: "The header has the form Bearer <token>", result: "ok", reason: "A handshake with it works." },
+  { id: "header", title: "The header has the form `Bearer <token>`", result: "ok", reason: "A handshake with it works." },
   { id: "query", title: "The token in the address", result: "ok", reason: "allow_token_query is off." },
   { id: "weak", title: "Tokens are strong", result: "warning", reason: "The channel token has fewer than 16 characters.",
     fix: "doorward token rotate pico" },

@@ -41,8 +41,13 @@ async function examine(): Promise<Refusal | undefined> {
 function check({ title, result, reason, fix }: CheckView): HTMLElement {
   const { tone, text } = results[result];
   return el("li", { class: tone }, el("span", { class: `badge ${tone}` }, text),
-    el("div", {}, el("h3", {}, title), el("p", {}, reason),
-      fix !== undefined && result !== "ok" && el("p", { class: "fix" }, fix)));
+    el("div", {}, el("h3", {}, ...withCode(title)), el("p", {}, ...withCode(reason)),
+      fix !== undefined && result !== "ok" && el("p", { class: "fix" }, ...withCode(fix))));
+}
+
+/** Text in which what stands between backticks is code. */
+function withCode(text: string): (Node | string)[] {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? el("code", {}, part) : part));
 }
 
 function summary(checks: readonly CheckView[]): string {

@@ -46,6 +46,15 @@ export function snippets(url: string): readonly Snippet[] {
         `curl -H "Authorization: Bearer $TOKEN" ${shellQuoted(url.replace(/^ws/, "http"))}`,
       ].join("\n"),
     },
+    {
+      id: "doorward",
+      label: "doorward",
+      hint: "Paste it into a terminal that has the doorward command. The token goes into a file only you can read.",
+      code: [
+        `(umask 077; printf %s '${tokenPlaceholder}' > channel-token)`,
+        `doorward send --url ${shellQuoted(url).replace("-g ", "")} --token-file channel-token hello`,
+      ].join("\n"),
+    },
   ];
 }
 
