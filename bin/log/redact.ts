@@ -14,13 +14,17 @@ const queryName = `(?:${secretName}|code|link|ott|session|key)`;
 /** The rest of a text in JSON, and of a text in JSON that is itself quoted (`\1`: the escapes of its quotes). */
 const jsonText = '(?:[^"\\\\]|\\\\[^])*("|$)';
 const quotedText = '(?:[^"\\\\]|\\\\+(?!["\\\\])|(?!\\1")\\\\+")*(?:\\1"|(?=")|$)';
+/** After a comma: what comes is no name of a field, as in "reason":"invalid_token","ip":"…". */
+const noKey = '(?!\\s*"[\\w.-]*"\\s*:)';
+const noQuotedKey = '(?!\\s*\\1"[\\w.-]*\\1"\\s*:)';
 /** The rest of a header line in a text. */
 const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 
 const rules: readonly (readonly [RegExp, string])[] = [
   // Text in a field or the next element of a list: "token":"…", ["cookie","…"], \"token\":\"…\".
-  [new RegExp(`("(?:${fieldName})"\\s*[:,]\\s*")${jsonText}`, "gi"), `$1${censor}$2`],
-  [new RegExp(`(\\\\{1,15})"(${fieldName})\\1"(\\s*[:,]\\s*)\\1"${quotedText}`, "gi"), `$1"$2$1"$3$1"${censor}$1"`],
+  [new RegExp(`("(?:${fieldName})"(?:\\s*:|\\s*,${noKey})\\s*")${jsonText}`, "gi"), `$1${censor}$2`],
+  [new RegExp(`(\\\\{1,15})"(${fieldName})\\1"(\\s*:\\s*|\\s*,${noQuotedKey}\\s*)\\1"${quotedText}`, "gi"),
+    `$1"$2$1"$3$1"${censor}$1"`],
   // A number in a field.
   [new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
   // Query parameters, also of a URL inside a URL.

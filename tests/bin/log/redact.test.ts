@@ -46,6 +46,8 @@ test("a number in a secret field is replaced and the line stays JSON", () => {
 test.each([
   '{"level":30,"msg":"launcher token source: env"}',
   '{"level":50,"code":"ENOENT","link":"docs/errors.md","msg":"no token. Set one in .security.yml"}',
+  '{"reason":"invalid_token","ip":"192.0.2.1","via":"form"}',
+  '{"msg":"{\\"reason\\":\\"invalid_token\\",\\"ip\\":\\"192.0.2.1\\"}"}',
   '{"msg":"token-store started","tokenSource":"random","tokens_used":true}',
   '{"msg":"the cookie was refused","stack":"at verify (/app/plugins/token-store/token.ts:1:2)"}',
   "GET /api/x?page=2&codec=1#top 200",
