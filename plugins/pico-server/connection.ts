@@ -10,6 +10,7 @@ import { greeting } from "./greeting.ts";
 import type { Extension } from "./handshake.ts";
 import { createInbound, type InboundOptions } from "./inbound.ts";
 import { createOutbox } from "./outbox.ts";
+import { createPace } from "./pace.ts";
 import type { Heard, SessionLog } from "./session-log.ts";
 import { framed, webSocketSink } from "./sink.ts";
 import type { NamedSocket } from "./socket.ts";
@@ -49,6 +50,7 @@ export function createConnection(options: ConnectionOptions): Link {
   let heardAt = clock.now();
   let pingedAt = heardAt;
   let bytesRead = socket.bytesRead;
+  const pace = createPace(() => socket.bytesRead);
   let messagesIn = 0;
   let messagesOut = 0;
 
@@ -82,7 +84,9 @@ export function createConnection(options: ConnectionOptions): Link {
     },
   });
 
+  ws.on("ping", pace.whole).on("pong", pace.whole);
   ws.on("message", (data) => {
+    pace.whole();
     try {
       inbound.take(data as Buffer);
     } catch (error) {
@@ -152,12 +156,14 @@ export function createConnection(options: ConnectionOptions): Link {
     tick(lateMs) {
       const now = clock.now();
       heardAt += lateMs;
+      if (inbound.isPaused()) pace.whole();
       if (socket.bytesRead !== bytesRead || inbound.isPaused()) {
         bytesRead = socket.bytesRead;
         heardAt = now;
       }
       if (closing) return;
-      if (now - heardAt >= config().read_timeout * 1_000) return close("heartbeat");
+      const patience = config().read_timeout * 1_000;
+      if (now - heardAt >= patience || pace.isTooSlow(now, patience, lateMs)) return close("heartbeat");
       if (outbox.stalledFor(now) >= config().write_timeout * 1_000 + lateMs) return close("slow_consumer");
       if (now - pingedAt < pingEveryMs(config())) return;
       pingedAt = now;

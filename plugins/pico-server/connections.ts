@@ -1,11 +1,10 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { CloseName } from "../pico-wire/index.ts";
 import type { PicoConnection } from "./service.ts";
-
-const tickMs = 1_000;
+import { createWheel, type Ticking } from "./wheel.ts";
 
 /** A peer that holds a slot: a WebSocket, a stream of events, somebody who waits for an answer. */
-export interface Link {
+export interface Link extends Ticking {
   readonly id: string;
   /** A secret of its client, who may come back and take its place. */
   readonly conn?: string | undefined;
@@ -13,13 +12,13 @@ export interface Link {
   readonly tokenVersion: number | undefined;
   /** Says why, and cuts the socket a second later if the peer does not answer. */
   close(name: CloseName, retryMs?: number): void;
-  /** Looks at the time: pings, and ends what is dead or stuck. `lateMs`: this process slept, the peer did not. */
+  /** Once a second: pings, and ends what is dead or stuck. */
   tick(lateMs: number): void;
   /** What changes while it lives. */
   traffic(): Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
 }
 
-/** All connections, and the one timer that looks at them. */
+/** All connections, and the wheel that looks at them. */
 export interface Connections {
   /** Slots that are taken. */
   count(): number;
@@ -47,18 +46,8 @@ export function createConnections({ clock, after, random }: Owner): Connections 
   const byConn = new Map<string, Link>();
   /** Closed for their own successors: they hold no slot while they leave. */
   const replaced = new Set<Link>();
+  const wheel = createWheel(clock, after);
   const waiters: (() => void)[] = [];
-  let stopTicking: (() => void) | undefined;
-
-  function tickLater(): void {
-    const due = clock.now() + tickMs;
-    stopTicking = after(tickMs, () => {
-      tickLater();
-      const late = Math.max(0, clock.now() - due - tickMs);
-      for (const connection of [...all]) connection.tick(late);
-    });
-  }
-
   /** Between one and five seconds, so that all who were sent away do not come back at once. */
   function retryMs(): number {
     const [high = 0, low = 0] = random(2);
@@ -71,15 +60,14 @@ export function createConnections({ clock, after, random }: Owner): Connections 
     add(connection) {
       all.add(connection);
       if (connection.conn !== undefined) byConn.set(connection.conn, connection);
-      if (!stopTicking) tickLater();
+      wheel.add(connection);
     },
     remove(connection) {
       all.delete(connection);
       replaced.delete(connection);
       if (connection.conn !== undefined) byConn.delete(connection.conn);
+      wheel.remove(connection);
       if (all.size > 0) return;
-      stopTicking?.();
-      stopTicking = undefined;
       waiters.splice(0).forEach((done) => done());
     },
     replace(conn) {

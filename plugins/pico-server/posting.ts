@@ -71,7 +71,7 @@ export function createPosting(options: PostingOptions): Post {
     if (seconds === undefined) {
       return { code: "invalid_message", message: `wait is a number of seconds, at most ${mostWaitSeconds}.` };
     }
-    const body = await readBody(q, config().max_payload);
+    const body = await readBody(q, config().max_payload, clock);
     if (body === undefined || "code" in body) return body;
     if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
     try {

@@ -34,6 +34,7 @@ export const refusals = {
   upgrade_required: { status: 426, message: "This address speaks WebSocket, version 13." },
   invalid_session_id: { status: 400, message: "A session_id has at most 256 bytes and no control characters." },
   too_many_connections: { status: 503, message: "All connections are taken; try again shortly." },
+  request_timeout: { status: 408, message: "The request took too long to arrive." },
   body_too_large: { status: 413, message: "The body is larger than this address takes." },
   unsupported_media_type: { status: 415, message: "The body must be application/json." },
 } as const satisfies Record<string, Refusal>;

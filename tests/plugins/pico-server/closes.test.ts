@@ -237,12 +237,29 @@ describe("liveness", () => {
     await using door = await stand();
     const slow = await bareClient(door);
     const other = await door.connect();
+    await door.pass(50, () => other.settled());
     for (const byte of masked(0x81, "{}")) {
       slow.write(Buffer.from([byte]));
       await other.settled();
-      await door.pass(25, () => other.settled());
+      await door.pass(6, () => other.settled());
     }
     expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toEqual([]);
+    slow.destroy();
+  });
+
+  test("4408 heartbeat: a frame that drips for longer than read_timeout and its size allow", async () => {
+    await using door = await stand();
+    const slow = await bareClient(door);
+    const other = await door.connect();
+    const start = door.clock.now();
+    for (const byte of masked(0x81, "x".repeat(100))) {
+      if (door.facts.some(({ type }) => type === "pico-server:disconnected")) break;
+      slow.write(Buffer.from([byte]));
+      await other.settled();
+      await door.pass(2, () => other.settled());
+    }
+    expect(await disconnected(door)).toEqual({ code: 4408, reason: "heartbeat", initiator: "server" });
+    expect(door.clock.now() - start).toBeGreaterThan(60_000);
     slow.destroy();
   });
 

@@ -1,6 +1,8 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../plugins/channels/index.ts";
-import { ask, bearer, refusal, stand, token, until } from "./stand.ts";
+import { ask, bearer, refusal, stand, token, until, type Stand } from "./stand.ts";
 
 const post = (port: number, body: unknown, headers: Record<string, string> = {}) =>
   ask(port, "/pico/messages", { method: "POST", body, headers });
@@ -168,5 +170,42 @@ describe("other sites' pages", () => {
     await using door = await stand();
     const { headers } = await ask(door.port, "/pico");
     expect(corsNames(headers)).toEqual([]);
+  });
+});
+
+describe("a posted body that does not arrive", () => {
+  const begin = async (door: Stand): Promise<Socket> => {
+    const socket = connect(door.port, "127.0.0.1");
+    const head = ["POST /pico/messages HTTP/1.1", "Host: localhost", bearer, "Content-Type: application/json"];
+    socket.write([...head, "Content-Length: 10000000", "", '{"content":"'].join("\r\n"));
+    return socket;
+  };
+
+  test("is given up when it comes slower than 16 KiB a second, after half a minute", async () => {
+    await using door = await stand();
+    const socket = await begin(door);
+    await Promise.all([once(socket, "connect"), ask(door.port, "/pico")]);
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
+    await door.pass(29, () => ask(door.port, "/pico"));
+    expect(text).toBe("");
+    await door.pass(1);
+    await until(() => text.includes("request_timeout"));
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    socket.destroy();
+  });
+
+  test("has its time while it comes fast enough", async () => {
+    await using door = await stand();
+    const socket = await begin(door);
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
+    for (let round = 0; round < 8; round++) {
+      socket.write("x".repeat(100_000));
+      await ask(door.port, "/pico");
+      await door.pass(5, () => ask(door.port, "/pico"));
+    }
+    expect(text).toBe("");
+    socket.destroy();
   });
 });

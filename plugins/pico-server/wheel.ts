@@ -1,0 +1,68 @@
+import type { Clock, Release } from "../../kernel/index.ts";
+
+export interface Ticking {
+  /** `lateMs`: this process slept for so long, the others did not. */
+  tick(lateMs: number): void;
+}
+
+/** Looks at everybody once a second, at a part of them each time: a thousand pings in one go would hold up the rest. */
+export interface Wheel {
+  add(one: Ticking): void;
+  remove(one: Ticking): void;
+  stop(): void;
+}
+
+const turnMs = 1_000;
+const parts = 20;
+const stepMs = turnMs / parts;
+
+export function createWheel(clock: Clock, after: (ms: number, run: () => void) => Release): Wheel {
+  const slots = Array.from({ length: parts }, () => new Set<Ticking>());
+  const places = new Map<Ticking, Set<Ticking>>();
+  let added = 0;
+  let at = 0;
+  let steppedAt = 0;
+  let stopTimer: Release | undefined;
+
+  function stepLater(): void {
+    stopTimer = after(stepMs, () => {
+      stepLater();
+      step();
+    });
+  }
+
+  /** A late timer makes up for the steps it missed, a whole turn at most; what is beyond a turn, this process slept. */
+  function step(): void {
+    const passed = clock.now() - steppedAt;
+    const steps = Math.min(parts, Math.floor(passed / stepMs));
+    if (steps <= 0) return void (steppedAt = Math.min(steppedAt, clock.now())); // the clock was set back
+    const late = Math.max(0, passed - turnMs);
+    steppedAt += passed - (passed % stepMs);
+    for (let n = 0; n < steps; n++) {
+      for (const one of [...slots[at]!]) one.tick(late);
+      at = (at + 1) % parts;
+    }
+  }
+
+  function stop(): void {
+    stopTimer?.();
+    stopTimer = undefined;
+  }
+
+  return {
+    stop,
+    add(one) {
+      const slot = slots[added++ % parts]!;
+      slot.add(one);
+      places.set(one, slot);
+      if (stopTimer) return;
+      steppedAt = clock.now();
+      stepLater();
+    },
+    remove(one) {
+      places.get(one)?.delete(one);
+      places.delete(one);
+      if (places.size === 0) stop();
+    },
+  };
+}
