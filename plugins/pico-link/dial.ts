@@ -85,7 +85,13 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
     const socket = new Socket(url, second as never) as SocketLike;
     const left = new AbortController();
     let isOpen = false;
+    let isOver = false;
     let cutting: unknown;
+    const neverOpened = (): void => {
+      if (isOver || left.signal.aborted) return;
+      isOver = true;
+      probe(url, token, left.signal).then(hear.failed, () => hear.failed({}));
+    };
     socket.binaryType = "arraybuffer";
     socket.addEventListener("open", () => {
       isOpen = true;
@@ -93,11 +99,14 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
     });
     socket.addEventListener("message", ({ data }: { data: unknown }) =>
       hear.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data)));
-    socket.addEventListener("error", () => {});
+    // That of Node 22 tells of a connection that was refused by an error alone; others close after it.
+    socket.addEventListener("error", () => {
+      if (!isOpen) neverOpened();
+    });
     socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
       clock.clearTimeout(cutting);
       if (isOpen) hear.closed(code, reason);
-      else if (!left.signal.aborted) probe(url, token, left.signal).then(hear.failed, () => hear.failed({}));
+      else neverOpened();
     });
     socket.on?.("ping", hear.heard);
     return {
