@@ -115,7 +115,7 @@ async function firstAnswer() {
   const host = spawn(process.execPath, ["hello.mjs"], { cwd: project, stdio: "inherit" });
   try {
     // The client tries until the host listens.
-    const asked = execFileSync(process.execPath, ["ask.mjs"], { cwd: project, encoding: "utf8", timeout: 20_000 });
+    const asked = execFileSync(process.execPath, ["ask.mjs"], { cwd: project, encoding: "utf8", timeout: 40_000 });
     expect(asked.trim(), "you said hello");
     console.log("docs/embedding.md: the first answer came");
   } finally {
