@@ -2,6 +2,11 @@ import type { Command } from "./command.ts";
 
 export type { Call, Command } from "./command.ts";
 
+/** What `client` and `send` share. */
+const linkOptions = {
+  url: { type: "string" }, "token-file": { type: "string" }, session: { type: "string" }, timeout: { type: "string" },
+} as const;
+
 /** Name -> command. A first word that is none of these is a path of a configuration file. */
 export const commands: Readonly<Record<string, Command>> = {
   open: {
@@ -30,6 +35,19 @@ export const commands: Readonly<Record<string, Command>> = {
   status: {
     usage: [["status", "what the running launcher does"]],
     load: async () => (await import("./status.ts")).status,
+  },
+  client: {
+    usage: [
+      ["client", "talks to the channel of another service; -json: one Pico message per line, for programs"],
+      ["", "-url U, -token-file F, -session S, -timeout S (for silence at the end; 60, 0 = for ever)"],
+    ],
+    options: linkOptions,
+    load: async () => (await import("./client.ts")).client,
+  },
+  send: {
+    usage: [["send TEXT", "sends one message, or standard input (-), prints the answer; options as for client"]],
+    options: linkOptions,
+    load: async () => (await import("./send.ts")).send,
   },
   doctor: {
     usage: [["doctor", "looks for what is wrong and says what mends it"]],

@@ -1,15 +1,57 @@
-import { createKernel, type Log } from "../../kernel/index.ts";
-import { channels } from "../../plugins/channels/index.ts";
+import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
+import { application, channels, type Application } from "../../plugins/channels/index.ts";
+import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
+import type { LinkHandlers } from "../../plugins/pico-link/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
-import type { Environment } from "../load/index.ts";
+import { load, type Environment } from "../load/index.ts";
+import { presetErrors } from "./errors.ts";
+import { tokenFile } from "./token-file.ts";
 
 export interface ClientOnlyOptions {
   readonly home: string;
+  /** A copy of the environment. */
   readonly env: Environment;
   readonly log: Log;
+  /** Gets the whole answers of the other end. */
+  readonly application: Application;
+  /** Gets everything as it comes: texts that grow, typing, changes of the link. */
+  readonly hear?: LinkHandlers;
+  /** Address of the channel; stands above files and environment. */
+  readonly url?: string;
+  /** File with the channel's token and nothing else; stands above all other places. */
+  readonly tokenFile?: string;
+  /** The conversation; unset: the one kept in the home. */
+  readonly sessionId?: string;
+  /** Keeps conversations with one address apart. */
+  readonly profile?: string;
+  /** Told every token that is read, so that logs can keep it out. */
+  readonly secret?: (value: string) => void;
 }
 
-/** What a deployment without dashboard and server stands on: tokens and channels, and no listener. */
-export function clientOnly({ home, env, log }: ClientOnlyOptions) {
-  return createKernel([tokenStore(files({ home, env })), channels()], { log });
+const section = "channels.pico_client";
+
+const listener = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }> => ({
+  name: "listener",
+  api: 1,
+  needs: { picoLink: true },
+  start: ({ needs, onStop }) => onStop(needs.picoLink.listen(hear)),
+});
+
+/** A deployment without dashboard, listener and server: one link to the channel of another service. It is on unless
+ *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, and what reading the files rejects. */
+export async function clientOnly(options: ClientOnlyOptions) {
+  const { home, env, log, url, sessionId, profile, secret, hear = {} } = options;
+  const client = picoClient({ home, env, ...(profile && { profile }), ...(sessionId && { sessionId }) });
+  const flags = url === undefined ? {} : { [section]: { url } };
+  const { config, warnings } = await load([client], { home, env, flags });
+  for (const warning of warnings) log.warn({}, warning);
+  const own = { enabled: true, ...config[section] };
+  if (!own.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");
+  const form = files({ home, env, ...(secret && { secret }) });
+  const path = options.tokenFile;
+  const tokens = path ? tokenFile(form, { name: "pico_client", path, ...(secret && { secret }) }) : form;
+  return createKernel(
+    [tokenStore(tokens), channels(), client, listener(hear), application(options.application)],
+    { config: { [section]: own }, log },
+  );
 }

@@ -27,12 +27,14 @@ function translate(error: unknown): Error {
 }
 
 /** Sends over the link with the errors of a channel. `undeliverable` carries the other end's code in its details. */
-export async function sendOver(link: Link, message: Outgoing & { readonly hops?: number }): Promise<Receipt> {
-  const { content, kind, attachments = [], hops } = message;
+export async function sendOver(
+  link: Link, message: Outgoing & { readonly hops?: number; readonly id?: string },
+): Promise<Receipt> {
+  const { content, kind, attachments = [], hops, id } = message;
   if (kind !== undefined) throw picoClientErrors.unsupported();
   const media = attachments.map(dataUrl);
   try {
-    return await link.send({ content, ...(media.length > 0 && { media }), ...(hops && { hops }) });
+    return await link.send({ content, ...(media.length > 0 && { media }), ...(hops && { hops }), ...(id && { id }) });
   } catch (error) {
     throw translate(error);
   }

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
@@ -28,8 +28,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Folders of this package and names of others, as the script loads them. */
-async function loadedBy(script: string): Promise<{ own: string[]; packages: string[] }> {
+/** Folders of this package and names of others. */
+interface Loaded {
+  readonly own: string[];
+  readonly packages: string[];
+  /** Of this package. */
+  readonly files: string[];
+}
+
+async function loadedBy(script: string): Promise<Loaded> {
   const list = join(await mkdtemp(join(folder, "run-")), "loaded.txt");
   const hooks = pathToFileURL(join(folder, "register.mjs")).href;
   const code = `${script}
@@ -41,7 +48,8 @@ async function loadedBy(script: string): Promise<{ own: string[]; packages: stri
   await run(process.execPath, ["--import", hooks, "--input-type=module", "-e", code], { cwd: root, env });
   const urls = (await readFile(list, "utf8")).split("\n").filter((line) => line.includes("/"));
   const parts = (pattern: RegExp): string[] => [...new Set(urls.flatMap((url) => pattern.exec(url)?.[1] ?? []))].sort();
-  return { own: parts(/\/dist\/((?:plugins\/)?[^/]+)\//), packages: parts(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//) };
+  const files = urls.filter((url) => url.startsWith("file:") && url.includes("/dist/")).map((url) => fileURLToPath(url));
+  return { files: [...new Set(files)], own: parts(/\/dist\/((?:plugins\/)?[^/]+)\//), packages: parts(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//) };
 }
 
 const silent = `const nothing = () => {};
@@ -51,11 +59,42 @@ describe("what is loaded", () => {
   test("the client-only preset runs without a web framework, dashboard, listener or channel server", async () => {
     const { own, packages } = await loadedBy(`${silent}
       const { clientOnly } = await import("./dist/config/presets/client-only.js");
-      const kernel = await clientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env: {}, log });
+      const env = {
+        SERVICE_CHANNELS_PICO_CLIENT_URL: "ws://127.0.0.1:1/pico",
+        SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "correct-horse-battery-staple",
+      };
+      const application = () => {};
+      const kernel = await clientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env, log, application });
       await kernel.start();
       await kernel.stop();`);
-    expect(own).toEqual(["config", "kernel", "plugins/channels", "plugins/token-store"]);
-    expect(packages).toEqual(["mitt", "xstate"]);
+    const plugins = ["channels", "pico-client", "pico-link", "pico-wire", "token-store"];
+    expect(own).toEqual(["config", "kernel", ...plugins.map((name) => `plugins/${name}`)]);
+    expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
+  });
+
+  /** What stands in the parts of the program that a command loads. */
+  const heavy = /FST_ERR_|"?dashboard:signed-in|"?pico-server:connected|"?http:listening|\bpino-pretty\b/;
+  async function program(...words: string[]): Promise<string> {
+    const { files } = await loadedBy(`
+      process.argv = ${JSON.stringify(["node", "doorward", ...words])};
+      process.env.SERVICE_HOME = ${JSON.stringify(join(folder, "home"))};
+      process.env.SERVICE_CHANNELS_PICO_CLIENT_URL = "ws://127.0.0.1:1/pico";
+      process.env.SERVICE_CHANNELS_PICO_CLIENT_TOKEN = "correct-horse-battery-staple";
+      await import("./dist/bin/doorward.js");
+      process.exitCode = 0;`);
+    return (await Promise.all(files.map((file) => readFile(file, "utf8")))).join("\n");
+  }
+
+  test("the commands for clients load no web framework, dashboard, listener, channel server or log library", async () => {
+    const text = await program("send", "hello");
+    expect(text).toContain("pico-client:link-changed");
+    expect(heavy.exec(text)?.[0]).toBeUndefined();
+  });
+
+  test("the measure knows what it looks for: the launcher's part has it", async () => {
+    const names = (await readdir(join(root, "dist/bin"))).filter((name) => name.endsWith(".js"));
+    const texts = await Promise.all(names.map((name) => readFile(join(root, "dist/bin", name), "utf8")));
+    for (const mark of heavy.source.split("|")) expect(texts.join("\n")).toMatch(new RegExp(mark));
   });
 
   test("a host with a channel loads no web framework, no schema of others and no log library", async () => {
@@ -72,7 +111,7 @@ describe("what is loaded", () => {
   });
 
   test("the codec loads nothing but itself", async () => {
-    const loaded = await loadedBy(`await import("doorward/plugins/pico-wire");`);
-    expect(loaded).toEqual({ own: ["plugins/pico-wire"], packages: [] });
+    const { own, packages } = await loadedBy(`await import("doorward/plugins/pico-wire");`);
+    expect({ own, packages }).toEqual({ own: ["plugins/pico-wire"], packages: [] });
   });
 });

@@ -1,0 +1,121 @@
+import type { LinkChange } from "../../plugins/pico-link/index.ts";
+import { exit, type Call } from "../commands/command.ts";
+import { fateOf, interrupted, sentenceOf } from "./fate.ts";
+import { textOf } from "./media.ts";
+import { reasonOf, type ClientArguments } from "./options.ts";
+import { createScreen } from "./screen.ts";
+import { openSession, type Session } from "./session.ts";
+import { plain, plainLine } from "./text.ts";
+
+/** What is on its way when a person leaves gets this long. */
+const farewellMs = 2_000;
+
+/** A conversation at a terminal. A dead or refusing other end does not end it: the person sees why, and waits or
+ *  leaves. */
+export async function chat(call: Call, given: ClientArguments): Promise<number> {
+  let leave: () => void;
+  const left = new Promise<undefined>((resolve) => { leave = () => resolve(undefined); });
+  const screen = createScreen({
+    input: call.stdin, output: process.stdout,
+    onEnd: () => leave(),
+    onLine: (text) => void send(text),
+  });
+  const news = createNews(screen.note, screen.status);
+  const open = new Set<Promise<unknown>>();
+  let last: LinkChange | undefined;
+  let isTold = false;
+  let session: Session | undefined;
+
+  async function send(content: string): Promise<void> {
+    const sent = session?.link.send({ content }).catch((error: unknown) => {
+      screen.note(`not delivered: ${plainLine(reasonOf(error).message)}`);
+    });
+    open.add(sent!);
+    await sent;
+    open.delete(sent!);
+  }
+
+  screen.status("connecting …");
+  try {
+    session = await openSession(call, {
+      ...given,
+      notice: screen.note,
+      answer(message) {
+        screen.grow(message.id, undefined);
+        screen.say(textOf(message));
+      },
+      hear: {
+        onUpdate({ id, content, final }) {
+          news.typing(false);
+          if (!final) screen.grow(id, plain(content));
+        },
+        onRemoved: (id) => screen.grow(id, undefined),
+        onTyping: news.typing,
+        onState(change) {
+          last = change;
+          isTold ||= change.to === "open";
+          news.changed(change);
+        },
+      },
+    });
+    // Only what leaves nothing to wait for ends it.
+    const stopped = session.ended.then((fate) => (fate === interrupted || last?.to === "stopped" ? undefined : left));
+    await Promise.race([left, stopped]);
+    const farewell = new Promise<void>((resolve) => setTimeout(resolve, farewellMs).unref());
+    if (last?.to === "open") await Promise.race([Promise.all(open), farewell]);
+    const lost = open.size;
+    news.end();
+    screen.close();
+    await session.close();
+    if (lost > 0) call.say(`doorward: ${lost} of your messages may not have arrived\n`);
+    return exitOf(last, isTold, lost);
+  } finally {
+    news.end();
+    screen.close();
+    call.stdin.destroy();
+  }
+}
+
+/** Of what the person saw last. */
+function exitOf(last: LinkChange | undefined, wasOpen: boolean, lost: number): number {
+  const fate = last && fateOf(last, wasOpen);
+  if (fate && fate.exit !== exit.done) return fate.exit;
+  if (!wasOpen && last?.to === "waiting") return exit.unreachable;
+  return lost > 0 ? exit.failed : exit.done;
+}
+
+type Show = (text: string) => void;
+
+/** How the link fares, in words: what stays, and a line that counts down. */
+function createNews(note: Show, status: (text: string | undefined) => void) {
+  let timer: NodeJS.Timeout | undefined;
+  let wasOpen = false;
+  let isOpen = false;
+
+  function countDown(words: string, until: number): void {
+    const show = (): void => status(`${words} in ${Math.max(1, Math.ceil((until - Date.now()) / 1_000))} s …`);
+    timer = setInterval(show, 1_000).unref();
+    show();
+  }
+  return {
+    typing(on: boolean): void {
+      if (isOpen) status(on ? "the other end is typing …" : undefined);
+    },
+    changed(change: LinkChange): void {
+      const { to, retryInMs = 0 } = change;
+      clearInterval(timer);
+      isOpen = to === "open";
+      if (isOpen) {
+        status(undefined);
+        note(wasOpen ? "connected again" : "connected; Ctrl+D ends");
+        wasOpen = true;
+      } else if (to === "connecting") status("connecting …");
+      else if (to === "waiting") countDown(`${sentenceOf(change)}; reconnecting`, Date.now() + retryInMs);
+      else if (to === "blocked") {
+        note(plainLine(sentenceOf(change)));
+        countDown("trying again", Date.now() + retryInMs);
+      } else if (to === "stopped") note(`the other end ended the connection (${plainLine(change.reason)})`);
+    },
+    end: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,56 @@
+/** After the last answer: one may come in several messages. */
+const lingerMs = 300;
+
+/** Knows when nothing more is to come: nobody will ask any more, everything was taken, and as many answers came as
+ *  were asked for. Or when there was no sign of life for `timeoutMs`; 0: never. */
+export interface Expectation {
+  asked(): void;
+  /** What was asked has arrived, or never will. */
+  settled(isAccepted: boolean): void;
+  answered(): void;
+  /** Anything that came from the other end. */
+  sign(): void;
+  /** Nobody will ask any more. */
+  close(): void;
+  /** Questions without an answer. */
+  readonly missing: Promise<number>;
+}
+
+export function createExpectation(timeoutMs: number): Expectation {
+  let questions = 0;
+  let answers = 0;
+  let pending = 0;
+  let isClosed = false;
+  let timer: NodeJS.Timeout | undefined;
+  let finish: (missing: number) => void;
+  const missing = new Promise<number>((resolve) => { finish = resolve; });
+
+  function look(): void {
+    clearTimeout(timer);
+    if (!isClosed || timeoutMs === 0) return;
+    const isWhole = pending === 0 && answers >= questions;
+    const patience = isWhole ? (answers > 0 ? lingerMs : 0) : timeoutMs;
+    timer = setTimeout(() => finish(Math.max(questions - answers, pending)), patience);
+  }
+  return {
+    missing,
+    asked() {
+      questions++;
+      pending++;
+    },
+    settled(isAccepted) {
+      pending--;
+      if (!isAccepted) questions--;
+      look();
+    },
+    answered() {
+      answers++;
+      look();
+    },
+    sign: look,
+    close() {
+      isClosed = true;
+      look();
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { createInterface } from "node:readline";
+
+/** Messages that may be on their way before more is read. */
+const most = 200;
+
+/** Reads lines one after the other, no faster than `take` settles them, until the input ends or `until` resolves. */
+export async function eachLine(
+  input: NodeJS.ReadStream, take: (line: string) => Promise<void> | undefined, until: Promise<unknown>,
+): Promise<void> {
+  const lines = createInterface({ input, terminal: false });
+  void until.then(() => lines.close());
+  const open = new Set<Promise<void>>();
+  for await (const line of lines) {
+    const taken = take(line);
+    if (!taken) continue;
+    open.add(taken);
+    void taken.finally(() => open.delete(taken));
+    if (open.size >= most) await Promise.race(open);
+  }
+}
+
+/** Resolves when nobody reads what is written here any more. */
+export function readerLeft(output: NodeJS.WriteStream): Promise<void> {
+  return new Promise((left) => output.on("error", () => left()));
+}

@@ -1,0 +1,89 @@
+import { decode, WireError, type ClientFrame, type ServerFrame } from "../../plugins/pico-wire/index.ts";
+import { exit, type Call } from "../commands/command.ts";
+import { createExpectation } from "./expectation.ts";
+import { eachLine, readerLeft } from "./input.ts";
+import { reasonOf, type ClientArguments } from "./options.ts";
+import { openSession } from "./session.ts";
+import { plainJson } from "./text.ts";
+
+type Sent = Extract<ClientFrame, { type: "message.send" | "media.send" }>;
+
+/** For programs: one Pico message per line, in and out. What goes wrong is a line of type `error`. */
+export async function json(call: Call, given: ClientArguments): Promise<number> {
+  const expected = createExpectation(given.timeoutMs);
+  const open = new Set<string>();
+  let failed = 0;
+  const print = (frame: object): void => call.out(`${plainJson(frame)}\n`);
+  const report = (code: string, message: string, id?: string): void =>
+    print({ type: "error", payload: { code, message, ...(id !== undefined && { request_id: id }) } });
+
+  /** An error of a message is told once, when it is known that the message will not be tried again. */
+  function forward(frame: ServerFrame): void {
+    expected.sign();
+    const isOfOurs = frame.type === "error" && open.has(frame.payload.request_id ?? "");
+    if (frame.type !== "pong" && !isOfOurs) print(frame);
+  }
+  const left = readerLeft(process.stdout);
+  const session = await openSession(call, {
+    ...given,
+    notice: (text) => call.say(`doorward: ${text}\n`),
+    answer: expected.answered,
+    hear: { onFrame: forward },
+  });
+
+  async function send({ id, payload }: Sent): Promise<void> {
+    const { content, media, hops } = payload;
+    const attachments = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
+    if (id !== undefined && open.has(id)) return report("id_reused", "A message with this id is on its way.", id);
+    if (id !== undefined) open.add(id);
+    expected.asked();
+    try {
+      await session.link.send({ content, attachments, hops, ...(id !== undefined && { id }) });
+      expected.settled(true);
+    } catch (error) {
+      const { code, message } = reasonOf(error);
+      failed++;
+      report(code, message, id);
+      expected.settled(false);
+    } finally {
+      if (id !== undefined) open.delete(id);
+    }
+  }
+
+  function take(line: string): Promise<void> | undefined {
+    if (line.trim() === "") return undefined;
+    try {
+      return act(decode(line, "client"));
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      failed++;
+      report(error.code, error.message, error.requestId);
+      return undefined;
+    }
+  }
+
+  function act(frame: ClientFrame): Promise<void> | undefined {
+    const { id, session_id: own, type } = frame;
+    const conversation = session.link.session();
+    if (own !== undefined && own !== conversation) {
+      failed++;
+      report("invalid_session_id", `This client speaks in one conversation, ${conversation}: -session chooses it.`, id);
+    } else if (type === "message.send" || type === "media.send") return send(frame);
+    else if (type === "ping") print({ type: "pong", ...(id !== undefined && { id }) });
+    else if (type !== "ack") session.link.typing(type === "typing.start");
+    return undefined;
+  }
+
+  const over = Promise.race([session.ended, left]);
+  const read = eachLine(call.stdin, take, over).then(expected.close);
+  const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)]);
+  await session.close();
+  call.stdin.destroy();
+  if (outcome === undefined) return exit.done;
+  if (typeof outcome === "object") {
+    if (outcome.exit !== exit.done) report(outcome.code, outcome.sentence);
+    return outcome.exit;
+  }
+  if (outcome > 0) report("no_answer", `No answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s.`);
+  return outcome > 0 || failed > 0 ? exit.failed : exit.done;
+}

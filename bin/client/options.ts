@@ -1,0 +1,50 @@
+import { codeOf } from "../../kernel/index.ts";
+import type { Call } from "../commands/command.ts";
+import { UsageError } from "../usage.ts";
+
+export interface ClientArguments {
+  readonly url?: string;
+  readonly tokenFile?: string;
+  readonly sessionId?: string;
+  /** How long to wait for what is still to come; 0: for ever. */
+  readonly timeoutMs: number;
+}
+
+const text = ({ values }: Call, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+};
+
+/** Throws `UsageError`. */
+export function clientArguments(call: Call): ClientArguments {
+  const url = text(call, "url");
+  const tokenFile = text(call, "token-file");
+  const sessionId = text(call, "session");
+  const timeout = text(call, "timeout") ?? "60";
+  if (url !== undefined) checkUrl(url);
+  if (sessionId !== undefined && (/\p{Cc}/u.test(sessionId) || Buffer.byteLength(sessionId) > 256)) {
+    throw new UsageError('"-session" takes a name of at most 256 bytes without control characters');
+  }
+  if (!/^\d{1,5}$/.test(timeout)) throw new UsageError('"-timeout" takes whole seconds, 0 for ever');
+  return {
+    timeoutMs: Number(timeout) * 1_000,
+    ...(url && { url }), ...(tokenFile && { tokenFile }), ...(sessionId && { sessionId }),
+  };
+}
+
+function checkUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^(?:ws|http)s?:$/.test(url.protocol)) {
+    throw new UsageError('"-url" takes the address of a channel: ws://host:port/pico or wss://host/pico');
+  }
+  if (url.username !== "" || url.password !== "" || url.searchParams.has("token")) {
+    const instead = "use -token-file, or SERVICE_CHANNELS_PICO_CLIENT_TOKEN";
+    throw new UsageError(`everyone on this machine can read arguments: ${instead}`);
+  }
+}
+
+/** The code and the sentence of an error; what the other end said stands in its details. */
+export function reasonOf(error: unknown): { code: string; message: string } {
+  const { message, details } = error as Error & { details?: { code?: unknown } };
+  return { code: typeof details?.code === "string" ? details.code : codeOf(error), message };
+}

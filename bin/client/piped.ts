@@ -1,0 +1,59 @@
+import type { Session, SessionOptions } from "./session.ts";
+import { openSession } from "./session.ts";
+import { exit, type Call } from "../commands/command.ts";
+import { createExpectation } from "./expectation.ts";
+import { eachLine, readerLeft } from "./input.ts";
+import { textOf } from "./media.ts";
+import { reasonOf, type ClientArguments } from "./options.ts";
+import { plainLine } from "./text.ts";
+
+/** A conversation without a terminal: a message from each line of the input, answers to the output. */
+export async function piped(call: Call, given: ClientArguments): Promise<number> {
+  const expected = createExpectation(given.timeoutMs);
+  const say = (text: string): void => call.say(`doorward: ${text}\n`);
+  let failed = 0;
+  const options: SessionOptions = {
+    ...given,
+    notice: say,
+    answer: (message) => {
+      call.out(`${textOf(message)}\n`);
+      expected.answered();
+    },
+    hear: {
+      onUpdate: expected.sign,
+      onTyping: expected.sign,
+      onState({ to, reason, retryInMs = 0, attempt }) {
+        if (to === "waiting" && attempt === 1) {
+          say(`no connection (${plainLine(reason)}); reconnecting in ${Math.ceil(retryInMs / 1_000)} s`);
+        }
+      },
+    },
+  };
+  const left = readerLeft(process.stdout);
+  const session = await openSession(call, options);
+
+  async function send({ link }: Session, content: string): Promise<void> {
+    expected.asked();
+    try {
+      await link.send({ content });
+      expected.settled(true);
+    } catch (error) {
+      failed++;
+      say(`not delivered: ${plainLine(reasonOf(error).message)}`);
+      expected.settled(false);
+    }
+  }
+  const over = Promise.race([session.ended, left]);
+  const read = eachLine(call.stdin, (line) => (line.trim() === "" ? undefined : send(session, line)), over)
+    .then(expected.close);
+  const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)]);
+  await session.close();
+  call.stdin.destroy();
+  if (outcome === undefined) return exit.done;
+  if (typeof outcome === "object") {
+    if (outcome.exit !== exit.done) say(plainLine(outcome.sentence));
+    return outcome.exit;
+  }
+  if (outcome > 0) say(`no answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s`);
+  return outcome > 0 || failed > 0 ? exit.failed : exit.done;
+}

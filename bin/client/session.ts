@@ -1,0 +1,80 @@
+import { clientOnly } from "../../config/presets/client-only.ts";
+import type { Log } from "../../kernel/index.ts";
+import type { Application } from "../../plugins/channels/index.ts";
+import type { PicoLink } from "../../plugins/pico-client/index.ts";
+import type { LinkChange, LinkHandlers } from "../../plugins/pico-link/index.ts";
+import type { Call } from "../commands/command.ts";
+import { createRedactor } from "../log/redact.ts";
+import { fateOf, interrupted, type Fate } from "./fate.ts";
+import type { ClientArguments } from "./options.ts";
+import { plainLine } from "./text.ts";
+
+export interface SessionOptions extends ClientArguments {
+  readonly profile?: string;
+  /** Gets the whole answers. */
+  readonly answer: Application;
+  readonly hear?: LinkHandlers;
+  /** What a person should know, on one line, fit for a terminal. */
+  readonly notice: (text: string) => void;
+}
+
+export interface Session {
+  readonly link: PicoLink;
+  /** The other end refuses, ended it, or cannot be reached; or a signal came. */
+  readonly ended: Promise<Fate>;
+  close(): Promise<void>;
+}
+
+/** Connects in the background. Rejects when what is configured cannot do. */
+export async function openSession(call: Call, options: SessionOptions): Promise<Session> {
+  const { answer, hear = {}, notice, url, tokenFile, sessionId, profile } = options;
+  const redactor = createRedactor();
+  let end: (fate: Fate) => void;
+  const ended = new Promise<Fate>((resolve) => { end = resolve; });
+  let wasOpen = false;
+  let isClosing = false;
+
+  function onState(change: LinkChange): void {
+    if (isClosing) return;
+    wasOpen ||= change.to === "open";
+    hear.onState?.(change);
+    const fate = fateOf(change, wasOpen);
+    if (fate) end(fate);
+  }
+  const kernel = await clientOnly({
+    home: call.home, env: call.env, application: answer,
+    log: logFor(call, (text) => notice(plainLine(redactor.redact(text)))),
+    hear: { ...hear, onState },
+    secret: (value) => redactor.add(value),
+    ...(url && { url }), ...(tokenFile && { tokenFile }), ...(sessionId && { sessionId }), ...(profile && { profile }),
+  });
+  const interrupt = (): void => end(interrupted);
+  process.on("SIGINT", interrupt);
+  process.on("SIGTERM", interrupt);
+  await kernel.start();
+  return {
+    link: kernel.services.picoLink,
+    ended,
+    async close() {
+      isClosing = true;
+      await kernel.stop({ timeoutMs: 2_000 });
+      process.off("SIGINT", interrupt);
+      process.off("SIGTERM", interrupt);
+    },
+  };
+}
+
+/** Warnings are shown; with -debug everything is. Changes of the link have a voice of their own. */
+function logFor(call: Call, show: (text: string) => void): Log {
+  const isDebug = call.values["debug"] === true;
+  const line = (level: string, isShown: boolean): Log["warn"] => (fields, text) => {
+    const isChange = "to" in fields && "from" in fields;
+    if (isDebug) show(`${level}: ${text} ${JSON.stringify(fields, errorsToo)}`);
+    else if (isShown && !isChange) show(text);
+  };
+  return {
+    debug: line("debug", false), info: line("info", false), warn: line("warn", true), error: line("error", true),
+  };
+}
+
+const errorsToo = (_: string, value: unknown): unknown => (value instanceof Error ? value.message : value);

@@ -1,0 +1,56 @@
+/* Text of the other end, made fit for a terminal. */
+
+/** Joiners belong to writing systems and emoji; everything else without a shape of its own can play tricks: move the
+ *  cursor, colour what follows, turn the reading direction. */
+const unsafe = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/** Without control characters. Lines end with `\n`. */
+export const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(unsafe, "\u{fffd}");
+
+/** On one line. */
+export const plainLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
+
+/** JSON leaves some control characters as they are. */
+export const plainJson = (value: unknown): string =>
+  JSON.stringify(value).replace(unsafe, (found) =>
+    [...found].flatMap((sign) => sign.split("")).map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join(""));
+
+const none = /[\p{Mn}\p{Me}\p{Cf}\u{fe00}-\u{fe0f}]/u;
+const double = new RegExp(
+  "[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6" +
+  "\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]|\\p{Emoji_Presentation}", "u");
+
+const widthOf = (sign: string): number => (sign < "\u0300" ? 1 : none.test(sign) ? 0 : double.test(sign) ? 2 : 1);
+
+/** Columns that the text takes. */
+export function width(text: string): number {
+  let columns = 0;
+  for (const sign of text) columns += widthOf(sign);
+  return columns;
+}
+
+/** Rows of at most this many columns, broken at spaces where there are some. */
+export function wrap(text: string, columns: number): string[] {
+  return text.replace(/\t/g, "    ").split("\n").flatMap((line) => wrapLine(line, Math.max(columns, 2)));
+}
+
+function wrapLine(line: string, columns: number): string[] {
+  const rows: string[] = [];
+  let row = "";
+  let used = 0;
+  for (const sign of line) {
+    const size = widthOf(sign);
+    if (used + size > columns) {
+      const space = sign === " " ? -1 : row.lastIndexOf(" ");
+      const rest = space > 0 ? row.slice(space + 1) : "";
+      rows.push(space > 0 ? row.slice(0, space) : row);
+      row = rest;
+      used = width(rest);
+      if (sign === " ") continue;
+    }
+    row += sign;
+    used += size;
+  }
+  return [...rows, row];
+}

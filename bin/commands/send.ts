@@ -1,0 +1,65 @@
+import { textOf } from "../client/media.ts";
+import { clientArguments, reasonOf } from "../client/options.ts";
+import { openSession, type SessionOptions } from "../client/session.ts";
+import { plainLine } from "../client/text.ts";
+import type { Message } from "../../plugins/channels/index.ts";
+import { UsageError } from "../usage.ts";
+import { exit, printJson, type Call } from "./command.ts";
+
+const most = 1024 * 1024;
+
+async function wordsOf({ words, stdin }: Call): Promise<string> {
+  const [only = "", ...more] = words;
+  if (only === "" || more.length > 0) {
+    throw new UsageError('"send" takes one text in quotation marks, or - for standard input');
+  }
+  if (only !== "-") return only;
+  let text = "";
+  for await (const chunk of stdin.setEncoding("utf8")) {
+    text += String(chunk);
+    if (text.length > most) throw new UsageError("standard input is longer than a message can be: 1 MiB");
+  }
+  if (text.trim() === "") throw new UsageError('"send -" reads the message from standard input; it was empty');
+  return text.replace(/\n$/, "");
+}
+
+/** `doorward send "text"`: one message, its answer, the end. */
+export async function send(call: Call): Promise<number> {
+  const given = clientArguments(call);
+  const content = await wordsOf(call);
+  const { timeoutMs } = given;
+  const remark = (text: string): void => call.say(`doorward: ${text}\n`);
+  let timer: NodeJS.Timeout | undefined;
+  let late: () => void;
+  const tooLate = new Promise<"late">((resolve) => { late = () => resolve("late"); });
+  const wait = (): void => {
+    clearTimeout(timer);
+    if (timeoutMs > 0) timer = setTimeout(late, timeoutMs);
+  };
+  let tell: (answer: Message) => void;
+  const answered = new Promise<Message>((resolve) => { tell = resolve; });
+  const options: SessionOptions = {
+    ...given, profile: "send", notice: remark, answer: (message) => tell(message),
+    hear: { onUpdate: wait, onTyping: wait },
+  };
+  const fail = (code: number, error: string, message: string): number => {
+    if (call.json) printJson(call, { error, message });
+    else remark(plainLine(message));
+    return code;
+  };
+
+  const session = await openSession(call, options);
+  wait();
+  const refused = session.link.send({ content }).then(() => answered, (error: unknown) => reasonOf(error));
+  const outcome = await Promise.race([refused, session.ended, tooLate]);
+  clearTimeout(timer);
+  await session.close();
+  if (outcome === "late") return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);
+  if ("exit" in outcome) return fail(outcome.exit || exit.failed, outcome.code, outcome.sentence);
+  if (!("content" in outcome)) return fail(exit.failed, outcome.code, outcome.message);
+  const { id, session: conversation, media } = outcome;
+  const kinds = media.map(({ type, url }) => ({ type, url }));
+  if (call.json) printJson(call, { id, session_id: conversation, content: outcome.content, media: kinds });
+  else call.out(`${textOf(outcome)}\n`);
+  return exit.done;
+}

@@ -1,0 +1,37 @@
+import { readFile } from "node:fs/promises";
+import type { StoreForm, TokenName } from "../../plugins/token-store/index.ts";
+import { watchFiles } from "../files/index.ts";
+import { presetErrors } from "./errors.ts";
+
+const longest = 4_096;
+
+export interface TokenFileOptions {
+  readonly name: TokenName;
+  readonly path: string;
+  /** Told every value that is read. */
+  readonly secret?: (value: string) => void;
+}
+
+/** One token from a file that holds nothing else, as systemd and containers hand them out; it is read again when it
+ *  changes, and never written. The other tokens come from the other form. Rejects `TOKEN_FILE_UNREADABLE`. */
+export function tokenFile(others: StoreForm, { name, path, secret }: TokenFileOptions): StoreForm {
+  async function value(): Promise<string> {
+    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      throw presetErrors.TOKEN_FILE_UNREADABLE(path, error.code ?? "it is not a file");
+    });
+    const token = text.trim();
+    if (token === "") throw presetErrors.TOKEN_FILE_UNREADABLE(path, "it is empty");
+    if (token.length > longest || /\s/.test(token)) {
+      throw presetErrors.TOKEN_FILE_UNREADABLE(path, "it holds more than one token");
+    }
+    secret?.(token);
+    return token;
+  }
+
+  return {
+    ...others,
+    resolve: async (asked, held) =>
+      asked === name ? { value: await value(), source: "host" } : others.resolve(asked, held),
+    watch: (changed) => watchFiles([path], () => changed(name)),
+  };
+}
