@@ -12,7 +12,7 @@ import { makeSafe } from "./headers.ts";
 import type { Listener } from "./service.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
 
-// No `shouldUpgradeCallback` (Node 24.9 and later): a request it turns down loses what the connection brought behind it.
+// No `shouldUpgradeCallback` (Node 24.9 and later): a request it turns down loses what the connection brought behind.
 const limits: ServerOptions = {
   requireHostHeader: false, // answered by us, with our headers
   connectionsCheckingInterval: 1_000, // Node's own 30 s would let a limit of 10 s pass for 40
