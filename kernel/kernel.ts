@@ -101,8 +101,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       const lifecycle = createLifecycle(clock);
       const configuration = createConfiguration(roster, options.config ?? {}, fault);
       const shared = { bus, clock, log, random, lifecycle, configuration, services, fault };
-      const mine: Stage = { ...shared, undo: new Set(), ready: [], live: true };
-      stage = mine;
+      const mine: Stage = (stage = { ...shared, undo: new Set(), ready: [], live: true });
       for (const plugin of roster) {
         current = plugin.name;
         if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();

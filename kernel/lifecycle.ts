@@ -1,5 +1,5 @@
 import { createActor, setup, type Snapshot } from "xstate";
-import type { Clock, LauncherCommand, LauncherState, Release } from "./plugin.ts";
+import type { Clock, LauncherCommand, LauncherState } from "./plugin.ts";
 
 /**
  * The launcher's life and nothing else: no I/O, no timer. The driver does the work and reports back with commands.
@@ -20,7 +20,8 @@ export interface Lifecycle {
   state(): LauncherState;
   /** `false`: ignored in the present state. */
   send(command: LauncherCommand): boolean;
-  onChange(changed: (from: LauncherState, to: LauncherState) => void): Release;
+  /** Until `stop`. */
+  onChange(changed: (from: LauncherState, to: LauncherState) => void): void;
   stop(): void;
 }
 
@@ -38,12 +39,11 @@ export function createLifecycle(clock: Clock): Lifecycle {
     },
     onChange(changed) {
       let from = state();
-      const subscription = actor.subscribe((snapshot: Snapshot<unknown> & { value: LauncherState }) => {
+      actor.subscribe(({ value }: Snapshot<unknown> & { value: LauncherState }) => {
         const before = from;
-        from = snapshot.value;
+        from = value;
         if (from !== before) changed(before, from);
       });
-      return () => subscription.unsubscribe();
     },
     stop: () => void actor.stop(),
   };

@@ -1,12 +1,8 @@
 import type { Clock } from "./plugin.ts";
 import type { Stage, Undo } from "./scope.ts";
 
-export interface Deadline {
-  readonly passed: Promise<void>;
-  cancel(): void;
-}
-
-export function createDeadline(clock: Clock, ms: number): Deadline {
+export type Deadline = ReturnType<typeof createDeadline>;
+export function createDeadline(clock: Clock, ms: number) {
   let id: unknown;
   const passed = new Promise<void>((resolve) => { id = clock.setTimeout(resolve, ms); });
   return { passed, cancel: () => clock.clearTimeout(id) };

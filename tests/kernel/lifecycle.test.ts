@@ -35,12 +35,12 @@ for (const state of Object.keys(paths) as LauncherState[]) {
 test("every transition is reported once with where it came from, and ignored commands are not", () => {
   const lifecycle = createLifecycle(new SimulatedClock());
   const changes: string[] = [];
-  const release = lifecycle.onChange((from, to) => void changes.push(`${from}>${to}`));
+  lifecycle.onChange((from, to) => void changes.push(`${from}>${to}`));
   lifecycle.send("finish-rotation");
   lifecycle.send("begin-setup");
   lifecycle.send("begin-setup");
   lifecycle.send("finish-setup");
-  release();
+  lifecycle.stop();
   lifecycle.send("begin-rotation");
   expect(changes).toEqual(["unconfigured>setup", "setup>running"]);
 });
