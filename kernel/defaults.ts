@@ -2,8 +2,9 @@ import type { Clock, Log, LogLine } from "./plugin.ts";
 
 export const silent = (): void => undefined;
 
-const clearTimer = (id: unknown): void => clearTimeout(id as NodeJS.Timeout);
-export const systemClock: Clock = { now: Date.now, setTimeout: (run, ms) => setTimeout(run, ms), clearTimeout: clearTimer };
+const start: Clock["setTimeout"] = (run, ms) => setTimeout(run, ms);
+const clear: Clock["clearTimeout"] = (id) => clearTimeout(id as NodeJS.Timeout);
+export const systemClock: Clock = { now: Date.now, setTimeout: start, clearTimeout: clear };
 
 const warn: LogLine = (fields, text) => console.warn(text, fields);
 const error: LogLine = (fields, text) => console.error(text, fields);
