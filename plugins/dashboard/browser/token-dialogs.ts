@@ -90,7 +90,7 @@ function ownToken(): { element: HTMLElement; value(): string | undefined } {
 function showOnce(which: Which, token: string, text: string): Promise<void> {
   const value = el("input", { id: "token-value", class: "mono value", readonly: true, "aria-label": tokenName(which) });
   value.value = token;
-  const copy = el("button", { type: "button", class: "quiet", "data-copy": "token-value" }, "Copy");
+  const copy = el("button", { type: "button", class: "quiet", "data-copy": "token-value", autofocus: true }, "Copy");
   const dialog: HTMLDialogElement = el("dialog", { class: "card wide-dialog", "aria-labelledby": "token-title" },
     el("h2", { id: "token-title" }, tokenName(which)),
     el("p", {}, text),
