@@ -37,6 +37,10 @@ const packageRule: Rule = (file, wanted) => {
   return allowed.test(file) ? undefined : `only ${allowed.source} may import this package`;
 };
 
+/** By name, a bundle would hold all of the package: its words in fifty languages among the rest. */
+const wholeRule: Rule = (_, { specifier, names, typeOnly }) =>
+  specifier === "zod" && names.length > 0 && !typeOnly ? 'this package is imported as "* as z"' : undefined;
+
 const kernelRule: Rule = (_, wanted) => (within("kernel", wanted) ? undefined : "the kernel knows nobody");
 
 /** Libraries among the plugins' folders -> who may load them. */
@@ -93,7 +97,8 @@ type Importer = Pick<Source, "path" | "imports">;
 function refusals(files: readonly Importer[]): string[] {
   return files.flatMap(({ path, imports }) =>
     imports.flatMap((wanted) => {
-      const reason = packageRule(path, wanted) ?? (wanted.path === undefined ? undefined : ruleFor(path)(path, wanted));
+      const reason = packageRule(path, wanted) ?? wholeRule(path, wanted) ??
+        (wanted.path === undefined ? undefined : ruleFor(path)(path, wanted));
       return reason === undefined ? [] : [`${path} imports "${wanted.specifier}": ${reason}`];
     }),
   );
@@ -160,6 +165,7 @@ describe("imports", () => {
     ["plugins/dashboard/browser/a.ts", `import { x } from "../cookies.ts";`],
     ["config/files/a.ts", `import { createKernel } from "../../kernel/index.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
+    ["plugins/http/config.ts", `import { z } from "zod";`],
     ["bin/a.ts", `import { leftPad } from "left-pad";`],
   ])("%s may not hold %s", (path, text) => {
     expect(refusals([file(path, text)])).toHaveLength(1);
