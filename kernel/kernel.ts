@@ -145,8 +145,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     services: services as ServicesOf<L>,
     state: () => stage?.lifecycle.state() ?? "unconfigured",
     health: () => ({
-      live: stage !== undefined,
-      ready,
+      live: stage !== undefined, ready,
       plugins: roster.map(({ name }) => ({ name, phase: phases.get(name) ?? "waiting" })),
     }),
     on: (type, handler) => bus.on(type as string, handler, (error) => fault("host", type as string, error)),
