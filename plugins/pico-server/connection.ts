@@ -31,6 +31,7 @@ export interface ConnectionOptions {
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly newId: () => string;
+  readonly budget: InboundOptions["budget"];
   readonly deliver: InboundOptions["deliver"];
   /** The socket is gone. */
   readonly gone: (connection: Link, fact: Disconnected) => void;
@@ -114,6 +115,7 @@ export function createConnection(options: ConnectionOptions): Link {
     clock, log, config, session, close, answer,
     acknowledges: extension !== undefined,
     newId: options.newId,
+    budget: options.budget,
     deliver(message, how) {
       messagesIn += 1;
       return options.deliver(message, how);

@@ -4,6 +4,7 @@ import {
   decode, errors, WireError,
   type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
+import type { Budget, Holder } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
 import { createBucket, createStrikes } from "./rates.ts";
 
@@ -28,6 +29,8 @@ export interface InboundOptions {
   readonly close: (name: CloseName, retryMs?: number) => void;
   /** A frame named this session. */
   readonly use: (session: string) => void;
+  /** Of all connections. */
+  readonly budget: Budget;
   readonly pause: () => void;
   readonly resume: () => void;
 }
@@ -45,17 +48,26 @@ export interface Inbound {
   stop(): void;
 }
 
-/** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted. */
+/** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted, and while all
+ *  connections together hold too much. */
 export function createInbound(options: InboundOptions): Inbound {
-  const { clock, log, config, session: bound, answer, close } = options;
+  const { clock, log, config, session: bound, budget, answer, close } = options;
   const allowed = createBucket(() => messageRate(config()), clock.now());
   const tooFast = createStrikes(5, minuteMs);
   const malformed = createStrikes(20, minuteMs);
   /** What had left the socket before the pause began. */
-  let waiting: Uint8Array[] = [];
+  const waiting: Uint8Array[] = [];
   let pending = 0;
   let paused = false;
+  let isHeld = false;
   let stopped = false;
+
+  const holder: Holder = {
+    hold(should) {
+      isHeld = should;
+      drain();
+    },
+  };
 
   function refuse(code: ErrorCode, from: Names): void {
     const { requestId, sessionId = bound } = from;
@@ -94,13 +106,16 @@ export function createInbound(options: InboundOptions): Inbound {
     }
   }
 
-  function handOver(named: string | undefined, session: string, { content, media, hops }: MessagePayload): void {
+  function handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
+    const { content, media, hops } = payload;
     const id = named ?? options.newId();
     const images = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
     const message = { channel: "pico", session, id, content, media: images, at: clock.now(), hops };
     pending += 1;
+    budget.grow(holder, bytes);
     void deliver(message, named !== undefined).finally(() => {
       pending -= 1;
+      budget.shrink(holder, bytes);
       drain();
     });
   }
@@ -116,16 +131,21 @@ export function createInbound(options: InboundOptions): Inbound {
     options.use(session);
     const { type, id } = frame;
     if (type === "ping") answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
-    if (type === "message.send" || type === "media.send") handOver(id, session, frame.payload);
+    if (type === "message.send" || type === "media.send") handOver(data.byteLength, id, session, frame.payload);
     if (type === "ack" && options.acknowledges) options.acknowledged(frame.payload.seq);
     // typing.start and typing.stop: nobody in here asks for them
   }
 
-  const next = (): Uint8Array | undefined => (stopped || pending >= mostPending ? undefined : waiting.shift());
+  /** One message may always be handed over, or all could wait for each other. */
+  const isFull = (): boolean => pending >= mostPending || (isHeld && pending > 0);
+  const next = (): Uint8Array | undefined => (stopped || isFull() ? undefined : waiting.shift());
 
   function drain(): void {
-    for (let data = next(); data; data = next()) handle(data);
-    const full = pending >= mostPending || waiting.length > 0;
+    for (let data = next(); data; data = next()) {
+      budget.shrink(holder, data.byteLength);
+      handle(data);
+    }
+    const full = isFull() || waiting.length > 0;
     if (full === paused || stopped) return;
     paused = full;
     if (full) options.pause();
@@ -137,12 +157,13 @@ export function createInbound(options: InboundOptions): Inbound {
       if (stopped) return;
       if (!allowed(clock.now())) return slowDown(data);
       waiting.push(data);
+      budget.grow(holder, data.byteLength);
       drain();
     },
     isPaused: () => paused,
     stop() {
       stopped = true;
-      waiting = [];
+      for (const { byteLength } of waiting.splice(0)) budget.shrink(holder, byteLength);
     },
   };
 }

@@ -5,9 +5,11 @@ import type { Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
+import { createBudget } from "./budget.ts";
 import { picoSchema, type PicoServerConfig } from "./config.ts";
 import { createConnection } from "./connection.ts";
 import { createConnections, type Link } from "./connections.ts";
+import { descriptorsMissing } from "./descriptors.ts";
 import { picoErrors } from "./errors.ts";
 import { createEventStream } from "./event-stream.ts";
 import type { PicoServerEvents } from "./events.ts";
@@ -46,6 +48,8 @@ type Gone = (link: Link, fact: PicoServerEvents["pico-server:disconnected"]) => 
 const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds a posted message may take to arrive: it may hold images. */
 const postSeconds = 300;
+/** Bytes that clients have sent and the application has not accepted. */
+const mostHeld = 256 * 1024 * 1024;
 
 /** Serves the channel at `/pico`. Start fails with `PICO_TOKEN_MISSING` when it is enabled without a token. */
 export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): Plugin<PicoServerShape> {
@@ -62,10 +66,11 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       let messagesOut = 0;
 
       await tokens.claim("pico");
-      checkSettings(config());
+      await checkSettings(config());
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
       const connections = createConnections(scope);
+      const budget = createBudget(mostHeld);
       const roster = createRoster(clock);
       const sessions = memoryLog({
         random: scope.random, now: () => clock.now(), after: scope.after,
@@ -102,7 +107,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       function opened(opening: Opening, knock: Knock, admission: Admission): void {
         const id = newId();
-        const shared = { id, admission, sessions, clock, log, config, newId, deliver };
+        const shared = { id, admission, sessions, clock, log, config, newId, budget, deliver };
         enter(id, opening.session, knock, admission, (gone) => createConnection({ ...opening, ...shared, gone }));
       }
 
@@ -113,9 +118,13 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         enter(id, session, knock, admission, (gone) => createEventStream({ ...shared, r, headers, failed, gone }));
       };
 
-      function checkSettings({ enabled, ping_interval, read_timeout }: PicoServerConfig): void {
-        if (enabled && tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
-        if (!enabled || ping_interval < read_timeout) return;
+      async function checkSettings(next: PicoServerConfig): Promise<void> {
+        const { enabled, ping_interval, read_timeout, max_connections } = next;
+        if (!enabled) return;
+        if (tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
+        const files = await descriptorsMissing(max_connections);
+        if (files) throw picoErrors.PICO_DESCRIPTORS(max_connections, files.has, files.needs);
+        if (ping_interval < read_timeout) return;
         const text = "ping_interval is not below read_timeout: pings go out every half read_timeout";
         log.warn({ ping_interval, read_timeout }, text);
       }
@@ -139,8 +148,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       scope.on("token-store:removed", ({ name }) => {
         if (name === "pico") connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
       });
-      scope.onConfig((next) => {
-        checkSettings(next);
+      scope.onConfig(async (next) => {
+        await checkSettings(next);
         if (!next.enabled) connections.close("going_away");
       });
       scope.onReady(() => {
