@@ -14,7 +14,8 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  *  after a refusal, kept-alive connections, the question who holds a port, the end of a turn of the event loop; and the
  *  test kit, whose patience is real. */
 const own = "kernel/defaults|config/files/(atomic|lock|watch)|plugins/http/(answers|closing|occupant)";
-const realTime = new RegExp(`^(${own}|plugins/pico-server/sink|plugins/pico-link/client|plugins/testing/(queue|rules)|bin/[\\w/]+)\\.ts$`);
+const others = "plugins/pico-server/sink|plugins/pico-link/client|plugins/testing/(queue|rules)|bin/[\\w/]+";
+const realTime = new RegExp(`^(${own}|${others})\\.ts$`);
 
 describe("globals", () => {
   test("only the command line reads the environment", () => {
