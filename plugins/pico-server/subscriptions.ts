@@ -59,7 +59,7 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
       log, session, after: undefined, resumes: false, failed,
       begin: () => undefined,
       take(entry) {
-        touch(session);
+        if (heard.size > 1) touch(session);
         send(plainBytes(entry), entry);
       },
     }));
