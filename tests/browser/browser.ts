@@ -17,17 +17,17 @@ const installed = [
  * A browser for the tests: the one named by `TEST_BROWSER` (a path, or `packaged`), else the first installed one, else
  * the packaged one. A wrong path fails loudly.
  */
-export async function launchBrowser(): Promise<Browser> {
+export async function launchBrowser(args: string[] = []): Promise<Browser> {
   const asked = process.env["TEST_BROWSER"];
   const executablePath = asked === "packaged" ? undefined : (asked ?? installed.find(isExecutable));
-  return executablePath ? chromium.launch({ executablePath }) : launchPackaged();
+  return executablePath ? chromium.launch({ executablePath, args }) : launchPackaged(args);
 }
 
 /**
  * The packaged Chromium brings its own system libraries and fonts, so it runs on a machine that has none. It trusts
  * whatever it finds unpacked in the temporary folder, so it gets a private one.
  */
-async function launchPackaged(): Promise<Browser> {
+async function launchPackaged(args: string[]): Promise<Browser> {
   if (process.platform !== "linux" || process.arch !== "x64") {
     throw new Error("No browser found: install Chrome or set TEST_BROWSER=/path/to/chrome");
   }
@@ -41,7 +41,7 @@ async function launchPackaged(): Promise<Browser> {
       LD_LIBRARY_PATH: path.join(folder, "al2023", "lib"),
       FONTCONFIG_PATH: path.join(folder, "fonts"),
     } as Record<string, string>;
-    return chromium.launch({ executablePath: await packaged.executablePath(), env });
+    return chromium.launch({ executablePath: await packaged.executablePath(), env, args });
   });
 }
 

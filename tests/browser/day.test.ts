@@ -167,6 +167,17 @@ it("a page left open through a restart of the launcher asks for the token and go
   await rm(home, { recursive: true, force: true });
 });
 
+it("under a flood the log shows a part and says how much it leaves out, and stays usable", async () => {
+  await page.goto(url("/log"));
+  await isLive();
+  await Promise.all(Array.from({ length: 400 }, () => fetch(url("/pico"))));
+  await page.getByText(/were too many to show/).waitFor();
+  await page.getByLabel("Filter").fill("signed in");
+  await expect.poll(() => page.locator(".lines li", { hasText: "refused" }).count()).toBe(0);
+  expect(await page.locator(".lines li", { hasText: "signed in" }).count()).toBeGreaterThan(0);
+  expect(problems).toEqual([]);
+});
+
 it("wrong tokens run into the limit, which counts down where they were typed", async () => {
   await page.goto(url("/tokens"));
   await page.getByRole("button", { name: "Show the channel token" }).click();

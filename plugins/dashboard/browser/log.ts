@@ -29,6 +29,8 @@ const refresh = () => {
     if (mine !== round) return;
     waiting = [];
     list.replaceChildren(...lines.map(line));
+    skipped = 0;
+    setLive("sampled", "");
     toNewest();
     showCount();
   }).then((refused) => {
@@ -40,6 +42,7 @@ const stream = startStream({
   refresh,
   query: () => ({ log: level.value }),
   on: {
+    missed: () => undefined, // other events than lines
     log: (entry) => fits(entry) && add(line(entry)),
     "log-skipped": ({ count: n }) => {
       skipped += n;

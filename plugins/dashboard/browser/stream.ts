@@ -8,7 +8,8 @@ import { endWords } from "./words.ts";
 const pause = 2000;
 
 export interface StreamOptions {
-  /** Loads everything the page shows; answers the refusal, if there was one. */
+  /** Loads everything the page shows; answers the refusal, if there was one. Also runs when events were left out,
+   *  unless `on.missed` says what to do then. */
   readonly refresh: () => Promise<Refusal | undefined>;
   readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
   /** Of the stream's address, for example `{ log: "info" }`. */
@@ -57,7 +58,7 @@ export function startStream({ refresh, on = {}, query }: StreamOptions): Stream 
       if (resumed) say("Live", "ok");
       else void look();
     },
-    missed: () => void look(),
+    missed: () => (on.missed ? undefined : void look()),
     superseded: () => stop("Live updates paused", "Resume"),
     ended: async ({ reason }) => {
       close();

@@ -1,0 +1,147 @@
+import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { startDoor, type DoorStand } from "../attack/door.ts";
+import { isIn, refusal, signedIn, TOKEN, wrong } from "../plugins/dashboard/stand.ts";
+import { launchBrowser } from "./browser.ts";
+
+let browser: Browser;
+let evil: Server;
+let evilPort: number;
+let door: DoorStand;
+let me: { cookie: string };
+let page: Page;
+/** As the owner's browser knows it. */
+let victim: string;
+
+beforeAll(async () => {
+  browser = await launchBrowser(["--host-resolver-rules=MAP rebound.example 127.0.0.1"]);
+  evil = createServer((request, response) => {
+    const policy = request.url?.includes("silent") ? '<meta name="referrer" content="no-referrer">' : "";
+    response.writeHead(200, { "content-type": "text/html" }).end(`<!doctype html>${policy}<title>evil</title>`);
+  }).listen(0, "127.0.0.1");
+  await once(evil, "listening");
+  evilPort = (evil.address() as AddressInfo).port;
+});
+afterAll(async () => {
+  await browser.close();
+  evil.closeAllConnections();
+  evil.close();
+});
+beforeEach(async () => {
+  door = await startDoor();
+  victim = `http://localhost:${door.port}`;
+  me = await signedIn(door);
+  const context = await browser.newContext();
+  const [name = "", value = ""] = me.cookie.split("=");
+  await context.addCookies([{ name, value, url: victim, httpOnly: true, sameSite: "Lax" }]);
+  page = await context.newPage();
+});
+afterEach(async () => {
+  await page.context().close();
+  await door[Symbol.asyncDispose]();
+});
+
+it("the owner's own page may do what the others below may not", async () => {
+  await page.goto(victim);
+  const opened = page.evaluate(`new Promise((done) => {
+    const socket = new WebSocket("${victim.replace("http", "ws")}/pico");
+    socket.onopen = () => done("open");
+    socket.onerror = () => done("refused");
+  })`);
+  expect(await opened).toBe("open");
+  expect(await page.evaluate("fetch('/api/status').then((answer) => answer.status)")).toBe(200);
+});
+
+/** Another port of the same host is the same site to a browser and brings the cookie; another host is another site. */
+describe.each([
+  ["another port of localhost", "localhost"],
+  ["another name of this machine", "127.0.0.1"],
+  ["a host below localhost", "evil.localhost"],
+])("a page of %s", (_, host) => {
+  const visit = (path = "/") => page.goto(`http://${host}:${evilPort}${path}`);
+
+  it("opens no socket with the owner's cookie", async () => {
+    await visit();
+    for (const path of ["/pico", "/pico/ws"]) {
+      const outcome = await page.evaluate(`new Promise((done) => {
+        const socket = new WebSocket("${victim.replace("http", "ws")}${path}");
+        socket.onopen = () => done("open");
+        socket.onerror = () => done("refused");
+      })`);
+      expect(outcome).toBe("refused");
+    }
+    expect(door.kernel.services).toBeDefined();
+  });
+
+  it("reads nothing of the API and changes nothing by it", async () => {
+    await visit();
+    const read = (path: string, options = "") => page.evaluate(`fetch("${victim}${path}", { credentials: "include", ${options} })
+      .then(async (answer) => answer.type + (await answer.text()), () => "failed")`);
+    for (const path of ["/api/status", "/api/tokens", "/api/log", "/api/auth/status"]) {
+      expect(await read(path), path).toBe("failed");
+      expect(await read(path, 'mode: "no-cors"'), path).toMatch(/^(opaque|failed)$/);
+    }
+    for (const path of ["/api/signin-links", "/api/token/rotate", "/api/doctor", "/logout", "/setup"]) {
+      const answered = page.waitForResponse(victim + path).catch(() => undefined);
+      await read(path, 'method: "POST", mode: "no-cors", body: "{}"');
+      const answer = await Promise.race([answered, new Promise<undefined>((done) => setTimeout(done, 2_000, undefined))]);
+      if (answer) expect(answer.status(), path).toBe(403);
+    }
+    expect(await read("/api/sessions", 'method: "DELETE"')).toBe("failed");
+    const headers = "method: 'PUT', headers: { 'content-type': 'application/json', 'if-match': 'x' }, body: '{}'";
+    expect(await read("/api/launcher", headers)).toBe("failed");
+    expect(await isIn(door, me)).toBe(true);
+  });
+
+  it.each(["/", "/silent"])("signs nobody out, in or up by a form (%s)", async (from) => {
+    for (const path of ["/logout", "/login", "/setup", "/api/signin-links"]) {
+      await visit(from);
+      const answered = page.waitForResponse(victim + path);
+      await page.evaluate(`(() => {
+        const form = document.createElement("form");
+        form.method = "post";
+        form.action = "${victim}${path}";
+        form.innerHTML = "<input name=token value=${wrong(1)}><input name=code value=${wrong(2)}><input name=keep value=true>";
+        document.body.append(form);
+        form.submit();
+      })()`);
+      expect((await answered).status(), path).toBe(403);
+    }
+    expect(await isIn(door, me)).toBe(true);
+    expect(door.facts.filter(({ type }) => type !== "dashboard:signed-in")).toEqual([]);
+  });
+
+  it("frames nothing", async () => {
+    await visit();
+    await page.evaluate(`document.body.innerHTML = '<iframe src="${victim}/login"></iframe>'`);
+    await expect.poll(() => page.frames()[1]?.url()).toMatch(/^chrome-error:/);
+  });
+
+  it("spends none of the owner's tries by pictures, frames, scripts and prefetches", async () => {
+    await visit();
+    const elements = ["<img src=URL>", "<iframe src=URL></iframe>", "<link rel=stylesheet href=URL>", "<object data=URL></object>",
+      "<video src=URL></video>", "<link rel=prefetch href=URL>", "<link rel=preload as=image href=URL>", "<embed src=URL>"];
+    const html = Array.from({ length: 32 }, (__, n) =>
+      elements[n % elements.length]!.replace("URL", `${victim}/?token=${wrong(n)}`)).join("");
+    await page.evaluate(`new Promise((done) => {
+      document.body.innerHTML = ${JSON.stringify(html)};
+      Promise.all(Array.from({ length: 15 }, (_, n) => fetch("${victim}/?token=wrong-by-fetch-" + n, { mode: "no-cors", credentials: "include" })
+        .catch(() => undefined))).then(() => setTimeout(done, 200));
+    })`);
+    expect(door.facts.filter(({ type }) => type === "dashboard:sign-in-refused")).toEqual([]);
+    await refusal(await door.post("/login", { token: wrong(99) }), 401, "invalid_token");
+    expect((await door.post("/login", { token: TOKEN })).status).toBe(200);
+  });
+});
+
+it("a name that was pointed here by somebody's DNS reads and sends nothing", async () => {
+  const rebound = `http://rebound.example:${door.port}`;
+  expect((await page.goto(rebound))?.status()).toBe(403);
+  for (const path of ["/api/auth/status", "/api/status", "/login", "/?token=x"]) {
+    expect(await page.evaluate(`fetch("${path}").then((answer) => answer.status)`), path).toBe(403);
+  }
+  expect(await page.evaluate(`fetch("/login", { method: "POST", body: new URLSearchParams({ token: "x" }) }).then((a) => a.status)`)).toBe(403);
+});
