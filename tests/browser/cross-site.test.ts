@@ -73,7 +73,6 @@ describe.each([
       })`);
       expect(outcome).toBe("refused");
     }
-    expect(door.kernel.services).toBeDefined();
   });
 
   it("reads nothing of the API and changes nothing by it", async () => {
@@ -85,15 +84,14 @@ describe.each([
       expect(await read(path, 'mode: "no-cors"'), path).toMatch(/^(opaque|failed)$/);
     }
     for (const path of ["/api/signin-links", "/api/token/rotate", "/api/doctor", "/logout", "/setup"]) {
-      const answered = page.waitForResponse(victim + path).catch(() => undefined);
       await read(path, 'method: "POST", mode: "no-cors", body: "{}"');
-      const answer = await Promise.race([answered, new Promise<undefined>((done) => setTimeout(done, 2_000, undefined))]);
-      if (answer) expect(answer.status(), path).toBe(403);
     }
     expect(await read("/api/sessions", 'method: "DELETE"')).toBe("failed");
     const headers = "method: 'PUT', headers: { 'content-type': 'application/json', 'if-match': 'x' }, body: '{}'";
     expect(await read("/api/launcher", headers)).toBe("failed");
     expect(await isIn(door, me)).toBe(true);
+    expect(door.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
+    expect(door.logged()).not.toContain("was replaced");
   });
 
   it.each(["/", "/silent"])("signs nobody out, in or up by a form (%s)", async (from) => {
@@ -109,6 +107,7 @@ describe.each([
         form.submit();
       })()`);
       expect((await answered).status(), path).toBe(403);
+      await page.waitForURL(victim + path);
     }
     expect(await isIn(door, me)).toBe(true);
     expect(door.facts.filter(({ type }) => type !== "dashboard:signed-in")).toEqual([]);

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { decode, decodeRequest, WireError } from "../../plugins/pico-wire/index.ts";
+import { client, until } from "../plugins/pico-server/stand.ts";
+import { below, frameBytes, handshake, randomFrom, seedOf, wireFrames } from "../attack/generator.ts";
+import { knockRaw, rawPeer, startChannel } from "../attack/peers.ts";
+
+const collected = (): number => {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+};
+
+test("a million frames, right and wrong, are a frame or a WireError to the decoder", () => {
+  const random = randomFrom(seedOf("a million frames"));
+  for (let at = 0; at < 25_000; at += 1) {
+    const input = frameBytes(random);
+    for (let variant = 0; variant < 40; variant += 1) {
+      const read = variant % 2 ? decodeRequest : (bytes: Uint8Array) => decode(bytes, "client");
+      try {
+        read(input);
+      } catch (error) {
+        if (!(error instanceof WireError)) throw new Error(`not a WireError for ${JSON.stringify(String(input))}`, { cause: error });
+      }
+      if (input.length > 0) input[below(random, input.length)] = below(random, 256);
+    }
+  }
+});
+
+test("thousands of connections that send anything leave a channel that works, and no memory behind", async () => {
+  const random = randomFrom(seedOf("connections"));
+  await using channel = await startChannel();
+  let before = 0;
+  const deadline = Date.now() + 20_000;
+  for (let at = 0; at < 5_000 && (Date.now() < deadline || at < 1_000); at += 1) {
+    if (at === 500) before = collected();
+    if (at % 3 === 0) await knockRaw(channel.port, handshake(random));
+    else {
+      const peer = await rawPeer(channel.port);
+      peer.socket.end(wireFrames(random));
+      await peer.closed;
+    }
+    (channel.lines as unknown[]).length = 0;
+    channel.facts.length = 0;
+  }
+  const peer = await client(channel.port, "/pico");
+  await peer.settled();
+  peer.ws.terminate();
+  await until(() => channel.services.picoServer.connections().length === 0);
+  // Sessions that were named are kept for those who come back: some kilobytes each, at most.
+  expect(collected() - before).toBeLessThan(100 * 2 ** 20);
+});
