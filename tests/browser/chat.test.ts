@@ -4,7 +4,8 @@ import { useDesk } from "./desk.ts";
 
 const desk = useDesk();
 const connected = (page: Page): Promise<void> => page.getByText("Connected", { exact: true }).waitFor();
-const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const dotBytes = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const dot = `data:image/png;base64,${dotBytes}`;
 
 test("Enter sends, the answer appears, and the message is marked as taken", async () => {
   await desk.look("/chat#kitchen", async (page) => {
@@ -26,10 +27,12 @@ test("an answer grows in place; thoughts, tool calls, pictures, typing and error
     say("typing.start", {});
     await page.getByText("Typing…").waitFor();
     say("message.create", { message_id: "t", kind: "thought", thought: true, content: "Let me see." });
-    say("message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather", arguments: { at: "home" } }] });
+    const tool_calls = [{ name: "weather", arguments: { at: "home" } }];
+    say("message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls });
     say("message.create", { message_id: "a", content: "It is", placeholder: true });
-    say("message.update", { message_id: "a", content: "It is sunny.", final: true, model_name: "m1",
-      attachments: [{ type: "image", url: dot, filename: "sun.png" }, { url: "javascript:alert(1)", filename: "bad" }] });
+    const bad = { url: "javascript:alert(1)", filename: "bad" };
+    const attachments = [{ type: "image", url: dot, filename: "sun.png" }, bad];
+    say("message.update", { message_id: "a", content: "It is sunny.", final: true, model_name: "m1", attachments });
     await page.getByText("It is sunny.", { exact: true }).waitFor();
     expect(await page.getByText("It is", { exact: true }).count()).toBe(0);
     await page.getByText("Let me see.", { exact: true }).waitFor();
@@ -87,7 +90,8 @@ test("a close for good says why, does not try again, and can be tried by hand; w
 test("conversations are kept apart, and a picture goes with a message", async () => {
   await desk.look("/chat#first", async (page) => {
     await connected(page);
-    await page.locator("[data-picture]").setInputFiles({ name: "dot.png", mimeType: "image/png", buffer: Buffer.from(dot.split(",")[1]!, "base64") });
+    const file = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(dotBytes, "base64") };
+    await page.locator("[data-picture]").setInputFiles(file);
     await page.getByAltText("Picture 1").waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("taken", { exact: true }).waitFor();

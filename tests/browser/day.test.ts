@@ -57,7 +57,8 @@ async function confirm(on: Page, token = launcher.token!): Promise<void> {
 }
 
 it("every page comes to life without a fault, a foreign request or a broken policy", async () => {
-  for (const path of ["/connect", "/connections", "/chat", "/tokens", "/sessions", "/settings", "/log", "/doctor", "/"]) {
+  const paths = ["/connect", "/connections", "/chat", "/tokens", "/sessions", "/settings", "/log", "/doctor", "/"];
+  for (const path of paths) {
     await page.goto(url(path));
     await isLive();
     expect([path, await page.locator(".problem:visible").allTextContents()]).toEqual([path, []]);

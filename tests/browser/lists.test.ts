@@ -23,7 +23,8 @@ test("the table and the rates follow what happens, and the focus stays on its ro
   await desk.look("/connections", async (page) => {
     const end = page.getByRole("button", { name: "Disconnect laptop" });
     await end.focus();
-    desk.site.views.set("GET /api/connections", { total: 2, connections: [{ ...connection(1), messagesIn: 9999 }, connection(7)] });
+    const connections = [{ ...connection(1), messagesIn: 9999 }, connection(7)];
+    desk.site.views.set("GET /api/connections", { total: 2, connections });
     desk.site.emit("rate", { at: 1, in: 12, out: 34, connections: 2, queuedBytes: 1536 });
     await page.getByText("robot-7").waitFor();
     expect(await page.locator(".rates").textContent()).toMatch(/In12 messages\/s\s*Out34 messages\/s\s*Queued1\.5 KiB/);
@@ -65,7 +66,9 @@ test("a sign-in elsewhere appears by itself", async () => {
 
 test("the log holds 1,000 lines under a flood, says what it left out, and shows text as text", async () => {
   await desk.look("/log", async (page) => {
-    for (let at = 0; at < 1500; at++) desk.site.emit("log", { at, level: "info", text: `<b>line ${at}</b>`, fields: { at } });
+    for (let at = 0; at < 1500; at++) {
+      desk.site.emit("log", { at, level: "info", text: `<b>line ${at}</b>`, fields: { at } });
+    }
     desk.site.emit("log-skipped", { count: 731 });
     await page.getByText("731 lines left out").waitFor();
     await page.getByText("<b>line 1499</b>").waitFor();
@@ -128,7 +131,8 @@ test("a snippet is copied with the token in it, which never enters the page", as
 
 test("every way into the channel is tried, and why one fails is said", async () => {
   desk.site.answer = () => [200, { results: [
-    { method: "header", ok: true, code: "101", ms: 4.2 }, { method: "query", ok: false, code: "token_query_disabled", ms: 2 },
+    { method: "header", ok: true, code: "101", ms: 4.2 },
+    { method: "query", ok: false, code: "token_query_disabled", ms: 2 },
   ] }];
   await desk.look("/connect", async (page) => {
     await page.getByRole("button", { name: "Try every way" }).click();

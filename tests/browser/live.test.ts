@@ -42,7 +42,8 @@ test("a session that was ended elsewhere says why, keeps what was typed and goes
     desk.site.views.delete("GET /api/connections");
     let isSignedIn = false;
     desk.site.answer = ({ path, body }) => {
-      if (path !== "/login") return isSignedIn ? [200, { total: 0, connections: [] }] : [401, { error: "unauthorized" }];
+      const refused: [number, object] = [401, { error: "unauthorized" }];
+      if (path !== "/login") return isSignedIn ? [200, { total: 0, connections: [] }] : refused;
       isSignedIn = body.includes("right");
       return isSignedIn ? [200, {}] : [401, { error: "invalid_token", message: "no" }];
     };
@@ -75,7 +76,8 @@ test("whoever does not sign in now keeps the page, and can do so later", async (
 });
 
 test("too many wrong tokens count down in the panel, and a whole generated one passes", async () => {
-  desk.site.views.set("GET /api/tokens", { tokens: [{ name: "launcher", source: "config", managedByEnv: false, others: [] }] });
+  const launcher = { name: "launcher", source: "config", managedByEnv: false, others: [] };
+  desk.site.views.set("GET /api/tokens", { tokens: [launcher] });
   desk.site.answer = () => [429, { error: "rate_limited", message: "Too many wrong tokens.", retryAfterSeconds: 2 }];
   await desk.look("/tokens", async (page) => {
     await page.getByRole("button", { name: "Replace the launcher token" }).click();

@@ -66,7 +66,8 @@ test("an ended session is asked for the token over the page, and what was asked 
   let isSignedIn = false;
   site.answer = ({ path }) => {
     if (path === "/login") isSignedIn = true;
-    return isSignedIn ? [200, { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" }] : [401, {}];
+    const link = { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" };
+    return isSignedIn ? [200, link] : [401, {}];
   };
   await withPage("/overview-on", async (page) => {
     await page.getByRole("button", { name: "Copy sign-in link" }).click();

@@ -32,9 +32,9 @@ async function traffic({ base }: RunningLauncher, token: string): Promise<WebSoc
 
 /** What an application says beside its last word. */
 const said = [
-  ["message.create", { message_id: "t", kind: "thought", thought: true, content: "They ask about the weather at home." }],
+  ["message.create", { message_id: "t", kind: "thought", thought: true, content: "They ask about the weather." }],
   ["message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather" }] }],
-  ["message.create", { message_id: "a", content: "Sunny, 21 °C, with a light wind from the west.", model_name: "small" }],
+  ["message.create", { message_id: "a", content: "Sunny, 21 °C, with a light wind from the west.", model_name: "m1" }],
 ] as const;
 
 it("shows the pages in both themes, and the chat on a phone", async () => {

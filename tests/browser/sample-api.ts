@@ -10,14 +10,15 @@ const { now } = running;
 const minute = 60_000;
 const day = 24 * 60 * minute;
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-const safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Version/18.5 Mobile/15E148 Safari/604.1";
+const safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) Version/18.5 Mobile/15E148 Safari/604.1";
 
 export const tokens: readonly TokenRow[] = [
-  { name: "launcher", source: "config", managedByEnv: false, variable: "SERVICE_LAUNCHER_TOKEN", changedAt: now - 93 * day,
+  { name: "launcher", source: "config", managedByEnv: false, variable: "SERVICE_LAUNCHER_TOKEN",
+    changedAt: now - 93 * day, others: [] },
+  { name: "pico", source: "security", managedByEnv: false, variable: "SERVICE_CHANNELS_PICO_TOKEN",
+    changedAt: now - 3 * day, concern: "it has fewer than 16 characters", others: [{ source: "config", same: false }] },
+  { name: "pico_client", source: "env", managedByEnv: true, variable: "SERVICE_CHANNELS_PICO_CLIENT_TOKEN",
     others: [] },
-  { name: "pico", source: "security", managedByEnv: false, variable: "SERVICE_CHANNELS_PICO_TOKEN", changedAt: now - 3 * day,
-    concern: "it has fewer than 16 characters", others: [{ source: "config", same: false }] },
-  { name: "pico_client", source: "env", managedByEnv: true, variable: "SERVICE_CHANNELS_PICO_CLIENT_TOKEN", others: [] },
 ];
 
 export const sessions: readonly SessionView[] = [
@@ -25,15 +26,17 @@ export const sessions: readonly SessionView[] = [
     userAgent: firefox, current: true },
   { id: "4e5f6071", createdAt: now - 26 * 60 * minute, lastUsedAt: now - 40 * minute, expiresAt: now + 6 * day,
     address: "2001:db8:85a3::8a2e:370:7334", userAgent: safari, current: false },
-  { id: "8293a4b5", createdAt: now - 3 * day, lastUsedAt: now - 2 * day, expiresAt: now + 4 * day, address: "192.168.178.31",
-    userAgent: "", current: false },
+  { id: "8293a4b5", createdAt: now - 3 * day, lastUsedAt: now - 2 * day, expiresAt: now + 4 * day,
+    address: "192.168.178.31", userAgent: "", current: false },
 ];
 
 export const connection = (at: number): ConnectionView => ({
-  id: `c${at}`, session: ["kitchen", "laptop", "garden"][at] ?? `robot-${at}`, address: `192.168.178.${20 + (at % 200)}`,
+  id: `c${at}`, session: ["kitchen", "laptop", "garden"][at] ?? `robot-${at}`,
+  address: `192.168.178.${20 + (at % 200)}`,
   method: (["header", "subprotocol", "dashboard"] as const)[at % 3]!,
   ...(at % 3 === 1 && { origin: "https://home.example.org", userAgent: firefox }),
-  since: now - (200 - at) * minute, messagesIn: 1284 * (at + 1), messagesOut: 31 * at, queuedBytes: at === 2 ? 81_920 : 0,
+  since: now - (200 - at) * minute, messagesIn: 1284 * (at + 1), messagesOut: 31 * at,
+  queuedBytes: at === 2 ? 81_920 : 0,
   lastHeardAt: now - at * 3000,
 });
 
@@ -46,19 +49,22 @@ export const lines: readonly LogLineView[] = Array.from({ length: 40 }, (_, at):
 
 export const checks: readonly CheckView[] = [
   { id: "token", title: "The channel token is configured", result: "ok", reason: "It comes from .security.yml." },
-  { id: "header", title: "The header has the form `Bearer <token>`", result: "ok", reason: "A handshake with it works." },
+  { id: "header", title: "The header has the form `Bearer <token>`", result: "ok",
+    reason: "A handshake with it works." },
   { id: "query", title: "The token in the address", result: "ok", reason: "allow_token_query is off." },
-  { id: "weak", title: "Tokens are strong", result: "warning", reason: "The channel token has fewer than 16 characters.",
-    fix: "doorward token rotate pico" },
+  { id: "weak", title: "Tokens are strong", result: "warning",
+    reason: "The channel token has fewer than 16 characters.", fix: "doorward token rotate pico" },
   { id: "modes", title: "Only the owner reads the secret files", result: "failed",
     reason: ".security.yml can be read by everybody.", fix: "chmod 600 ~/.service/.security.yml" },
 ];
 
-const schemaOf = (schema: z.ZodType): object => z.toJSONSchema(schema, { target: "draft-7", io: "input", unrepresentable: "any" });
+const schemaOf = (schema: z.ZodType): object =>
+  z.toJSONSchema(schema, { target: "draft-7", io: "input", unrepresentable: "any" });
 const pico = picoSchema.parse({ enabled: true });
 
 export const sections: readonly SettingsSectionView[] = [
-  { section: "channels.pico", schema: schemaOf(picoSchema), value: pico, etag: '"p1"', managedByEnv: { max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" },
+  { section: "channels.pico", schema: schemaOf(picoSchema), value: pico, etag: '"p1"',
+    managedByEnv: { max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" },
     editable: Object.keys(pico).filter((key) => key !== "max_connections") },
   { section: "channels.pico_client", etag: '"c1"', managedByEnv: {}, editable: ["enabled", "url"],
     value: { enabled: true, url: "wss://other.example.org/pico" },
@@ -66,8 +72,9 @@ export const sections: readonly SettingsSectionView[] = [
       enabled: { type: "boolean", default: false, description: "connects to the remote channel", editable: true },
       url: { type: "string", format: "uri", description: "where it connects", editable: true },
     } } },
-  { section: "launcher", schema: schemaOf(dashboardSchema), value: dashboardSchema.parse({ allowed_hosts: ["door.example.org"] }),
-    etag: '"l1"', managedByEnv: {}, editable: ["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"] },
+  { section: "launcher", schema: schemaOf(dashboardSchema), etag: '"l1"', managedByEnv: {},
+    value: dashboardSchema.parse({ allowed_hosts: ["door.example.org"] }),
+    editable: ["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"] },
 ];
 
 /** What the API of a running launcher answers. */

@@ -24,7 +24,8 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
   sockets.on("connection", (socket, request) => {
     dialled.push(request.url ?? "");
     const resumed = request.url?.includes("resume=") === true;
-    say(socket, { type: "hello", payload: { conn_id: "conn", session_id: "s", epoch, seq, replay: 0, resumed, gap: false } });
+    const hello = { conn_id: "conn", session_id: "s", epoch, seq, replay: 0, resumed, gap: false };
+    say(socket, { type: "hello", payload: hello });
     socket.on("message", (data: Buffer) => {
       const frame = JSON.parse(data.toString()) as SampleChannel["heard"][number];
       heard.push(frame);

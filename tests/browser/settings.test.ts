@@ -5,7 +5,8 @@ import { sections } from "./sample-api.ts";
 
 const desk = useDesk();
 const form = (page: Page, name: string): Locator => page.getByRole("form", { name });
-const save = (page: Page, name: string): Promise<void> => form(page, name).getByRole("button", { name: "Save" }).click();
+const save = (page: Page, name: string): Promise<void> =>
+  form(page, name).getByRole("button", { name: "Save" }).click();
 
 /** The answer of `GET /api/settings` with other values of a section. */
 function changed(section: string, value: object, etag: string): object {
@@ -15,7 +16,7 @@ function changed(section: string, value: object, etag: string): object {
   };
 }
 
-test("fields come from the schema: defaults, units and limits are said, wrong values while they are typed", async () => {
+test("fields come from the schema: defaults, units and limits; wrong values are said while typed", async () => {
   await desk.look("/settings", async (page) => {
     const pico = form(page, "Pico channel");
     expect(await pico.textContent()).toMatch(/Time between two pings, in seconds; default 30/);
@@ -83,9 +84,12 @@ test("another server for the client asks for the remote token", async () => {
 });
 
 test("when the file changed meanwhile both values are shown and nothing typed is lost", async () => {
-  desk.site.answer = ({ headers }) => headers["if-match"] === '"p9"' ? [200, { etag: '"p10"', now: [], afterRestart: [] }]
-    : (desk.site.views.set("GET /api/settings", changed("channels.pico", { ping_interval: 45, read_timeout: 90 }, '"p9"')),
-      [412, { error: "etag_mismatch", message: "changed" }]);
+  desk.site.answer = ({ headers }) => {
+    if (headers["if-match"] === '"p9"') return [200, { etag: '"p10"', now: [], afterRestart: [] }];
+    const theirs = changed("channels.pico", { ping_interval: 45, read_timeout: 90 }, '"p9"');
+    desk.site.views.set("GET /api/settings", theirs);
+    return [412, { error: "etag_mismatch", message: "changed" }];
+  };
   await desk.look("/settings", async (page) => {
     await page.getByLabel("Ping interval").fill("15");
     await page.getByLabel("Write timeout").fill("50");
@@ -111,7 +115,8 @@ test("an edit of the file by hand appears by itself, and one that is refused is 
 });
 
 test("a refused value is said at its field", async () => {
-  desk.site.answer = () => [422, { error: "invalid_setting", field: "allowed_origins", message: "Expected an origin." }];
+  const refused = { error: "invalid_setting", field: "allowed_origins", message: "Expected an origin." };
+  desk.site.answer = () => [422, refused];
   await desk.look("/settings", async (page) => {
     await page.getByLabel("Allowed origins").fill("https://a.example");
     await save(page, "Dashboard");

@@ -92,5 +92,6 @@ describe("a snippet, pasted with its token, connects and prints the answer", () 
 });
 
 test("an address with brackets stays whole in a shell", () => {
-  expect(snippets("wss://[::1]:8443/pico").find(({ id }) => id === "curl")?.code).toContain("-g 'https://[::1]:8443/pico'");
+  const curl = snippets("wss://[::1]:8443/pico").find(({ id }) => id === "curl");
+  expect(curl?.code).toContain("-g 'https://[::1]:8443/pico'");
 });

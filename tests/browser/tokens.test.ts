@@ -5,11 +5,11 @@ import { tokens } from "./sample-api.ts";
 const desk = useDesk();
 const fresh = "new-" + "0123456789abcdef".repeat(4);
 
-test("each token shows its source, age, strength and what disagrees; those of the environment cannot be replaced", async () => {
+test("each token shows source, age, strength and what disagrees; the environment's cannot be replaced", async () => {
   await desk.look("/tokens", async (page) => {
     const pico = page.getByRole("region", { name: "Channel token" });
     await pico.getByText(".security.yml").first().waitFor();
-    expect(await pico.textContent()).toMatch(/3 d ago.*It has fewer than 16 characters.*config\.json holds another value/s);
+    expect(await pico.textContent()).toMatch(/3 d ago.*It has fewer than 16 char.*config\.json holds another value/s);
     const remote = page.getByRole("region", { name: "Remote token" });
     expect(await remote.textContent()).toContain("SERVICE_CHANNELS_PICO_CLIENT_TOKEN");
     expect(await remote.getByRole("button").count()).toBe(0);
@@ -81,7 +81,8 @@ test("the channel token is shown with the launcher token and leaves the page wit
 
 test("a token replaced elsewhere is seen at once", async () => {
   await desk.look("/tokens", async (page) => {
-    desk.site.views.set("GET /api/tokens", { tokens: [{ ...tokens[1]!, source: "env", managedByEnv: true, others: [] }] });
+    const held = { ...tokens[1]!, source: "env", managedByEnv: true, others: [] };
+    desk.site.views.set("GET /api/tokens", { tokens: [held] });
     desk.site.emit("token", { at: 1, name: "pico", what: "rotated" });
     await page.getByText("It is managed by the environment").waitFor();
   });
