@@ -10,8 +10,8 @@ import { PICO_TOKEN, startDoor } from "./door.ts";
 
 const prototypeNames = Reflect.ownKeys(Object.prototype).length;
 afterEach(() => {
-  expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
-  expect(Reflect.ownKeys(Object.prototype).length).toBe(prototypeNames);
+  const { length } = Reflect.ownKeys(Object.prototype);
+  if (length !== prototypeNames || "polluted" in {}) throw new Error("the prototype was changed");
 });
 
 const poisons = [
@@ -167,6 +167,19 @@ describe.skipIf(process.platform === "win32")("secret files", () => {
     await mkdir(at("launcher-config.json"));
     await expect(store().resolve("launcher")).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
   });
+});
+
+test.skipIf(process.platform === "win32")("the owner's socket is out of reach of others, also in a folder they could enter", async () => {
+  await using folder = await tempHome();
+  const run = join(folder.home, "run");
+  await mkdir(run);
+  await chmod(run, 0o777);
+  const local = { socket: join(run, "launcher.sock"), note: join(run, "launcher.json"), pid: process.pid };
+  await writeFile(local.socket, "left by somebody");
+  await using door = await startDoor({}, { dashboard: { local } });
+  const modes = await Promise.all([run, local.socket, local.note].map(async (path) => (await stat(path)).mode & 0o777));
+  expect(modes).toEqual([0o700, 0o600, 0o600]);
+  expect((await door.get("/local/tokens", { authorization: `Bearer ${TOKEN}` })).status).toBe(404);
 });
 
 test("a session's name over 256 bytes, with control characters, or half of a character is refused", async () => {

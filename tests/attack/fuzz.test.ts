@@ -8,8 +8,9 @@ let channel: Stand;
 beforeEach(async () => { channel = await startChannel(); });
 afterEach(async () => {
   await until(() => channel.services.picoServer.connections().length === 0);
-  expect(channel.lines.filter(({ level }) => level === "error")).toEqual([]);
   await channel[Symbol.asyncDispose]();
+  const [fault] = channel.lines.filter(({ level }) => level === "error");
+  if (fault) throw new Error(fault.text, { cause: fault["err"] });
 });
 
 /** Whether it still does its work. */

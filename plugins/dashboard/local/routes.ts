@@ -49,7 +49,9 @@ const routes: Readonly<Record<string, Answer>> = {
     return { status: "ok" };
   },
   "POST /local/unblock": (door, { body }) => {
-    const { address } = localUnblockBody.parse(body ?? {});
+    const parsed = localUnblockBody.safeParse(body ?? {});
+    if (!parsed.success) throw new Refusal("invalid_body");
+    const { address } = parsed.data;
     door.http.unblock(address);
     door.log.info({ ip: address ?? "all" }, "unblocked on the command line");
     return { status: "ok" };

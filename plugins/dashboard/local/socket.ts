@@ -1,4 +1,4 @@
-import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, rm, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
@@ -37,8 +37,15 @@ async function makeWay(path: string): Promise<boolean> {
   if (await answers(path)) return false;
   if (isPipe(path)) return true;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await narrow(dirname(path));
   await rm(path, { force: true });
   return true;
+}
+
+/** Until the socket has its own mode it is as open as the umask says: the folder is what guards it. */
+async function narrow(folder: string): Promise<void> {
+  const found = await lstat(folder);
+  if (found.isDirectory() && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
 export function answers(path: string): Promise<boolean> {
