@@ -46,7 +46,7 @@ export function createScreen({ input, output, onLine, onEnd }: ScreenOptions): S
   /** A narrower window breaks rows that fitted. */
   const height = (rows: readonly Row[]): number =>
     rows.reduce((sum, { text }) => sum + Math.max(1, Math.ceil(width(text) / columns())), 0);
-  const draw = ({ text, isDim }: Row): string => `${isDim ? dim(text) : text}\r\n`;
+  const draw = ({ text, isDim }: Row): string => `${isDim ? dim(text) : text}\n`;
   const typedRows = (): number => lines.getCursorPos().rows || 0;
 
   /** What an answer has too many rows of scrolls away for good. */
@@ -69,7 +69,7 @@ export function createScreen({ input, output, onLine, onEnd }: ScreenOptions): S
     const { gone, rows } = below();
     shown = rows;
     // The prompt is drawn as many rows higher as the typed text has rows above the cursor.
-    const gap = "\r\n".repeat(typedRows());
+    const gap = "\n".repeat(typedRows());
     output.write(`${up > 0 ? `\u001b[${up}A` : ""}\r\u001b[J${[...said, ...gone, ...rows].map(draw).join("")}${gap}`);
     lines.prompt(true);
   }
