@@ -71,6 +71,17 @@ describe("examples", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
+  test("a host that is only a client talks to the channel of another, and opens no port", async () => {
+    const host = start([join(built, "embed.js")], { PORT: "0" });
+    const [, port] = await said(host, /port: (\d+)/);
+    const child = start([join(built, "client.js")], { PICO_URL: `ws://127.0.0.1:${port}/pico` });
+    expect((await said(child, /they said .*/))[0]).toBe("they said you said hello");
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+    host.kill("SIGTERM");
+    expect(await once(host, "exit")).toEqual([0, null]);
+  });
+
   test("the plugin raises its alarm at the refusal its configuration names", async () => {
     const child = start([join(built, "alarm.js")]);
     expect((await said(child, /alarm: .*\n/))[0]).toMatch(/^alarm: 127\.0\.0\.1 was refused 2 times/);
