@@ -2,11 +2,14 @@ import { Signer } from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Tokens } from "../token-store/index.ts";
 
+/** Without the white space that HTTP allows; other white space is part of the text. */
+const bare = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+
 /** Every value of a cookie name, as sent: a name can arrive twice (other ports of this host, a planted one). */
 export function cookieValues(header: string | undefined, name: string): string[] {
   return (header ?? "").split(";").flatMap((pair) => {
     const at = pair.indexOf("=");
-    return at < 0 || pair.slice(0, at).trim() !== name ? [] : [pair.slice(at + 1).trim()];
+    return at < 0 || bare(pair.slice(0, at)) !== name ? [] : [bare(pair.slice(at + 1))];
   });
 }
 
