@@ -191,7 +191,7 @@ describe("doorward client -json", () => {
   test("control characters stay escaped", async () => {
     const { code, out } = await run(["client", "-json"], { input: message("m", "\u001b[2J\u009b1m\u202e") });
     expect(code).toBe(0);
-    expect(out).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(frames(out).map(({ payload }) => payload.content)).toContain("\u001b[2J\u009b1m\u202e");
   });
 
@@ -309,7 +309,7 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
     client.child.stdin.write("\u0003");
     const { code, out } = await client.ended;
     expect(code).toBe(0);
-    expect(out).not.toMatch(/[\u0007\u009b]|\u001b\[31m/);
+    for (const sign of ["\u0007", "\u009b", "\u001b[31m"]) expect(out).not.toContain(sign);
   });
 
   test("a lost connection counts down and comes back; a refusal names the check and waits for the person", async () => {
