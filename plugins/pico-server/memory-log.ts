@@ -1,6 +1,6 @@
 import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
-import type { Entry, Heard, SessionLog, Settled } from "./session-log.ts";
+import type { Appended, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
   costOf, cursorOf, empty, newStream, put, settleRest, tailAfter, take, trim, wasWritten, type Stream,
   type Window,
@@ -27,8 +27,15 @@ export const window: Window = { frames: 256, bytes: 512 * 1024 };
 export const keptMs = 300_000;
 const standardBounds = { streams: 50_000, bytes: 256 * MiB };
 
+/** The log of one process, which answers at once. */
+export interface MemoryLog extends SessionLog {
+  append(session: string, entry: Entry): Appended;
+  readAfter(session: string, cursor: Cursor | undefined): Tail;
+  top(session: string): Cursor | undefined;
+}
+
 /** The form for one process. A stream lives while somebody listens to it and for a while after. */
-export function memoryLog(options: MemoryLogOptions): SessionLog {
+export function memoryLog(options: MemoryLogOptions): MemoryLog {
   const { random, now, after, bounds = standardBounds, settled = () => undefined } = options;
   const lifeMs = options.keptMs ?? keptMs;
   /** Some more leave at once: a map that loses its first key again and again finds the next one slowly. */
