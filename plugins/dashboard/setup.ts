@@ -3,7 +3,6 @@ import { clearSetup, judgeToken, mayFinishSetup, signIn } from "./access.ts";
 import { DOOR_BODY, parseBody, setupBody } from "./bodies.ts";
 import { isForm, page, redirect, seen, type Door } from "./door.ts";
 import { Refusal, refusals } from "./errors.ts";
-import { refuseOrigin } from "./guard.ts";
 import { setupPage, type SetupFailure } from "./pages/index.ts";
 import { asRefusal } from "./replies.ts";
 
@@ -11,6 +10,9 @@ const shown = [
   "invalid_code", "rate_limited", "token_mismatch", "weak_token", "invalid_body", "store_unavailable",
 ] as const;
 const isShown = (code: unknown): code is SetupFailure["code"] => shown.some((known) => known === code);
+
+/** Told to a browser that sent the form before its script stood in for the code, or without one. */
+const unproven = "Paste the generated token: without it this form cannot show that it comes from this page.";
 
 /** `GET /setup`, `POST /setup`: the owner confirms the generated token or chooses their own. */
 export function setupRoutes(app: FastifyInstance, door: Door): void {
@@ -37,6 +39,9 @@ export function setupRoutes(app: FastifyInstance, door: Door): void {
     } catch (error) {
       const refusal = asRefusal(error, door, "POST /setup");
       if (form && refusal.code === "already_set_up") return redirect(door, reply, 303, "/");
+      if (form && refusal.code === "origin_not_allowed") {
+        return show(request, reply, refusals.origin_not_allowed[0], { code: "invalid_code", message: refusal.message });
+      }
       if (!form || !isShown(refusal.code)) throw refusal;
       const { retryAfterSeconds, message } = refusal.extra;
       if (retryAfterSeconds !== undefined) void reply.header("retry-after", String(retryAfterSeconds));
@@ -59,7 +64,7 @@ async function finish(door: Door, request: FastifyRequest, reply: FastifyReply) 
   const { version: before } = door.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
-  if (seen(request).nullForm && code === "") refuseOrigin(request);
+  if (seen(request).nullForm && code === "") throw new Refusal("origin_not_allowed", { message: unproven });
   if (code !== "") await judgeToken(door, seen(request).peer, code, { via: "setup", code: "invalid_code", lookAgain });
   else if (!mayFinishSetup(door, request)) throw new Refusal("invalid_code");
 

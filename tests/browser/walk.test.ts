@@ -27,6 +27,8 @@ it("a first owner opens the link, keeps the token, turns the channel on and gets
 
   await page.goto(launcher.link.href);
   await page.getByRole("heading", { name: "Choose the token for this dashboard" }).waitFor();
+  // The page's script has taken over: the cookie of the link stands in for the code.
+  await page.getByLabel("Generated token", { exact: true }).waitFor({ state: "hidden" });
   await page.getByRole("button", { name: "Finish setup" }).click();
 
   await page.getByRole("button", { name: "Turn the channel on" }).click();

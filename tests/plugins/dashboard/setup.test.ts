@@ -240,10 +240,12 @@ describe("POST /setup with the setup cookie", () => {
     await using stand = await startDashboard({ form: inSetup() });
     const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
     const fields = { keep: "true" };
-    await refusal(await stand.form("/setup", fields, { cookie, origin: "null" }), 403, "origin_not_allowed");
-    await refusal(
-      await stand.form("/setup", { ...fields, code: " " }, { cookie, origin: "null" }), 403, "origin_not_allowed",
-    );
+    for (const sent of [fields, { ...fields, code: " " }]) {
+      const answer = await stand.form("/setup", sent, { cookie, origin: "null" });
+      expect([answer.status, answer.headers.get("set-cookie")]).toEqual([403, null]);
+      // A person may have pressed the button before the page's script ran: the form comes back and says what to do.
+      expect(await answer.text()).toContain("Paste the generated token");
+    }
     expect(stand.kernel.state()).toBe("setup");
     expect((await stand.form("/setup", fields, { cookie, origin: stand.origin })).status).toBe(303);
   });
