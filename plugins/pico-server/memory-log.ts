@@ -1,6 +1,6 @@
 import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
-import type { Appended, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
+import type { Appended, Beginning, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
   costOf, cursorOf, empty, newStream, put, settleRest, tailAfter, take, trim, wasWritten, type Stream,
   type Window,
@@ -30,7 +30,7 @@ const standardBounds = { streams: 50_000, bytes: 256 * MiB };
 /** The log of one process, which answers at once. */
 export interface MemoryLog extends SessionLog {
   append(session: string, entry: Entry): Appended;
-  readAfter(session: string, cursor: Cursor | undefined): Tail;
+  readAfter(session: string, cursor: Cursor | undefined, beginning?: Beginning): Tail;
   top(session: string): Cursor | undefined;
 }
 
@@ -129,9 +129,9 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       return { cursor: cursorOf(stream), heard: stream.listeners.size };
     },
 
-    readAfter(session, cursor) {
+    readAfter(session, cursor, beginning = "given") {
       const stream = streams.get(session);
-      if (stream) return tailAfter(stream, cursor);
+      if (stream) return tailAfter(stream, cursor, beginning);
       return { top: undefined, ...(cursor && { gap: { reason: "epoch_changed" } }), frames: [], partials: [] };
     },
 
@@ -160,6 +160,7 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       if (stream?.epoch !== reach.epoch) return;
       const upTo = Math.min(reach.upTo, stream.seq);
       if (progress === "taken") {
+        stream.taken = Math.max(stream.taken, upTo);
         for (const id of change(stream, () => take(stream, { ...reach, upTo }))) settled(session, id, "delivered");
         return;
       }

@@ -1,11 +1,13 @@
 import type { Release } from "../../kernel/index.ts";
-import type { Cursor, Heard, SessionLog, Tail } from "./session-log.ts";
+import type { Beginning, Cursor, Heard, SessionLog, Tail } from "./session-log.ts";
 
 export interface ReaderOptions {
   readonly log: SessionLog;
   readonly session: string;
-  /** What came after it is wanted; undefined: what no socket has had. */
+  /** What came after it is wanted; undefined: what came after the beginning. */
   readonly after: Cursor | undefined;
+  /** Default `given`. */
+  readonly beginning?: Beginning;
   /** It may come back with a cursor. */
   readonly resumes: boolean;
   /** Where the stream stands; what it holds for this reader follows at once. */
@@ -43,7 +45,7 @@ export function readSession(options: ReaderOptions): Release {
     rest.forEach(take);
   }
 
-  const tail = log.readAfter(session, after);
+  const tail = log.readAfter(session, after, options.beginning);
   if (tail instanceof Promise) tail.then(start).catch(options.failed);
   else start(tail);
   return () => {

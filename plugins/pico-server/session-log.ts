@@ -46,6 +46,10 @@ export interface Reach {
 /** `written`: to a socket that acknowledges nothing. `sent`: to one that will. `taken`: it has acknowledged. */
 export type Progress = "written" | "sent" | "taken";
 
+/** Where a reader without a cursor begins. `given`: behind what some socket was given. `confirmed`: behind what a
+ *  client has acknowledged, or a socket that acknowledges nothing was given. */
+export type Beginning = "given" | "confirmed";
+
 /** News of a message, as receipts have it: `id` is the message's. */
 export type Settled = (
   session: string, id: string, status: "delivered" | "undelivered", reason?: "overflow" | "expired",
@@ -56,9 +60,9 @@ export interface SessionLog {
   /** A numbered entry begins the session's stream when there is none. Rejects `undeliverable` when there is no room for
    *  another. */
   append(session: string, entry: Entry): Awaitable<Appended>;
-  /** After a cursor: everything, or a gap up to the top and nothing, never a part. Without one: what no socket has had,
-   *  and a gap for what was not kept of it. Begins no stream. */
-  readAfter(session: string, cursor: Cursor | undefined): Awaitable<Tail>;
+  /** After a cursor: everything, or a gap up to the top and nothing, never a part. Without one: what is behind the
+   *  beginning, and a gap for what was not kept of it. Begins no stream. */
+  readAfter(session: string, cursor: Cursor | undefined, beginning?: Beginning): Awaitable<Tail>;
   /** Begins the session's stream when there is none, and keeps it while somebody listens. `resumes`: the listener may
    *  come back with a cursor, so that the place is kept although nothing was said yet. */
   subscribe(session: string, hear: (entry: Heard) => void, options?: { readonly resumes?: boolean }): Release;

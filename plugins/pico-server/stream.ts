@@ -1,4 +1,4 @@
-import type { Cursor, Entry, Gap, Heard, Reach, Settled, Tail } from "./session-log.ts";
+import type { Beginning, Cursor, Entry, Gap, Heard, Reach, Settled, Tail } from "./session-log.ts";
 
 /** What a stream holds for those who come back. */
 export interface Window {
@@ -25,6 +25,8 @@ export interface Stream {
   /** Up to here some socket has had everything; up to `plain` one that acknowledges nothing. */
   written: number;
   plain: number;
+  /** Up to here a client has acknowledged all that is not named in a gap. */
+  taken: number;
   /** Somebody has listened who comes back with a cursor. */
   resumes: boolean;
   /** Messages that are neither delivered nor lost, in order. */
@@ -34,7 +36,7 @@ export interface Stream {
 }
 
 export const newStream = (epoch: string): Stream => ({
-  epoch, listeners: new Set(), seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, resumes: false,
+  epoch, listeners: new Set(), seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
   receipts: [], partials: new Map(), partialBytes: 0,
 });
 
@@ -126,14 +128,15 @@ function overflow({ seq, held }: Stream, after: number, to: number): { readonly 
   return seq - held.length > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
 }
 
-export function tailAfter(stream: Stream, cursor: Cursor | undefined): Tail {
-  const { epoch, seq, held, written } = stream;
+export function tailAfter(stream: Stream, cursor: Cursor | undefined, beginning: Beginning): Tail {
+  const { epoch, seq, held, written, plain, taken } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()];
   const rest = (after: number): readonly Uint8Array[] => held.slice(Math.max(0, held.length - (seq - after)));
   if (!cursor) {
-    const frames = rest(written);
-    return { top, ...overflow(stream, written, seq - frames.length), frames, partials };
+    const begin = beginning === "given" ? written : Math.max(plain, taken);
+    const frames = rest(begin);
+    return { top, ...overflow(stream, begin, seq - frames.length), frames, partials };
   }
   const isForeign = cursor.epoch !== epoch || cursor.seq > seq;
   if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };

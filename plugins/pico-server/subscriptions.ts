@@ -67,7 +67,7 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
 
   function resume({ session, after, begin }: Resuming): void {
     stopResuming = readSession({
-      log, session, after, resumes: true, failed,
+      log, session, after, beginning: "confirmed", resumes: true, failed,
       begin(tail) {
         const { gap, top } = tail;
         mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };

@@ -112,6 +112,19 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
       expect((await log.readAfter("s", undefined)).frames.map(textOf)).toEqual(["c"]);
     });
 
+    test("without a cursor gives those who acknowledge what nobody has acknowledged, unless a plain socket had it", async () => {
+      const { log, say, top } = await listening();
+      await say("a", "b", "c", "d");
+      const { epoch } = await top();
+      const rest = async () => (await log.readAfter("s", undefined, "confirmed")).frames.map(textOf);
+      log.note("s", { epoch, after: 0, upTo: 4 }, "sent");
+      expect(await rest()).toEqual(["a", "b", "c", "d"]);
+      log.note("s", { epoch, after: 0, upTo: 1 }, "taken");
+      expect(await rest()).toEqual(["b", "c", "d"]);
+      log.note("s", { epoch, after: 1, upTo: 3 }, "written");
+      expect(await rest()).toEqual(["d"]);
+    });
+
     test("without a cursor names what was not kept, and gives the rest", async () => {
       const { log, say } = await listening({ window: { frames: 2, bytes: 10_000 } });
       await say("a", "b", "c", "d");
