@@ -4,7 +4,11 @@ import type { Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
 
 const isLoopback = (host: string): boolean => /^(localhost|127\.|\[?::1)/.test(host);
-const listOf = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
+/** From a file, or as an environment variable has it. */
+function listOf(value: unknown): string[] {
+  const items = typeof value === "string" ? value.split(",") : Array.isArray(value) ? value.map(String) : [];
+  return items.map((item) => item.trim()).filter((item) => item !== "");
+}
 
 /** Where it listens, who may come, and what stands in front of it. */
 export async function networkChecks(found: Survey): Promise<CheckView[]> {
@@ -58,7 +62,7 @@ function proxies({ launcher, running }: Survey): CheckView {
   const own = check("proxy", "A reverse proxy is trusted and passes everything on");
   const trusted = listOf(launcher["trusted_proxies"]);
   const seen = running?.forwarded;
-  if (seen?.ignored) {
+  if (seen && (seen.ignored || trusted.length === 0)) {
     return own.warning(
       `A proxy at ${seen.from} sends X-Forwarded headers that are ignored: all its visitors look like one.`,
       `add "${seen.from}" to "trusted_proxies" in launcher-config.json`,

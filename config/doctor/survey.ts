@@ -70,7 +70,7 @@ export async function survey({ home, env, brand = "service", config, running, no
 
 /** What variables say, as far as checks look at it. */
 function fromEnvironment(env: Environment, prefix: string): Raw {
-  const fields = ["enabled", "allow_token_query", "public", "host", "port"];
+  const fields = ["enabled", "allow_token_query", "allow_origins", "public", "host", "port", "trusted_proxies"];
   return Object.fromEntries(fields.flatMap((field) => {
     const text = env[prefix + field.toUpperCase()]?.trim();
     if (!text) return [];

@@ -28,7 +28,7 @@ export interface LogSource {
 export interface Forwarded {
   /** Address of the proxy. */
   readonly from: string;
-  /** It is not among the trusted ones. */
+  /** It is not among the trusted ones, as far as the visitor's address shows. */
   readonly ignored: boolean;
   /** It says how the browser came. */
   readonly host: boolean;

@@ -125,6 +125,37 @@ it("a browser signed out from another one hears why at once, and its chat ends t
   expect(problems).toEqual([]);
 });
 
+it("a launcher token replaced elsewhere ends a chat, which says why and goes on after signing in again", async () => {
+  const elsewhere = await browser.newContext();
+  const chat = watched(await elsewhere.newPage());
+  await signIn(chat);
+  await chat.goto(url("/chat#handover"));
+  await chat.getByText("Connected", { exact: true }).waitFor();
+  const token = "another-launcher-token-0123456789";
+  const rotate = (current: string, next: string): Promise<Response> =>
+    fetch(url("/api/token/rotate"), {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${current}` },
+      body: JSON.stringify({ which: "launcher", current, token: next }),
+    });
+  expect((await rotate(launcher.token!, token)).status).toBe(200);
+  await chat.getByText("The session of this browser has ended").waitFor();
+  await chat.getByRole("dialog").getByText("The launcher token was replaced, which ends every session.").waitFor();
+  await confirm(chat, token);
+  await isLive(chat);
+  await chat.getByRole("button", { name: "Connect again" }).click();
+  await chat.getByText("Connected", { exact: true }).waitFor();
+  await chat.getByLabel("Message", { exact: true }).fill("back again");
+  await chat.keyboard.press("Enter");
+  await chat.locator(".message.answer").getByText("back again").waitFor();
+  await elsewhere.close();
+
+  expect((await rotate(token, launcher.token!)).status).toBe(200);
+  await page.goto(url("/login"));
+  await signIn(page);
+  expect(problems).toEqual([]);
+});
+
 it("settings take effect, and a hand edit of the file while one types is shown beside it", async () => {
   await page.goto(url("/settings"));
   await page.getByLabel("Max connections").fill("55");

@@ -57,5 +57,7 @@ function forwardedBy(request: FastifyRequest): Forwarded | undefined {
   const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
   const { address } = seen(request).peer;
   const saysHow = headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
-  return { from, ignored: address === from, host: saysHow };
+  // A browser on the proxy's own machine has the proxy's address, whether it counted or not.
+  const last = String(headers["x-forwarded-for"] ?? "").split(",").at(-1)?.trim();
+  return { from, ignored: address === from && last !== from, host: saysHow };
 }

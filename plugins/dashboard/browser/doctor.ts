@@ -4,6 +4,7 @@ import { startDesk } from "./desk.ts";
 import { el, live, setLive } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 import { startStream } from "./stream.ts";
+import { upgradeComesThrough } from "./upgrade-probe.ts";
 
 const run = document.querySelector<HTMLButtonElement>("[data-run]")!;
 const list = live("checks")!;
@@ -23,7 +24,7 @@ async function examine(): Promise<Refusal | undefined> {
   list.setAttribute("aria-busy", "true");
   setLive("summary", "Checking…");
   setLive("problem", "");
-  const answer = await askOwner<DoctorView>("POST", "/api/doctor");
+  const answer = await askOwner<DoctorView>("POST", "/api/doctor", { upgrade: await upgradeComesThrough() });
   run.disabled = false;
   list.removeAttribute("aria-busy");
   if ("refused" in answer) {

@@ -1,0 +1,97 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { selfSigned } from "../plugins/http/certificate.ts";
+
+const program = "/usr/sbin/nginx";
+export const hasNginx = spawnSync(program, ["-v"]).status === 0;
+const documented = new URL("../../docs/deploy/nginx.conf", import.meta.url);
+
+export interface Proxy extends AsyncDisposable {
+  /** As documented: https. */
+  readonly encrypted: URL;
+  /** As documented, but http. */
+  readonly plain: URL;
+  /** Without the headers of an upgrade. */
+  readonly withoutUpgrade: URL;
+  /** Without `X-Forwarded-Proto`. */
+  readonly withoutScheme: URL;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((ready) => server.once("listening", ready));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
+
+/** Replaces a line that must be there, so that the tests follow the documentation. */
+function exchange(text: string, line: RegExp, by: string): string {
+  if (!line.test(text)) throw new Error(`docs/deploy/nginx.conf has no ${line}`);
+  return text.replace(line, by);
+}
+
+/** nginx as docs/deploy/nginx.conf sets it up, with its variations, before `path` of what listens at `port`. */
+export async function startNginx(port: string, path: string): Promise<Proxy> {
+  const folder = await mkdtemp(join(tmpdir(), "doorward-nginx-"));
+  const { cert, key } = selfSigned();
+  await writeFile(join(folder, "cert.pem"), cert);
+  await writeFile(join(folder, "key.pem"), key, { mode: 0o600 });
+  const text = await readFile(documented, "utf8");
+  const [shared, documentedServer] = text.split(/^(?=server \{)/m) as [string, string];
+  const changes: [RegExp, string][] = [
+    [/door\.example\.org;/, "_;"],
+    [/\/etc\/ssl\/\S+\.pem/, join(folder, "cert.pem")],
+    [/\/etc\/ssl\/\S+\.key/, join(folder, "key.pem")],
+    [/\/var\/log\/nginx\/doorward\.log/, join(folder, "access.log")],
+    [/location \/ \{/, `location ${path}/ {`],
+    [/127\.0\.0\.1:18800/, `127.0.0.1:${port}`],
+  ];
+  const server = changes.reduce((before, [line, by]) => exchange(before, line, by), documentedServer);
+  const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const at = (which: 0 | 1 | 2 | 3, from: string): string =>
+    exchange(from, /listen 443/, `listen 127.0.0.1:${ports[which]}`);
+  const url = (which: 0 | 1 | 2 | 3): URL =>
+    new URL(`${which === 0 ? "https" : "http"}://127.0.0.1:${ports[which]}${path}/`);
+  const plain = exchange(server, / ssl;\n/, ";\n").replace(/^ +ssl_certificate.*\n/gm, "");
+  const servers = [
+    at(0, server),
+    at(1, plain),
+    at(2, exchange(plain, /^ +proxy_set_header Upgrade .*\n +proxy_set_header Connection .*\n/m, "")),
+    at(3, exchange(plain, /^ +proxy_set_header X-Forwarded-Proto .*\n/m, "")),
+  ];
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+    .map((name) => `${name}_temp_path ${join(folder, name)};`);
+  await writeFile(join(folder, "nginx.conf"), [
+    process.getuid?.() === 0 ? "user root;" : "",
+    `daemon off; worker_processes 1; pid ${join(folder, "pid")}; error_log ${join(folder, "error.log")};`,
+    "events { worker_connections 256; }",
+    `http { ${temporary.join(" ")}`, shared, ...servers, "}", "",
+  ].join("\n"));
+  const words = ["-p", folder, "-c", join(folder, "nginx.conf")];
+  const child = spawn(program, words, { stdio: ["ignore", "ignore", "pipe"] });
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => { said += text; });
+  const ended = new Promise<void>((done) => child.once("close", () => done()));
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null) child.kill("SIGTERM");
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
+  const isUp = async (): Promise<boolean> => {
+    for (const deadline = Date.now() + 10_000; Date.now() < deadline && child.exitCode === null;) {
+      if (await fetch(url(1)).then(() => true, () => false)) return true;
+    }
+    return false;
+  };
+  if (!(await isUp())) {
+    await stop();
+    throw new Error(`nginx does not start: ${said}`);
+  }
+  return {
+    encrypted: url(0), plain: url(1), withoutUpgrade: url(2), withoutScheme: url(3), [Symbol.asyncDispose]: stop,
+  };
+}

@@ -1,0 +1,179 @@
+import { readFile } from "node:fs/promises";
+import { request as requestHttp, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
+import { request as requestHttps } from "node:https";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { WebSocket } from "ws";
+import { launchBrowser } from "../browser/browser.ts";
+import { startLauncher, type RunningLauncher } from "./launcher.ts";
+import { hasNginx, startNginx, type Proxy } from "./nginx.ts";
+
+if (!hasNginx && process.env["CI"] === "true") throw new Error("the Debian package nginx is missing");
+if (!hasNginx) console.warn("skipped: nginx is not installed (Debian: nginx)");
+
+/** Another loopback address than the proxy's, so that the two can be told apart. */
+const visitor = "127.0.0.2";
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+/** A request as the visitor's browser sends it: with `Origin`, and no questions about the certificate. */
+function ask(
+  url: URL, body?: object, headers: Readonly<Record<string, string>> = {}, method = body ? "POST" : "GET",
+): Promise<Answer> {
+  const options = {
+    method, localAddress: visitor, rejectUnauthorized: false, agent: false as const,
+    headers: { ...(body && { origin: url.origin, "content-type": "application/json" }), ...headers },
+  };
+  return new Promise((resolve, reject) => {
+    const read = async (response: IncomingMessage): Promise<void> => {
+      let text = "";
+      for await (const chunk of response.setEncoding("utf8")) text += chunk;
+      resolve({ status: response.statusCode!, headers: response.headers, body: text });
+    };
+    const request = url.protocol === "https:" ? requestHttps : requestHttp;
+    request(url, options, (response) => void read(response).catch(reject)).on("error", reject)
+      .end(body && JSON.stringify(body));
+  });
+}
+const cookieOf = ({ headers }: Answer): string => headers["set-cookie"]!.at(-1)!;
+const bare = (line: string): string => line.split(";", 1)[0]!;
+
+describe.skipIf(!hasNginx)("behind nginx as documented, below /doorward", () => {
+  let launcher: RunningLauncher;
+  let proxy: Proxy;
+  let browser: Browser;
+  let cookie: string;
+
+  const at = (path: string, base = proxy.encrypted): URL => new URL(path, base);
+  const log = (): Promise<string> => readFile(join(launcher.home, "logs", "launcher.log"), "utf8");
+
+  beforeAll(async () => {
+    const env = { SERVICE_LAUNCHER_TRUSTED_PROXIES: "127.0.0.1", SERVICE_LAUNCHER_BASE_PATH: "/doorward" };
+    [launcher, browser] = await Promise.all([startLauncher({ env }), launchBrowser()]);
+    proxy = await startNginx(launcher.base.port, "/doorward");
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await proxy?.[Symbol.asyncDispose]();
+    await launcher?.[Symbol.asyncDispose]();
+  });
+
+  async function page(base: URL, see: (page: Page) => Promise<void>): Promise<void> {
+    const context = await browser.newContext({ ignoreHTTPSErrors: true });
+    try {
+      const page = await context.newPage();
+      page.setDefaultTimeout(10_000);
+      const foreign: string[] = [];
+      page.on("request", (request) => request.url().startsWith(base.href) || foreign.push(request.url()));
+      await page.goto(at("login", base).href);
+      await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
+      await page.keyboard.press("Enter");
+      await page.getByText("Live", { exact: true }).waitFor();
+      await see(page);
+      expect(foreign).toEqual([]);
+    } finally {
+      await context.close();
+    }
+  }
+
+  test("the one-time link leads to setup over https, whose cookies are bound to the host", async () => {
+    const first = await ask(at(launcher.link.search), undefined, { accept: "text/html", "sec-fetch-mode": "navigate" });
+    expect([first.status, first.headers.location]).toEqual([303, "/doorward/setup"]);
+    expect(cookieOf(first)).toMatch(/^__Host-\w+_setup_.*; Path=\/;.*Secure/);
+    const done = await ask(at("setup"), { keep: true }, { cookie: bare(cookieOf(first)) });
+    expect(done.status).toBe(200);
+    expect(cookieOf(done)).toMatch(/^__Host-\w+_session_/);
+  });
+
+  test("signing in sets a Secure __Host- cookie by https and a plain one by http", async () => {
+    const token = { token: launcher.token };
+    const [encrypted, plain] = await Promise.all([ask(at("login"), token), ask(at("login", proxy.plain), token)]);
+    expect([encrypted.status, plain.status]).toEqual([200, 200]);
+    expect(cookieOf(encrypted)).toMatch(/^__Host-\w+_session_.*; Path=\/; HttpOnly; Secure; SameSite=Lax/);
+    expect(cookieOf(plain)).not.toMatch(/__Host-|Secure/);
+    cookie = bare(cookieOf(encrypted));
+    expect((await ask(at("api/status"), undefined, { cookie })).status).toBe(200);
+  });
+
+  test("another site's Origin is refused, although nginx stands between", async () => {
+    const forged = await ask(at("login"), { token: launcher.token }, { origin: "https://elsewhere.example" });
+    expect([forged.status, JSON.parse(forged.body).error]).toEqual([403, "origin_not_allowed"]);
+  });
+
+  test("the log names the visitor's address, whatever the visitor claims", async () => {
+    const answer = await ask(at("login"), { token: "wrong" }, { "x-forwarded-for": "192.0.2.66" });
+    expect(answer.status).toBe(401);
+    await vi.waitFor(async () => {
+      const refused = (await log()).split("\n").filter((line) => line.includes("sign-in refused"));
+      expect(refused.at(-1)).toContain(visitor);
+    });
+    expect(await log()).not.toContain("192.0.2.66");
+    expect(await log()).not.toContain("trusted_proxies are ignored");
+  });
+
+  test("the channel is switched on, and its address is given as a client outside needs it", async () => {
+    const { channel } = JSON.parse((await ask(at("api/status"), undefined, { cookie })).body);
+    expect(channel.url).toBe(at("pico").href.replace("https", "wss"));
+    const headers = { cookie, "if-match": channel.etag };
+    const { status } = await ask(at("api/channels/pico"), { enabled: true }, headers, "PUT");
+    expect(status).toBe(200);
+  });
+
+  test("a client with the channel's token talks through https and http", async () => {
+    const token = /token: ["']?([0-9a-f]{64})/.exec(await readFile(join(launcher.home, ".security.yml"), "utf8"))![1]!;
+    for (const base of [proxy.encrypted, proxy.plain]) {
+      const socket = new WebSocket(at("pico", base), [`token.${token}`], { rejectUnauthorized: false });
+      const answer = new Promise<string>((resolve, reject) => {
+        socket.on("error", reject);
+        socket.on("open", () => socket.send('{"type":"message.send","payload":{"content":"through nginx"}}'));
+        socket.on("message", (data) => {
+          const { type, payload } = JSON.parse(String(data));
+          if (type === "message.create") resolve(payload.content);
+        });
+      });
+      expect(await answer).toBe("through nginx");
+      socket.close();
+    }
+  });
+
+  test("every page and its assets load below the path, the chat talks, and the doctor finds nothing in the way", () =>
+    page(proxy.encrypted, async (page) => {
+      const failed: string[] = [];
+      page.on("response", (response) => response.status() < 400 || failed.push(response.url()));
+      for (const path of ["", "connect", "connections", "tokens", "sessions", "settings", "log"]) {
+        await page.goto(at(path).href);
+        await page.getByText("Live", { exact: true }).waitFor();
+      }
+      await page.goto(at("chat#proxied").href);
+      await page.getByText("Connected", { exact: true }).waitFor();
+      await page.getByLabel("Message", { exact: true }).fill("by way of nginx");
+      await page.keyboard.press("Enter");
+      await page.locator(".message.answer").getByText("by way of nginx").waitFor();
+      await page.goto(at("doctor").href);
+      await page.getByText("This page could open one to its own address.").waitFor();
+      await page.getByText("Trusted: 127.0.0.1.").waitFor();
+      expect(failed).toEqual([]);
+    }));
+
+  test("the doctor's page says that a proxy drops Upgrade, and how to mend it", () =>
+    page(proxy.withoutUpgrade, async (page) => {
+      await page.goto(at("doctor", proxy.withoutUpgrade).href);
+      const found = page.locator(".checks li", { hasText: "WebSockets come through as this page does" });
+      await found.getByText("something between drops the header Upgrade").waitFor();
+      expect(await found.textContent()).toContain("Failed");
+      expect(await found.locator(".fix").textContent()).toContain("proxy_set_header Upgrade $http_upgrade;");
+    }));
+
+  test("the doctor says that a proxy does not tell how the browser came", async () => {
+    const login = await ask(at("login", proxy.withoutScheme), { token: launcher.token });
+    const answer = await ask(at("api/doctor", proxy.withoutScheme), {}, { cookie: bare(cookieOf(login)) });
+    const { checks } = JSON.parse(answer.body) as { checks: { id: string; result: string; reason: string }[] };
+    expect(checks.find(({ id }) => id === "proxy")).toMatchObject({
+      result: "warning", reason: expect.stringContaining("X-Forwarded-Proto"),
+    });
+  });
+});
