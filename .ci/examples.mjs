@@ -23,6 +23,8 @@ const visits = {
     expect(await text(at), "my own site");
     expect(await text(new URL("health", at)), /"ready":true/);
     expect(await talk(new URL("door/pico", at), { token }), "you said hello");
+    expect(await clientHears(new URL("door/pico", at)), "they said you said hello");
+    console.log("client: talks to embed-http and ends by itself");
   },
   async "embed-fastify"(at) {
     expect(await text(at), "my own site");
@@ -78,7 +80,8 @@ try {
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
   const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name);
   for (const name of names) cpSync(path.join(root, "examples", name), path.join(project, name), { recursive: true });
-  compile(names);
+  cpSync(path.join(root, "examples", "client.ts"), path.join(project, "client", "index.ts"));
+  compile([...names, "client"]);
   console.log(`installed and compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 
   await firstAnswer();
@@ -194,6 +197,25 @@ async function talk(channel, options) {
   const { payload } = await client.next("message.create");
   await client.close();
   return payload.content;
+}
+
+/** What the example that is only a client says to have heard. */
+async function clientHears(channel) {
+  const child = spawn(process.execPath, ["built/client/index.js"], {
+    cwd: project, env: { PATH: process.env.PATH, PICO_URL: channel.href }, stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  try {
+    let output = "";
+    for await (const chunk of child.stdout) {
+      output += chunk;
+      if (String(chunk).includes("they said")) child.kill("SIGTERM");
+    }
+    expect((await ended)[0], 0);
+    return /they said .*/.exec(output)?.[0];
+  } finally {
+    child.kill("SIGKILL");
+  }
 }
 
 /** The status of a handshake that is turned away. */

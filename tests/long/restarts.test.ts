@@ -149,7 +149,7 @@ function silentlyLost(news: readonly News[]): number[] {
   return lost;
 }
 
-test("2,000 messages each way while the server stops 5 times, is killed 5 times and the connection cut 20 times", async () => {
+test("2,000 messages each way: the server stops 5 times and is killed 5 times, the connection is cut 20 times", async () => {
   const count = 2_000;
   const lives = 11;
   const { journal, taken, said } = createJournal("restarts");
@@ -205,7 +205,8 @@ test("2,000 messages each way while the server stops 5 times, is killed 5 times 
 test("a client that sleeps beyond the read timeout misses nothing, and nothing of it is missed", async () => {
   const count = 200;
   const { journal, taken, said } = createJournal("sleep");
-  await using server = await startServer({ journal, count, everyMs: 20, config: { read_timeout: 2, ping_interval: 1 } });
+  const config = { read_timeout: 2, ping_interval: 1 };
+  await using server = await startServer({ journal, count, everyMs: 20, config });
   await using relay = await createRelay();
   relay.to = server.port;
   await using client = startClient({ url: relay.url, count, everyMs: 20 });
