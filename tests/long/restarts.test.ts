@@ -149,7 +149,7 @@ function silentlyLost(news: readonly News[]): number[] {
   return lost;
 }
 
-test("2,000 messages each way: the server stops 5 times and is killed 5 times, the connection is cut 20 times", async () => {
+test("2,000 messages each way; the server stops 5 times, is killed 5 times, the network is cut 20 times", async () => {
   const count = 2_000;
   const lives = 11;
   const { journal, taken, said } = createJournal("restarts");
