@@ -43,6 +43,10 @@ const pages: readonly { path: string; name: string }[] = [
   { path: "/doctor", name: "Doctor" },
 ];
 
+/** What says that the page's scripts have taken over. */
+const withReady = (scripts: readonly string[]): readonly string[] =>
+  scripts.length > 0 ? ["ready.js", ...scripts] : scripts;
+
 /** A complete document. */
 export function layout(frame: Frame): string {
   const { site, title, signedIn } = frame;
@@ -59,7 +63,7 @@ export function layout(frame: Frame): string {
 <title>${title} · Doorward</title>
 <link rel="icon" type="image/svg+xml" href="${asset("icon.svg")}">
 ${styles.map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
-${frame.scripts.map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
+${withReady(frame.scripts).map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
 </head>
 <body class="${signedIn ? "desk" : "gate"}">
 <a class="skip" href="#main">Skip to content</a>
