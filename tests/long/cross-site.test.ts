@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Browser, Page } from "playwright-core";
 import { startDoor, type DoorStand } from "../attack/door.ts";
 import { isIn, refusal, signedIn, TOKEN, wrong } from "../plugins/dashboard/stand.ts";
-import { launchBrowser } from "./browser.ts";
+import { launchBrowser } from "../browser/browser.ts";
 
 let browser: Browser;
 let evil: Server;
