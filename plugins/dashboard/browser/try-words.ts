@@ -1,3 +1,5 @@
+import { wordFor } from "./words.ts";
+
 const reasons: Readonly<Record<string, string>> = {
   token_query_disabled: "“Allow token query” is off, as it should be unless a client knows no other way.",
   not_found: "The channel is off.",
@@ -13,5 +15,5 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Why a way into the channel does not work, in one sentence. */
 export function tryWords(code: string): string {
-  return reasons[code] ?? `The answer was ${code.replaceAll("_", " ")}.`;
+  return wordFor(reasons, code) ?? `The answer was ${code.replaceAll("_", " ")}.`;
 }

@@ -29,17 +29,21 @@ const refusals: Readonly<Record<string, string>> = {
   host_not_allowed: "Unknown host name",
 };
 
+/** The word for a name from outside: only what the table itself holds, so that `__proto__` finds nothing. */
+export const wordFor = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
+
 export function stateWords(state: StatusView["state"]): { text: string; tone: Tone } {
   return states[state];
 }
 
 /** Through which door somebody came or tried to. */
 export function viaWords(via: string): string {
-  return doors[via] ?? via;
+  return wordFor(doors, via) ?? via;
 }
 
 export function refusalWords(code: string): string {
-  return refusals[code] ?? code.replaceAll("_", " ");
+  return wordFor(refusals, code) ?? code.replaceAll("_", " ");
 }
 
 const names: Readonly<Record<string, string>> = {
@@ -50,7 +54,7 @@ const names: Readonly<Record<string, string>> = {
 };
 
 export function tokenName(name: string): string {
-  return names[name] ?? `Token ${name}`;
+  return wordFor(names, name) ?? `Token ${name}`;
 }
 
 export function sourceWords({ name, source, managedByEnv }: TokenView): string {
@@ -77,7 +81,7 @@ const ends: Readonly<Record<string, string>> = {
 
 /** Why a session ended. */
 export function endWords(reason: string): string {
-  return ends[reason] ?? "Your session has ended.";
+  return wordFor(ends, reason) ?? "Your session has ended.";
 }
 
 const methods: Readonly<Record<string, string>> = {

@@ -4,6 +4,7 @@ import { loadAssets } from "../../../plugins/dashboard/assets.ts";
 import { chartBars, chartHeight, chartWidth } from "../../../plugins/dashboard/browser/chart-bars.ts";
 import { ago, count, duration } from "../../../plugins/dashboard/browser/format.ts";
 import { brokenRules } from "../../../plugins/dashboard/browser/token-rules.ts";
+import { refusalWords, tokenName, viaWords } from "../../../plugins/dashboard/browser/words.ts";
 import {
   messagePage,
   overviewPage,
@@ -144,4 +145,11 @@ test("a token of one's own is fine when it is 16 to 256 visible ASCII characters
     }),
     { numRuns: 300 },
   );
+});
+
+test("a name from outside that every object knows is shown as it came", () => {
+  for (const name of ["__proto__", "constructor", "toString"]) {
+    expect([viaWords(name), tokenName(name)]).toEqual([name, `Token ${name}`]);
+    expect(refusalWords(name)).toBe(name.replaceAll("_", " "));
+  }
 });
