@@ -61,7 +61,7 @@ export async function channelOf(door: Door, request: FastifyRequest): Promise<Ch
   const held = section?.managedByEnv.includes("enabled");
   return {
     enabled: status.enabled,
-    ...(held ? { enabledManagedBy: "SERVICE_CHANNELS_PICO_ENABLED".replace("SERVICE", door.brand.toUpperCase()) } : {}),
+    ...(held ? { enabledManagedBy: `${door.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` } : {}),
     url: channelUrl(door, request, status),
     connections: status.connections,
     maxConnections: status.maxConnections,

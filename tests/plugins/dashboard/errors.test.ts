@@ -1,18 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { safety } from "../http/helpers.ts";
 import { TOKEN, inSetup, refusal, signedIn, startDashboard, wrong, type Sent } from "./stand.ts";
 
-const safety = {
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  "permissions-policy": "camera=(), microphone=(), geolocation=()",
-};
 const typeOf = (answer: Response): string => answer.headers.get("content-type") ?? "";
 const json = (body: string, type = "application/json"): Sent => ({
   method: "POST", headers: { "content-type": type }, body,

@@ -35,3 +35,16 @@ export function raw(port: number, bytes: string | Buffer, tls = false): Promise<
 /** A GET over a bare socket; the connection is closed after the answer. */
 export const get = (port: number, target: string, lines: readonly string[] = ["Host: localhost"]): Promise<RawAnswer> =>
   raw(port, [`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"));
+
+/** The headers of every answer, whoever writes it. */
+export const safety = {
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  "permissions-policy": "camera=(), microphone=(), geolocation=()",
+};

@@ -3,19 +3,7 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
-import { get, parseAnswer, portOf, raw, type RawAnswer } from "./helpers.ts";
-
-const safety = {
-  "referrer-policy": "no-referrer",
-  "x-content-type-options": "nosniff",
-  "x-frame-options": "DENY",
-  "cross-origin-opener-policy": "same-origin",
-  "cross-origin-resource-policy": "same-origin",
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  "permissions-policy": "camera=(), microphone=(), geolocation=()",
-};
+import { get, parseAnswer, portOf, raw, safety, type RawAnswer } from "./helpers.ts";
 
 function expectSafe(answer: RawAnswer): void {
   expect(answer.headers).toMatchObject(safety);
