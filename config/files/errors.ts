@@ -21,6 +21,8 @@ export const fileErrors = errorTable({
   FILE_UNREADABLE: (path: string, reason: string) => `${path} cannot be read: ${reason}.`,
   FILE_LOCKED: (path: string, holder: string) => `${path} is in use by ${holder}.`,
   FILE_EDIT_REFUSED: (path: string, reason: string) => `${path} was not changed: ${reason}`,
+  FILE_WRITABLE_BY_OTHERS: (path: string, problem: string, fix: string) =>
+    `${path} decides which program runs as you, and it ${problem}; ${fix}`,
   store_unavailable: (path: string, reason: string) => `${path} cannot be written: ${reason}.`,
 });
 
