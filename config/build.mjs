@@ -5,7 +5,7 @@ import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { bundle } from "./bundle.mjs";
+import { bundlePages, bundleProgram } from "./bundle.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
@@ -13,14 +13,16 @@ const browser = path.join("plugins", "dashboard", "browser");
 const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
 
 await rm(dist, { recursive: true, force: true });
-const compiled = await Promise.all([compile("."), compile(browser), copyAssets()]);
+const compiled = await Promise.all([
+  compile("."), compile(browser), bundlePages(root, browser, path.join(dist, browser)), copyPictures(),
+]);
 // The program is no entry point for others: its modules and their declarations give way to the bundle.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
-compiled.push(await bundle(root, path.join(dist, "bin")));
+compiled.push(await bundleProgram(root, path.join(dist, "bin")));
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
   if (error.code !== "ENOENT") throw error;
 });
-process.exitCode = compiled.includes(false) ? 1 : 0;
+process.exitCode = compiled.every(Boolean) ? 0 : 1;
 
 /** Compiler messages go straight to the terminal; false when there were errors. */
 async function compile(project) {
@@ -29,8 +31,9 @@ async function compile(project) {
   return code === 0;
 }
 
-async function copyAssets() {
-  const names = (await readdir(path.join(root, browser))).filter((name) => /\.(css|svg)$/.test(name));
+async function copyPictures() {
+  const names = (await readdir(path.join(root, browser))).filter((name) => name.endsWith(".svg"));
   await mkdir(path.join(dist, browser), { recursive: true });
   await Promise.all(names.map((name) => copyFile(path.join(root, browser, name), path.join(dist, browser, name))));
+  return true;
 }

@@ -1,4 +1,5 @@
-// Bundles the program: one file per part that is loaded by itself, instead of some 240 modules at each start.
+// Bundles what is loaded as a whole: the program (one file per part that is loaded by itself, instead of some 240
+// modules at each start) and the scripts and styles of the dashboard's pages.
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -11,33 +12,65 @@ const unused = ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler"
 const lead = `import { createRequire as requireOf } from "node:module";
 const require = requireOf(import.meta.url);`;
 
+/** The modules that pages load; what several of them share becomes files of its own. */
+const pages = [
+  "chat", "connect", "connections", "doctor", "log", "overview", "ready", "sessions", "settings", "setup", "sign-in",
+  "tokens",
+];
+
+/** Writes scripts and styles of the dashboard's pages, minified, from `folder` of `root` to `target`. */
+export async function bundlePages(root, folder, target) {
+  const names = await readdir(path.join(root, folder));
+  const styles = names.filter((name) => name.endsWith(".css"));
+  return built({
+    absWorkingDir: root,
+    entryPoints: [...pages.map((name) => `${name}.ts`), ...styles].map((name) => path.join(folder, name)),
+    outdir: target,
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2023",
+    external: ["ws"], // what browsers bring
+    chunkNames: "[name]-[hash]",
+    logLevel: "warning",
+  });
+}
+
 /** Writes `bin/` of `root` to `folder`, with the notices of what is inside. Messages go to the terminal; false when
  *  there were errors. What is loaded with `createRequire` stays in its package. */
-export async function bundle(root, folder) {
+export async function bundleProgram(root, folder) {
+  const result = await built({
+    absWorkingDir: root,
+    entryPoints: ["bin/doorward.ts"],
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node20.19",
+    external: unused,
+    legalComments: "none",
+    banner: { js: lead },
+    chunkNames: "[name]-[hash]",
+    metafile: true,
+    logLevel: "warning",
+  });
+  if (!result) return false;
+  const files = Object.values(result.metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const text = await notices(files.map((file) => path.resolve(root, file)));
+  await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
+  return true;
+}
+
+/** Undefined after errors, which the bundler has shown. */
+async function built(options) {
   try {
-    const { metafile } = await build({
-      absWorkingDir: root,
-      entryPoints: ["bin/doorward.ts"],
-      outdir: folder,
-      bundle: true,
-      splitting: true,
-      format: "esm",
-      platform: "node",
-      target: "node20.19",
-      external: unused,
-      legalComments: "none",
-      banner: { js: lead },
-      chunkNames: "[name]-[hash]",
-      metafile: true,
-      logLevel: "warning",
-    });
-    const files = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
-    const text = await notices(files.map((file) => path.resolve(root, file)));
-    await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
-    return true;
+    return await build(options);
   } catch (error) {
-    if (!Array.isArray(error.errors)) throw error; // not the bundler's own, which it has shown
-    return false;
+    if (!Array.isArray(error.errors)) throw error;
+    return undefined;
   }
 }
 
