@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { rootCertificates } from "node:tls";
 import { WebSocket, type ClientOptions } from "ws";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { retryAfterMs, type Dial, type Hearing, type Refusal } from "../pico-link/index.ts";
+import { retryAfterMs, type Dial, type Hear, type Refusal } from "../pico-link/index.ts";
 import { proxyFor, tunnel, type ProxyVariables } from "./proxy.ts";
 
 type CreateConnection = NonNullable<ClientOptions["createConnection"]>;
@@ -59,20 +59,20 @@ interface Means extends Pick<SocketOptions, "clock" | "log"> {
   readonly refusalOf: (answer: IncomingMessage) => Promise<Refusal>;
 }
 
-function listen(socket: WebSocket, hear: Hearing, { log, refusalOf }: Means): void {
+function listen(socket: WebSocket, hear: Hear, { log, refusalOf }: Means): void {
   let isOpen = false;
   let isOver = false;
   const fail = (refusal: Refusal): void => {
     if (isOver) return;
     isOver = true;
-    hear.failed(refusal);
+    hear({ type: "failed", ...refusal });
   };
   socket.on("open", () => {
     isOpen = true;
-    hear.opened();
+    hear({ type: "opened" });
   });
-  socket.on("message", (data) => hear.message(data as Buffer));
-  socket.on("ping", () => hear.heard());
+  socket.on("message", (data) => hear({ type: "message", data: data as Buffer }));
+  socket.on("ping", () => hear({ type: "heard" }));
   socket.on("unexpected-response", (q, answer) => {
     void refusalOf(answer).then(fail, () => fail({ status: answer.statusCode })).finally(() => q.destroy());
   });
@@ -81,7 +81,7 @@ function listen(socket: WebSocket, hear: Hearing, { log, refusalOf }: Means): vo
     if (!isOpen) fail({ code: nameOf(error) });
   });
   socket.on("close", (code, reason) => {
-    if (isOpen) hear.closed(code, reason.toString());
+    if (isOpen) hear({ type: "closed", code, reason: reason.toString() });
     else fail({});
   });
 }

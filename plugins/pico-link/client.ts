@@ -57,7 +57,7 @@ export function connect(options: ConnectOptions): Client {
     url: new URL(options.url, page.location?.href).href,
     sessionId: options.sessionId ?? newId(),
     clock,
-    random: () => parseInt(newId().slice(0, 8), 16) / 2 ** 32,
+    random: () => random(4).reduce((sum, byte) => (sum + byte) / 256, 0),
     newId,
     dial: dialWith(options, clock),
   });

@@ -1,16 +1,8 @@
+import { bytesOf } from "../pico-wire/index.ts";
 import { retryAfterMs } from "./address.ts";
-import type { Clock, Refusal } from "./types.ts";
+import type { Clock, Refusal, SocketNews } from "./types.ts";
 
-/** What a socket tells the link. After `closed` or `failed` it says nothing. */
-export interface Hearing {
-  opened(): void;
-  message(data: string | Uint8Array): void;
-  /** A sign of life that is no message. */
-  heard(): void;
-  closed(code: number, reason: string): void;
-  /** It never opened. */
-  failed(refusal: Refusal): void;
-}
+export type Hear = (news: SocketNews) => void;
 
 export interface Dialed {
   write(text: string): void;
@@ -20,7 +12,7 @@ export interface Dialed {
 }
 
 /** Opens a socket to the address, showing the token. */
-export type Dial = (target: { readonly url: string; readonly token: string }, hear: Hearing) => Dialed;
+export type Dial = (target: { readonly url: string; readonly token: string }, hear: Hear) => Dialed;
 
 interface SocketEvents {
   readonly open: unknown;
@@ -56,7 +48,7 @@ export interface DialOptions {
 const cutMs = 1_000;
 
 const base64url = (text: string): string =>
-  btoa(String.fromCharCode(...new TextEncoder().encode(text)))
+  btoa(String.fromCharCode(...bytesOf(text)))
     .replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
 /** Browsers take names of RFC 7230 only. */
@@ -90,25 +82,26 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
     const neverOpened = (): void => {
       if (isOver || left.signal.aborted) return;
       isOver = true;
-      probe(url, token, left.signal).then(hear.failed, () => hear.failed({}));
+      const failed = (refusal?: Refusal): void => hear({ type: "failed", ...refusal });
+      probe(url, token, left.signal).then(failed, () => failed());
     };
     socket.binaryType = "arraybuffer";
     socket.addEventListener("open", () => {
       isOpen = true;
-      hear.opened();
+      hear({ type: "opened" });
     });
     socket.addEventListener("message", ({ data }: { data: unknown }) =>
-      hear.message(data instanceof ArrayBuffer ? new Uint8Array(data) : String(data)));
+      hear({ type: "message", data: data instanceof ArrayBuffer ? new Uint8Array(data) : String(data) }));
     // That of Node 22 tells of a connection that was refused by an error alone; others close after it.
     socket.addEventListener("error", () => {
       if (!isOpen) neverOpened();
     });
     socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
       clock.clearTimeout(cutting);
-      if (isOpen) hear.closed(code, reason);
+      if (isOpen) hear({ type: "closed", code, reason });
       else neverOpened();
     });
-    socket.on?.("ping", hear.heard);
+    socket.on?.("ping", () => hear({ type: "heard" }));
     return {
       write: (text) => socket.send(text),
       buffered: () => socket.bufferedAmount,

@@ -1,7 +1,7 @@
 /** Why a message was not sent, where the server did not say it. */
 export const linkErrors = {
-  outbox_full: "Too many messages wait for the server.",
-  too_large: "The message is too large for the server.",
+  outbox_full: "Too many messages wait.",
+  too_large: "The message is too large.",
   expired: "Nobody confirmed the message in five minutes; it may have arrived.",
   stopped: "The link was stopped; the message may have arrived.",
 } as const;

@@ -1,6 +1,6 @@
-import { byteLength, decodeServer, WireError, type ServerFrame } from "../pico-wire/index.ts";
+import { bytesOf, decodeServer, type ServerFrame } from "../pico-wire/index.ts";
 import { dialUrl } from "./address.ts";
-import type { Dialed, Hearing } from "./dial.ts";
+import type { Dialed, Hear } from "./dial.ts";
 import { inOrder } from "./driver.ts";
 import { linkError } from "./errors.ts";
 import { initial } from "./run.ts";
@@ -42,15 +42,10 @@ export function createLink(options: LinkOptions): Link {
     }, Math.max(0, at - clock.now()));
   }
 
-  function hearing(generation: number): Hearing {
-    return {
-      opened: () => dispatch({ type: "opened", generation }),
-      heard: () => dispatch({ type: "heard", generation }),
-      message: (data) => dispatch({ type: "frame", generation, frame: read(data) }),
-      closed: (code, reason) => dispatch({ type: "closed", generation, code, reason }),
-      failed: (refusal) => dispatch({ type: "failed", generation, ...refusal }),
-    };
-  }
+  const hearing = (generation: number): Hear => (news) =>
+    dispatch(news.type === "message"
+      ? { type: "frame", generation, frame: read(news.data) }
+      : { ...news, generation });
 
   async function connect({ generation, resume }: Extract<Effect, { type: "connect" }>): Promise<void> {
     const token = typeof options.token === "string" ? options.token : await options.token();
@@ -119,7 +114,7 @@ export function createLink(options: LinkOptions): Link {
       const { id = newId(), ...payload }: LinkOutgoing = typeof message === "string" ? { content: message } : message;
       const text = JSON.stringify({ type: "message.send", id, payload });
       waiting.set(id, { resolve, reject });
-      dispatch({ type: "send", id, text, bytes: byteLength(text) });
+      dispatch({ type: "send", id, text, bytes: bytesOf(text).length });
     }),
     typing: (on) => dispatch({ type: "typing", on }),
     state: () => machine.core().state,
@@ -128,11 +123,11 @@ export function createLink(options: LinkOptions): Link {
   };
 }
 
+/** Undefined for what is no frame, which is all that the codec throws for. */
 function read(data: string | Uint8Array): ServerFrame | undefined {
   try {
     return decodeServer(data);
-  } catch (error) {
-    if (error instanceof WireError) return undefined;
-    throw error;
+  } catch {
+    return undefined;
   }
 }

@@ -10,8 +10,8 @@ export interface Run {
 }
 
 export const initial: Core = {
-  state: "idle", reason: "", generation: 0, attempt: 0, refusals: 0, due: Infinity, connection: undefined,
-  hello: undefined, cursor: undefined, holeAt: undefined, outbox: [], parts: [], isTypingUnknown: false,
+  state: "idle", reason: "", generation: 0, attempt: 0, refusals: 0, due: Infinity, outbox: [], parts: [],
+  isTypingUnknown: false,
 };
 
 /** There is one that says something, or will. */

@@ -63,8 +63,8 @@ function opened(run: Run): void {
   set(run, {
     refusals: 0,
     connection: {
-      openedAt: now, heardAt: now, pingedAt: now, ackedAt: now, paceAt: now, mode: undefined, hasSpoken: false,
-      next: undefined, epochIsOver: false, unacked: 0,
+      openedAt: now, heardAt: now, pingedAt: now, ackedAt: now, paceAt: now, hasSpoken: false,
+      epochIsOver: false, unacked: 0,
     },
   });
   enter(run, "open", "");

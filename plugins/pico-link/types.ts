@@ -72,10 +72,10 @@ export interface Connection {
   readonly heardAt: number;
   readonly pingedAt: number;
   /** Undefined while neither a `hello` nor anything else came. */
-  readonly mode: "plain" | "extension" | undefined;
+  readonly mode?: "plain" | "extension" | undefined;
   readonly hasSpoken: boolean;
   /** Where the stream goes on behind the gap that was announced. */
-  readonly next: Cursor | undefined;
+  readonly next?: Cursor | undefined;
   /** The server announced that an epoch is over. */
   readonly epochIsOver: boolean;
   readonly unacked: number;
@@ -94,12 +94,12 @@ export interface Core {
   readonly refusals: number;
   /** Unix milliseconds: end of `connecting`, next try of `waiting` and `blocked`; else `Infinity`. */
   readonly due: number;
-  readonly connection: Connection | undefined;
+  readonly connection?: Connection | undefined;
   /** Of the newest server; bounds and timing stay valid between connections. */
-  readonly hello: Hello | undefined;
-  readonly cursor: Cursor | undefined;
+  readonly hello?: Hello | undefined;
+  readonly cursor?: Cursor | undefined;
   /** The number a reconnect was tried for; a second hole there is a gap. */
-  readonly holeAt: number | undefined;
+  readonly holeAt?: number | undefined;
   readonly outbox: readonly Entry[];
   readonly parts: readonly Part[];
   /** The server does not know `typing.*`. */
@@ -114,16 +114,24 @@ export interface Refusal {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** What a socket tells the link. After `closed` or `failed` it says nothing. */
+export type SocketNews =
+  /** `heard`: a sign of life that is no message. */
+  | { readonly type: "opened" | "heard" }
+  | { readonly type: "message"; readonly data: string | Uint8Array }
+  /** It never opened. */
+  | ({ readonly type: "failed" } & Refusal)
+  | { readonly type: "closed"; readonly code: number; readonly reason: string };
+
 export type LinkEvent =
   | { readonly type: "start" | "stop" | "tick" }
   /** The token is another one, or somebody knows that a try is worth it now. */
   | { readonly type: "retry" }
   | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
   | { readonly type: "typing"; readonly on: boolean }
-  | { readonly type: "opened" | "heard" | "flushed"; readonly generation: number }
-  | ({ readonly type: "failed"; readonly generation: number } & Refusal)
-  | { readonly type: "frame"; readonly generation: number; readonly frame: ServerFrame | undefined }
-  | { readonly type: "closed"; readonly generation: number; readonly code: number; readonly reason: string };
+  | (Exclude<SocketNews, { type: "message" }> & { readonly generation: number })
+  | { readonly type: "flushed"; readonly generation: number }
+  | { readonly type: "frame"; readonly generation: number; readonly frame: ServerFrame | undefined };
 
 /** Where to go on, and as whom. */
 export interface Resume {

@@ -5,7 +5,7 @@ import { limits } from "./limits.ts";
 import { readMedia } from "./media.ts";
 import type { ClientFrame, Envelope, MessagePayload, MessageRequest } from "./messages.ts";
 import { refused } from "./refused.ts";
-import { byteLength, isId, isSessionId } from "./text.ts";
+import { fits, isId, isSessionId } from "./text.ts";
 
 /** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
 export function decodeClient(input: string | Uint8Array): ClientFrame {
@@ -31,9 +31,9 @@ function named<T>(object: Json, read: () => T): T {
     if (!(error instanceof WireError)) throw error;
     const id = own(object, "id");
     const session = own(object, "session_id");
-    throw new WireError(error.code, error.message, {
-      ...(typeof id === "string" && isId(id) && { id }),
-      ...(typeof session === "string" && isSessionId(session) && { session }),
+    throw Object.assign(error, {
+      ...(typeof id === "string" && isId(id) && { requestId: id }),
+      ...(typeof session === "string" && isSessionId(session) && { sessionId: session }),
     });
   }
 }
@@ -62,7 +62,7 @@ function readAck(payload: Json): number {
 
 function readMessage(payload: Json): MessagePayload {
   const content = readText(payload, "content");
-  if (content.length > limits.content || byteLength(content) > limits.content) throw refused("too_large");
+  if (!fits(content, limits.content)) throw refused("too_large");
   const hops = own(payload, "hops") ?? 0;
   if (!isCount(hops) || hops > 255) throw new WireError("invalid_message", '"hops" is a whole number from 0 to 255.');
   const media = readMedia(own(payload, "media"), own(payload, "attachments"));

@@ -1,17 +1,15 @@
 import type { ErrorCode } from "./reasons.ts";
 
-/** The only thing the codec throws. `message` is fit for the peer; `requestId` is there when the frame's id could be
- *  read. */
+/** The only thing the codec throws. `message` is fit for the peer; the names are there when those of a client's frame
+ *  could be read. */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly code: ErrorCode;
-  readonly requestId: string | undefined;
-  readonly sessionId: string | undefined;
+  declare readonly requestId?: string;
+  declare readonly sessionId?: string;
 
-  constructor(code: ErrorCode, message: string, from: { id?: string; session?: string } = {}) {
+  constructor(code: ErrorCode, message: string) {
     super(message);
     this.code = code;
-    this.requestId = from.id;
-    this.sessionId = from.session;
   }
 }

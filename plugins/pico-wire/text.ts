@@ -2,21 +2,19 @@ import { limits } from "./limits.ts";
 
 const control = /\p{Cc}/u;
 
-/** Bytes of the text as UTF-8, counted without making them. */
-export function byteLength(text: string): number {
-  let bytes = text.length;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit < 0x80) continue;
-    bytes += unit < 0x800 ? 1 : 2;
-    if (unit >= 0xd800 && unit < 0xdc00 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00) at++;
-  }
-  return bytes;
-}
+const utf8 = new TextEncoder();
+
+/** The text as UTF-8. */
+export const bytesOf = (text: string): Uint8Array => utf8.encode(text);
+
+/** Whether it has at most that many bytes as UTF-8: between one and three for each unit, counted only where that does
+ *  not decide. */
+export const fits = (text: string, bytes: number): boolean =>
+  text.length <= bytes && (text.length * 3 <= bytes || bytesOf(text).length <= bytes);
 
 /** A name both sides print and compare: no control characters, no half of a surrogate pair, bounded. */
 const isName = (text: string, bytes: number): boolean =>
-  text !== "" && text.length <= bytes && text.isWellFormed() && !control.test(text) && byteLength(text) <= bytes;
+  text !== "" && fits(text, bytes) && text.isWellFormed() && !control.test(text);
 
 export const isSessionId = (text: string): boolean => isName(text, limits.sessionId);
 export const isId = (text: string): boolean => isName(text, limits.id);

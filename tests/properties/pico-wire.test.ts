@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  byteLength, decode, decodeRequest, encode, errors, formatCursor, isSessionId, parseCursor, WireError, type Frame, type Party,
+  bytesOf, decode, decodeRequest, encode, errors, formatCursor, isSessionId, parseCursor, WireError, type Frame, type Party,
 } from "../../plugins/pico-wire/index.ts";
+import { fits } from "../../plugins/pico-wire/text.ts";
 
 const runs = { numRuns: 400 };
 const party = fc.constantFrom<Party>("client", "server");
@@ -123,6 +124,7 @@ test("unknown keys change nothing", () => {
   }), runs);
 });
 
-test("bytes are counted as the encoder makes them", () => {
-  fc.assert(fc.property(fc.string({ unit: "binary" }), (t) => byteLength(t) === new TextEncoder().encode(t).length), runs);
+test("whether a text fits is what its bytes say", () => {
+  fc.assert(fc.property(fc.string({ unit: "binary" }), fc.nat(40), (t, most) =>
+    fits(t, most) === bytesOf(t).length <= most), runs);
 });

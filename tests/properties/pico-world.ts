@@ -1,4 +1,4 @@
-import type { Clock, Dial, Hearing } from "../../plugins/pico-link/index.ts";
+import type { Clock, Dial, Hear } from "../../plugins/pico-link/index.ts";
 import { decode, encode, parseCursor, type ClientFrame, type Cursor, type ServerFrame } from "../../plugins/pico-wire/index.ts";
 
 /* A world for the link: time that only moves when told, a network that delays, drops, doubles and cuts, and the server's
@@ -236,7 +236,7 @@ export function createWorld(options: { seed: number; window: number; accepts?: (
     };
   }
 
-  function establish(url: string, hear: Hearing): { write(text: string): void; close(): void } {
+  function establish(url: string, hear: Hear): { write(text: string): void; close(): void } {
     const process = server();
     let isOver = false;
     const end = (code: number, reason: string, ms: number): void => {
@@ -245,10 +245,10 @@ export function createWorld(options: { seed: number; window: number; accepts?: (
       up.cut();
       time.after(ms, () => {
         down.cut();
-        hear.closed(code, reason);
+        hear({ type: "closed", code, reason });
       });
     };
-    const down = pipe<ServerFrame>((frame) => hear.message(encode(frame)));
+    const down = pipe<ServerFrame>((frame) => hear({ type: "message", data: encode(frame) }));
     let receive: (frame: ClientFrame) => void = () => {};
     const up = pipe<string>((text) => {
       const frame = decode(text, "client");
@@ -294,10 +294,12 @@ export function createWorld(options: { seed: number; window: number; accepts?: (
     let isDropped = false;
     time.after(delay(), () => {
       if (isDropped) return;
-      if (!isUp || time.now() < outageUntil) return hear.failed({});
-      if (options.accepts && !options.accepts(token)) return hear.failed({ status: 401, code: "token_mismatch" });
+      if (!isUp || time.now() < outageUntil) return hear({ type: "failed" });
+      if (options.accepts && !options.accepts(token)) {
+        return hear({ type: "failed", status: 401, code: "token_mismatch" });
+      }
       socket = establish(url, hear);
-      hear.opened();
+      hear({ type: "opened" });
     });
     return {
       write: (text) => socket?.write(text),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { stoppedClock } from "../../../kernel/testing.ts";
-import { dialer, type Hearing, type SocketConstructor } from "../../../plugins/pico-link/dial.ts";
-import type { Refusal } from "../../../plugins/pico-link/types.ts";
+import { dialer, type SocketConstructor } from "../../../plugins/pico-link/dial.ts";
+import type { SocketNews } from "../../../plugins/pico-link/types.ts";
 
 /** Sockets that never open; each tells it by these events, as platforms do. */
 function refusing(events: readonly string[]): SocketConstructor {
@@ -20,20 +20,15 @@ describe("a connection that is refused", () => {
   test.each([
     ["by an error and a close", ["error", "close"]], ["by an error alone", ["error"]], ["by a close alone", ["close"]],
   ])("is noticed once when the platform tells it %s", async (_, events) => {
-    const failures: Refusal[] = [];
+    const news: SocketNews[] = [];
     const fetch = () => Promise.reject(new Error("nobody listens"));
     const dial = dialer(refusing(events), { headers: false, clock: stoppedClock(), fetch });
-    const nothing = (): void => expect.fail("nothing else happens");
     await new Promise<void>((resolve) => {
-      const hear: Hearing = {
-        opened: nothing, message: nothing, heard: nothing, closed: nothing,
-        failed(refusal) {
-          failures.push(refusal);
-          setImmediate(resolve);
-        },
-      };
-      dial({ url: "ws://127.0.0.1:1/pico", token: "a-token" }, hear);
+      dial({ url: "ws://127.0.0.1:1/pico", token: "a-token" }, (each) => {
+        news.push(each);
+        setImmediate(resolve);
+      });
     });
-    expect(failures).toEqual([{}]);
+    expect(news).toEqual([{ type: "failed" }]);
   });
 });

@@ -8,5 +8,5 @@ test("the library for pages is under 8 kB, minified and gzipped", async () => {
     entryPoints: [fileURLToPath(new URL("../../../plugins/pico-link/client.ts", import.meta.url))],
     bundle: true, minify: true, format: "esm", platform: "browser", target: "es2022", external: ["ws"], write: false,
   });
-  expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(8 * 1024);
+  expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(8_000);
 });
