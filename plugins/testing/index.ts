@@ -1,5 +1,5 @@
 /* The kit for tests of plugins and hosts: a kernel under a stopped clock, tokens in memory, a client of the channel
- * that waits for frames, and the rules that every channel keeps. It needs no test runner. */
+ * that waits for frames, a network that fails, and the rules that every channel keeps. It needs no test runner. */
 import type { Plugin } from "../../kernel/index.ts";
 import { memory, tokenStore, type TokenStoreShape } from "../token-store/index.ts";
 
@@ -8,6 +8,8 @@ export {
 } from "../../kernel/testing.ts";
 export { connect, type ClientOptions, type ReceivedFrame, type TestClient } from "./client.ts";
 export { channelRules, runChannelConformance, type ChannelConformance } from "./conformance.ts";
+export type { Fault } from "./fault-line.ts";
+export { createFaultProxy, type FaultProxy, type FaultProxyOptions, type Faults } from "./fault-proxy.ts";
 export { createQueue, type Queue } from "./queue.ts";
 export type { Peer, Seen } from "./peer.ts";
 export type { ChannelRule } from "./rules.ts";

@@ -1,39 +1,15 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { once } from "node:events";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
+import { createFaultProxy } from "../../plugins/testing/index.ts";
 import { startLauncher } from "../walks/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const count = 2_000;
 const cuts = 20;
 const mostInFlight = 64;
-
-/** A network that can be cut: what is on its way in either direction is lost. */
-async function wire(port: number) {
-  const sockets = new Set<Socket>();
-  const server = createServer((near) => {
-    const far = connect(port, "127.0.0.1");
-    for (const [from, to] of [[near, far], [far, near]] as const) {
-      sockets.add(from);
-      from.pipe(to);
-      from.on("error", () => undefined).on("close", () => {
-        sockets.delete(from);
-        to.destroy();
-      });
-    }
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
-    close: () => void server.close(),
-  };
-}
 
 interface Frame {
   readonly type: string;
@@ -51,7 +27,7 @@ test("2,000 messages each way across 20 cuts: each is taken once, answered once,
       args: ["-console", "-no-browser", "-port", "0"],
       env: { SERVICE_HOME: home, SERVICE_CHANNELS_PICO_TOKEN: token, SERVICE_LAUNCHER_TOKEN: "a-token-of-the-owner" },
     });
-    const network = await wire(Number(new URL(launcher.base).port));
+    await using network = await createFaultProxy({ port: Number(launcher.base.port) });
     const heard: string[] = [];
     const acknowledged = new Set<string>();
     const gaps: Frame[] = [];
@@ -101,7 +77,6 @@ test("2,000 messages each way across 20 cuts: each is taken once, answered once,
     }, 1);
     while (heard.length < count || acknowledged.size < count) await open();
     clearInterval(cutter);
-    network.close();
 
     expect(cutsMade).toBe(cuts);
     expect(gaps).toEqual([]);

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect as dial, createServer, type AddressInfo, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -9,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type LinkChange } from "../../plugins/pico-link/client.ts";
 import type { Clock } from "../../plugins/pico-link/index.ts";
+import { createFaultProxy } from "../../plugins/testing/index.ts";
 
 /* Two processes of the built package, which end, are killed and sleep while they talk. */
 
@@ -74,26 +74,7 @@ async function startServer(argument: ServerArgument): Promise<Child & { readonly
   return { ...server, port: Number(/listening (\d+)/.exec(server.lines[0]!)![1]) };
 }
 
-/** Passes bytes on to whoever is there now, until it is told to cut. */
-async function createRelay() {
-  const sockets = new Set<Socket>();
-  const relay = { to: 0, url: "", cut: () => sockets.forEach((socket) => socket.resetAndDestroy()) };
-  const server = createServer((near) => {
-    const far = dial(relay.to, "127.0.0.1");
-    for (const [from, to] of [[near, far], [far, near]] as const) {
-      sockets.add(from);
-      from.pipe(to);
-      from.on("error", () => undefined).on("close", () => {
-        sockets.delete(from);
-        to.destroy();
-      });
-    }
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  relay.url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`;
-  return Object.assign(relay, { [Symbol.asyncDispose]: async () => void server.close() });
-}
+const urlOf = ({ port }: { readonly port: number }): string => `ws://127.0.0.1:${port}/pico`;
 
 type News = readonly [what: string, ...more: unknown[]];
 
@@ -153,14 +134,9 @@ test("2,000 messages each way; the server stops 5 times, is killed 5 times, the 
   const count = 2_000;
   const lives = 11;
   const { journal, taken, said } = createJournal("restarts");
-  await using relay = await createRelay();
-  const begin = async () => {
-    const server = await startServer({ journal, count });
-    relay.to = server.port;
-    return server;
-  };
-  let server = await begin();
-  await using client = startClient({ url: relay.url, count });
+  let server = await startServer({ journal, count });
+  await using network = await createFaultProxy({ port: server.port });
+  await using client = startClient({ url: urlOf(network), count });
   /** Long enough for a connection to be steady: the next one is not later for it. */
   const talk = async (): Promise<void> => {
     await client.link(true);
@@ -171,14 +147,15 @@ test("2,000 messages each way; the server stops 5 times, is killed 5 times, the 
   for (let life = 0; life < lives - 1; life++) {
     for (let cut = 0; cut < 2; cut++) {
       await talk();
-      relay.cut();
+      network.cut();
       cuts += 1;
       await client.link(false);
     }
     await talk();
     await server.end(life % 2 === 0 ? "SIGTERM" : "SIGKILL");
     await client.link(false);
-    server = await begin();
+    server = await startServer({ journal, count });
+    network.lead(server.port);
   }
   await using last = server;
   await eventually(() => said() === count);
@@ -207,9 +184,8 @@ test("a client that sleeps beyond the read timeout misses nothing, and nothing o
   const { journal, taken, said } = createJournal("sleep");
   const config = { read_timeout: 2, ping_interval: 1 };
   await using server = await startServer({ journal, count, everyMs: 20, config });
-  await using relay = await createRelay();
-  relay.to = server.port;
-  await using client = startClient({ url: relay.url, count, everyMs: 20 });
+  await using network = await createFaultProxy({ port: server.port });
+  await using client = startClient({ url: urlOf(network), count, everyMs: 20 });
   await client.until(() => client.news.some(([what]) => what === "heard"));
   client.child.kill("SIGSTOP");
   await server.until(() => server.lines.some((line) => line.startsWith("disconnected heartbeat")));
