@@ -2,8 +2,10 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock, Log, Release } from "../../kernel/index.ts";
 import { closeReason, closes, encode, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
+import { meter } from "./carried.ts";
 import { pingEveryMs, type PicoServerConfig } from "./config.ts";
 import type { Link } from "./connections.ts";
+import { countTail, type Counters } from "./counters.ts";
 import type { PicoServerEvents } from "./events.ts";
 import type { Admission } from "./gate.ts";
 import { greeting } from "./greeting.ts";
@@ -27,6 +29,7 @@ export interface ConnectionOptions {
   /** Undefined: a plain client. */
   readonly extension: Extension | undefined;
   readonly sessions: SessionLog;
+  readonly counters: Counters;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
@@ -41,7 +44,7 @@ const printable = (text: string): string => text.replace(/\p{Cc}/gu, " ");
 
 /** One client: its queue, its sessions, its frames and its signs of life. */
 export function createConnection(options: ConnectionOptions): Link {
-  const { ws, id, session, admission, extension, clock, log, config } = options;
+  const { ws, id, session, admission, extension, clock, counters, log, config } = options;
   const socket = options.socket as Socket;
   const conn = extension && options.newId();
   let closing: { code: number; reason: string } | undefined;
@@ -51,6 +54,7 @@ export function createConnection(options: ConnectionOptions): Link {
   let heardAt = clock.now();
   let pingedAt = heardAt;
   let bytesRead = socket.bytesRead;
+  const carried = meter(socket);
   const pace = createPace(() => socket.bytesRead);
   let messagesIn = 0;
   let messagesOut = 0;
@@ -62,9 +66,10 @@ export function createConnection(options: ConnectionOptions): Link {
     const progress = extension && from === session ? "sent" : "written";
     options.sessions.note(from, { epoch, after: seq - 1, upTo: seq }, progress);
   }
-  const outbox = createOutbox({ sink, now: () => clock.now(), written, full });
+  const outbox = createOutbox({ sink, counters, now: () => clock.now(), written, full });
 
   function answer(frame: ServerFrame): void {
+    counters.framesOut[frame.type] += 1;
     outbox.send(framed(Buffer.from(encode({ ...frame, timestamp: clock.now() }))));
   }
 
@@ -77,6 +82,7 @@ export function createConnection(options: ConnectionOptions): Link {
     session,
     after,
     begin(tail) {
+      countTail(counters, after !== undefined, tail);
       for (const frame of greeting({ conn: own, session, resumes: after !== undefined, tail, config: config() })) {
         answer(frame);
       }
@@ -112,7 +118,7 @@ export function createConnection(options: ConnectionOptions): Link {
     resuming: extension && conn ? resuming(extension.resume, conn) : undefined,
   });
   const inbound = createInbound({
-    clock, log, config, session, close, answer,
+    clock, counters, log, config, session, close, answer,
     acknowledges: extension !== undefined,
     newId: options.newId,
     budget: options.budget,
@@ -154,6 +160,7 @@ export function createConnection(options: ConnectionOptions): Link {
     conn,
     tokenVersion: admission.version,
     close,
+    carried,
     traffic: () => ({ messagesIn, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: heardAt }),
     tick(lateMs) {
       const now = clock.now();

@@ -1,5 +1,6 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { CloseName } from "../pico-wire/index.ts";
+import type { Carried } from "./carried.ts";
 import type { PicoConnection } from "./service.ts";
 import { createWheel, type Ticking } from "./wheel.ts";
 
@@ -14,6 +15,8 @@ export interface Link extends Ticking {
   close(name: CloseName, retryMs?: number): void;
   /** Once a second: pings, and ends what is dead or stuck. */
   tick(lateMs: number): void;
+  /** Bytes on its socket since it began. */
+  carried(): Carried;
   /** What changes while it lives. */
   traffic(): Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
 }
@@ -22,6 +25,10 @@ export interface Link extends Ticking {
 export interface Connections {
   /** Slots that are taken. */
   count(): number;
+  /** All that are here. */
+  list(): Iterable<Link>;
+  /** Seconds the wheel came too late at worst in the last minute. */
+  lateSeconds(): number;
   add(connection: Link): void;
   remove(connection: Link): void;
   /** Whether this secret belongs to somebody who is here. */
@@ -56,6 +63,8 @@ export function createConnections({ clock, after, random }: Owner): Connections 
 
   return {
     count: () => all.size - replaced.size,
+    list: () => all,
+    lateSeconds: () => wheel.lateMs() / 1_000,
     knows: (conn) => byConn.has(conn),
     add(connection) {
       all.add(connection);

@@ -1,8 +1,10 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
 import { closeReason, closes, encode, formatCursor, type CloseName } from "../pico-wire/index.ts";
+import { meter } from "./carried.ts";
 import { pingEveryMs, type PicoServerConfig } from "./config.ts";
 import type { Link } from "./connections.ts";
+import { countTail, type Counters } from "./counters.ts";
 import type { PicoServerEvents } from "./events.ts";
 import { oncePerEntry } from "./faces.ts";
 import { retry } from "./greeting.ts";
@@ -21,6 +23,7 @@ export interface EventStreamOptions {
   readonly after: Cursor | undefined;
   readonly tokenVersion: number | undefined;
   readonly sessions: SessionLog;
+  readonly counters: Counters;
   readonly clock: Clock;
   readonly config: () => PicoServerConfig;
   readonly failed: (error: unknown) => void;
@@ -38,7 +41,7 @@ const comment = Buffer.from(":\n\n");
 
 /** A session's messages for those whose network lets no WebSocket through. */
 export function createEventStream(options: EventStreamOptions): Link {
-  const { r, id, session, clock, config, after } = options;
+  const { r, id, session, clock, counters, config, after } = options;
   let closing: { code: number; reason: string } | undefined;
   let messagesOut = 0;
   let writtenAt = clock.now();
@@ -50,8 +53,10 @@ export function createEventStream(options: EventStreamOptions): Link {
     ...options.headers,
   });
   r.flushHeaders();
+  const carried = meter(r.socket);
   const outbox = createOutbox({
     sink: answerSink(r),
+    counters,
     now: () => clock.now(),
     full: () => close("slow_consumer"),
     written: ({ cursor: { epoch, seq } }) =>
@@ -61,10 +66,13 @@ export function createEventStream(options: EventStreamOptions): Link {
 
   const release = readSession({
     log: options.sessions, session, after, resumes: true, failed: options.failed,
-    begin({ top, gap, frames }) {
+    begin(tail) {
+      const { top, gap, frames } = tail;
+      countTail(counters, after !== undefined, tail);
       put(start({ ...top, seq: top.seq - frames.length }));
       if (!gap) return;
       const frame = { type: "gap", session_id: session, payload: gap, timestamp: clock.now() } as const;
+      counters.framesOut.gap += 1;
       put(event(encode(frame)));
     },
     take(entry) {
@@ -96,6 +104,7 @@ export function createEventStream(options: EventStreamOptions): Link {
     id,
     tokenVersion: options.tokenVersion,
     close,
+    carried,
     traffic: () => ({ messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: writtenAt }),
     tick(lateMs) {
       const now = clock.now();

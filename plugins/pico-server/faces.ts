@@ -1,3 +1,4 @@
+import type { ServerFrame } from "../pico-wire/index.ts";
 import type { Cursor, Heard } from "./session-log.ts";
 
 const closing = "}".charCodeAt(0);
@@ -16,3 +17,11 @@ export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T 
     return last.made;
   };
 }
+
+/** The type stands first, as `port` writes frames; another form of the log may have written them anew. */
+function readType(frame: Uint8Array): ServerFrame["type"] {
+  const text = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
+  const [, first] = /^\{"type":"([a-z.]+)"/.exec(text.toString("latin1", 0, 40)) ?? [];
+  return (first ?? (JSON.parse(text.toString()) as { type: string }).type) as ServerFrame["type"];
+}
+export const typeOf = oncePerEntry(({ frame }) => readType(frame));

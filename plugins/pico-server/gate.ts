@@ -91,11 +91,14 @@ export function createGate({ http, tokens, limiter, config, isOpen }: GateOption
     const different = candidates.filter(({ value }) => !seen.has(value) && seen.add(value));
     const [first] = offered;
     if (first === undefined) return { code: "token_missing" };
+    const { method } = first;
     const code = "refused" in first ? first.refused : "token_mismatch";
-    if (different.length === 0) return { code };
+    if (different.length === 0) return { code, method };
     const verdict = await judge(knock.peer.key, different);
-    if (verdict.outcome === "limited") return { code: "rate_limited", retryAfterSeconds: verdict.retryAfterSeconds };
-    if (verdict.outcome === "wrong") return { code, counted: verdict.counted };
+    if (verdict.outcome === "limited") {
+      return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
+    }
+    if (verdict.outcome === "wrong") return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
     const { version, candidate } = verdict.match;
     const isCurrent = (): boolean => tokens.info("pico").version === version;
     return { method: candidate.method, version, identity: undefined, echo: candidate.echo, isCurrent };

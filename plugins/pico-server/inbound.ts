@@ -6,6 +6,7 @@ import {
 } from "../pico-wire/index.ts";
 import type { Budget, Holder } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
+import type { Counters } from "./counters.ts";
 import { createBucket, createStrikes } from "./rates.ts";
 
 const mostPending = 32;
@@ -27,6 +28,7 @@ export interface InboundOptions {
   readonly acknowledged: (seq: number) => void;
   readonly answer: (frame: ServerFrame) => void;
   readonly close: (name: CloseName, retryMs?: number) => void;
+  readonly counters: Counters;
   /** A frame named this session. */
   readonly use: (session: string) => void;
   /** Of all connections. */
@@ -51,7 +53,7 @@ export interface Inbound {
 /** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted, and while all
  *  connections together hold too much. */
 export function createInbound(options: InboundOptions): Inbound {
-  const { clock, log, config, session: bound, budget, answer, close } = options;
+  const { clock, log, config, session: bound, budget, answer, close, counters: { framesIn } } = options;
   const allowed = createBucket(() => messageRate(config()), clock.now());
   const tooFast = createStrikes(5, minuteMs);
   const malformed = createStrikes(20, minuteMs);
@@ -86,6 +88,7 @@ export function createInbound(options: InboundOptions): Inbound {
   }
 
   function slowDown(data: Uint8Array): void {
+    framesIn.invalid += 1;
     const frame = data.byteLength <= smallFrame ? read(data) : undefined;
     const names = frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
     refuse("rate_limited", { requestId: names.requestId, sessionId: names.sessionId });
@@ -123,6 +126,7 @@ export function createInbound(options: InboundOptions): Inbound {
   function handle(data: Uint8Array): void {
     const frame = read(data);
     if (frame instanceof WireError) {
+      framesIn.invalid += 1;
       refuse(frame.code, frame);
       if (frame.code === "invalid_message" && malformed(clock.now())) close("bad_request");
       return;
@@ -130,6 +134,7 @@ export function createInbound(options: InboundOptions): Inbound {
     const session = frame.session_id ?? bound;
     options.use(session);
     const { type, id } = frame;
+    framesIn[type] += 1;
     if (type === "ping") answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
     if (type === "message.send" || type === "media.send") handOver(data.byteLength, id, session, frame.payload);
     if (type === "ack" && options.acknowledges) options.acknowledged(frame.payload.seq);

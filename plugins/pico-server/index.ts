@@ -9,6 +9,7 @@ import { createBudget } from "./budget.ts";
 import { picoSchema, type PicoServerConfig } from "./config.ts";
 import { createConnection } from "./connection.ts";
 import { createConnections, type Link } from "./connections.ts";
+import { newCounters } from "./counters.ts";
 import { descriptorsMissing } from "./descriptors.ts";
 import { picoErrors } from "./errors.ts";
 import { createEventStream } from "./event-stream.ts";
@@ -17,6 +18,7 @@ import { createGate, type Admission } from "./gate.ts";
 import { createHandshake, type Opening } from "./handshake.ts";
 import type { Knock } from "./knock.ts";
 import { memoryLog } from "./memory-log.ts";
+import { countClose, countRefusal, readMetrics } from "./metrics.ts";
 import { createPort } from "./port.ts";
 import type { Refusal } from "./refusals.ts";
 import { createRoster } from "./roster.ts";
@@ -27,7 +29,7 @@ import { createUpgrader } from "./socket.ts";
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 export type { PicoServerEvents } from "./events.ts";
-export type { PicoConnection, PicoServer, PicoServerStatus } from "./service.ts";
+export type { PicoConnection, PicoMetrics, PicoServer, PicoServerStatus } from "./service.ts";
 export type { Appended, Cursor, Entry, Gap, Heard, Progress, Reach, SessionLog, Tail } from "./session-log.ts";
 
 export interface PicoServerOptions {
@@ -70,6 +72,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
       const connections = createConnections(scope);
+      const counters = newCounters();
       const budget = createBudget(mostHeld);
       const roster = createRoster(clock);
       const sessions = memoryLog({
@@ -85,7 +88,10 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const isOpen = (): boolean => serving && lifecycle.state() !== "unconfigured";
       const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen });
 
-      function refused({ peer: { address } }: Knock, { code, counted }: Refusal): void {
+      function refused(knock: Knock, refusal: Refusal): void {
+        const { code, counted } = refusal;
+        const { address } = knock.peer;
+        countRefusal(counters, knock, refusal);
         const count = counted === undefined ? {} : { count: counted };
         log.warn({ reason: code, ip: address, via: "pico", ...count }, "refused");
         emit("pico-server:refused", { code, address });
@@ -98,6 +104,10 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         const link = make((gone, fact) => {
           connections.remove(gone);
           roster.remove(id);
+          const { in: bytesIn, out: bytesOut } = gone.carried();
+          counters.bytesIn += bytesIn;
+          counters.bytesOut += bytesOut;
+          countClose(counters, fact);
           emit("pico-server:disconnected", fact);
         });
         connections.add(link);
@@ -107,13 +117,14 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       function opened(opening: Opening, knock: Knock, admission: Admission): void {
         const id = newId();
-        const shared = { id, admission, sessions, clock, log, config, newId, budget, deliver };
+        const shared = { id, admission, sessions, counters, clock, log, config, newId, budget, deliver };
+        counters.handshakes["accepted"]! += 1;
         enter(id, opening.session, knock, admission, (gone) => createConnection({ ...opening, ...shared, gone }));
       }
 
       const listens: RequestOptions["listens"] = ({ session, after }, r, headers, knock, admission) => {
         const id = newId();
-        const shared = { id, session, after, tokenVersion: admission.version, sessions, clock, config };
+        const shared = { id, session, after, tokenVersion: admission.version, sessions, counters, clock, config };
         const failed = (error: unknown): void => log.error({ err: error, connection: id }, "an event stream failed");
         enter(id, session, knock, admission, (gone) => createEventStream({ ...shared, r, headers, failed, gone }));
       };
@@ -166,6 +177,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         picoServer: {
           connections: roster.list,
           disconnect: roster.disconnect,
+          metrics: () => readMetrics(counters, connections),
           status: () => ({
             enabled: config().enabled,
             path: http.url("/pico"),

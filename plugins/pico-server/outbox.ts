@@ -1,3 +1,5 @@
+import type { Counters } from "./counters.ts";
+import { typeOf } from "./faces.ts";
 import type { Heard } from "./session-log.ts";
 import type { Sink } from "./sink.ts";
 
@@ -24,6 +26,7 @@ const isOutdatedBy = (last: Heard) => ({ entry }: Item): boolean =>
 
 export interface OutboxOptions {
   readonly sink: Sink;
+  readonly counters: Counters;
   readonly now: () => number;
   /** A numbered entry was given to the socket. */
   readonly written: (entry: Heard) => void;
@@ -42,7 +45,7 @@ export interface Outbox {
 }
 
 /** Keeps at most 256 KiB in the socket and queues the rest: what is queued can still be dropped or replaced. */
-export function createOutbox({ sink, now, written, full }: OutboxOptions): Outbox {
+export function createOutbox({ sink, counters, now, written, full }: OutboxOptions): Outbox {
   let queue: Item[] = [];
   let queuedBytes = 0;
   let givenBytes = 0;
@@ -55,7 +58,9 @@ export function createOutbox({ sink, now, written, full }: OutboxOptions): Outbo
     if (sink.pending() === 0) progressAt = now();
     givenBytes += bytes.byteLength;
     sink.write(bytes);
-    if (entry?.numbered) written(entry);
+    if (!entry) return;
+    counters.framesOut[typeOf(entry)] += 1;
+    if (entry.numbered) written(entry);
   }
 
   function pump(): void {
@@ -69,22 +74,26 @@ export function createOutbox({ sink, now, written, full }: OutboxOptions): Outbo
   }
   sink.onDrain(pump);
 
-  function drop(isDropped: (item: Item) => boolean): void {
+  /** Answers how many have gone. */
+  function drop(isDropped: (item: Item) => boolean): number {
+    const before = queue.length;
     queue = queue.filter((item) => {
       const stays = !isDropped(item);
       if (!stays) queuedBytes -= item.bytes.byteLength;
       return stays;
     });
+    return before - queue.length;
   }
 
   function enqueue(item: Item): void {
     const { entry, bytes } = item;
-    if (entry?.numbered && entry.message !== undefined) drop(isOutdatedBy(entry));
+    if (entry?.numbered && entry.message !== undefined) counters.coalesced += drop(isOutdatedBy(entry));
     const key = entry && keyOf(entry);
     const before = key === undefined ? -1 : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
     queuedBytes += bytes.byteLength - (queue[before]?.bytes.byteLength ?? 0);
-    if (before === -1) queue.push(item);
-    else queue[before] = item;
+    if (before === -1) return void queue.push(item);
+    queue[before] = item;
+    counters.coalesced += 1;
   }
 
   const isOver = (): boolean => queue.length > mostQueuedFrames || queuedBytes > mostQueuedBytes;
@@ -94,7 +103,7 @@ export function createOutbox({ sink, now, written, full }: OutboxOptions): Outbo
       if (!open) return;
       if (queue.length === 0 && sink.pending() < mostInSocket) return write(bytes, entry);
       enqueue({ bytes, entry });
-      if (isOver()) drop(isTyping);
+      if (isOver()) counters.dropped.typing += drop(isTyping);
       if (!isOver()) return;
       outbox.clear();
       full();
@@ -109,6 +118,7 @@ export function createOutbox({ sink, now, written, full }: OutboxOptions): Outbo
     },
     clear() {
       open = false;
+      counters.dropped.closed += queue.length;
       queue = [];
       queuedBytes = 0;
     },

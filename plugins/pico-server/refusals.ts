@@ -1,3 +1,4 @@
+import type { Method } from "./knock.ts";
 import { errors, refusals, type ErrorCode, type RefusalCode } from "../pico-wire/index.ts";
 
 /** Why a request is turned away, as data: written to a socket or an answer by whoever holds it. */
@@ -8,6 +9,8 @@ export interface Refusal {
   readonly allow?: string;
   /** Different wrong values of this peer in the window, when one was counted. */
   readonly counted?: number;
+  /** Whose token it was about. */
+  readonly method?: Method;
   /** In place of the code's own sentence. */
   readonly message?: string;
 }

@@ -29,9 +29,33 @@ export interface PicoConnection {
   readonly lastHeardAt: number;
 }
 
+type Tally = Readonly<Record<string, number>>;
+
+/** Counts since the start, and gauges of this moment. The names inside are closed sets. */
+export interface PicoMetrics {
+  readonly connections: number;
+  /** WebSocket handshakes by result: `accepted`, or the code of the refusal. */
+  readonly handshakes: Tally;
+  /** By who ended the connection, then by close code; `other`: codes that only a client says. */
+  readonly closes: Readonly<Record<"client" | "server" | "network", Tally>>;
+  /** By type, of WebSockets and event streams. */
+  readonly frames: Readonly<Record<"in" | "out", Tally>>;
+  readonly bytes: Readonly<Record<"in" | "out", number>>;
+  readonly queueBytes: number;
+  readonly coalesced: number;
+  readonly dropped: Tally;
+  readonly resumes: Tally;
+  readonly gaps: Tally;
+  /** By the method of the first token that was offered (`none`: no token), then by reason. */
+  readonly authFailures: Readonly<Record<string, Tally>>;
+  /** How late the process looked at its connections, at worst in the last minute. */
+  readonly wheelLateSeconds: number;
+}
+
 /** What a page shows of the channel; asked, never announced. */
 export interface PicoServer {
   status(): PicoServerStatus;
+  metrics(): PicoMetrics;
   /** The oldest first. */
   connections(): PicoConnection[];
   /** Closes it with 4403, after which clients do not come back by themselves. `false`: there is no such connection. */

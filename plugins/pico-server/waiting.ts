@@ -75,6 +75,7 @@ export function waitForAnswers({ r, id, session, seconds, tokenVersion, sessions
       tokenVersion,
       close: leave,
       tick: () => undefined,
+      carried: () => ({ in: 0, out: 0 }),
       traffic: () => ({ messagesIn: 1, messagesOut: heard.length, queuedBytes: 0, lastHeardAt: startedAt }),
     },
     async answers() {

@@ -9,12 +9,15 @@ export interface Ticking {
 export interface Wheel {
   add(one: Ticking): void;
   remove(one: Ticking): void;
+  /** How late a step was at worst, in the last minute or a little less. */
+  lateMs(): number;
   stop(): void;
 }
 
 const turnMs = 1_000;
 const parts = 20;
 const stepMs = turnMs / parts;
+const halfMs = 30_000;
 
 export function createWheel(clock: Clock, after: (ms: number, run: () => void) => Release): Wheel {
   const slots = Array.from({ length: parts }, () => new Set<Ticking>());
@@ -23,6 +26,14 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
   let at = 0;
   let steppedAt = 0;
   let stopTimer: Release | undefined;
+  /** The worst of this half minute and of the one before. */
+  let worst = { since: 0, now: 0, before: 0 };
+
+  function turnWorst(now: number): void {
+    const passed = now - worst.since;
+    if (passed >= 0 && passed < halfMs) return;
+    worst = { since: now, now: 0, before: passed < 2 * halfMs ? worst.now : 0 };
+  }
 
   function stepLater(): void {
     stopTimer = after(stepMs, () => {
@@ -33,9 +44,12 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
 
   /** A late timer makes up for the steps it missed, a whole turn at most; what is beyond a turn, this process slept. */
   function step(): void {
-    const passed = clock.now() - steppedAt;
+    const now = clock.now();
+    const passed = now - steppedAt;
     const steps = Math.min(parts, Math.floor(passed / stepMs));
-    if (steps <= 0) return void (steppedAt = Math.min(steppedAt, clock.now())); // the clock was set back
+    if (steps <= 0) return void (steppedAt = Math.min(steppedAt, now)); // the clock was set back
+    turnWorst(now);
+    worst.now = Math.max(worst.now, passed - stepMs);
     const late = Math.max(0, passed - turnMs);
     steppedAt += passed - (passed % stepMs);
     for (let n = 0; n < steps; n++) {
@@ -51,6 +65,10 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
 
   return {
     stop,
+    lateMs() {
+      turnWorst(clock.now());
+      return Math.max(worst.now, worst.before);
+    },
     add(one) {
       const slot = slots[added++ % parts]!;
       slot.add(one);

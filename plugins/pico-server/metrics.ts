@@ -1,0 +1,39 @@
+import type { Connections } from "./connections.ts";
+import { count, type AuthReason, type Counters } from "./counters.ts";
+import type { PicoServerEvents } from "./events.ts";
+import type { Knock } from "./knock.ts";
+import type { Refusal } from "./refusals.ts";
+import type { PicoMetrics } from "./service.ts";
+
+const isAuthReason = (code: string, known: object): code is AuthReason => Object.hasOwn(known, code);
+
+export function countRefusal({ handshakes, authFailures }: Counters, { isUpgrade }: Knock, refusal: Refusal): void {
+  const { code, method } = refusal;
+  if (isUpgrade) count(handshakes, code);
+  const failures = authFailures[method ?? "none"];
+  if (isAuthReason(code, failures) && (method || code === "token_missing")) failures[code] += 1;
+}
+
+export const countClose = (
+  { closes }: Counters, { code, initiator }: PicoServerEvents["pico-server:disconnected"],
+): void => count(closes[initiator], String(code));
+
+/** What was counted, with what can be asked of the connections that are here. */
+export function readMetrics(counters: Counters, connections: Connections): PicoMetrics {
+  const { bytesIn, bytesOut, framesIn, framesOut, ...rest } = counters;
+  const bytes = { in: bytesIn, out: bytesOut };
+  let queueBytes = 0;
+  for (const link of connections.list()) {
+    const carried = link.carried();
+    bytes.in += carried.in;
+    bytes.out += carried.out;
+    queueBytes += link.traffic().queuedBytes;
+  }
+  return {
+    ...rest,
+    frames: { in: framesIn, out: framesOut },
+    bytes, queueBytes,
+    connections: connections.count(),
+    wheelLateSeconds: connections.lateSeconds(),
+  };
+}
