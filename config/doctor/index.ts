@@ -5,6 +5,7 @@ import type { Environment } from "../load/index.ts";
 import { channelChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
 import { networkChecks } from "./network.ts";
+import { refusedChecks } from "./refused.ts";
 import { survey, type Survey } from "./survey.ts";
 import { tokenChecks } from "./tokens.ts";
 
@@ -27,7 +28,7 @@ type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];
 /** All checks, the three of every failed token first. A check that cannot be made is a failed one that says why. */
 export async function examine(options: DoctorOptions): Promise<CheckView[]> {
   const found = await survey(options);
-  const parts: readonly Part[] = [channelChecks, tokenChecks, fileChecks, networkChecks];
+  const parts: readonly Part[] = [channelChecks, refusedChecks, tokenChecks, fileChecks, networkChecks];
   const results: CheckView[] = [];
   for (const part of parts) {
     try {

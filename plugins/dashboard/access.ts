@@ -43,7 +43,7 @@ export async function judgeToken(
   if (verdict.outcome === "wrong" && !verdict.again) {
     door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
   }
-  refused(door, peer, reason, via);
+  refused(door, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
   throw new Refusal(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
 }
 
@@ -55,9 +55,10 @@ function noAnswer({ log }: Door, error: unknown): unknown {
   return new Refusal("store_unavailable", { retryAfterSeconds: 5 });
 }
 
-function refused(door: Door, peer: Peer, code: string, via: string): void {
-  door.activity.refused({ at: door.clock.now(), address: peer.address, via, code });
-  door.emit("dashboard:sign-in-refused", { code, address: peer.address, via });
+function refused(door: Door, { address }: Peer, code: string, via: string, seconds?: number): void {
+  const at = door.clock.now();
+  door.activity.refused({ at, address, via, code, ...(seconds !== undefined && { until: at + seconds * 1_000 }) });
+  door.emit("dashboard:sign-in-refused", { code, address, via });
 }
 
 export interface Admitted {

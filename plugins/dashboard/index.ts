@@ -20,6 +20,7 @@ import { cameFromHere, hostIsAllowed } from "./guard.ts";
 import { createHostSessions } from "./host.ts";
 import { createLinks } from "./links.ts";
 import { localRoutes } from "./local/routes.ts";
+import { inWords } from "./browser/refusal-words.ts";
 import { openLocal } from "./local/socket.ts";
 import type { TokenWay } from "./pages/index.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
@@ -109,6 +110,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
           addresses: http.addresses(),
           channel: uses.picoServer?.status(),
           tokens: (await tokensView(door)).tokens,
+          refusals: door.activity.clientRefusals().map(inWords),
           handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),
         })),
         signer: { session: tokenSigner(tokens, "session"), setup: tokenSigner(tokens, "setup") },
@@ -125,7 +127,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         sessions.endBefore(current);
         feed.end(bearers, "rotated");
       });
-      publishFacts(scope, feed);
+      publishFacts(scope, feed, door.activity);
       http.request("/", (q, r) => app.routing(q, r));
       for (const path of ["/healthz", "/readyz"]) http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
       http.identify("session", (q, peer) => {

@@ -68,6 +68,7 @@ export async function channelOf(door: Door, request: FastifyRequest): Promise<Ch
     messagesIn: status.messagesIn,
     messagesOut: status.messagesOut,
     perMinute: door.activity.perMinute(),
+    refusals: door.activity.clientRefusals(),
     ...(section && !held ? { etag: section.etag } : {}),
   };
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
-import type { CheckView, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
+import type { CheckView, ClientRefusal, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
 
 export interface DashboardApi {
   /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
@@ -50,6 +50,8 @@ export interface DoctorFacts extends SeenByDoctor {
   readonly addresses: readonly URL[];
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   readonly tokens: readonly TokenRow[];
+  /** Clients that were refused, the newest first. */
+  readonly refusals: readonly ClientRefusal[];
   /** Real handshakes by each method. */
   readonly handshakes: () => Promise<readonly TryResult[]>;
 }

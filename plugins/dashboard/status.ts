@@ -32,6 +32,8 @@ export interface ChannelView {
   readonly messagesOut: number;
   /** Messages (both ways) of each of the last 10 minutes, oldest first, the last one still running. */
   readonly perMinute: readonly number[];
+  /** Clients that were refused: the newest first, at most 10. */
+  readonly refusals: readonly RefusalView[];
   /** For `If-Match` of `PUT /api/channels/pico`; absent where settings cannot be changed. */
   readonly etag?: string;
 }
@@ -41,11 +43,19 @@ export interface SignInView {
   readonly address: string;
   readonly via: string;
 }
+/** Of a sign-in or of a client; the same again is one row. */
 export interface RefusalView {
+  /** Unix milliseconds, of the latest. */
   readonly at: number;
+  readonly times: number;
   readonly address: string;
+  /** The door; of a client how its token came, "none" without one. */
   readonly via: string;
   readonly code: string;
+  /** The page that is not allowed. */
+  readonly origin?: string;
+  /** Unix milliseconds until which the address is blocked. */
+  readonly until?: number;
 }
 export interface WarningView {
   readonly id: string;

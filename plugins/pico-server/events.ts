@@ -14,6 +14,13 @@ export type PicoServerEvents = {
     reason: string;
     initiator: "client" | "server" | "network";
   };
-  /** A handshake or request was refused. */
-  "pico-server:refused": { code: string; address: string };
+  /** A handshake or request was refused. `method`: how the token came, absent without one; `origin`: the page that is
+   *  not allowed; `retryAfterSeconds`: the address tried too many wrong tokens. */
+  "pico-server:refused": {
+    code: string;
+    address: string;
+    method?: "header" | "subprotocol" | "query";
+    origin?: string;
+    retryAfterSeconds?: number;
+  };
 };

@@ -30,6 +30,8 @@ export interface RequestOptions extends PostingOptions {
   readonly listens: (listening: Listening, r: ServerResponse, headers: Headers, knock: Knock, from: Admission) => void;
 }
 
+const upgradeLost = "This began as a WebSocket handshake and came without Upgrade: a proxy on the way removes it.";
+
 export type Headers = Readonly<Record<string, string>>;
 /** Undefined: nobody is there to be answered. */
 type Outcome = Answer | Refusal | { readonly listen: Listening; readonly admission: Admission } | undefined;
@@ -83,6 +85,7 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
     if (isRefusal(admission)) return admission;
     if (!admission.isCurrent()) return { code: "token_mismatch" };
     if (path === "/pico/ws") return { code: "upgrade_required" };
+    if (q.headers["sec-websocket-key"] !== undefined) return { code: "upgrade_required", message: upgradeLost };
     if (path === "/pico/events") return listen(knock, admission);
     return path === "/pico" ? probe() : post(knock, r, admission);
   }

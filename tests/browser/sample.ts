@@ -22,6 +22,13 @@ export const running: StatusView = {
     messagesIn: 1284,
     messagesOut: 5731,
     perMinute: [4, 9, 7, 0, 12, 31, 22, 18, 26, 11],
+    refusals: [
+      { at: now - 4000, times: 12, address: "192.168.178.40", via: "header", code: "token_mismatch" },
+      { at: now - 9000, times: 1, address: "2001:db8:85a3::8a2e:370:7335", via: "query", code: "rate_limited",
+        until: now + 40_000 },
+      { at: now - 20 * minute, times: 3, address: "127.0.0.1", via: "none", code: "origin_not_allowed",
+        origin: "https://a-rather-long-name-of-an-app.example.org:8443" },
+    ],
     etag: '"a1"',
   },
   signIns: [
@@ -29,7 +36,7 @@ export const running: StatusView = {
     { at: now - 40 * minute, address: "192.168.178.31", via: "link" },
     { at: now - 26 * 60 * minute, address: "2001:db8:85a3::8a2e:370:7334", via: "query" },
   ],
-  refusals: [{ at: now - 7 * minute, address: "203.0.113.9", via: "bearer", code: "invalid_token" }],
+  refusals: [{ at: now - 7 * minute, times: 4, address: "203.0.113.9", via: "bearer", code: "invalid_token" }],
   warnings: [],
 };
 
@@ -44,6 +51,7 @@ export const fresh: StatusView = {
     messagesIn: 0,
     messagesOut: 0,
     perMinute: Array<number>(10).fill(0),
+    refusals: [],
   },
   tokens: [
     { name: "launcher", source: "random", managedByEnv: false },

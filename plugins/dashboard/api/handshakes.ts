@@ -37,6 +37,10 @@ function attempts(token: string): Attempt[] {
 
 /** Knocks at the channel as clients do, by each method, and answers what came of it. */
 export async function handshakes(door: Door, token: string | undefined): Promise<TryResult[]> {
+  return door.activity.whileTrying(() => tryAll(door, token));
+}
+
+async function tryAll(door: Door, token: string | undefined): Promise<TryResult[]> {
   const [address] = door.http.addresses("gateway");
   const results: TryResult[] = [];
   for (const attempt of attempts(token ?? "")) {

@@ -2,19 +2,26 @@ import type { Clock, Scope } from "../../../kernel/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
 import type { SettingsEvents } from "../../settings/index.ts";
 import type { TokenStoreEvents } from "../../token-store/index.ts";
+import type { Activity } from "../activity.ts";
 import type { DashboardEvents } from "../events.ts";
 import type { Feed } from "./feed.ts";
 
 type Heard = Scope<{ hears: PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents }>;
 
-/** Puts facts on the feed. Those of the channel and of the settings come where these plugins are there. */
-export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock }, feed: Feed): void {
+/** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come where
+ *  these plugins are there. */
+export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock }, feed: Feed, activity: Activity): void {
   const on = hear as Heard["on"];
   const at = (): number => clock.now();
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
   on("pico-server:connected", (fact) => feed.publish("connected", { at: at(), ...fact }));
   on("pico-server:disconnected", (fact) => feed.publish("disconnected", { at: at(), ...fact }));
-  on("pico-server:refused", (fact) => feed.publish("refused", { at: at(), ...fact }));
+  on("pico-server:refused", (fact) => {
+    const { method: via = "none", retryAfterSeconds, ...what } = fact;
+    const until = retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
+    activity.clientRefused({ at: at(), via, ...what, ...until });
+    feed.publish("refused", { at: at(), ...fact });
+  });
   on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
   on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
   on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));

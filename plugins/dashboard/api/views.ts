@@ -59,6 +59,7 @@ export interface SettingsChangedView {
 
 export interface ChannelsView { readonly channels: readonly ({ readonly name: string } & ChannelView)[] }
 
+/** A `PicoConnection`, said again: pages are checked without the server's types and their Node. */
 export interface ConnectionView {
   readonly id: string;
   readonly session: string;
@@ -96,6 +97,18 @@ export interface CheckView {
   /** The command or setting that mends it. */
   readonly fix?: string;
 }
+/** Why a client was refused, in words. */
+export interface ClientRefusal {
+  /** Unix milliseconds, of the latest. */
+  readonly at: number;
+  readonly title: string;
+  /** How its token came, from where, how often. */
+  readonly detail: string;
+  /** What mends it. */
+  readonly fix?: string;
+  /** Unix milliseconds until which its address is blocked. */
+  readonly blockedUntil?: number;
+}
 export interface DoctorView { readonly checks: readonly CheckView[] }
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
@@ -129,7 +142,10 @@ export interface FeedEvents {
     readonly at: number; readonly connection: string; readonly session: string;
     readonly code: number; readonly reason: string; readonly initiator: string;
   };
-  refused: { readonly at: number; readonly code: string; readonly address: string };
+  refused: {
+    readonly at: number; readonly code: string; readonly address: string;
+    readonly method?: string; readonly origin?: string; readonly retryAfterSeconds?: number;
+  };
   "signed-in": { readonly at: number; readonly signIn: string; readonly address: string; readonly via: string };
   "sign-in-refused": { readonly at: number; readonly code: string; readonly address: string; readonly via: string };
   "signed-out": { readonly at: number; readonly signIn: string; readonly reason: string };

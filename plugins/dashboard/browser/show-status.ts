@@ -1,15 +1,17 @@
 import type { ChannelView, StatusView, TokenView, WarningView } from "../status.ts";
-import { refreshTimes, showActivity } from "./activity.ts";
+import { showActivity } from "./activity.ts";
 import { chartBars, chartSentence } from "./chart-bars.ts";
 import { live, make, setLive, setRows } from "./dom.ts";
-import { count, duration } from "./format.ts";
+import { count } from "./format.ts";
+import { showRefused } from "./refused.ts";
+import { setServerTime, setTime } from "./times.ts";
 import { sourceWords, stateWords, tokenName } from "./words.ts";
 
 /** Puts a status into the page the server drew. */
 export function showStatus(status: StatusView): void {
   showBadge("state", stateWords(status.state).text, stateWords(status.state).tone);
-  setLive("uptime", duration(status.now - status.startedAt));
-  live("uptime")?.setAttribute("title", `since ${new Date(status.startedAt).toLocaleString()}`);
+  setServerTime(status.now);
+  showStart(status.startedAt);
   setRows(live("addresses"), status.addresses, () => status.addresses.map(addressRow));
   setRows(live("tokens"), status.tokens, () => status.tokens.map(tokenRow));
   setRows(live("warnings"), status.warnings, () => status.warnings.map(warningRow));
@@ -17,7 +19,12 @@ export function showStatus(status: StatusView): void {
   if (warnings) warnings.hidden = status.warnings.length === 0;
   if (status.channel) showChannel(status.channel);
   showActivity(status);
-  refreshTimes(status.now);
+}
+
+/** Of another process, when the launcher has started anew. */
+function showStart(startedAt: number): void {
+  const uptime = live("uptime");
+  if (uptime instanceof HTMLTimeElement) setTime(uptime, startedAt);
 }
 
 function showChannel(channel: ChannelView): void {
@@ -34,6 +41,7 @@ function showChannel(channel: ChannelView): void {
   setLive("messages-in", count(channel.messagesIn));
   setLive("messages-out", count(channel.messagesOut));
   showChart(channel.perMinute);
+  showRefused(channel);
 }
 
 function showChart(perMinute: readonly number[]): void {

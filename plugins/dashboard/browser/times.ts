@@ -1,5 +1,6 @@
 import { el, setText } from "./dom.ts";
-import { ago } from "./format.ts";
+import { ago, duration } from "./format.ts";
+import { blockedWords } from "./words.ts";
 
 /** Server's time minus ours, milliseconds. */
 let ahead = 0;
@@ -20,19 +21,30 @@ export function timeAgo(at?: number): HTMLTimeElement {
   return time;
 }
 
+/** The moment that a time tells of: `data-ago` as `3 min ago`, `data-since` as how long that is. */
 export function setTime(time: HTMLTimeElement, at: number): void {
   const stamp = new Date(at).toISOString();
   if (time.dateTime === stamp) return;
   time.dateTime = stamp;
   time.title = new Date(at).toLocaleString();
-  setText(time, ago(at, now()));
+  tick(time);
+}
+
+function tick(time: HTMLTimeElement): void {
+  if (time.dateTime === "") return;
+  const at = Date.parse(time.dateTime);
+  setText(time, "since" in time.dataset ? duration(now() - at) : ago(at, now()));
 }
 
 export function startTimes(): void {
+  const shown = () => document.querySelectorAll<HTMLTimeElement>("time[data-ago], time[data-since]");
+  // The server does not know the reader's zone.
+  for (const time of shown()) if (time.dateTime !== "") time.title = new Date(time.dateTime).toLocaleString();
   setInterval(() => {
     if (document.hidden) return;
-    for (const time of document.querySelectorAll<HTMLTimeElement>("time[data-ago]")) {
-      if (time.dateTime !== "") setText(time, ago(Date.parse(time.dateTime), now()));
+    shown().forEach(tick);
+    for (const text of document.querySelectorAll<HTMLElement>("[data-until]")) {
+      setText(text, blockedWords(Number(text.dataset["until"]), now()));
     }
-  }, 5000);
+  }, 1000);
 }

@@ -46,6 +46,13 @@ export function refusalWords(code: string): string {
   return wordFor(refusals, code) ?? code.replaceAll("_", " ");
 }
 
+/** Goes after what happened. */
+export const timesWords = (times: number): string => (times > 1 ? ` · ${times} times` : "");
+
+/** How long an address still waits. */
+export const blockedWords = (until: number, now: number): string =>
+  until > now ? `Blocked for ${Math.ceil((until - now) / 1000)} s.` : "It may try again.";
+
 const names: Readonly<Record<string, string>> = {
   launcher: "Launcher token",
   pico: "Channel token",

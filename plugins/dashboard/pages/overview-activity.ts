@@ -1,14 +1,15 @@
 import { ago, utc } from "../browser/format.ts";
-import { refusalWords, viaWords } from "../browser/words.ts";
+import { refusalWords, timesWords, viaWords } from "../browser/words.ts";
 import type { StatusView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 
 /** The latest sign-ins and refusals. `browser/activity.ts` builds the same rows. */
 export function activity({ now, signIns, refusals }: StatusView): Html {
   const came = signIns.map((s) => row(viaWords(s.via), s.address, s.at, now));
-  const refused = refusals.map((r) => row(refusalWords(r.code), `${viaWords(r.via)} · ${r.address}`, r.at, now));
+  const refused = refusals.map(({ code, via, address, times, at }) =>
+    row(refusalWords(code), `${viaWords(via)} · ${address}${timesWords(times)}`, at, now));
   return html`<div class="twin">${card("Latest sign-ins", "sign-ins", "Nobody has signed in since the start.", came)}
-${card("Latest refusals", "refusals", "Nothing was refused since the start.", refused)}</div>`;
+${card("Refused sign-ins", "refusals", "Nobody was refused since the start.", refused)}</div>`;
 }
 
 function card(title: string, id: string, none: string, rows: readonly Html[]): Html {
@@ -18,6 +19,6 @@ function card(title: string, id: string, none: string, rows: readonly Html[]): H
 }
 
 function row(title: string, detail: string, at: number, now: number): Html {
-  return html`<li><span>${title}</span><time datetime="${new Date(at).toISOString()}" title="${utc(at)}">
+  return html`<li><span>${title}</span><time data-ago datetime="${new Date(at).toISOString()}" title="${utc(at)}">
 ${ago(at, now)}</time><small>${detail}</small></li>`;
 }

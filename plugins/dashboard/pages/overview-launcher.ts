@@ -7,8 +7,8 @@ import { html, type Html } from "./html.ts";
 export function launcherCard(status: StatusView): Html {
   return html`<section class="card launcher" aria-labelledby="h-launcher"><h2 id="h-launcher">Launcher</h2>
 <dl class="facts">
-<div><dt>Up for</dt><dd><time data-live="uptime" datetime="${new Date(status.startedAt).toISOString()}"
- title="since ${utc(status.startedAt)}">${duration(status.now - status.startedAt)}</time></dd></div>
+<div><dt>Up for</dt><dd><time data-live="uptime" data-since datetime="${new Date(status.startedAt).toISOString()}"
+ title="${utc(status.startedAt)}">${duration(status.now - status.startedAt)}</time></dd></div>
 <div class="stacked"><dt>${status.addresses.length === 1 ? "Address" : "Addresses"}</dt>
 <dd><ul data-live="addresses">
 ${status.addresses.map((address) => html`<li class="mono">${address}</li>`)}</ul></dd></div>

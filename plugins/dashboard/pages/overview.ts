@@ -22,7 +22,7 @@ export function overviewPage(page: OverviewPage): string {
 ${pulse()}</div>
 ${warningsCard(status)}
 <div class="columns">
-<div class="main-column">${channelCard(status.channel)}
+<div class="main-column">${channelCard(status)}
 ${status.channel && connectCard(status.channel, status.tokens)}</div>
 <div class="side-column">${launcherCard(status)}${activity(status)}</div>
 </div>`;

@@ -18,7 +18,7 @@ interface Options {
 async function checks(home: Home, { env = {}, running, codes }: Options = {}): Promise<Record<string, CheckView>> {
   const good = { header: "101", subprotocol: "101", query: "token_query_disabled", requests: "200", ...codes };
   const facts: DoctorFacts = {
-    state: "running", now: NOW, addresses: [new URL("http://127.0.0.1:18800/")], tokens: [],
+    state: "running", now: NOW, addresses: [new URL("http://127.0.0.1:18800/")], tokens: [], refusals: [],
     channel: { enabled: true, path: "/pico" },
     handshakes: async () => Object.entries(good).map(([method, code]) => (
       { method: method as TryResult["method"], code, ok: code === "101" || code === "200", ms: 1 })),
@@ -84,12 +84,30 @@ describe("the doctor", () => {
       { running: { forwarded: { from: "10.0.0.9", ignored: false, host: false } } }],
     ["a proxy that drops Upgrade", "proxy-upgrade", "failed", (home) => home.write("config.json", on),
       { running: { upgrade: false } }],
+    ["a client that was refused", "refused-clients", "warning", (home) => home.write("config.json", on),
+      { running: { refusals: [{ at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9", fix: "mend it" }] } }],
   ])("sees %s", (_, id, result, spoil, options) =>
     withHome(async (home) => {
       await spoil(home);
       const found = await checks(home, options);
       expect(found[id]).toMatchObject({ result, reason: expect.stringMatching(/\w/), fix: expect.stringMatching(/\w/) });
       expect(JSON.stringify(found)).not.toContain(STRONG);
+    }));
+
+  test("names who was refused lately and who is blocked for how long, and forgets what is long ago", () =>
+    withHome(async (home) => {
+      const wrong = { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9 · 12 times", fix: "compare" };
+      const blocked = { at: NOW - 5_000, title: "Too many", detail: "header · 10.0.0.8", blockedUntil: NOW + 39_500 };
+      const old = { ...wrong, at: NOW - 11 * 60_000 };
+      const reason = async (refusals: DoctorFacts["refusals"]) =>
+        (await checks(home, { running: { refusals } }))["refused-clients"]?.reason;
+      expect(await reason([blocked, wrong, old])).toBe(
+        "Too many (header · 10.0.0.8), 5 s ago, blocked for another 40 s. " +
+        "Wrong token (header · 10.0.0.9 · 12 times), 2 min ago.",
+      );
+      expect(await reason([wrong, wrong, wrong, wrong])).toMatch(/ And 1 more\.$/);
+      expect(await reason([old])).toBe("None in the last 10 minutes.");
+      expect((await checks(home))["refused-clients"]).toBeUndefined();
     }));
 
   test("sees that the port is in use", () =>

@@ -45,7 +45,7 @@ describe("the channel in GET /api/status", () => {
       expect(await channelOf(stand)).toEqual({
         enabled: false, url: `ws://${stand.base.host}/pico`, connections: 0, maxConnections: 100, messagesIn: 0,
         messagesOut: 0,
-        perMinute: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], etag: expect.stringMatching(/^[0-9a-f]+$/),
+        perMinute: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], refusals: [], etag: expect.stringMatching(/^[0-9a-f]+$/),
       });
     }));
 

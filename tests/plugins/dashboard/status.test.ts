@@ -68,8 +68,8 @@ describe("GET /api/status", () => {
     });
   });
 
-  test("lists the newest sign-ins and refusals, ten at most, the newest first", async () => {
-    await using stand = await startDashboard();
+  test("lists the newest sign-ins and refusals, ten at most, the same again as one, the newest first", async () => {
+    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"] } });
     await stand.post("/login", { token: mintLink(stand) });
     stand.clock.increment(1);
     const session = await signedIn(stand);
@@ -81,10 +81,18 @@ describe("GET /api/status", () => {
       { at: BEGAN + 1, address: "127.0.0.1", via: "form" }, { at: BEGAN, address: "127.0.0.1", via: "link" },
     ]);
     expect(refusals).toEqual([
-      { at: BEGAN + 2, address: "127.0.0.1", via: "query", code: "invalid_token" },
-      { at: BEGAN + 1, address: "127.0.0.1", via: "form", code: "invalid_token" },
+      { at: BEGAN + 2, times: 1, address: "127.0.0.1", via: "query", code: "invalid_token" },
+      { at: BEGAN + 1, times: 1, address: "127.0.0.1", via: "form", code: "invalid_token" },
     ]);
     for (let n = 0; n < 12; n += 1) await stand.post("/login", { token: wrong(n) });
+    expect(((await json(stand, "/api/status", session))["refusals"])).toMatchObject([
+      { times: 2, via: "form", code: "rate_limited", until: BEGAN + 60_002 },
+      { times: 11, via: "form", code: "invalid_token" },
+      { times: 1, via: "query" },
+    ]);
+    for (let n = 0; n < 12; n += 1) {
+      await stand.post("/login", { token: wrong(n) }, { "x-forwarded-for": `10.0.0.${n}` });
+    }
     expect(((await json(stand, "/api/status", session))["refusals"] as unknown[])).toHaveLength(10);
   });
 

@@ -1,0 +1,25 @@
+import type { CheckView } from "../../plugins/dashboard/index.ts";
+import type { Survey } from "./survey.ts";
+import { check } from "./verdict.ts";
+
+/** What was refused longer ago is most likely mended. */
+const lately = 10 * 60_000;
+const mostNamed = 3;
+
+const ago = (ms: number): string =>
+  ms < 60_000 ? `${Math.max(0, Math.round(ms / 1_000))} s` : `${Math.round(ms / 60_000)} min`;
+
+/** Clients that could not get in lately, and why. Only the running launcher knows. */
+export function refusedChecks({ running, now }: Survey): CheckView[] {
+  if (!running) return [];
+  const own = check("refused-clients", "No client was refused lately");
+  const recent = running.refusals.filter(({ at, blockedUntil = 0 }) => now - at < lately || blockedUntil > now);
+  const [latest] = recent;
+  if (!latest) return [own.ok("None in the last 10 minutes.")];
+  const named = recent.slice(0, mostNamed).map(({ title, detail, at, blockedUntil = 0 }) => {
+    const blocked = blockedUntil > now ? `, blocked for another ${Math.ceil((blockedUntil - now) / 1_000)} s` : "";
+    return `${title} (${detail}), ${ago(now - at)} ago${blocked}.`;
+  });
+  const more = recent.length > mostNamed ? ` And ${recent.length - mostNamed} more.` : "";
+  return [own.warning(named.join(" ") + more, latest.fix ?? "nothing to do: it goes by")];
+}

@@ -1,0 +1,24 @@
+import { ago, utc } from "../browser/format.ts";
+import { clientRefusalDetail, clientRefusalTitle, fixOnce, shownRefusals } from "../browser/refusal-words.ts";
+import { blockedWords } from "../browser/words.ts";
+import type { ChannelView, RefusalView } from "../status.ts";
+import { html, type Html } from "./html.ts";
+
+/** Clients that could not get in, and what mends it. `browser/refused.ts` builds the same rows. */
+export function refusedClients({ refusals }: ChannelView, now: number): Html {
+  const shown = shownRefusals(refusals);
+  const fixes = fixOnce(shown);
+  const rows = shown.map((refusal, at) => row(refusal, fixes[at], now));
+  return html`<section class="refused" aria-labelledby="h-refused" data-live="refused"${rows.length === 0 && html` hidden`}>
+<h3 id="h-refused">Refused clients</h3>
+<ul class="activity" data-live="refused-clients">${rows}</ul></section>`;
+}
+
+function row(refusal: RefusalView, fix: string | undefined, now: number): Html {
+  const { at, until } = refusal;
+  return html`<li><span>${clientRefusalTitle(refusal)}</span>
+<time data-ago datetime="${new Date(at).toISOString()}" title="${utc(at)}">${ago(at, now)}</time>
+<small>${clientRefusalDetail(refusal)}</small>
+${until !== undefined && html`<p class="blocked" data-until="${until}">${blockedWords(until, now)}</p>`}
+${fix !== undefined && html`<p class="fix">${fix}</p>`}</li>`;
+}

@@ -1,0 +1,61 @@
+import { describe, expect, test } from "vitest";
+import { PICO, withOffice, type Office } from "./office.ts";
+
+const upgrade = {
+  connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+const refused = async (office: Office): Promise<any[]> =>
+  (await office.ask("GET", "/api/status")).body.channel.refusals;
+
+describe("clients that were refused", () => {
+  test("are listed with the reason, how the token came and how often, the newest first", () =>
+    withOffice(async (office) => {
+      const knock = (headers: Record<string, string>, path = "/pico") => office.ask("GET", path, undefined, headers);
+      for (let n = 0; n < 3; n += 1) await knock({ ...upgrade, authorization: "Bearer wrong" });
+      await knock({ authorization: `Bearer  ${PICO}` });
+      await knock({ "sec-websocket-protocol": "token.wrong" });
+      await knock({}, `/pico?token=${PICO}`);
+      await knock({});
+      const at = office.clock.now();
+      const row = { at, times: 1, address: "127.0.0.1" };
+      expect(await refused(office)).toEqual([
+        { ...row, via: "none", code: "token_missing" },
+        { ...row, via: "query", code: "token_query_disabled" },
+        { ...row, via: "subprotocol", code: "token_mismatch" },
+        { ...row, via: "header", code: "token_malformed" },
+        { ...row, via: "header", code: "token_mismatch", times: 3 },
+      ]);
+      expect(JSON.stringify(await refused(office))).not.toContain(PICO);
+    }));
+
+  test("are blocked until a time that is told", () =>
+    withOffice(async (office) => {
+      for (let n = 0; n < 11; n += 1) await office.ask("GET", "/pico", undefined, { authorization: `Bearer wrong${n}` });
+      expect((await refused(office))[0]).toMatchObject({ code: "rate_limited", until: office.clock.now() + 60_000 });
+    }));
+
+  test("by their page's origin, which is named", () =>
+    withOffice(async (office) => {
+      const headers = { authorization: `Bearer ${PICO}`, origin: "https://b.example" };
+      await office.ask("GET", "/pico", undefined, headers);
+      expect((await refused(office))[0]).toMatchObject({ code: "origin_not_allowed", origin: "https://b.example" });
+    }, { config: { channels: { pico: { enabled: true, allow_origins: ["https://a.example"] } } } }));
+
+  test("behind a proxy that drops Upgrade are told so, though the token is right", () =>
+    withOffice(async (office) => {
+      const { upgrade: _, connection: __, ...left } = upgrade;
+      const answer = await office.ask("GET", "/pico", undefined, { ...left, authorization: `Bearer ${PICO}` });
+      expect(answer).toMatchObject({ status: 426, body: { error: "upgrade_required" } });
+      expect(answer.body.message).toContain("proxy");
+      expect((await refused(office))[0]).toMatchObject({ code: "upgrade_required", via: "header" });
+    }));
+
+  test("are not the service itself when it tries its own channel", () =>
+    withOffice(async (office) => {
+      expect((await office.ask("POST", "/api/channels/pico/try")).body.results).toHaveLength(4);
+      expect(await refused(office)).toEqual([]);
+      await office.ask("GET", `/pico?token=${PICO}`, undefined, {});
+      expect(await refused(office)).toHaveLength(1);
+    }));
+});
