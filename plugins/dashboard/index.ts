@@ -147,9 +147,11 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       return {
         dashboardApi: { route: plugins.route },
         signInLinks: {
-          mint: () => {
+          mint: (page) => {
             const { link, expiresAt } = door.links.mint(tokens.info("launcher").version);
-            return { path: http.url(`/?token=${link}`), copyPath: http.url(`/login?link=${link}`), expiresAt };
+            const next = page === undefined ? "" : `&next=${encodeURIComponent(page)}`;
+            const paths = [`/?token=${link}${next}`, `/login?link=${link}${next}`] as const;
+            return { path: http.url(paths[0]), copyPath: http.url(paths[1]), expiresAt };
           },
         },
       };

@@ -12,8 +12,9 @@ export type RouteHandler = (q: IncomingMessage, r: ServerResponse, signIn: Ident
 
 export interface SignInLinks {
   /** A fresh one-time link, good for five minutes. `path` signs in when opened; `copyPath` shows a button first,
-   *  since chat programs open the links they preview. Both come with the base path. */
-  mint(): { path: string; copyPath: string; expiresAt: number };
+   *  since chat programs open the links they preview. Both come with the base path and lead to `page`, by default
+   *  the overview: `/tokens`. */
+  mint(page?: string): { path: string; copyPath: string; expiresAt: number };
 }
 
 /** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes it. */

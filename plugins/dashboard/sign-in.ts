@@ -87,11 +87,12 @@ export function offeredToken(request: FastifyRequest): string | undefined {
   return purpose !== undefined && /prefetch/i.test(String(purpose)) ? undefined : given;
 }
 
-/** Signs in by `/?token=` and answers the same address without it. */
+/** Signs in by `/?token=` and leads to `next`, or to the same address without the token. */
 export async function signInByQuery(
   door: Door, request: FastifyRequest, reply: FastifyReply, value: string,
 ): Promise<FastifyReply> {
-  const clean = withoutToken(request.url);
+  const next = one((request.query as Query)["next"]);
+  const clean = next === undefined ? withoutToken(request.url) : safeNext(next);
   const inSetup = door.state() === "setup";
   if (!inSetup && seen(request).session) return redirect(door, reply, 303, clean);
   try {

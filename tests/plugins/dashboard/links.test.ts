@@ -11,6 +11,18 @@ describe("a one-time link", () => {
     expect(mintLink(stand)).not.toBe(mintLink(stand));
   });
 
+  test("leads to the page it was made for, with a session and without, and to no other site", async () => {
+    await using stand = await startDashboard();
+    const { mint } = stand.kernel.services.signInLinks;
+    expect(mint("/tokens").path).toMatch(/^\/\?token=ott_[\w-]{43}&next=%2Ftokens$/);
+    const answer = await stand.open(mint("/tokens").path);
+    expect(answer.headers.get("location")).toBe("/tokens");
+    const headers = { cookie: cookieFrom(answer) };
+    expect((await stand.open(mint("/log").path, headers)).headers.get("location")).toBe("/log");
+    expect((await stand.open(mint("//elsewhere.example").path)).headers.get("location")).toBe("/");
+    expect(await (await stand.open(mint("/tokens").copyPath)).text()).toContain('name="next" value="/tokens"');
+  });
+
   test("lives for five minutes", async () => {
     await using stand = await startDashboard();
     const [early, late] = [mintLink(stand), mintLink(stand)];
