@@ -21,6 +21,8 @@ export interface InboundOptions {
   readonly send: Channels["send"];
   readonly stream: Channels["stream"];
   readonly received: (message: Incoming) => void;
+  /** The application failed after it had accepted the message. */
+  readonly failed: (message: Incoming, error: unknown) => void;
 }
 
 /** One delivery: settles once, whoever is first. */
@@ -44,7 +46,7 @@ function createTicket(open: Set<Ticket>): Ticket {
 }
 
 /** From the channels to the one application: each session in order, sessions side by side. */
-export function createInbound({ clock, log, send, stream, received }: InboundOptions): Inbound {
+export function createInbound({ clock, log, send, stream, received, failed }: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
   const open = new Set<Ticket>();
@@ -68,6 +70,7 @@ export function createInbound({ clock, log, send, stream, received }: InboundOpt
       if (ticket.isOpen()) return ticket.reject(error);
       const fields = { channel, session, id, code: codeOf(error), err: error };
       log.error(fields, "the application failed after it had accepted a message");
+      failed(incoming, error);
     }
   }
 

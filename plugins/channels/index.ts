@@ -44,6 +44,13 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
         log,
         send: outbound.send,
         stream: streams.open,
+        failed({ channel, session, id }, error) {
+          try {
+            ports.get(channel)?.failed?.(session, id, error);
+          } catch (thrown) {
+            log.error({ err: thrown, channel, session, id }, "the channel could not tell of a failure");
+          }
+        },
         received: (message) =>
           emit("channels:message-received", () => {
             const { channel, session, id, at } = message;

@@ -115,4 +115,6 @@ export interface ChannelPort {
   update?(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<Receipt>;
   remove?(session: string, id: string): Awaitable<Receipt>;
   typing?(session: string, on: boolean): void;
+  /** The application had accepted this message and failed afterwards: whoever sent it waits for nothing. */
+  failed?(session: string, id: string, error: unknown): void;
 }

@@ -41,7 +41,7 @@ export interface InboundOptions {
 interface Names {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
-  readonly message?: string;
+  readonly message?: string | undefined;
 }
 
 export interface Inbound {
@@ -103,9 +103,9 @@ export function createInbound(options: InboundOptions): Inbound {
       const status = await options.deliver(message, { dedupe: isKnown });
       if (isKnown) answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
     } catch (error) {
-      const code = errorCodeFor(error);
+      const { code, message } = refusalFor(error);
       if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
-      refuse(code, { requestId: id, sessionId: session });
+      refuse(code, { requestId: id, sessionId: session, message });
     }
   }
 
@@ -174,10 +174,14 @@ export function createInbound(options: InboundOptions): Inbound {
 }
 
 const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
+/** Their sentences are the application's own, meant for whoever sent the message. */
+const worded: readonly ErrorCode[] = ["application_refused", "application_ended", "no_answer"];
 
 /** What the peer learns about a delivery that failed; details stay in the log. */
-export function errorCodeFor(error: unknown): ErrorCode {
-  const code = codeOf(error);
-  if (code === "not_running") return "busy";
-  return passedOn.find((known) => known === code) ?? "internal";
+export function refusalFor(error: unknown): { readonly code: ErrorCode; readonly message: string } {
+  const found = codeOf(error);
+  const own = worded.find((known) => known === found);
+  if (own !== undefined) return { code: own, message: (error as Error).message };
+  const code = found === "not_running" ? "busy" : (passedOn.find((known) => known === found) ?? "internal");
+  return { code, message: errors[code].message };
 }

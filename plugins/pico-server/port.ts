@@ -2,6 +2,7 @@ import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type { ChannelPort, Media, Outgoing, Receipt, ToolCall } from "../channels/index.ts";
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
+import { refusalFor } from "./inbound.ts";
 import type { Appended, Entry, SessionLog } from "./session-log.ts";
 
 const majors = ["image", "audio", "video"];
@@ -50,6 +51,12 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     return appended instanceof Promise ? appended.then(answer) : answer(appended);
   }
 
+  /** To those who listen now; it may be lost. */
+  function tell(session: string, frame: ServerFrame): void {
+    const said = async (): Promise<unknown> => publish(session, frame, { numbered: false });
+    said().catch(() => undefined);
+  }
+
   return {
     name: "pico",
     send: (session, id, message) =>
@@ -58,9 +65,10 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
       write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
     remove: (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),
     typing(session, on) {
-      const type = on ? "typing.start" : "typing.stop";
-      const said = async (): Promise<unknown> => publish(session, { type }, { numbered: false });
-      said().catch(() => undefined); // it may be lost
+      tell(session, { type: on ? "typing.start" : "typing.stop" });
+    },
+    failed(session, id, error) {
+      tell(session, { type: "error", payload: { ...refusalFor(error), request_id: id } });
     },
   };
 }

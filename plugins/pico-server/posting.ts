@@ -7,7 +7,7 @@ import { readBody } from "./body.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import type { Admission } from "./gate.ts";
-import { errorCodeFor } from "./inbound.ts";
+import { refusalFor } from "./inbound.ts";
 import type { Knock } from "./knock.ts";
 import { createBuckets } from "./rates.ts";
 import type { Refusal } from "./refusals.ts";
@@ -58,11 +58,11 @@ export function createPosting(options: PostingOptions): Post {
     }
   }
 
-  function refusalFor(error: unknown): Refusal {
+  function refused(error: unknown): Refusal {
     if (error instanceof WireError) return { code: error.code, message: error.message };
-    const code = errorCodeFor(error);
-    if (code === "internal") log.error({ err: error }, "a posted message could not be processed");
-    return { code };
+    const refusal = refusalFor(error);
+    if (refusal.code === "internal") log.error({ err: error }, "a posted message could not be processed");
+    return refusal;
   }
 
   return async ({ q, peer, params }, r, { version }) => {
@@ -77,7 +77,7 @@ export function createPosting(options: PostingOptions): Post {
     try {
       return await handAndWait(decodeRequest(body), seconds, r, version);
     } catch (error) {
-      return refusalFor(error);
+      return refused(error);
     }
   };
 }

@@ -53,6 +53,9 @@ export const errors = {
   no_application: { status: 503, message: "No application answers on this channel." },
   id_reused: { status: 409, message: "Another message with this id was taken before." },
   loop: { status: 409, message: "The message has crossed too many bridges." },
+  application_refused: { status: 422, message: "The application refused the message." },
+  application_ended: { status: 502, message: "The program that answers ended before it had answered this message." },
+  no_answer: { status: 504, message: "The application did not answer in time." },
   busy: { status: 503, message: "The service takes no messages at the moment." },
   internal: { status: 500, message: "Something went wrong here; the log has the details." },
 } as const satisfies Record<string, Refusal>;

@@ -37,6 +37,19 @@ describe("a client's message", () => {
     });
   });
 
+  test("an application that fails after it had accepted is an error that names the message, without details", async () => {
+    await using door = await stand({ app: (message) => {
+      message.accept();
+      throw new Error("swordfish");
+    } });
+    const peer = await door.connect("/pico?session_id=s1");
+    peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
+    expect(await peer.next()).toMatchObject({
+      type: "error", session_id: "s1",
+      payload: { code: "internal", message: expect.not.stringContaining("swordfish") as string, request_id: "m1" },
+    });
+  });
+
   test("no frame tells a plain client that its message was taken", async () => {
     await using door = await stand();
     const peer = await door.connect();
