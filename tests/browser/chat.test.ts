@@ -71,6 +71,20 @@ test("a cut connection is taken up where it was, without a second copy of what w
   });
 });
 
+test("what is written while the connection is cut waits for the next one", async () => {
+  await desk.look("/chat#patience", async (page) => {
+    await connected(page);
+    desk.site.channel.cut(1012, "restart; retry=1500");
+    await page.getByText("Reconnecting…", { exact: true }).first().waitFor();
+    await page.getByLabel("Message", { exact: true }).fill("later");
+    await page.keyboard.press("Enter");
+    await page.getByText("waits for the connection", { exact: true }).waitFor();
+    await page.getByText("taken", { exact: true }).waitFor();
+    await page.getByText("echo: later", { exact: true }).waitFor();
+    expect(await page.getByText("waits for the connection", { exact: true }).count()).toBe(0);
+  });
+});
+
 test("a close for good says why, does not try again, and can be tried by hand; what was typed stays", async () => {
   await desk.look("/chat#over", async (page) => {
     await connected(page);
@@ -95,7 +109,7 @@ test("conversations are kept apart, and a picture goes with a message", async ()
     await page.getByAltText("Picture 1").waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("taken", { exact: true }).waitFor();
-    expect(desk.site.channel.heard.at(-1)?.payload).toEqual({ content: "", media: [dot] });
+    expect(desk.site.channel.heard.findLast(({ type }) => type === "message.send")?.payload).toEqual({ content: "", media: [dot] });
     await page.getByRole("button", { name: "New conversation" }).click();
     await expect.poll(() => page.locator(".message").count()).toBe(0);
     await page.getByRole("link", { name: "first" }).click();

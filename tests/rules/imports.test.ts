@@ -49,9 +49,13 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "pico-link": new Set(["pico-client"]),
 };
 const filesUsers = new Set(["token-store", "settings", "pico-client"]);
+/** The chat is a client like any other. */
+const isForChat = ({ path, typeOnly }: Import): boolean =>
+  path === "plugins/pico-link/client.ts" || (typeOnly && path === "plugins/pico-wire/index.ts");
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
   if (file.startsWith("plugins/dashboard/browser/") && !within("plugins/dashboard/browser", wanted)) {
+    if (isForChat(wanted)) return undefined;
     return wanted.typeOnly && within("plugins/dashboard", wanted) ? undefined : "browser modules load browser modules";
   }
   if (within(`plugins/${own}`, wanted)) return undefined;

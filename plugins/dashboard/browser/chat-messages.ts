@@ -1,5 +1,5 @@
+import type { Attachment, ServerFrame, ServerMessage } from "../../pico-wire/index.ts";
 import { el, setText } from "./dom.ts";
-import type { Frame } from "./pico-socket.ts";
 import { timeAgo } from "./times.ts";
 
 /** The messages of one conversation, as they stand on the page. */
@@ -9,7 +9,7 @@ export interface Transcript {
   /** What became of a message of ours. */
   settle(id: string, words: string, isProblem?: boolean): void;
   /** True when the frame changed the transcript. */
-  take(frame: Frame): boolean;
+  take(frame: ServerFrame): boolean;
   note(text: string): void;
 }
 
@@ -39,15 +39,15 @@ export function transcript(): Transcript {
     }
     return made;
   };
-  const upsert = (payload: Payload, timestamp: number | undefined): void => {
-    const id = `in ${textOf(payload["message_id"]) || `unnamed ${++unnamed}`}`;
-    const kind = payload["kind"] === "thought" || payload["thought"] === true ? "thought"
-      : payload["kind"] === "tool_calls" ? "tools" : "answer";
-    const message = shown.get(id) ?? put(id, bubble(kind, timestamp ?? Date.now(), textOf(payload["model_name"])));
-    setText(message.text, textOf(payload["content"]));
-    message.text.hidden = message.text.textContent === "";
-    message.element.classList.toggle("pending", payload["placeholder"] === true);
-    message.extras.replaceChildren(...attachments(payload["attachments"]), ...toolCalls(payload["tool_calls"]));
+  const upsert = (payload: ServerMessage, timestamp = Date.now()): void => {
+    const id = `in ${payload.message_id || `unnamed ${++unnamed}`}`;
+    const kind = payload.kind === "thought" || payload.thought ? "thought"
+      : payload.kind === "tool_calls" ? "tools" : "answer";
+    const message = shown.get(id) ?? put(id, bubble(kind, timestamp, payload.model_name ?? ""));
+    setText(message.text, payload.content);
+    message.text.hidden = payload.content === "";
+    message.element.classList.toggle("pending", payload.placeholder === true);
+    message.extras.replaceChildren(...attachments(payload.attachments), ...toolCalls(payload.tool_calls));
   };
   const note = (text: string): void => list.append(el("li", { class: "note" }, text));
   return {
@@ -65,14 +65,22 @@ export function transcript(): Transcript {
       setText(message.state, words);
       message.element.classList.toggle("failed", isProblem);
     },
-    take({ type, payload = {}, timestamp }) {
-      if (type === "message.create" || type === "message.update" || type === "media.create") upsert(payload, timestamp);
-      else if (type === "message.delete") {
-        const id = `in ${textOf(payload["message_id"])}`;
-        shown.get(id)?.element.remove();
-        shown.delete(id);
-      } else return false;
-      return true;
+    take(frame) {
+      switch (frame.type) {
+        case "message.create":
+        case "message.update":
+        case "media.create":
+          upsert(frame.payload, frame.timestamp);
+          return true;
+        case "message.delete": {
+          const id = `in ${frame.payload.message_id}`;
+          shown.get(id)?.element.remove();
+          shown.delete(id);
+          return true;
+        }
+        default:
+          return false;
+      }
     },
   };
 }
@@ -92,12 +100,8 @@ function bubble(kind: keyof typeof names, at: number, model: string): Shown {
   return { element, text, extras, state };
 }
 
-function attachments(value: unknown): Node[] {
-  if (!Array.isArray(value)) return [];
-  return value.flatMap((each: unknown): Node[] => {
-    const { url, filename } = (each ?? {}) as Payload;
-    const name = textOf(filename);
-    if (typeof url !== "string") return [];
+function attachments(all: readonly Attachment[] = []): Node[] {
+  return all.flatMap(({ url, filename: name = "" }): Node[] => {
     if (inline.test(url)) return [picture(url, name)];
     if (!url.startsWith("https:")) return [el("p", { class: "hint" }, name || "An attachment that cannot be shown")];
     return [el("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, name || url)];
@@ -108,9 +112,8 @@ function picture(url: string, name: string): HTMLElement {
   return el("img", { src: url, alt: name || "Picture", loading: "lazy" });
 }
 
-function toolCalls(value: unknown): Node[] {
-  if (!Array.isArray(value)) return [];
-  return value.map((call: unknown) => el("details", { class: "tool" }, el("summary", {}, toolName(call)),
+function toolCalls(calls: readonly unknown[] = []): Node[] {
+  return calls.map((call) => el("details", { class: "tool" }, el("summary", {}, toolName(call)),
     el("pre", { tabindex: 0 }, JSON.stringify(call, undefined, 2).slice(0, 20_000))));
 }
 

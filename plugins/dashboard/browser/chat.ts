@@ -1,28 +1,22 @@
+import type { Client, LinkChange, LinkError } from "../../pico-link/client.ts";
+import type { ServerFrame } from "../../pico-wire/index.ts";
 import type { ConnectionsView } from "../api/views.ts";
-import type { StatusView } from "../status.ts";
+import { openLink } from "./chat-link.ts";
 import { isName, knownNames, newName, remember } from "./chat-names.ts";
 import { choosePictures } from "./chat-pictures.ts";
 import { transcript, type Transcript } from "./chat-messages.ts";
 import { showRaw } from "./chat-raw.ts";
 import { startDesk } from "./desk.ts";
 import { base, el, live, setLive, setText, show } from "./dom.ts";
-import { closeWords } from "./close-words.ts";
-import { askOwner, load } from "./owner.ts";
-import { openPico, type Frame, type LinkState, type PicoSocket } from "./pico-socket.ts";
+import { endOfLink, linkLooks, refusalOfLink } from "./link-words.ts";
+import { load } from "./owner.ts";
 import { atMostEvery, startStream } from "./stream.ts";
 
 interface Conversation {
   readonly name: string;
   readonly transcript: Transcript;
-  readonly socket: PicoSocket;
+  readonly link: Client;
 }
-
-const looks: Readonly<Record<LinkState, readonly [string, string]>> = {
-  connecting: ["Connecting", "off"],
-  open: ["Connected", "ok"],
-  waiting: ["Reconnecting…", "warn"],
-  stopped: ["Disconnected", "bad"],
-};
 
 const messages = live("messages")!;
 const composer = document.querySelector<HTMLFormElement>("[data-send]")!;
@@ -34,6 +28,7 @@ const transcripts = new Map<string, Transcript>();
 let current: Conversation | undefined;
 let others: readonly string[] = [];
 let nextId = 0;
+let opened = 0;
 let typedAt = 0;
 
 startDesk();
@@ -44,7 +39,10 @@ const refresh = () => load<ConnectionsView>("/api/connections?limit=100", ({ con
   showNames();
 });
 const soon = atMostEvery(1000, refresh);
-startStream({ refresh, on: { connected: soon, disconnected: soon } });
+const settled = (): void => {
+  if (current?.link.state() === "blocked") current.link.retry();
+};
+startStream({ refresh, on: { connected: soon, disconnected: soon, settings: settled, token: settled } });
 open(nameInAddress() ?? knownNames()[0] ?? newName());
 
 document.querySelector("[data-new]")!.addEventListener("click", () => {
@@ -60,7 +58,11 @@ document.querySelector<HTMLFormElement>("[data-open]")!.addEventListener("submit
   input.value = "";
   open(name);
 });
-document.querySelector("[data-reconnect]")!.addEventListener("click", () => current?.socket.connect());
+document.querySelector("[data-reconnect]")!.addEventListener("click", () => {
+  if (current?.link.state() !== "stopped") return current?.link.retry();
+  current.transcript.note("A new connection: what was said in between may be missing here.");
+  open(current.name);
+});
 addEventListener("hashchange", () => {
   const name = nameInAddress();
   if (name !== undefined && name !== current?.name) open(name);
@@ -78,11 +80,12 @@ field.addEventListener("input", () => {
   setLive("send-problem", "");
   if (Date.now() - typedAt < 3000) return;
   typedAt = Date.now();
-  current?.socket.send({ type: "typing.start" });
+  current?.link.typing(true);
 });
 
 function open(name: string): void {
-  current?.socket.stop();
+  const mine = ++opened;
+  current?.link.stop();
   remember(name);
   const shown = transcripts.get(name) ?? transcript();
   transcripts.set(name, shown);
@@ -92,13 +95,18 @@ function open(name: string): void {
   setLive("session", name);
   setLive("typing", "");
   history.replaceState(null, "", `#${encodeURIComponent(name)}`);
-  const socket = openPico(name, {
-    onFrame: (frame) => take(shown, frame),
+  const link: Client = openLink(name, {
     onRaw: raw.add,
-    onState: (state, why) => void showLink(state, why),
+    onFrame: (frame) => following(() => take(shown, frame)),
+    onTyping: (on) => setLive("typing", on ? "Typing…" : ""),
+    onGap: () => following(() => shown.note("Some messages were missed while the connection was cut.")),
+    onError: ({ code, message }) => following(() => shown.note(message || code)),
+    onState: (change) => {
+      // What happens to a link that was left is not about the one that is shown.
+      if (mine === opened) showLink(change);
+    },
   });
-  current = { name, transcript: shown, socket };
-  socket.connect();
+  current = { name, transcript: shown, link };
   showNames();
 }
 
@@ -115,12 +123,16 @@ function send(): void {
   const content = field.value.trim();
   const media = pictures.all();
   if (content === "" && media.length === 0) return field.focus();
-  const id = `${Date.now().toString(36)}-${++nextId}`;
-  const frame = { type: "message.send", id, payload: { content, ...(media.length > 0 && { media }) } };
-  if (!current?.socket.send(frame)) {
+  if (!current || current.link.state() === "stopped") {
     return setLive("send-problem", "There is no connection now, so nothing was sent. What you typed stays.");
   }
-  current.transcript.mine(id, content, media);
+  const { link, transcript: shown } = current;
+  const id = `${Date.now().toString(36)}-${++nextId}`;
+  shown.mine(id, content, media);
+  if (link.state() !== "open") shown.settle(id, "waits for the connection");
+  link.send({ id, content, ...(media.length > 0 && { media }) }).then(
+    ({ status }) => shown.settle(id, status === "delivered" ? "taken" : "sent"),
+    ({ message }: LinkError) => shown.settle(id, message, true));
   field.value = "";
   typedAt = 0;
   pictures.clear();
@@ -129,37 +141,28 @@ function send(): void {
   field.focus();
 }
 
-function take(shown: Transcript, { type, payload = {}, ...frame }: Frame): void {
-  const follow = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 60;
-  const id = String(payload["request_id"] ?? "");
-  if (type === "typing.start") setLive("typing", "Typing…");
-  else if (type === "typing.stop") setLive("typing", "");
-  else if (type === "message.ack") shown.settle(id, "taken");
-  else if (type === "gap") shown.note("Some messages were missed while the connection was cut.");
-  else if (type === "error") {
-    const text = String(payload["message"] ?? payload["code"] ?? "The channel refused it.");
-    if (id === "") shown.note(text);
-    else shown.settle(id, text, true);
-  } else if (shown.take({ type, payload, ...frame })) setLive("typing", "");
-  if (follow) messages.scrollTop = messages.scrollHeight;
+function take(shown: Transcript, frame: ServerFrame): void {
+  if (shown.take(frame)) setLive("typing", "");
 }
 
-async function showLink(state: LinkState, why?: { code: number; reason: string; wasOpen: boolean }): Promise<void> {
+/** Stays at the newest message while `change` adds to it. */
+function following(change: () => void): void {
+  const isAtEnd = messages.scrollHeight - messages.scrollTop - messages.clientHeight < 60;
+  change();
+  if (isAtEnd) messages.scrollTop = messages.scrollHeight;
+}
+
+function showLink({ from, to, reason, check }: LinkChange): void {
   const badge = live("link");
-  setText(badge, looks[state][0]);
-  if (badge) badge.className = `badge ${looks[state][1]}`;
-  if (state === "open") return show(live("trouble"), false);
-  if (!why) return;
+  const [text, tone] = linkLooks[to];
+  setText(badge, text);
+  if (badge) badge.className = `badge ${tone}`;
+  if (to === "open") return show(live("trouble"), false);
+  if (to === "connecting") return;
   setLive("typing", "");
-  if (state === "stopped") return trouble(closeWords(why.code, why.reason));
-  if (why.wasOpen) return;
-  // A browser does not say why a handshake failed, so the status is asked.
-  const answer = await askOwner<StatusView>("GET", "/api/status");
-  if ("refused" in answer) return;
-  const { channel } = answer.body;
-  if (!channel) trouble("This service was started without a pico channel.");
-  else if (!channel.enabled) trouble("The channel is off. Turn it on on the overview.");
-  else if (channel.connections >= channel.maxConnections) trouble("All connections of the channel are taken.");
+  if (to === "stopped" || (to === "blocked" && from === "open")) return trouble(endOfLink(reason));
+  const why = refusalOfLink(reason) ?? check;
+  if (why !== undefined) trouble(why);
 }
 
 function trouble(text: string): void {
