@@ -1,0 +1,191 @@
+import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
+import type { Address, Channels, Outgoing, Receipt } from "../channels/index.ts";
+import { outgoing, type Create, type Line, type Shown } from "./bodies.ts";
+import { commandErrors } from "./errors.ts";
+import { createOrder } from "./order.ts";
+import type { Request, Requests } from "./requests.ts";
+import { plainText } from "./speech.ts";
+
+/** Between two updates of one message on the way, as streams of applications have it. */
+const updateEveryMs = 112;
+/** Messages of the program that may still be updated. */
+const mostShown = 4_096;
+
+export interface AnswersOptions {
+  readonly channels: Channels;
+  readonly requests: Requests;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly pause: (isPaused: boolean) => void;
+}
+
+/** A message of the program, as the channel has it. */
+interface Sent {
+  readonly address: Address;
+  readonly request: Request | undefined;
+  /** The channel's name of it; undefined when it was not sent. */
+  readonly id: Promise<string | undefined>;
+  isFinal: boolean;
+  content: string;
+  next: Outgoing | undefined;
+  updatedAt: number;
+  cancelTimer: Release | undefined;
+}
+
+interface Target {
+  readonly channel?: string | undefined;
+  readonly session_id?: string | undefined;
+}
+interface Place {
+  readonly request: Request | undefined;
+  readonly address: Address;
+}
+
+export interface Answers {
+  take(line: Line): void;
+  /** The program ended: what it left half said is shown as whole, and nobody waits for its typing. */
+  ended(): void;
+}
+
+/** From the program's lines to the channels: each session in order, updates on the way at most nine a second. */
+export function createAnswers({ channels, requests, clock, log, after, pause }: AnswersOptions): Answers {
+  const shown = new Map<string, Sent>();
+  const typing = new Map<string, Address>();
+  const inOrder = createOrder(pause);
+
+  /** Where a line goes: back to the message it names, else where it says. */
+  function placeOf({ channel = "pico", session_id: session }: Target, about?: string): Place | undefined {
+    if (about !== undefined) {
+      const request = requests.find(about);
+      const past = requests.past(about);
+      if (request) return { request, address: request.message };
+      if (past?.isAnswered) return { request: undefined, address: past.address };
+      log.warn({ request_id: about }, "the program answers a message nobody awaits");
+      return undefined;
+    }
+    if (session !== undefined) return { request: undefined, address: { channel, session } };
+    log.warn({}, 'the program named neither "request_id" nor "session_id"');
+    return undefined;
+  }
+
+  /** Whoever waits for the answer learns what became of it. */
+  function conclude(request: Request | undefined, sent: Promise<Receipt | undefined>): void {
+    request?.answering();
+    sent.then(() => request?.finish(), (error: Error) => {
+      log.warn({ code: codeOf(error), err: error, request_id: request?.id }, "what the program said could not be sent");
+      // Nobody listens: the message was answered all the same.
+      if (codeOf(error) === "undeliverable") request?.finish();
+      else request?.fail(error);
+    });
+  }
+
+  function create({ payload, ...line }: Create): void {
+    const place = placeOf(line, payload.request_id);
+    if (!place) return;
+    const { request, address } = place;
+    request?.touch();
+    const { message_id: name, final = true, kind } = payload;
+    const message = {
+      ...outgoing(payload),
+      ...(final ? {} : { final }),
+      ...(request && { inReplyTo: request.message.id }),
+    };
+    const sent = inOrder(address, () => channels.send(address, message));
+    const isAnswer = final && kind === undefined;
+    conclude(isAnswer ? request : undefined, sent);
+    if (name === undefined) return;
+    const id = sent.then((receipt) => receipt.id, () => undefined);
+    shown.set(name, {
+      address, request, id, isFinal: final, content: message.content, next: undefined, updatedAt: clock.now(),
+      cancelTimer: undefined,
+    });
+    if (shown.size > mostShown) forget(shown.keys().next().value!);
+  }
+
+  function forget(name: string): void {
+    shown.get(name)?.cancelTimer?.();
+    shown.delete(name);
+  }
+
+  function change(message: Sent, next: Outgoing & { readonly final?: boolean }): Promise<Receipt | undefined> {
+    message.cancelTimer?.();
+    message.cancelTimer = message.next = undefined;
+    message.updatedAt = clock.now();
+    const { address } = message;
+    return inOrder(address, async () => {
+      const id = await message.id;
+      return id === undefined ? undefined : channels.update(address, id, next);
+    });
+  }
+
+  function update(name: string, payload: Shown): void {
+    const message = shown.get(name);
+    if (!message) return log.warn({ message_id: name }, "the program updates a message it has not created");
+    message.request?.touch();
+    message.content = payload.content;
+    if (payload.final === true) {
+      const isAnswer = !message.isFinal;
+      message.isFinal = true;
+      return conclude(isAnswer ? message.request : undefined, change(message, { ...outgoing(payload), final: true }));
+    }
+    message.next = outgoing(payload);
+    message.cancelTimer ??= after(Math.max(0, message.updatedAt + updateEveryMs - clock.now()), () => {
+      if (message.next) conclude(undefined, change(message, message.next));
+    });
+  }
+
+  function remove(name: string): void {
+    const message = shown.get(name);
+    if (!message) return log.warn({ message_id: name }, "the program deletes a message it has not created");
+    forget(name);
+    const { address } = message;
+    conclude(undefined, inOrder(address, async () => {
+      const id = await message.id;
+      return id === undefined ? undefined : channels.remove(address, id);
+    }));
+  }
+
+  function type(address: Address, on: boolean): void {
+    const key = `${address.channel}\0${address.session}`;
+    if (on) typing.set(key, address);
+    else typing.delete(key);
+    void inOrder(address, () => channels.typing(address, on));
+  }
+
+  return {
+    take(line) {
+      switch (line.type) {
+        case "message.create": return create(line);
+        case "message.update": return update(line.payload.message_id, line.payload);
+        case "message.delete": return remove(line.payload.message_id);
+        case "typing.start":
+        case "typing.stop": {
+          const place = placeOf(line, line.payload.request_id);
+          place?.request?.touch();
+          return place && type(place.address, line.type === "typing.start");
+        }
+        case "message.ack": {
+          const request = requests.find(line.payload.request_id);
+          if (!request) return void placeOf({}, line.payload.request_id);
+          request.touch();
+          return line.payload.final === true ? request.finish() : request.accept();
+        }
+        case "error": {
+          const request = requests.find(line.payload.request_id);
+          if (!request) return void placeOf({}, line.payload.request_id);
+          const sentence = plainText(line.payload.message ?? "", 1_000) || "The application refused the message.";
+          return request.fail(commandErrors.application_refused(sentence));
+        }
+      }
+    },
+    ended() {
+      for (const [name, message] of [...shown]) {
+        if (!message.isFinal) conclude(undefined, change(message, { content: message.content, final: true }));
+        forget(name);
+      }
+      for (const address of typing.values()) channels.typing(address, false);
+      typing.clear();
+    },
+  };
+}

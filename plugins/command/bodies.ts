@@ -1,0 +1,93 @@
+import * as z from "zod";
+import type { Media, Message, Outgoing } from "../channels/index.ts";
+
+/* A line of the program: what a Pico server says, with the `request_id` of the message it is about. Unknown keys are
+ * ignored. */
+
+const name = z.string().min(1).max(256);
+const place = { channel: name.optional(), session_id: name.optional() };
+const attachment = z.object({ url: z.string(), content_type: z.string().optional() });
+const toolCall = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+const shown = {
+  content: z.string().default(""),
+  final: z.boolean().optional(),
+  attachments: z.array(attachment).max(64).optional(),
+  model_name: z.string().optional(),
+  context_usage: z.object({ used_tokens: z.number(), total_tokens: z.number() }).optional(),
+};
+
+const create = z.object({
+  type: z.literal("message.create"), ...place,
+  payload: z.object({
+    ...shown,
+    request_id: name.optional(),
+    message_id: name.optional(),
+    kind: z.enum(["thought", "tool_calls"]).optional(),
+    tool_calls: z.array(toolCall).optional(),
+  }),
+});
+const update = z.object({ type: z.literal("message.update"), payload: z.object({ ...shown, message_id: name }) });
+const remove = z.object({ type: z.literal("message.delete"), payload: z.object({ message_id: name }) });
+const ack = z.object({
+  type: z.literal("message.ack"), payload: z.object({ request_id: name, final: z.boolean().optional() }),
+});
+const error = z.object({
+  type: z.literal("error"), payload: z.object({ request_id: name, message: z.string().optional() }),
+});
+const typing = z.object({
+  type: z.enum(["typing.start", "typing.stop"]), ...place,
+  payload: z.object({ request_id: name.optional() }).default({}),
+});
+
+const line = z.discriminatedUnion("type", [create, update, remove, ack, error, typing]);
+export type Line = z.output<typeof line>;
+export type Create = z.output<typeof create>;
+export type Shown = Create["payload"] | z.output<typeof update>["payload"];
+
+/** A sentence says why it cannot be read. */
+export function readLine(value: unknown): Line | string {
+  const result = line.safeParse(value);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = issue?.path.join(".");
+  return `${path ? `"${path}": ` : ""}${issue?.message ?? "not a message"}`;
+}
+
+function media({ url, content_type }: z.output<typeof attachment>): Media {
+  const [, type, base64] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
+  if (type !== undefined && base64 !== undefined) return { type, bytes: Buffer.from(base64, "base64") };
+  return { type: content_type ?? "application/octet-stream", url };
+}
+
+export function outgoing(payload: Shown): Outgoing {
+  const { content, attachments, model_name: model, context_usage: usage } = payload;
+  const { kind, tool_calls: calls } = payload as Create["payload"];
+  return {
+    content,
+    ...(kind && { kind }),
+    ...(calls && { toolCalls: calls.map(({ id, function: { name: called, arguments: text } }) =>
+      ({ id, name: called, arguments: text })) }),
+    ...(attachments && { attachments: attachments.map(media) }),
+    ...(model !== undefined && { model }),
+    ...(usage && { contextUsage: { used: usage.used_tokens, total: usage.total_tokens } }),
+  };
+}
+
+function urlOf({ type, bytes, url }: Media): string | undefined {
+  return bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+}
+
+/** A message as a line for the program, which names it by `id`. */
+export function lineOf(id: string, message: Message): string {
+  const { channel, session, at, content, media, sender, hops } = message;
+  return JSON.stringify({
+    type: "message.send", id, channel, session_id: session, timestamp: at,
+    payload: {
+      content,
+      ...(media.length > 0 && { media: media.map(urlOf) }),
+      client_id: message.id,
+      ...(sender !== undefined && { sender }),
+      ...(hops > 0 && { hops }),
+    },
+  });
+}

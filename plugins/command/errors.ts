@@ -1,0 +1,11 @@
+import { errorTable } from "../../kernel/index.ts";
+
+/** Told to whoever sent the message. */
+export const commandErrors = errorTable({
+  application_refused: (sentence: string) => sentence,
+  application_ended: (how: string, wasGiven: boolean) =>
+    wasGiven
+      ? `The program that answers ended (${how}) before it had answered this message; it may have acted on it.`
+      : `The program that answers is not running (${how}); it was not given this message.`,
+  no_answer: (seconds: number) => `The program gave no sign of this message for ${seconds} s.`,
+});

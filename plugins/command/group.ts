@@ -1,0 +1,51 @@
+import { spawn, type ChildProcess } from "node:child_process";
+
+/* A program and all it starts are one process group (POSIX), so that they end together: at a stop by us, and when we
+ * are killed by a guard, a small shell that notices the end of its standard input. */
+
+export const hasGroups = process.platform !== "win32";
+
+/** Reads the number of the group that is to end with us, `-` for none. Without us: a second for a program that ends by
+ *  itself at the end of its input, then SIGTERM, two seconds later SIGKILL. */
+const script = `trap '' HUP INT TERM
+group=-
+while read -r line; do group=$line; done
+[ "$group" = - ] && exit 0
+sleep 1; kill -s TERM -- "-$group" || exit 0
+sleep 2; kill -s KILL -- "-$group"`;
+
+export interface Guard {
+  /** From now on this group ends when this process does; `undefined`: none. */
+  watch(group: number | undefined): void;
+  /** Resolves when the guard has gone. */
+  close(): Promise<void>;
+}
+
+/** Calls `missing` when there is no shell: then only the end of its input tells a program that we are gone. */
+export function openGuard(missing: (error: Error) => void): Guard {
+  if (!hasGroups) return { watch: () => undefined, close: async () => undefined };
+  const shell = spawn("/bin/sh", ["-c", script, "doorward-guard"], {
+    cwd: "/", env: { PATH: "/usr/bin:/bin" }, stdio: ["pipe", "ignore", "ignore"], detached: true,
+  });
+  shell.on("error", missing);
+  shell.stdin.on("error", () => undefined); // it has gone: nothing to tell
+  const gone = new Promise<void>((done) => shell.once("exit", () => done()).once("error", () => done()));
+  return {
+    watch: (group) => void shell.stdin.write(`${group ?? "-"}\n`),
+    close() {
+      shell.stdin.end("-\n");
+      return gone;
+    },
+  };
+}
+
+/** To the program and all it has started; nothing when nobody of them is left. */
+export function signalGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
+  if (child.pid === undefined) return;
+  if (!hasGroups) return void child.kill(signal);
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

@@ -1,0 +1,49 @@
+const lineEnd = 10;
+
+export interface LinesOptions {
+  /** Bytes of the longest line that is taken. */
+  readonly most: number;
+  readonly line: (text: string) => void;
+  /** A longer line was dropped; with its first bytes. */
+  readonly tooLong: (beginning: string) => void;
+}
+
+/** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. */
+export function createLines({ most, line, tooLong }: LinesOptions): { take(chunk: Buffer): void; end(): void } {
+  let parts: Buffer[] = [];
+  let size = 0;
+  let isDropping = false;
+
+  function keep(part: Buffer): void {
+    if (isDropping || part.byteLength === 0) return;
+    parts.push(part);
+    size += part.byteLength;
+    if (size <= most) return;
+    isDropping = true;
+    const beginning = Buffer.concat(parts).toString("utf8", 0, 4_096);
+    parts = [];
+    size = 0;
+    tooLong(beginning);
+  }
+
+  function finish(): void {
+    const text = isDropping ? "" : Buffer.concat(parts).toString().replace(/\r$/, "");
+    parts = [];
+    size = 0;
+    isDropping = false;
+    if (text.trim() !== "") line(text);
+  }
+
+  return {
+    take(chunk) {
+      let from = 0;
+      for (let at = chunk.indexOf(lineEnd); at !== -1; at = chunk.indexOf(lineEnd, from)) {
+        keep(chunk.subarray(from, at));
+        finish();
+        from = at + 1;
+      }
+      keep(chunk.subarray(from));
+    },
+    end: finish,
+  };
+}

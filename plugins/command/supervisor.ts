@@ -1,0 +1,115 @@
+import type { Release, Scope } from "../../kernel/index.ts";
+import { openGuard, type Guard } from "./group.ts";
+import { startProcess, type ProcessOptions, type Running } from "./process.ts";
+import type { ProgramState } from "./service.ts";
+
+const firstPauseMs = 500;
+const longestPauseMs = 30_000;
+/** Whoever has run this long is well: pauses begin anew. */
+const healthyMs = 10_000;
+
+export interface SupervisorOptions
+  extends Omit<ProcessOptions, "after" | "ended">, Pick<Scope<Record<never, never>>, "log" | "clock" | "random"> {
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly restart: "always" | "on-failure" | "never";
+  /** It takes lines, from the first one on. */
+  readonly up: () => void;
+  /** `isDown`: it is not coming back soon, what waits for it waits in vain. */
+  readonly down: (how: string, isDown: boolean) => void;
+}
+
+export interface Supervisor {
+  start(): void;
+  /** Resolves when it and all it started have gone. */
+  stop(): Promise<void>;
+  /** The program while it takes lines. */
+  running(): Running | undefined;
+  readonly state: () => ProgramState;
+  readonly since: () => number;
+  readonly restarts: () => number;
+  readonly lastEnd: () => string | undefined;
+  /** It has failed again right after a restart, or stays away. */
+  readonly isDown: () => boolean;
+}
+
+/** Keeps the program running: after an end a pause that doubles, with chance, up to 30 s. */
+export function createSupervisor(options: SupervisorOptions): Supervisor {
+  const { log, clock, after, random, restart, up, down } = options;
+  let guard: Guard | undefined;
+  let running: Running | undefined;
+  let state: ProgramState = "stopped";
+  let since = clock.now();
+  let restarts = 0;
+  let failures = 0;
+  let lastEnd: string | undefined;
+  let cancelRestart: Release | undefined;
+  let stopped = (): void => undefined;
+
+  function enter(next: ProgramState): void {
+    state = next;
+    since = clock.now();
+  }
+
+  function launch(): void {
+    enter("running");
+    running = startProcess({ ...options, ended });
+    guard?.watch(running.pid);
+    if (running.pid === undefined) return;
+    log.info({ pid: running.pid }, "the program runs");
+    up();
+  }
+
+  function ended(how: string, isClean: boolean): void {
+    const ranMs = clock.now() - since;
+    running = undefined;
+    lastEnd = how;
+    guard?.watch(undefined);
+    if (state === "stopped") {
+      down(how, false); // what it was never given is refused by the channels, and may be sent again
+      return stopped();
+    }
+    failures = ranMs >= healthyMs ? 1 : failures + 1;
+    const comesBack = restart === "always" || (restart === "on-failure" && !isClean);
+    enter(comesBack ? "waiting" : "ended");
+    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
+    const fields = { how, failures, ...(comesBack ? { restartInMs: Math.round(pauseMs) } : {}) };
+    log.warn(fields, comesBack ? "the program ended and is started again" : "the program ended and stays so");
+    if (comesBack) cancelRestart = after(pauseMs, relaunch);
+    down(how, isDown());
+  }
+
+  function relaunch(): void {
+    cancelRestart = undefined;
+    restarts += 1;
+    launch();
+  }
+
+  const isDown = (): boolean => state === "ended" || (state === "waiting" && failures > 1);
+
+  return {
+    start() {
+      guard = openGuard((error) => {
+        log.warn({ err: error }, "no guard: if the launcher is killed, only the end of its input tells the program");
+      });
+      failures = 0;
+      launch();
+    },
+    async stop() {
+      cancelRestart?.();
+      enter("stopped");
+      if (running) {
+        const gone = new Promise<void>((done) => void (stopped = done));
+        running.stop();
+        await gone;
+      }
+      await guard?.close();
+      guard = undefined;
+    },
+    running: () => (state === "running" ? running : undefined),
+    state: () => state,
+    since: () => since,
+    restarts: () => restarts,
+    lastEnd: () => lastEnd,
+    isDown,
+  };
+}

@@ -1,0 +1,194 @@
+import { describe, expect, test } from "vitest";
+import { stand, until } from "./stand.ts";
+
+const echo = "each((m) => answer(m, 'you said ' + m.payload.content));";
+
+describe("a program answers", () => {
+  test("a line with the message's id goes back where the message came from, and the message is accepted", async () => {
+    await using door = await stand(echo);
+    expect(await door.say("hello", "ann")).toBe("accepted");
+    const { session, message } = await door.seen.next("the answer");
+    expect([session, message]).toEqual(["ann", { content: "you said hello", inReplyTo: "m1" }]);
+    await until(() => door.status().answered === 1);
+  });
+
+  test("it is given the message as Pico has it, with images as data URLs and the sender's own id", async () => {
+    await using door = await stand("each((m) => answer(m, JSON.stringify(m)));");
+    await door.say("grüß\n\u2028dich", "ann", "client-7");
+    const { message } = await door.seen.next("the answer");
+    expect(JSON.parse(message!.content)).toEqual({
+      type: "message.send", id: "1", channel: "toy", session_id: "ann", timestamp: 0,
+      payload: { content: "grüß\n\u2028dich", client_id: "client-7" },
+    });
+  });
+
+  test("a message that grows is created once, updated with its text so far and ends with final", async () => {
+    await using door = await stand(`each((m) => {
+      answer(m, "one", { message_id: "a", final: false });
+      for (let i = 0; i < 500; i++) say({ type: "message.update", payload: { message_id: "a", content: "one " + i } });
+      say({ type: "message.update", payload: { message_id: "a", content: "one two", final: true } });
+    });`);
+    const accepted = door.say("hello");
+    const { id, message } = await door.seen.next("the beginning");
+    expect(message).toMatchObject({ content: "one", final: false });
+    const updates = [];
+    do updates.push(await door.seen.next("an update")); while (updates.at(-1)!.message!.final !== true);
+    expect(updates.every((update) => update.what === "update" && update.id === id)).toBe(true);
+    expect(updates.at(-1)!.message!.content).toBe("one two");
+    expect(updates.length).toBeLessThan(20);
+    expect(await accepted).toBe("accepted");
+  });
+
+  test("thoughts and typing come before the answer and are none", async () => {
+    await using door = await stand(`each((m) => {
+      say({ type: "typing.start", payload: { request_id: m.id } });
+      answer(m, "let me see", { kind: "thought" });
+      setTimeout(() => { answer(m, "42"); say({ type: "typing.stop", payload: { request_id: m.id } }); }, 20);
+    });`);
+    const accepted = door.say("hello");
+    expect(await door.seen.next("typing")).toMatchObject({ what: "typing", on: true });
+    expect((await door.seen.next("the thought")).message).toMatchObject({ kind: "thought", content: "let me see" });
+    expect(door.status().answered).toBe(0);
+    expect((await door.seen.next("the answer")).message?.content).toBe("42");
+    expect(await accepted).toBe("accepted");
+    expect(await door.seen.next("typing")).toMatchObject({ what: "typing", on: false });
+  });
+
+  test("a message it has created can be taken away, also without being asked it can speak", async () => {
+    await using door = await stand(`
+      say({ type: "message.create", channel: "toy", session_id: "ann", payload: { message_id: "n", content: "news" } });
+      say({ type: "message.delete", payload: { message_id: "n" } });
+      each(() => {});`);
+    const { session, id, message } = await door.seen.next("the news");
+    expect([session, message?.content]).toEqual(["ann", "news"]);
+    expect(await door.seen.next("the end of it")).toMatchObject({ what: "remove", id });
+  });
+
+  test("its refusal is an error with its own sentence", async () => {
+    await using door = await stand(
+      `each((m) => say({ type: "error", payload: { request_id: m.id, message: "not today\\u001b[31m" } }));`,
+    );
+    await expect(door.say("hello")).rejects.toMatchObject({ code: "application_refused", message: "not today" });
+    expect(door.status()).toMatchObject({ answered: 0, failed: 1 });
+  });
+
+  test("an acknowledgement accepts, and the session's next message comes while the first is in work", async () => {
+    await using door = await stand(`let first; each((m) => {
+      if (!first) { first = m; return say({ type: "message.ack", payload: { request_id: m.id } }); }
+      answer(first, "stopped"); answer(m, "by " + m.payload.content);
+    });`);
+    expect(await door.say("work")).toBe("accepted");
+    expect(door.status().inWork).toBe(1);
+    await door.say("stop");
+    expect((await door.seen.next("an answer")).message).toMatchObject({ content: "stopped", inReplyTo: "m1" });
+    expect((await door.seen.next("an answer")).message).toMatchObject({ content: "by stop", inReplyTo: "m2" });
+  });
+
+  test("an acknowledgement that is final says that no answer follows", async () => {
+    await using door = await stand(`each((m) => say({ type: "message.ack", payload: { request_id: m.id, final: true } }));`);
+    await door.say("a note");
+    await until(() => door.status().answered === 1);
+    expect(door.status().inWork).toBe(0);
+  });
+
+  test("sessions run side by side, each in order", async () => {
+    await using door = await stand(`const slow = []; each((m) => {
+      if (m.session_id === "slow") slow.push(m); else answer(m, m.payload.content);
+      if (m.payload.content === "last") for (const each of slow) answer(each, "at last");
+    });`);
+    const waiting = [door.say("1", "slow"), door.say("2", "slow")];
+    for (const text of ["1", "2", "last"]) await door.say(text, "quick");
+    const heard = [];
+    for (let i = 0; i < 4; i++) heard.push((await door.seen.next("an answer")).session);
+    expect(heard).toEqual(["quick", "quick", "quick", "slow"]);
+    await waiting[0];
+    expect(door.status()).toMatchObject({ inWork: 1, queued: 0 });
+    await Promise.allSettled([door.stop(), ...waiting]);
+  });
+
+  test("no sign of a message for the time is an error that says so, and what comes too late goes nowhere", async () => {
+    await using door = await stand(
+      `each((m) => setTimeout(() => { answer(m, "late"); say("not a message"); }, m.payload.content === "slow" ? 400 : 0));`,
+      { timeoutS: 0.2 },
+    );
+    await expect(door.say("slow")).rejects.toMatchObject({
+      code: "no_answer", message: "The program gave no sign of this message for 0.2 s.",
+    });
+    await until(() => door.lines.some(({ text }) => text === "the program answers a message nobody awaits"));
+    expect(door.seen.waiting).toEqual([]);
+    expect(await door.say("quick")).toBe("accepted");
+  });
+});
+
+describe("what a program writes beside its messages", () => {
+  test("lines that are no messages go to the log, with one warning that shows the form", async () => {
+    await using door = await stand(`
+      console.log("Loading the model"); console.log("[1, 2"); console.log(JSON.stringify({ type: "hello" }));
+      console.log(JSON.stringify({ type: "message.update", payload: { content: "no name" } }));
+      each((m) => answer(m, "still here"));`);
+    await door.say("hello");
+    const warnings = door.lines.filter(({ level, text }) => level === "warn" && text.includes("docs/handlers.md"));
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatchObject({ example: expect.stringContaining('"message.create"') as string });
+    const strays = door.lines.filter(({ stream }) => stream === "stdout");
+    expect(strays.map(({ text, reason }) => [text.slice(0, 17), String(reason).slice(0, 22)])).toEqual([
+      ["Loading the model", "not JSON"], ["[1, 2", "not JSON"], ['{"type":"hello"}', '"type": Invalid discri'],
+      ['{"type":"message.', '"payload.message_id": '],
+    ]);
+  });
+
+  test("a line over 1 MiB is dropped, and the next one is read", async () => {
+    await using door = await stand(`each((m) => {
+      say("x".repeat(3_000_000)); answer(m, "fine");
+    });`);
+    await door.say("hello");
+    expect((await door.seen.next("the answer")).message?.content).toBe("fine");
+    expect(door.lines.some(({ reason }) => reason === "over 1 MiB")).toBe(true);
+  });
+
+  test("standard error goes to the log, cut, sampled and without control characters; its end is kept", async () => {
+    await using door = await stand(`
+      for (let i = 0; i < 5_000; i++) console.error("\\u001b[31mline " + i + "\\u001b[0m\\u0007");
+      console.error("y".repeat(100_000)); console.error("secret-value");
+      each((m) => answer(m, "done"));`, { redact: (text) => text.replaceAll("secret-value", "[redacted]") });
+    await door.say("hello");
+    await until(() => door.status().stderr.at(-1)?.text === "[redacted]");
+    const told = door.lines.filter(({ stream }) => stream === "stderr");
+    expect(told[0]?.text).toBe("line 0");
+    expect(told.length).toBeLessThan(200);
+    expect(Math.max(...told.map(({ text }) => text.length))).toBeLessThan(2_100);
+    expect(door.status().stderr).toHaveLength(20);
+  });
+});
+
+describe("pressure", () => {
+  test("a program that does not read makes its senders wait, and loses nothing when it reads", async () => {
+    const big = "x".repeat(200_000);
+    await using door = await stand(
+      `setTimeout(() => each((m) => answer(m, String(m.payload.content.length))), 300);`,
+    );
+    const said = Array.from({ length: 40 }, (_, at) => door.say(big, `s${at}`));
+    await until(() => door.status().queued > 0);
+    expect(await Promise.all(said)).toEqual(said.map(() => "accepted"));
+    expect(door.status()).toMatchObject({ answered: 40, queued: 0, inWork: 0 });
+  });
+
+  test("a channel that is slow makes the program wait: reading stops and goes on", async () => {
+    let open = 0;
+    let most = 0;
+    await using door = await stand(`each((m) => {
+      for (let i = 0; i < 20_000; i++) say({ type: "message.create", session_id: "s" + i, channel: "toy",
+        payload: { content: "x".repeat(200) + i } });
+      answer(m, "all written");
+    });`, {}, {
+      send: async (_, id) => {
+        most = Math.max(most, (open += 1));
+        await new Promise((done) => setTimeout(done, 5));
+        open -= 1;
+        return { id, status: "written" };
+      },
+    });
+    expect(await door.say("go")).toBe("accepted");
+    expect(most).toBeLessThan(1_000);
+  });
+});
