@@ -49,6 +49,7 @@ export const kernelErrors = errorTable({
   KERNEL_DUPLICATE_PLUGIN: (name: string) => `Two plugins are named "${name}"; give one of them another name.`,
   KERNEL_NEED_UNMET: (plugin: string, need: string) =>
     `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.`,
+  KERNEL_START_SLOW: (plugin: string) => `Plugin "${plugin}" did not start within 10 s and was given up.`,
   KERNEL_SERVICE_TAKEN: (plugin: string, service: string) =>
     `Plugin "${plugin}" offers the service "${service}", which another plugin offers already.`,
   KERNEL_FOREIGN_FACT: (plugin: string, type: string) =>

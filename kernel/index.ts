@@ -1,4 +1,4 @@
-export { createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
+export { checkPlugins, createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
 export { hint } from "./suggest.ts";
 export { DoorwardError, codeOf, errorTable, type ErrorContext } from "./errors.ts";
 export type {

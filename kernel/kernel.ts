@@ -4,14 +4,15 @@ import { consoleLog, silent, systemClock, systemRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Awaitable, Clock, LauncherState, Log, Release } from "./plugin.ts";
-import { createScope, keep, type ReadyStep, type Stage } from "./scope.ts";
+import { createScope, isLive, keep, type Stage } from "./scope.ts";
 import { createDeadline, undoSteps, type Deadline } from "./undo.ts";
 import type { AnyPlugin, FactsOf, ServicesOf, Wired } from "./wiring.ts";
 
 export interface KernelOptions {
   /** Raw sections by path, `"channels.pico": { … }`. Tokens are refused here: they go to the token store. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Plugins known only at run time: started last, their wiring checked as they start. */
+  /** Plugins known only at run time: started last, their wiring checked as they start. One with `optional: true` that
+   *  fails, or takes longer than ten seconds, is undone and named in `health()`; the others start without it. */
   readonly plugins?: readonly AnyPlugin[];
   /** Default: warnings and errors to the console. */
   readonly log?: Log;
@@ -25,7 +26,8 @@ export type PluginPhase = "waiting" | "started" | "ready" | "stopped" | "failed"
 export interface Health {
   readonly live: boolean;
   readonly ready: boolean;
-  readonly plugins: { name: string; phase: PluginPhase }[];
+  /** `reason`: in the error's own words, which may quote what the plugin was given. */
+  readonly plugins: { name: string; phase: PluginPhase; reason?: string }[];
 }
 
 export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
@@ -48,7 +50,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   const roster: readonly AnyPlugin[] = [...(plugins as readonly AnyPlugin[]), ...(options.plugins ?? [])];
   const bus = createBus();
   const services: Record<string, unknown> = {};
-  const phases = new Map<string, PluginPhase>();
+  const phases = new Map<string, { phase: PluginPhase; reason?: string }>();
   let stage: Stage | undefined;
   let starting: Promise<void> | undefined;
   let stopping: Promise<void> | undefined;
@@ -72,17 +74,12 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       if (!Object.hasOwn(services, need)) throw kernelErrors.KERNEL_NEED_UNMET(plugin.name, need);
     }
     const offers = ((await plugin.start(createScope(plugin, own))) ?? {}) as Record<string, unknown>;
-    if (!own.live) return;
+    if (!isLive(own, plugin.name)) return;
     for (const service of Object.keys(offers)) {
       if (Object.hasOwn(services, service)) throw kernelErrors.KERNEL_SERVICE_TAKEN(plugin.name, service);
       services[service] = offers[service];
     }
-    phases.set(plugin.name, "started");
-  }
-
-  async function prepare({ plugin, step }: ReadyStep, own: Stage): Promise<void> {
-    const undo = await step();
-    if (undo) keep(own, plugin, undo);
+    phases.set(plugin.name, { phase: "started" });
   }
 
   async function startAll(): Promise<void> {
@@ -97,33 +94,47 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     try {
       checkRoster(roster);
       phases.clear();
-      for (const { name } of roster) phases.set(name, "waiting");
       const lifecycle = createLifecycle(clock);
       const configuration = createConfiguration(roster, options.config ?? {}, fault);
       const shared = { bus, clock, log, random, lifecycle, configuration, services, fault };
-      const mine: Stage = (stage = { ...shared, undo: new Set(), ready: [], live: true });
-      for (const plugin of roster) {
-        current = plugin.name;
+      const mine: Stage = (stage = { ...shared, undo: new Set(), ready: [], failed: new Set(), live: true });
+      /** What fails in an optional plugin costs the others nothing. */
+      const take = async ({ name, optional }: AnyPlugin, run: () => Promise<void>): Promise<void> => {
+        current = name;
         if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
-        await Promise.race([open(plugin, mine), abandoned]);
-      }
+        const limit = createDeadline(clock, 10_000);
+        const late = (): Promise<never> => Promise.reject(kernelErrors.KERNEL_START_SLOW(name));
+        try {
+          await Promise.race([run(), abandoned, ...(optional ? [limit.passed.then(late)] : [])]);
+        } catch (error) {
+          if (!optional || calledOff) throw error;
+          mine.failed.add(name);
+          phases.set(name, { phase: "failed", reason: error instanceof Error ? error.message : String(error) });
+          fault(name, "start", error);
+          await undoSteps(mine, createDeadline(clock, 10_000), name);
+        } finally {
+          limit.cancel();
+        }
+      };
+      for (const plugin of roster) await take(plugin, () => open(plugin, mine));
       if (!roster.some(({ drives }) => drives)) lifecycle.send("accept-credentials");
       // Ready undo steps are added after every start's, so that last-in-first-out runs them first.
-      for (const step of mine.ready) {
-        current = step.plugin;
-        if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
-        await Promise.race([prepare(step, mine), abandoned]);
+      for (const { plugin, step } of mine.ready) {
+        await take(plugin, async () => {
+          const undo = isLive(mine, plugin.name) && (await step());
+          if (undo) keep(mine, plugin.name, undo);
+        });
       }
       if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
       giveUp = silent;
-      for (const { name } of roster) phases.set(name, "ready");
+      for (const { name } of roster) if (isLive(mine, name)) phases.set(name, { phase: "ready" });
       ready = true;
       lifecycle.onChange((from, to) => bus.emit("kernel:state-changed", { from, to }));
       bus.emit("kernel:state-changed", { from: null, to: lifecycle.state() });
     } catch (error) {
       giveUp = silent;
       await undoAll(deadline ?? createDeadline(clock, 10_000));
-      if (!calledOff && phases.has(current)) phases.set(current, "failed");
+      if (!calledOff && current) phases.set(current, { phase: "failed" });
       throw error;
     }
   }
@@ -134,11 +145,10 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     ready = false;
     await undoSteps(own, limit);
     own.live = false;
-    limit.cancel();
     own.lifecycle.stop();
     stage = undefined;
     for (const service of Object.keys(services)) delete services[service];
-    for (const { name } of roster) phases.set(name, "stopped");
+    for (const { name } of roster) phases.set(name, { phase: "stopped" });
   }
 
   const kernel: Kernel<L> = {
@@ -146,7 +156,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     state: () => stage?.lifecycle.state() ?? "unconfigured",
     health: () => ({
       live: stage !== undefined, ready,
-      plugins: roster.map(({ name }) => ({ name, phase: phases.get(name) ?? "waiting" })),
+      plugins: roster.map(({ name }) => ({ name, ...(phases.get(name) ?? { phase: "waiting" }) })),
     }),
     on: (type, handler) => bus.on(type as string, handler, (error) => fault("host", type as string, error)),
     async start({ signal: own } = {}) {
@@ -174,6 +184,12 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   };
   signal?.addEventListener("abort", callOff, { once: true });
   return kernel;
+}
+
+/** Throws what a start would about names, versions and settings; starts nothing. */
+export function checkPlugins(plugins: readonly AnyPlugin[], config: Readonly<Record<string, unknown>> = {}): void {
+  checkRoster(plugins);
+  createConfiguration(plugins, config, silent);
 }
 
 function checkRoster(roster: readonly AnyPlugin[]): void {

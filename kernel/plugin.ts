@@ -11,12 +11,8 @@ export type EventMap = Record<string, object>;
 
 export type LauncherState = "unconfigured" | "setup" | "running" | "rotating";
 export type LauncherCommand =
-  | "accept-credentials"
-  | "begin-setup"
-  | "finish-setup"
-  | "begin-rotation"
-  | "finish-rotation"
-  | "abandon-rotation";
+  | "accept-credentials" | "begin-setup" | "finish-setup"
+  | "begin-rotation" | "finish-rotation" | "abandon-rotation";
 
 /** What a plugin is, as one type; every key is optional. */
 export interface Shape {

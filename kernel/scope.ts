@@ -9,10 +9,6 @@ export interface Undo {
   readonly plugin: string;
   readonly step: () => Awaitable<unknown>;
 }
-export interface ReadyStep {
-  readonly plugin: string;
-  readonly step: () => Awaitable<void | (() => Awaitable<void>)>;
-}
 
 /** What the scopes of one start share. */
 export interface Stage {
@@ -25,17 +21,22 @@ export interface Stage {
   readonly services: Record<string, unknown>;
   /** Insertion order is registration order; entries leave when they have run or lost their object. */
   readonly undo: Set<Undo>;
-  readonly ready: ReadyStep[];
+  readonly ready: { readonly plugin: AnyPlugin; readonly step: Parameters<Scope<any>["onReady"]>[0] }[];
+  /** Optional plugins that could not start. */
+  readonly failed: Set<string>;
   /** False when everything is undone: nothing new can be registered. */
   live: boolean;
   fault(plugin: string, during: string, error: unknown): void;
 }
 
+/** Whether a plugin may still register something. */
+export const isLive = ({ live, failed }: Stage, plugin: string): boolean => live && !failed.has(plugin);
+
 /** Remembers how to undo something; the answer forgets it. */
 export function keep(stage: Stage, plugin: string, step: () => Awaitable<unknown>): Release {
   const entry: Undo = { plugin, step };
-  if (stage.live) stage.undo.add(entry);
-  // A start that finishes after the kernel has stopped leaves nothing behind.
+  if (isLive(stage, plugin)) stage.undo.add(entry);
+  // A start that finishes after the kernel has stopped, or has given it up, leaves nothing behind.
   else void Promise.resolve().then(step).catch((error: unknown) => stage.fault(plugin, "stop", error));
   return () => void stage.undo.delete(entry);
 }
@@ -63,14 +64,14 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
     config: () => stage.configuration.value(name) as never,
     onConfig: (apply) => stage.configuration.onConfig(name, apply),
     on(type, handler) {
-      if (stage.live) keep(stage, name, bus.on(type, handler, (error) => stage.fault(name, type, error)));
+      if (isLive(stage, name)) keep(stage, name, bus.on(type, handler, (error) => stage.fault(name, type, error)));
     },
     emit(type: string, fact: object | (() => object)) {
       if (!type.startsWith(`${name}:`)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);
       bus.emit(type, fact);
     },
     after(ms, run) {
-      if (!stage.live) return () => undefined;
+      if (!isLive(stage, name)) return () => undefined;
       const id = clock.setTimeout(() => {
         forget();
         try {
@@ -85,7 +86,7 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
         clock.clearTimeout(id);
       };
     },
-    onReady: (step) => void stage.ready.push({ plugin: name, step }),
+    onReady: (step) => void stage.ready.push({ plugin, step }),
     onStop: (step) => void keep(stage, name, step),
   };
 }

@@ -1,30 +1,21 @@
-/** Fewest single-character edits (insert, delete, replace, swap of neighbours) from one word to the other. */
-function distance(a: string, b: string): number {
-  let older: number[] = [];
-  let previous = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1;
-      let best = Math.min(previous[j]! + 1, row[j - 1]! + 1, previous[j - 1]! + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) best = Math.min(best, older[j - 2]! + 1);
-      row.push(best);
-    }
-    [older, previous] = [previous, row];
-  }
-  return previous[b.length]!;
+/** Whether so many single-character edits (insert, delete, replace, swap of neighbours) lead from one word to the other.
+ *  At most three: each doubles the ways to look at more than twice over. */
+function within(edits: number, a: string, b: string): boolean {
+  let same = 0;
+  while (same < a.length && a[same] === b[same]) same += 1;
+  const [from, to] = [a.slice(same), b.slice(same)];
+  if (from === "" || to === "") return Math.max(from.length, to.length) <= edits;
+  if (edits === 0) return false;
+  const after = (left: number, right: number): boolean => within(edits - 1, from.slice(left), to.slice(right));
+  return after(1, 1) || after(1, 0) || after(0, 1) || (from[0] === to[1] && from[1] === to[0] && after(2, 2));
 }
 
 /** The known word a person most likely meant: at most a third of it mistyped, and at most three characters. */
 export function nearest(word: string, known: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  let least = Infinity;
-  for (const candidate of known) {
-    const edits = distance(word.slice(0, 64), candidate);
-    const most = Math.min(3, Math.max(1, Math.floor(candidate.length / 3)));
-    if (edits < least && edits <= most) [best, least] = [candidate, edits];
-  }
-  return best;
+  const candidates = [...known];
+  const fits = (edits: number) => (candidate: string): boolean =>
+    edits <= Math.max(1, candidate.length / 3) && within(edits, word.slice(0, 64), candidate);
+  return [0, 1, 2, 3].map((edits) => candidates.find(fits(edits))).find((found) => found !== undefined);
 }
 
 /** ` Did you mean "…"?`, to follow a sentence, or nothing. */

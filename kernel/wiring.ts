@@ -6,6 +6,8 @@ export type AnyPlugin = Pick<Plugin<any>, "name" | "api" | "shape" | "start"> & 
   readonly config?: object | undefined;
   readonly drives?: boolean | undefined;
   readonly configures?: boolean | undefined;
+  /** Only for plugins known at run time: its failure to start leaves the others running. */
+  readonly optional?: boolean | undefined;
 };
 
 type ShapeOf<P> = P extends { readonly shape?: infer S } ? NonNullable<S> : never;
