@@ -70,6 +70,7 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
       ...(open === undefined ? {} : { public: open }),
     },
     secret: (value) => log.redactor.add(value),
+    redact: log.redactor.redact,
     generated: (value) => {
       if (!options.console) log.firstRun(`launcher token (first run): ${value}`);
     },

@@ -26,14 +26,11 @@ type Factories<T> = { readonly [K in keyof T]: Factory<T[K]> };
 
 /** Turns a plugin's table of `code: sentence` into factories. A sentence may be a function of the facts it names. */
 export function errorTable<const T extends Record<string, Sentence>>(table: T): Factories<T> {
-  const factories = Object.entries(table).map(([code, sentence]) => [
-    code,
-    (...args: unknown[]) => {
-      if (typeof sentence === "string") return new DoorwardError(code, sentence, args[0] as ErrorContext | undefined);
-      return new DoorwardError(code, sentence(...args), args[sentence.length] as ErrorContext | undefined);
-    },
-  ]);
-  return Object.fromEntries(factories) as Factories<T>;
+  const made = Object.entries<Sentence>(table).map(([code, sentence]) => {
+    const say = typeof sentence === "string" ? () => sentence : sentence;
+    return [code, (...args: any[]) => new DoorwardError(code, say(...args), args[say.length] as ErrorContext)];
+  });
+  return Object.fromEntries(made) as Factories<T>;
 }
 
 /** The code of anything thrown: ours, else `internal`. Two copies of the package may be loaded, so no `instanceof`. */

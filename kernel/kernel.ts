@@ -4,6 +4,7 @@ import { consoleLog, silent, systemClock, systemRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle } from "./lifecycle.ts";
 import type { Awaitable, Clock, LauncherState, Log, Release } from "./plugin.ts";
+import { checkRoster } from "./roster.ts";
 import { createScope, isLive, keep, type Stage } from "./scope.ts";
 import { createDeadline, undoSteps, type Deadline } from "./undo.ts";
 import type { AnyPlugin, FactsOf, ServicesOf, Wired } from "./wiring.ts";
@@ -184,22 +185,4 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   };
   signal?.addEventListener("abort", callOff, { once: true });
   return kernel;
-}
-
-/** Throws what a start would about names, versions and settings; starts nothing. */
-export function checkPlugins(plugins: readonly AnyPlugin[], config: Readonly<Record<string, unknown>> = {}): void {
-  checkRoster(plugins);
-  createConfiguration(plugins, config, silent);
-}
-
-function checkRoster(roster: readonly AnyPlugin[]): void {
-  const names = new Set<string>();
-  for (const { name, api } of roster) {
-    if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || name === "kernel" || name === "host") {
-      throw kernelErrors.KERNEL_PLUGIN_NAME(name);
-    }
-    if (api !== 1) throw kernelErrors.KERNEL_PLUGIN_API(name, api);
-    if (names.has(name)) throw kernelErrors.KERNEL_DUPLICATE_PLUGIN(name);
-    names.add(name);
-  }
 }

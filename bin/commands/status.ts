@@ -8,6 +8,7 @@ interface Status {
   readonly startedAt: number;
   readonly addresses: readonly string[];
   readonly sessions: number;
+  readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
   readonly channel?: { readonly enabled: boolean; readonly connections: number; readonly maxConnections: number };
 }
 
@@ -17,7 +18,7 @@ export async function status(call: Call): Promise<number> {
   const answer = await askLauncher<Status>(call, "GET", "status");
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);
-  const { state, version, startedAt, addresses, sessions, channel } = answer.body;
+  const { state, version, startedAt, addresses, sessions, channel, plugins } = answer.body;
   if (call.json) {
     printJson(call, { running: true, ...answer.body });
     return exit.done;
@@ -29,5 +30,6 @@ export async function status(call: Call): Promise<number> {
   row("Dashboard", addresses.join(" "));
   row("Signed in", String(sessions));
   row("Pico", channel?.enabled ? `on, ${channel.connections} of ${channel.maxConnections} connections` : "off");
+  for (const { name, state: how, reason } of plugins) row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   return exit.done;
 }

@@ -1,10 +1,11 @@
 /* Looks for what is wrong in a deployment and says what mends it. What can be read from files and environment is always
  * looked at; what only a running launcher knows comes as facts from it. */
-import type { DoctorFacts, CheckView } from "../../plugins/dashboard/index.ts";
+import type { CheckView, DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
 import type { Environment } from "../load/index.ts";
 import { channelChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
 import { networkChecks } from "./network.ts";
+import { pluginChecks } from "./plugins.ts";
 import { refusedChecks } from "./refused.ts";
 import { survey, type Survey } from "./survey.ts";
 import { tokenChecks } from "./tokens.ts";
@@ -19,6 +20,8 @@ export interface DoctorOptions {
   readonly config?: string;
   /** From a running launcher; without them nothing is asked over the network. */
   readonly running?: DoctorFacts;
+  /** From a running launcher: how plugins by other authors fare. */
+  readonly plugins?: readonly PluginView[];
   /** Unix milliseconds. */
   readonly now: number;
 }
@@ -28,7 +31,9 @@ type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];
 /** All checks, the three of every failed token first. A check that cannot be made is a failed one that says why. */
 export async function examine(options: DoctorOptions): Promise<CheckView[]> {
   const found = await survey(options);
-  const parts: readonly Part[] = [channelChecks, refusedChecks, tokenChecks, fileChecks, networkChecks];
+  const parts: readonly Part[] = [
+    channelChecks, refusedChecks, tokenChecks, fileChecks, networkChecks, pluginChecks,
+  ];
   const results: CheckView[] = [];
   for (const part of parts) {
     try {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { files, memory, type TokenPlace } from "../../plugins/token-store/index.ts";
-import type { DoctorFacts } from "../../plugins/dashboard/index.ts";
+import type { DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
 import { readJson, readYaml } from "../files/index.ts";
 import type { Environment } from "../load/index.ts";
 import type { DoctorOptions } from "./index.ts";
@@ -20,6 +20,10 @@ export interface Survey {
   /** Name -> where a token stands, highest first. */
   readonly places: ReadonlyMap<string, readonly TokenPlace[]>;
   readonly running: DoctorFacts | undefined;
+  /** How plugins by other authors fare in a running launcher. */
+  readonly plugins: readonly PluginView[] | undefined;
+  /** `plugins` of `config.json` as it stands there. */
+  readonly pluginEntries: unknown;
   readonly now: number;
 }
 
@@ -31,7 +35,8 @@ const objectAt = (value: unknown, ...path: string[]): Raw => {
 };
 
 /** Reads everything once. */
-export async function survey({ home, env, brand = "service", config, running, now }: DoctorOptions): Promise<Survey> {
+export async function survey(options: DoctorOptions): Promise<Survey> {
+  const { home, env, brand = "service", config, running, plugins, now } = options;
   const paths = {
     launcher: join(home, "launcher-config.json"),
     config: config ?? join(home, "config.json"),
@@ -62,7 +67,8 @@ export async function survey({ home, env, brand = "service", config, running, no
   }
   const prefix = brand.toUpperCase();
   return {
-    home, env, prefix, files: paths, unreadable, places, running, now,
+    home, env, prefix, files: paths, unreadable, places, running, plugins, now,
+    pluginEntries: main["plugins"],
     launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
     pico: { ...objectAt(main, "channels", "pico"), ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`) },
   };

@@ -19,6 +19,8 @@ export interface Places {
   readonly config?: string;
   /** Settings that stand above the environment, by section: the command line's. */
   readonly flags?: Readonly<Record<string, Raw>>;
+  /** What looks like a slip of the keyboard beside the known sections: default `refuse`. */
+  readonly stray?: "refuse" | "warn";
 }
 
 /** Where a section is written, and what stands above the file. */
@@ -38,6 +40,8 @@ export interface Loaded {
   readonly sources: Sources;
   /** `handler` of `config.json` as it stands there: which application answers. */
   readonly handler: unknown;
+  /** `plugins` of `config.json` as it stands there. */
+  readonly pluginEntries: unknown;
   readonly warnings: readonly string[];
 }
 
@@ -47,7 +51,7 @@ const owned: Readonly<Record<string, readonly string[]>> = {
 };
 const ownedBy = (section: string): readonly string[] => owned[section] ?? ["token"];
 /** Sections this package knows; one whose plugin is not loaded is left alone. */
-const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler"];
+const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler", "plugins"];
 
 const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -61,7 +65,7 @@ function merge(under: Raw, over: Raw): Raw {
 
 /** Reads the sections that the plugins of a list declare, from the files and the environment. */
 export async function load(plugins: readonly AnyPlugin[], places: Places): Promise<Loaded> {
-  const { home, env, brand = "service", config, flags } = places;
+  const { home, env, brand = "service", config, flags, stray: onStray = "refuse" } = places;
   const sections = sectionsOf(plugins);
   const fromEnv = readEnvironment(env, variablesOf(sections, brand), brand);
   const launcherFile = join(home, "launcher-config.json");
@@ -86,11 +90,12 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     loaded[info.section] = overlay(info.section, raw);
   }
   const main = contents.get(configFile) ?? {};
-  const stray = strayKeys(main, sections, configFile);
+  const stray = strayKeys(main, sections, configFile, onStray === "refuse");
   return {
     config: loaded,
     sources: { home, file, overlay, managed: (section) => fromEnv.managed.get(section) ?? new Map() },
     handler: main["handler"],
+    pluginEntries: main["plugins"],
     warnings: [...fromEnv.warnings, ...stray],
   };
 }
@@ -116,15 +121,15 @@ function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string)
 }
 
 /** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
-function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string): string[] {
+function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string, refuse: boolean): string[] {
   const declared = sections.map(({ section }) => section).filter((name) => name !== "launcher");
   const known = new Set([...wellKnown, ...declared]);
   const groups = new Set([...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!));
   const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
     if (known.has(name) || name === "$schema") return [];
     const meant = hint(last, alternatives);
-    if (meant) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
-    return [`${path}: nothing reads "${name}"`];
+    if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
+    return [`${path}: nothing reads "${name}"${meant && `.${meant}`}`];
   };
   const inGroup = (group: string): string[] =>
     [...known].filter((name) => name.startsWith(`${group}.`)).map((name) => name.slice(group.length + 1));

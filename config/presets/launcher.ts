@@ -1,15 +1,16 @@
 import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
-import { dashboard, type LogSource, type TokenWay } from "../../plugins/dashboard/index.ts";
+import { dashboard, type LogSource, type PluginView, type TokenWay } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
-import { load, loadErrors, type Environment } from "../load/index.ts";
+import { loadErrors, type Environment } from "../load/index.ts";
 import { localPaths } from "../local/index.ts";
+import { loadWithPlugins, viewPlugins } from "../plugins/index.ts";
 
 export interface LauncherOptions {
   readonly home: string;
@@ -28,6 +29,8 @@ export interface LauncherOptions {
   readonly random?: (bytes: number) => Uint8Array;
   /** Told every token that is read or written, so that logs can keep it out. */
   readonly secret?: (value: string) => void;
+  /** Takes secrets out of what plugins by other authors say. */
+  readonly redact?: (text: string) => string;
   /** Told the launcher token when it was generated. */
   readonly generated?: (value: string) => void;
   /** The ways in which the owner can see the launcher token. */
@@ -48,23 +51,34 @@ export async function launcher(options: LauncherOptions) {
   const remote = picoClient({ home, env, envPrefix: brand.toUpperCase() });
   const { socket, note } = localPaths(home, env);
   if (socket === undefined) log.warn({ home }, "no socket for commands: its path is too long; set XDG_RUNTIME_DIR");
+  const plugins = (): PluginView[] => viewPlugins(loaded.found, kernel.health());
   const board = dashboard({
-    brand, version,
-    doctor: async (running) => (await import("../doctor/index.ts")).examine({ ...places, running, now: running.now }),
+    brand, version, plugins,
+    doctor: async (running) => (await import("../doctor/index.ts")).examine({
+      ...places, running, now: running.now, plugins: plugins(),
+    }),
     ...(ways ? { ways } : {}),
     ...(options.logSource ? { log: options.logSource } : {}),
     ...(options.pid === undefined || socket === undefined ? {} : { local: { socket, note, pid: options.pid } }),
   });
-  const loaded = await load([listener, second, pico, remote, board], { ...places, flags: { launcher: { ...flags } } });
+  const loaded = await loadWithPlugins({
+    ...places, builtIn: [listener, second, pico, remote, board], taken: ["token-store", "settings", "channels", "echo"],
+    flags: { launcher: { ...flags } }, redact: options.redact ?? ((text) => text),
+  });
+  for (const { from, problem } of loaded.found) if (problem !== undefined) log.error({ plugin: from }, problem);
   for (const warning of loaded.warnings) log.warn({}, warning);
   if (loaded.handler !== undefined && loaded.handler !== "echo") {
     const file = config ?? join(home, "config.json");
     throw loadErrors.CONFIG_BAD_VALUE(file, "handler", '"echo", the only one there is so far');
   }
   const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
-  return createKernel(
+  const kernel = createKernel(
     [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote, board, echo()],
-    { config: loaded.config, log, ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}) },
+    {
+      config: loaded.config, log, plugins: loaded.found.flatMap(({ plugin }) => plugin ?? []),
+      ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}),
+    },
   );
+  return kernel;
 }
 export type Launcher = Awaited<ReturnType<typeof launcher>>;

@@ -16,6 +16,7 @@ import type { HostSessions } from "./host.ts";
 import type { Links } from "./links.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { Session, Sessions } from "./sessions.ts";
+import type { PluginView } from "./status.ts";
 
 /** What every part of the dashboard works with. */
 export interface Door {
@@ -45,6 +46,8 @@ export interface Door {
   /** True once everything serves, false again when stopping. */
   serving(): boolean;
   ways(): readonly TokenWay[];
+  /** By other authors. */
+  plugins(): readonly PluginView[];
   emit<K extends keyof DashboardEvents>(type: K, fact: DashboardEvents[K]): void;
 }
 

@@ -23,6 +23,7 @@ import { localRoutes } from "./local/routes.ts";
 import { inWords } from "./browser/refusal-words.ts";
 import { openLocal } from "./local/socket.ts";
 import type { TokenWay } from "./pages/index.ts";
+import type { PluginView } from "./status.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
 import type { DashboardApi, Doctor, LocalControl, LogSource, SignInLinks } from "./service.ts";
 import { createSessions, identityOf } from "./sessions.ts";
@@ -33,7 +34,7 @@ export type {
 } from "./service.ts";
 export type { DashboardConfig } from "./config.ts";
 export type { CheckView, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
-export type { StatusView } from "./status.ts";
+export type { PluginView, StatusView } from "./status.ts";
 export type { TokenWay } from "./pages/index.ts";
 
 export interface DashboardOptions {
@@ -46,6 +47,8 @@ export interface DashboardOptions {
   /** For the log page; without it there is none. */
   readonly log?: LogSource;
   readonly doctor?: Doctor;
+  /** Plugins by other authors and how they fare. */
+  readonly plugins?: () => readonly PluginView[];
   /** A socket for commands of the owner; without it there is none. */
   readonly local?: LocalControl;
 }
@@ -116,6 +119,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         signer: { session: tokenSigner(tokens, "session"), setup: tokenSigner(tokens, "setup") },
         startedAt: clock.now(),
         config, ways, emit,
+        plugins: options.plugins ?? (() => []),
         state: lifecycle.state,
         serving: () => serving,
       };

@@ -41,6 +41,7 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
     warnings: warningsOf(door),
+    ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
   };
 }
 
@@ -100,6 +101,14 @@ function warningsOf(door: Door): WarningView[] {
       id: "token-in-config",
       text: `The ${name} token is in config.json, which suits development only.`,
       fix: "Move it to .security.yml, or to an environment variable in containers.",
+    });
+  }
+  for (const { from, state, reason = "its reason is in the log" } of door.plugins()) {
+    if (state !== "failed") continue;
+    warnings.push({
+      id: `plugin-failed-${from}`,
+      text: `The plugin ${from} is not running: ${reason}`,
+      fix: "Mend it, or take it out of plugins in config.json; then start again.",
     });
   }
   return warnings;

@@ -14,6 +14,18 @@ export interface StatusView {
   /** The newest first, at most 10. */
   readonly refusals: readonly RefusalView[];
   readonly warnings: readonly WarningView[];
+  /** By other authors, in their order; absent when there are none. */
+  readonly plugins?: readonly PluginView[];
+}
+export interface PluginView {
+  /** Its own name; as it is written in `config.json` when it could not be loaded. */
+  readonly name: string;
+  /** As it is written in `config.json`. */
+  readonly from: string;
+  readonly required: boolean;
+  readonly state: "starting" | "started" | "failed" | "stopped";
+  /** Why it failed. */
+  readonly reason?: string;
 }
 export interface TokenView {
   readonly name: string;

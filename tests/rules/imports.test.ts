@@ -21,6 +21,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@fastify/cookie": /^plugins\/dashboard\//,
   ws: /^plugins\/((pico-(server|client)|testing)\/|pico-link\/client\.ts$)/,
   zod: /^plugins\/[^/]+\/(config|bodies)\.ts$/,
+  "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^config\/files\//,
   yaml: /^config\/files\//,
   pino: /^bin\//,

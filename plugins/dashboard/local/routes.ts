@@ -21,6 +21,7 @@ const routes: Readonly<Record<string, Answer>> = {
     state: door.state(), version: door.version, startedAt: door.startedAt,
     addresses: door.http.addresses().map(({ href }) => href),
     channel: door.picoServer?.status(), sessions: door.sessions.list().length,
+    plugins: door.plugins(),
   }),
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {
