@@ -13,9 +13,10 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  *  of the operating system, which no stopped clock can speed up: file locks, edits of files, a socket that lingers
  *  after a refusal, kept-alive connections, the question who holds a port, the end of a turn of the event loop, a
  *  module of another author; and the test kit, whose patience and whose network are real. */
-const own = "kernel/defaults|config/(files/(atomic|lock|watch)|plugins/limited)|plugins/testing/(fault-line|queue|rules)";
+const own = "kernel/defaults|config/(files/(atomic|lock|watch)|plugins/limited)";
+const kit = "plugins/testing/(fault-line|queue|rules)";
 const others = "plugins/(http/(answers|closing|occupant)|pico-server/sink|pico-link/client)|bin/[\\w/]+";
-const realTime = new RegExp(`^(${own}|${others})\\.ts$`);
+const realTime = new RegExp(`^(${own}|${kit}|${others})\\.ts$`);
 
 describe("globals", () => {
   test("only the command line reads the environment", () => {
