@@ -82,6 +82,18 @@ describe("examples", () => {
     expect(await once(host, "exit")).toEqual([0, null]);
   });
 
+  test("a program with the client library talks to the channel, and ends by itself when it is stopped", async () => {
+    const host = start([join(built, "embed.js")], { PORT: "0" });
+    const [, port] = await said(host, /port: (\d+)/);
+    const channel = { PICO_URL: `ws://127.0.0.1:${port}/pico`, PICO_TOKEN: "correct-horse-battery-staple" };
+    const child = start([join(built, "chat.js")], channel);
+    expect((await said(child, /answer: .*/))[0]).toBe("answer: you said hello");
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+    host.kill("SIGTERM");
+    expect(await once(host, "exit")).toEqual([0, null]);
+  });
+
   test("the plugin raises its alarm at the refusal its configuration names", async () => {
     const child = start([join(built, "alarm.js")]);
     expect((await said(child, /alarm: .*\n/))[0]).toMatch(/^alarm: 127\.0\.0\.1 was refused 2 times/);
@@ -91,7 +103,7 @@ describe("examples", () => {
   test("the README shows the examples as they are", async () => {
     const readme = await readFile(join(root, "README.md"), "utf8");
     const shown = [...readme.matchAll(/<!-- (examples\/[\w-]+\.ts) -->\n+```ts\n([^]*?)```/g)];
-    expect(shown.map(([, file]) => file)).toEqual(["examples/embed.ts", "examples/plugin.ts"]);
+    expect(shown.map(([, file]) => file)).toEqual(["examples/embed.ts", "examples/chat.ts", "examples/plugin.ts"]);
     for (const [, file, code] of shown) expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
   });
 });

@@ -1,16 +1,15 @@
-import { spawn, spawnSync, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { far, token, type Far } from "../plugins/pico-client/stand.ts";
+import { startClient, type Running, type Variables } from "./client.ts";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
 
 /* The built program as a client, in processes of its own: against a launcher, and against services that are slow to
  * answer or not there. */
 
-const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const channel = { SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token };
 const nobody = "ws://127.0.0.1:1/pico";
 let folder: string;
@@ -27,55 +26,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-interface Running extends AsyncDisposable {
-  readonly child: ChildProcessWithoutNullStreams;
-  readonly home: string;
-  readonly ended: Promise<{ code: number | null; out: string; err: string }>;
-  /** Resolves when all output so far fits. */
-  said(pattern: RegExp): Promise<void>;
-}
-
-type Variables = Readonly<Record<string, string>>;
-
-async function start(args: readonly string[], env: Variables = {}, command = [process.execPath]): Promise<Running> {
-  const home = env["SERVICE_HOME"] ?? (await mkdtemp(join(folder, "home-")));
-  const own = {
-    SERVICE_CHANNELS_PICO_CLIENT_ENABLED: "true",
-    SERVICE_CHANNELS_PICO_CLIENT_URL: url,
-    SERVICE_CHANNELS_PICO_CLIENT_TOKEN: token,
-  };
-  const [file = "", ...before] = command;
-  const child = spawn(file, [...before, program, ...args], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, TERM: "xterm", ...own, ...env },
-  });
-  let out = "";
-  let err = "";
-  const looks = new Set<() => void>();
-  child.stdin.on("error", () => {});
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    out += text;
-    looks.forEach((look) => look());
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => { err += text; });
-  const ended = new Promise<{ code: number | null; out: string; err: string }>((done) => {
-    child.once("close", (code) => done({ code, out, err }));
-  });
-  return {
-    child, home, ended,
-    said: (pattern) => new Promise((resolve, reject) => {
-      const look = (): void => {
-        if (pattern.test(out)) resolve();
-      };
-      looks.add(look);
-      look();
-      void ended.then(({ code }) => reject(new Error(`ended with ${code} without ${pattern}:\n${out}\n${err}`)));
-    }),
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
-}
+const start = (args: readonly string[], env?: Variables, command?: string[]): Promise<Running> =>
+  startClient({ folder, url }, args, env, command);
 
 async function run(args: readonly string[], { input = "", env = {} as Variables } = {}) {
   const running = await start(args, env);
@@ -328,5 +280,14 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
     await refused.said(/token_mismatch[^]*Is the token the same/);
     refused.child.stdin.write("\u0003");
     expect(await refused.ended).toMatchObject({ code: 3 });
+  });
+
+  test("a refused client connects at once when its token file changes", async () => {
+    const file = join(folder, "token-of-mine");
+    await writeFile(file, "not-the-right-token-not-the-right-token");
+    await using client = await atTerminal(["client", "-token-file", file], { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "" });
+    await client.said(/token_mismatch[^]*Is the token the same/);
+    await writeFile(file, token);
+    await client.said(/connected/);
   });
 });

@@ -1,0 +1,28 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
+
+/** An HTTP proxy that makes tunnels; `answer`: the status it gives instead. */
+export async function createProxy(answer = 200) {
+  const asked: { target: string; authorization: string | undefined }[] = [];
+  const server = createServer().on("connect", (q, socket, head) => {
+    asked.push({ target: q.url ?? "", authorization: q.headers["proxy-authorization"] });
+    socket.on("error", () => {});
+    if (answer !== 200) return void socket.end(`HTTP/1.1 ${answer} No\r\n\r\n`);
+    const [host = "", port = ""] = (q.url ?? "").split(":");
+    const out = connect(Number(port), host, () => {
+      socket.write("HTTP/1.1 200 Yes\r\n\r\n");
+      out.write(head);
+      out.pipe(socket).pipe(out);
+    });
+    out.on("error", () => socket.destroy());
+    socket.on("close", () => out.destroy());
+    return undefined;
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}

@@ -1,0 +1,72 @@
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer } from "node:tls";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { selfSigned } from "../plugins/http/certificate.ts";
+import { far, type Far } from "../plugins/pico-client/stand.ts";
+import { createProxy } from "../plugins/pico-client/tunnel.ts";
+import { startClient, type Running, type Variables } from "./client.ts";
+
+/* What a user of the client meets on the way to another machine, with the built program in a process of its own. */
+
+let folder: string;
+let there: Far;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "doorward-trouble-"));
+  there = await far();
+});
+afterAll(async () => {
+  await there[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const start = (args: readonly string[], env: Variables = {}): Promise<Running> =>
+  startClient({ folder, url: there.url }, args, env);
+
+async function send(env: Variables): Promise<{ code: number | null; out: string; err: string }> {
+  const client = await start(["send", "hello"], env);
+  client.child.stdin.end();
+  return client.ended;
+}
+
+test("a second process with the same home gets a conversation of its own, and says so", async () => {
+  await using first = await start(["client", "-json"]);
+  first.child.stdin.write('{"type":"message.send","id":"m1","payload":{"content":"one"}}\n');
+  await first.said(/you said one/);
+  const second = await start(["client", "-json"], { SERVICE_HOME: first.home });
+  second.child.stdin.end('{"type":"message.send","id":"m2","payload":{"content":"two"}}\n');
+  const { code, out, err } = await second.ended;
+  expect(code).toBe(0);
+  expect(out).toContain("you said two");
+  expect(err).toContain("another process has the conversation");
+  const [one, two] = there.heard.slice(-2);
+  expect(one?.session).not.toBe(two?.session);
+});
+
+test("wss:// to a certificate of one's own: refused with the reason, taken with ca_file, through a proxy too", async () => {
+  await using proxy = await createProxy();
+  const { cert, key } = selfSigned();
+  const secure = createServer({ cert, key }, (socket) => {
+    const inner = connect(there.port, "127.0.0.1");
+    socket.pipe(inner).pipe(socket);
+    for (const end of [socket, inner]) end.on("error", () => [socket, inner].forEach((each) => each.destroy()));
+  }).listen(0, "127.0.0.1");
+  await once(secure, "listening");
+  const ca = join(folder, "ca.pem");
+  await writeFile(ca, cert);
+  const away = {
+    SERVICE_CHANNELS_PICO_CLIENT_URL: `wss://localhost:${(secure.address() as AddressInfo).port}/pico`,
+    HTTPS_PROXY: `http://${proxy.address}`,
+  };
+  const refused = await send(away);
+  expect(refused.code).toBe(4);
+  expect(refused.err).toContain("certificate");
+  const taken = await send({ ...away, SERVICE_CHANNELS_PICO_CLIENT_CA_FILE: ca });
+  expect(taken).toEqual({ code: 0, out: "you said hello\n", err: "" });
+  expect(proxy.asked.length).toBeGreaterThan(1);
+  secure.close();
+});
