@@ -10,6 +10,8 @@ export interface LauncherArguments {
   readonly command: "launch" | "help" | "version";
   readonly config?: string;
   readonly console: boolean;
+  /** `true`: there must be one; `false`: there must be none. */
+  readonly tray?: boolean;
   readonly browser: boolean;
   readonly debug: boolean;
   readonly port?: number;
@@ -28,6 +30,7 @@ export interface CommandArguments {
 
 const launcherOptions = {
   console: { type: "boolean" },
+  tray: { type: "boolean" },
   port: { type: "string" },
   host: { type: "string" },
   public: { type: "boolean" },
@@ -52,6 +55,7 @@ export function usage(commands: Readonly<Record<string, Command>>): string {
 Starts the launcher: the dashboard and, when it is enabled, the pico channel.
 
   -console       terminal mode: show the address and the token's source here
+  -tray          icon in the desktop's panel or no start; -no-tray: none (default: without -console, where there is one)
   -port N        port of the dashboard (default 18800, or "port" in launcher-config.json)
   -host H        listen on one interface (default 127.0.0.1)
   -public        listen on all interfaces
@@ -112,6 +116,7 @@ function parseLauncher(argv: readonly string[]): LauncherArguments {
   return {
     command,
     console: values.console ?? false,
+    ...(values.tray === undefined ? {} : { tray: values.tray }),
     browser: values.browser ?? true,
     debug: values.debug ?? false,
     ...(positionals[0] === undefined ? {} : { config: positionals[0] }),

@@ -22,8 +22,9 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const home = homeOf(env);
   const log = await openLog(home, options);
   try {
-    const kernel = await build(home, log, options);
-    const ended = untilSignal(kernel, log);
+    const quitting = new AbortController();
+    const kernel = await build(home, log, options, () => quitting.abort());
+    const ended = untilSignal(kernel, log, quitting.signal);
     await kernel.start();
     await welcome(kernel, home, options);
     return await ended;
@@ -53,12 +54,14 @@ async function openLog(home: string, { debug, console: onTerminal }: LaunchOptio
   return log;
 }
 
-async function build(home: string, log: LauncherLog, options: LaunchOptions): Promise<Launcher> {
-  const { env, version, config } = options;
+async function build(home: string, log: LauncherLog, options: LaunchOptions, quit: () => void): Promise<Launcher> {
+  const { env, version, config, tray = !options.console } = options;
   const { port, host, public: open } = options;
+  let hasTray = false;
   const ways = (): TokenWay[] => {
     if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
-    return [...(options.console ? (["console"] as const) : []), "command", "file"];
+    const first: TokenWay[] = hasTray ? ["tray"] : options.console ? ["console"] : [];
+    return [...first, "command", "file"];
   };
   return launcher({
     home, env, version, log: log.log, ways, pid: process.pid, random: createRandom(),
@@ -69,6 +72,12 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
       ...(host === undefined ? {} : { host }),
       ...(open === undefined ? {} : { public: open }),
     },
+    ...(tray && {
+      tray: {
+        open: (url: URL) => openBrowser(url, env), quit, required: options.tray === true,
+        shown: (is: boolean) => { hasTray = is; },
+      },
+    }),
     secret: (value) => log.redactor.add(value),
     redact: log.redactor.redact,
     generated: (value) => {
@@ -77,11 +86,11 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions): Pr
   });
 }
 
-/** Resolves to 0 after a clean stop. A second signal ends the process at once. */
-function untilSignal(kernel: Launcher, log: LauncherLog): Promise<number> {
+/** Resolves to 0 after a clean stop, by a signal or by its owner. A second signal ends the process at once. */
+function untilSignal(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): Promise<number> {
   return new Promise((done) => {
     let stopping = false;
-    const stop = (signal: NodeJS.Signals): void => {
+    const stop = (signal: NodeJS.Signals | "quit"): void => {
       if (stopping) process.exit(1);
       stopping = true;
       log.log.info({ signal }, "stopping");
@@ -89,6 +98,7 @@ function untilSignal(kernel: Launcher, log: LauncherLog): Promise<number> {
     };
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
+    quitting.addEventListener("abort", () => stop("quit"));
   });
 }
 

@@ -14,7 +14,8 @@ const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve("types
 
 await rm(dist, { recursive: true, force: true });
 const compiled = await Promise.all([
-  compile("."), compile(browser), bundlePages(root, browser, path.join(dist, browser)), copyPictures(),
+  compile("."), compile(browser), bundlePages(root, browser, path.join(dist, browser)), copy(browser, /\.svg$/),
+  copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
 ]);
 // The program is no entry point for others: its modules and their declarations give way to the bundle.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
@@ -31,9 +32,10 @@ async function compile(project) {
   return code === 0;
 }
 
-async function copyPictures() {
-  const names = (await readdir(path.join(root, browser))).filter((name) => name.endsWith(".svg"));
-  await mkdir(path.join(dist, browser), { recursive: true });
-  await Promise.all(names.map((name) => copyFile(path.join(root, browser, name), path.join(dist, browser, name))));
+/** Copies what is used as it is: the files of a folder whose names fit. */
+async function copy(folder, fits) {
+  const names = (await readdir(path.join(root, folder))).filter((name) => fits.test(name));
+  await mkdir(path.join(dist, folder), { recursive: true });
+  await Promise.all(names.map((name) => copyFile(path.join(root, folder, name), path.join(dist, folder, name))));
   return true;
 }

@@ -8,6 +8,7 @@ import { picoClient } from "../../plugins/pico-client/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
+import type { TrayOptions } from "../../plugins/tray/index.ts";
 import { loadErrors, type Environment } from "../load/index.ts";
 import { localPaths } from "../local/index.ts";
 import { loadWithPlugins, viewPlugins } from "../plugins/index.ts";
@@ -39,6 +40,8 @@ export interface LauncherOptions {
   readonly logSource?: LogSource;
   /** This process, for the command line of the same owner; without it there is no socket for commands. */
   readonly pid?: number;
+  /** Shows an icon in the panel of the desktop; without it nothing of it is loaded. */
+  readonly tray?: Pick<TrayOptions, "open" | "quit" | "required" | "shown">;
 }
 
 /** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, echo as application. */
@@ -62,7 +65,7 @@ export async function launcher(options: LauncherOptions) {
     ...(options.pid === undefined || socket === undefined ? {} : { local: { socket, note, pid: options.pid } }),
   });
   const loaded = await loadWithPlugins({
-    ...places, builtIn: [listener, second, pico, remote, board], taken: ["token-store", "settings", "channels", "echo"],
+    ...places, builtIn: [listener, second, pico, remote, board], taken: ["token-store", "settings", "channels", "echo", "tray"],
     flags: { launcher: { ...flags } }, redact: options.redact ?? ((text) => text),
   });
   for (const { from, problem } of loaded.found) if (problem !== undefined) log.error({ plugin: from }, problem);
@@ -72,10 +75,12 @@ export async function launcher(options: LauncherOptions) {
     throw loadErrors.CONFIG_BAD_VALUE(file, "handler", '"echo", the only one there is so far');
   }
   const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
+  const desk = options.tray && { env, version, hasLog: options.logSource !== undefined, ...options.tray };
+  const shown = desk ? [(await import("../../plugins/tray/index.ts")).tray(desk)] : [];
   const kernel = createKernel(
     [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote, board, echo()],
     {
-      config: loaded.config, log, plugins: loaded.found.flatMap(({ plugin }) => plugin ?? []),
+      config: loaded.config, log, plugins: [...shown, ...loaded.found.flatMap(({ plugin }) => plugin ?? [])],
       ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}),
     },
   );

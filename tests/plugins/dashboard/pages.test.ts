@@ -80,6 +80,7 @@ describe("pages", () => {
       console: "-console",
       log: "logs/launcher.log",
       command: "doorward token show",
+      tray: "Copy Console Token",
     };
     const ways = Object.keys(marks) as TokenWay[];
     fc.assert(

@@ -1,0 +1,52 @@
+import type { Release } from "../../../kernel/index.ts";
+import { feedProgram, readProgram } from "../children.ts";
+import { toolsOf, type Tool } from "./tools.ts";
+
+export interface ClipboardOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+  readonly after: (ms: number, run: () => void) => Release;
+}
+export interface Clipboard {
+  /** Rejects with the programs that were tried, when none takes it. */
+  copy(text: string): Promise<void>;
+  /** As `copy`; takes it away again after a minute, when it still is what was copied. */
+  copySecret(text: string): Promise<void>;
+  /** Takes a secret away now, when it still is there. */
+  close(): Promise<void>;
+}
+
+const KEPT_MS = 60_000;
+
+export function createClipboard({ env, platform, after }: ClipboardOptions): Clipboard {
+  let kept: { readonly text: string; readonly tool: Tool; readonly release: Release } | undefined;
+
+  async function write(text: string): Promise<Tool> {
+    const tools = toolsOf(env, platform);
+    for (const tool of tools) {
+      if (await feedProgram(tool.write, text, env)) return tool;
+    }
+    throw new Error(`none of ${tools.map(({ name }) => name).join(", ")} works`);
+  }
+
+  /** Whatever manager or program holds it by now: what counts is what a paste would give. */
+  async function clear(): Promise<void> {
+    if (!kept) return;
+    const { text, tool, release } = kept;
+    kept = undefined;
+    release();
+    if ((await readProgram(tool.read, env)).trimEnd() === text) await feedProgram(tool.clear, "", env);
+  }
+
+  return {
+    async copy(text) {
+      await write(text);
+    },
+    async copySecret(text) {
+      const tool = await write(text);
+      kept?.release();
+      kept = { text, tool, release: after(KEPT_MS, () => void clear()) };
+    },
+    close: clear,
+  };
+}

@@ -1,0 +1,159 @@
+/* A client of the session's D-Bus: calls, signals, and objects that others call. It serves one connection; whoever
+ * wants another one after `closed` opens it. */
+import type { Socket } from "node:net";
+import type { Release } from "../../../kernel/index.ts";
+import { sessionSockets } from "./address.ts";
+import { openSocket } from "./handshake.ts";
+import { createFraming, encodeMessage, type Message } from "./message.ts";
+import { answer, Refusal, type Objects } from "./objects.ts";
+import type { Value } from "./signature.ts";
+
+export interface BusOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly uid: number;
+  readonly objects: Objects;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly heard: (signal: Message) => void;
+  /** Closes it, also while it is being opened. */
+  readonly leaving: AbortSignal;
+  /** Called once for a bus that was open, unless it was left. */
+  readonly closed: (reason: string) => void;
+}
+export interface Place {
+  readonly destination: string;
+  readonly path: string;
+  readonly interface: string;
+}
+export interface Bus {
+  /** Unique on this bus: `:1.42`. */
+  readonly name: string;
+  /** Rejects with the bus's words, or after ten seconds. */
+  call(place: Place, member: string, signature?: string, body?: readonly Value[]): Promise<readonly Value[]>;
+  signal(path: string, name: string, member: string, signature?: string, body?: readonly Value[]): void;
+}
+
+const PATIENCE_MS = 10_000;
+/** Of answers that the bus does not take: it is stuck then. */
+const MOST_UNSENT = 8 * 1024 * 1024;
+export const busDaemon: Place = {
+  destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+};
+
+/** Rejects with a sentence's end that says why there is no bus. */
+export async function openBus(options: BusOptions): Promise<Bus> {
+  const sockets = sessionSockets(options.env, options.uid);
+  if (sockets.length === 0) throw new Error("DBUS_SESSION_BUS_ADDRESS names no Unix socket");
+  const patience = new AbortController();
+  const release = options.after(PATIENCE_MS, () => patience.abort(new Error("it does not answer")));
+  const signal = AbortSignal.any([patience.signal, options.leaving]);
+  let reason: unknown;
+  try {
+    for (const path of sockets) {
+      try {
+        return await speak(await openSocket(path, options.uid, signal), options);
+      } catch (error) {
+        reason = error;
+      }
+    }
+    throw reason;
+  } finally {
+    release();
+  }
+}
+
+interface Waiting {
+  resolve(body: readonly Value[]): void;
+  reject(error: Error): void;
+  readonly release: Release;
+}
+
+async function speak(socket: Socket, { objects, after, heard, closed, leaving }: BusOptions): Promise<Bus> {
+  const waiting = new Map<number, Waiting>();
+  const framing = createFraming();
+  let serial = 0;
+  let reason = "the bus closed the connection";
+  let isOpen = false;
+
+  function send(message: Omit<Message, "serial" | "signature" | "body"> & Partial<Message>): number {
+    serial = (serial % 0xffff_ffff) + 1;
+    if (socket.writableLength > MOST_UNSENT) end("the bus takes nothing any more");
+    else if (!socket.destroyed) socket.write(encodeMessage({ signature: "", body: [], ...message, serial }));
+    return serial;
+  }
+
+  function end(why: string): void {
+    reason = why;
+    socket.destroy();
+  }
+
+  function take(message: Message): void {
+    if (message.kind === "signal") return heard(message);
+    if (message.kind === "call") return reply(message);
+    const call = waiting.get(message.replySerial!);
+    if (!call) return;
+    waiting.delete(message.replySerial!);
+    call.release();
+    if (message.kind === "return") call.resolve(message.body);
+    else call.reject(new Error(String(message.body[0] ?? message.errorName).slice(0, 300)));
+  }
+
+  function reply(call: Message): void {
+    const back = { replySerial: call.serial, noReply: true, ...(call.sender ? { destination: call.sender } : {}) };
+    try {
+      const given = answer(objects, call);
+      if (!call.noReply) send({ kind: "return", ...back, ...given });
+    } catch (error) {
+      if (call.noReply) return;
+      const { reason: name, message } = error instanceof Refusal ? error : new Refusal("Failed", "it did not work");
+      const errorName = `org.freedesktop.DBus.Error.${name}`;
+      send({ kind: "error", ...back, errorName, signature: "s", body: [message] });
+    }
+  }
+
+  socket.on("data", (chunk: Buffer) => {
+    try {
+      for (const message of framing(chunk)) take(message);
+    } catch (error) {
+      end((error as Error).message);
+    }
+  });
+  socket.on("error", (error) => { reason = error.message; });
+  socket.once("close", () => {
+    for (const { reject, release } of waiting.values()) {
+      release();
+      reject(new Error(reason));
+    }
+    waiting.clear();
+    leaving.removeEventListener("abort", leave);
+    if (isOpen && !leaving.aborted) closed(reason);
+  });
+
+  const leave = (): void => end("it was left");
+  leaving.addEventListener("abort", leave, { once: true });
+
+  function call(place: Place, member: string, signature = "", body: readonly Value[] = []): Promise<readonly Value[]> {
+    return new Promise((resolve, reject) => {
+      if (socket.destroyed) return reject(new Error(reason));
+      const number = send({ kind: "call", ...place, member, signature, body });
+      const release = after(PATIENCE_MS, () => {
+        waiting.delete(number);
+        reject(new Error("there is no answer"));
+      });
+      waiting.set(number, { resolve, reject, release });
+    });
+  }
+
+  try {
+    const [name] = await call(busDaemon, "Hello");
+    isOpen = true;
+    return {
+      name: String(name),
+      call,
+      signal: (path, name, member, signature = "", body = []) =>
+        void send({ kind: "signal", path, interface: name, member, signature, body, noReply: true }),
+    };
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}

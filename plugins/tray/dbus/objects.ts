@@ -1,0 +1,110 @@
+/* What this process shows on the bus: objects with interfaces, answered like any other program's, `gdbus` and `busctl`
+ * included. */
+import type { Message } from "./message.ts";
+import { typesOf, variant, type Type, type Value } from "./signature.ts";
+
+export interface Property {
+  readonly signature: string;
+  get(): Value;
+}
+export interface Method {
+  readonly takes: string;
+  readonly gives: string;
+  /** Called with values of exactly the types in `takes`. Throws a `Refusal` to say no. */
+  run(...values: readonly Value[]): readonly Value[];
+}
+export interface Interface {
+  readonly properties: Readonly<Record<string, Property>>;
+  readonly methods: Readonly<Record<string, Method>>;
+  readonly signals: Readonly<Record<string, string>>;
+}
+/** Path -> name of the interface. */
+export type Objects = Readonly<Record<string, Readonly<Record<string, Interface>>>>;
+
+export interface Answer {
+  readonly signature: string;
+  readonly body: readonly Value[];
+}
+
+type Reason = "UnknownObject" | "UnknownInterface" | "UnknownMethod" | "UnknownProperty" | "InvalidArgs" |
+  "PropertyReadOnly" | "Failed";
+
+/** An error of the bus, `org.freedesktop.DBus.Error.<reason>`. */
+export class Refusal extends Error {
+  readonly reason: Reason;
+  constructor(reason: Reason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
+  name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
+
+/** Runs the method that a call names. Throws a `Refusal` when there is none. */
+export function answer(objects: Objects, { path, interface: name, member, signature, body }: Message): Answer {
+  if (name === "org.freedesktop.DBus.Peer" && member === "Ping") return { signature: "", body: [] };
+  const interfaces = own(objects, path);
+  if (!interfaces) throw new Refusal("UnknownObject", "there is no such object");
+  const standards = { ...interfaces, ...standard(interfaces) };
+  const found = name === undefined
+    ? Object.values(standards).find(({ methods }) => own(methods, member))
+    : own(standards, name);
+  if (!found) throw new Refusal("UnknownInterface", "there is no such interface");
+  const method = own(found.methods, member);
+  if (!method) throw new Refusal("UnknownMethod", "there is no such method");
+  if (method.takes !== signature) throw new Refusal("InvalidArgs", `this method takes "${method.takes}"`);
+  return { signature: method.gives, body: method.run(...body) };
+}
+
+function standard(interfaces: Readonly<Record<string, Interface>>): Record<string, Interface> {
+  const of = (name: Value): Interface => {
+    const found = own(interfaces, name as string);
+    if (!found) throw new Refusal("UnknownInterface", "there is no such interface");
+    return found;
+  };
+  const get = (name: Value, key: Value): Value[] => {
+    const property = own(of(name).properties, key as string);
+    if (!property) throw new Refusal("UnknownProperty", "there is no such property");
+    return [variant(property.signature, property.get())];
+  };
+  const all = (name: Value): Value[] => {
+    const entries = Object.entries(of(name).properties);
+    return [new Map(entries.map(([key, { signature, get }]) => [key, variant(signature, get())]))];
+  };
+  const set = (): never => {
+    throw new Refusal("PropertyReadOnly", "nothing can be set here");
+  };
+  const describe = { takes: "", gives: "s", run: () => [introspect(interfaces)] };
+  return {
+    "org.freedesktop.DBus.Introspectable": { properties: {}, methods: { Introspect: describe }, signals: {} },
+    "org.freedesktop.DBus.Properties": {
+      properties: {},
+      methods: {
+        Get: { takes: "ss", gives: "v", run: get },
+        GetAll: { takes: "s", gives: "a{sv}", run: all },
+        Set: { takes: "ssv", gives: "", run: set },
+      },
+      signals: {},
+    },
+  };
+}
+
+function introspect(interfaces: Readonly<Record<string, Interface>>): string {
+  const signatureOf = ({ code, parts }: Type): string => {
+    const inside = parts.map(signatureOf).join("");
+    return code === "(" ? `(${inside})` : code === "{" ? `{${inside}}` : code + inside;
+  };
+  const args = (signature: string, direction: string): string =>
+    typesOf(signature).map((type) => `<arg type="${signatureOf(type)}"${direction}/>`).join("");
+  const described = Object.entries(interfaces).map(([name, { properties, methods, signals }]) => [
+    `<interface name="${name}">`,
+    ...Object.entries(properties).map(([key, { signature }]) =>
+      `<property name="${key}" type="${signature}" access="read"/>`),
+    ...Object.entries(methods).map(([key, { takes, gives }]) =>
+      `<method name="${key}">${args(takes, ' direction="in"')}${args(gives, ' direction="out"')}</method>`),
+    ...Object.entries(signals).map(([key, signature]) => `<signal name="${key}">${args(signature, "")}</signal>`),
+    "</interface>",
+  ].join(""));
+  return `<node>${described.join("")}</node>`;
+}

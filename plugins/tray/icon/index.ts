@@ -1,0 +1,2 @@
+export { iconsOf, type Icon } from "./draw.ts";
+export { pngOf } from "./png.ts";

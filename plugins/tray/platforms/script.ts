@@ -1,0 +1,98 @@
+/* The tray as a child process that speaks lines of JSON. To it {"view":…} and {"notify":…}, from it {"ready":true},
+ * {"choice":…} and {"error":…}. It ends when its standard input does. */
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import { pathToFileURL, fileURLToPath } from "node:url";
+import { iconsOf, pngOf } from "../icon/index.ts";
+import type { Choice, Face, FaceOptions, View } from "../view.ts";
+
+export interface Script {
+  readonly command: readonly string[];
+  /** Pixels of the icon, of those that are drawn. */
+  readonly iconSize: number;
+}
+
+const LONGEST_LINE = 4_096;
+const PATIENCE_MS = 20_000;
+const choices = new Set<unknown>(
+  ["open", "copy-token", "copy-link", "rotate", "channel", "log", "quit"] satisfies Choice[],
+);
+
+/** In `dist` of the package, wherever this module stands: in the bundle of the program or in the sources. */
+export function scriptFile(name: string): string {
+  const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
+  return fileURLToPath(new URL(`dist/plugins/tray/scripts/${name}`, pathToFileURL(manifest)));
+}
+
+/** Rejects when the script cannot be started or does not say that it is ready. */
+export async function openScript({ command, iconSize }: Script, options: FaceOptions): Promise<Face> {
+  const { env, choose, shown, log, after, leaving } = options;
+  const [name = "", ...words] = command;
+  const child = spawn(name, words, { stdio: ["pipe", "pipe", "ignore"], env, windowsHide: true });
+  const say = (line: object): void => void child.stdin.write(`${asciiOf(line)}\n`);
+  const ended = new Promise<never>((_, reject) => {
+    child.once("error", (error) => reject(new Error(`${name} cannot be started (${error.message})`)));
+    child.once("exit", (code) => reject(new Error(`the script of the tray ended (${code ?? "by a signal"})`)));
+  });
+  child.stdin.on("error", () => undefined);
+  leaving.addEventListener("abort", () => child.stdin.end(), { once: true });
+
+  const ready = new Promise<void>((resolve, reject) => {
+    readLines(child.stdout, (line) => {
+      const { ready: isReady, choice, error } = objectOf(line);
+      if (isReady === true) resolve();
+      if (choices.has(choice)) choose(choice as Choice);
+      if (typeof error === "string") log.warn({ reason: error.slice(0, 300) }, "the script of the tray complains");
+    });
+    after(PATIENCE_MS, () => reject(new Error("the script of the tray does not answer")));
+  });
+  say({ view: drawn(options.view, iconSize) });
+  try {
+    await Promise.race([ready, ended]);
+  } catch (error) {
+    child.kill();
+    throw error;
+  }
+  shown(true);
+  ended.catch((error: Error) => {
+    shown(false);
+    if (!leaving.aborted) log.warn({ reason: error.message }, "the tray does not come back");
+  });
+  return {
+    show: (view) => say({ view: drawn(view, iconSize) }),
+    notify: async (text) => {
+      say({ notify: text });
+      return child.exitCode === null;
+    },
+  };
+}
+
+/** JSON without a character that an encoding or the end of a buffer could break. */
+const asciiOf = (line: object): string =>
+  JSON.stringify(line).replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** What the script draws: the icon as a PNG file in base64. */
+function drawn({ title, hint, state, items }: View, iconSize: number): object {
+  const icon = iconsOf(state).find(({ size }) => size === iconSize);
+  return { title, hint, items, icon: icon && pngOf(icon).toString("base64") };
+}
+
+function readLines(stream: NodeJS.ReadableStream, heard: (line: string) => void): void {
+  let text = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (piece: string) => {
+    const lines = `${text}${piece}`.split("\n");
+    text = lines.pop()!.slice(0, LONGEST_LINE);
+    for (const line of lines) if (line.length <= LONGEST_LINE) heard(line);
+  });
+}
+
+/** The fields of a line; none when it is not an object. */
+function objectOf(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,69 @@
+/* The icon as `org.kde.StatusNotifierItem` (freedesktop's specification of 2009, as KDE, Xfce, LXQt and GNOME's
+ * extension read it). */
+import type { Interface, Value } from "../dbus/index.ts";
+import { iconsOf } from "../icon/index.ts";
+import type { View } from "../view.ts";
+import { menuPath } from "./menu.ts";
+
+export const itemPath = "/StatusNotifierItem";
+export const itemInterface = "org.kde.StatusNotifierItem";
+
+export interface Signal {
+  readonly member: string;
+  readonly signature: string;
+  readonly body: readonly Value[];
+}
+
+/** Hosts read the hint of the pointer as markup. */
+const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+export const markup = (text: string): string =>
+  text.replace(/\p{Cc}+/gu, " ").replace(/[&<>]/g, (character) => escapes[character]!);
+
+const statusOf = ({ state }: View): string => (state === "setup" ? "NeedsAttention" : "Active");
+
+export function createItem(id: string, view: () => View, activate: () => void): Interface {
+  const nothing = { gives: "", run: () => [] };
+  const text = (get: () => string) => ({ signature: "s", get });
+  const icons = { signature: "a(iiay)", get: () => iconsOf(view().state).map(({ size, argb }) => [size, size, argb]) };
+  const none = { signature: "a(iiay)", get: () => [] };
+  return {
+    properties: {
+      Category: text(() => "ApplicationStatus"),
+      Id: text(() => id),
+      Title: text(() => view().title),
+      Status: text(() => statusOf(view())),
+      WindowId: { signature: "i", get: () => 0 },
+      IconName: text(() => ""),
+      IconThemePath: text(() => ""),
+      IconPixmap: icons,
+      OverlayIconName: text(() => ""),
+      OverlayIconPixmap: none,
+      AttentionIconName: text(() => ""),
+      AttentionIconPixmap: icons,
+      AttentionMovieName: text(() => ""),
+      ToolTip: { signature: "(sa(iiay)ss)", get: () => ["", [], markup(view().title), markup(view().hint)] },
+      ItemIsMenu: { signature: "b", get: () => false },
+      Menu: { signature: "o", get: () => menuPath },
+    },
+    methods: {
+      Activate: { takes: "ii", gives: "", run: () => (activate(), []) },
+      SecondaryActivate: { takes: "ii", ...nothing },
+      ContextMenu: { takes: "ii", ...nothing },
+      Scroll: { takes: "is", ...nothing },
+      ProvideXdgActivationToken: { takes: "s", ...nothing },
+    },
+    signals: { NewIcon: "", NewAttentionIcon: "", NewStatus: "s", NewToolTip: "", NewTitle: "" },
+  };
+}
+
+/** What hosts have to be told when one view takes the place of another. */
+export function changesOf(before: View, after: View): Signal[] {
+  const plain = (member: string): Signal => ({ member, signature: "", body: [] });
+  return [
+    ...(before.title === after.title ? [] : [plain("NewTitle")]),
+    ...(before.state === after.state ? [] : [plain("NewIcon"), plain("NewAttentionIcon")]),
+    ...(statusOf(before) === statusOf(after)
+      ? [] : [{ member: "NewStatus", signature: "s", body: [statusOf(after)] }]),
+    ...(before.hint === after.hint ? [] : [plain("NewToolTip")]),
+  ];
+}

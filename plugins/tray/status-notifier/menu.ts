@@ -1,0 +1,108 @@
+/* The menu as `com.canonical.dbusmenu`, version 3: an item's number is its place, from 1; 0 is the menu itself. */
+import { Refusal, variant, type Interface, type Value, type Variant } from "../dbus/index.ts";
+import type { Choice, View } from "../view.ts";
+
+export const menuPath = "/MenuBar";
+export const menuInterface = "com.canonical.dbusmenu";
+
+export interface Menu {
+  readonly interface: Interface;
+  /** Announces a changed view; to be sent as `LayoutUpdated`. */
+  changed(): readonly Value[];
+}
+
+/** Of the items in one question; a menu has far fewer. */
+const MOST = 1_000;
+const LONGEST_LABEL = 200;
+
+/** Panels underline the letter after `_`, take a doubled one for itself, and draw line breaks in their own ways. */
+export const labelOf = (text: string): string =>
+  text.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_LABEL).toWellFormed().replaceAll("_", "__");
+
+type Properties = Map<string, Variant>;
+
+function propertiesOf(item: View["items"][number]): Properties {
+  if (item === "separator") return new Map([["type", variant("s", "separator")]]);
+  return new Map<string, Variant>([
+    ["label", variant("s", labelOf(item.label))],
+    ["enabled", variant("b", item.enabled)],
+    ["visible", variant("b", true)],
+  ]);
+}
+
+export function createMenu(view: () => View, choose: (choice: Choice) => void): Menu {
+  let revision = 1;
+  const rows = (): Properties[] =>
+    [new Map([["children-display", variant("s", "submenu")]]), ...view().items.map(propertiesOf)];
+  /** An empty list of names means all. */
+  const only = (properties: Properties, names: Value): Properties => {
+    const wanted = new Set(names as readonly string[]);
+    return wanted.size === 0 ? properties : new Map([...properties].filter(([name]) => wanted.has(name)));
+  };
+  const rowOf = (id: Value): Properties => {
+    const row = rows()[id as number];
+    if (!row) throw new Refusal("InvalidArgs", "the menu has no such item");
+    return row;
+  };
+
+  function layout(parent: Value, depth: Value, names: Value): Value[] {
+    const itself = only(rowOf(parent), names);
+    const isRoot = parent === 0 && depth !== 0;
+    const children = isRoot
+      ? rows().slice(1).map((row, at) => variant("(ia{sv}av)", [at + 1, only(row, names), []]))
+      : [];
+    return [revision, [parent, itself, children]];
+  }
+
+  function group(ids: Value, names: Value): Value[] {
+    const all = rows();
+    const given = (ids as readonly number[]).slice(0, MOST);
+    const wanted = given.length === 0 ? all.map((_, at) => at) : given.filter((id) => all[id]);
+    return [wanted.map((id) => [id, only(all[id]!, names)])];
+  }
+
+  function property(id: Value, name: Value): Value[] {
+    const value = rowOf(id).get(name as string);
+    if (!value) throw new Refusal("UnknownProperty", "the item has no such property");
+    return [value];
+  }
+
+  function event(id: Value, type: Value): Value[] {
+    rowOf(id);
+    const item = view().items[(id as number) - 1];
+    const isChoice = item !== undefined && item !== "separator" && item.enabled && item.id !== "version";
+    if (type === "clicked" && isChoice) choose(item.id as Choice);
+    return [];
+  }
+
+  function events(list: Value): Value[] {
+    const missing: number[] = [];
+    for (const [id, type] of (list as readonly [number, string][]).slice(0, MOST)) {
+      if (rows()[id]) event(id, type);
+      else missing.push(id);
+    }
+    return [missing];
+  }
+
+  return {
+    changed: () => [++revision, 0],
+    interface: {
+      properties: {
+        Version: { signature: "u", get: () => 3 },
+        Status: { signature: "s", get: () => "normal" },
+        TextDirection: { signature: "s", get: () => "ltr" },
+        IconThemePath: { signature: "as", get: () => [] },
+      },
+      methods: {
+        GetLayout: { takes: "iias", gives: "u(ia{sv}av)", run: layout },
+        GetGroupProperties: { takes: "aias", gives: "a(ia{sv})", run: group },
+        GetProperty: { takes: "is", gives: "v", run: property },
+        Event: { takes: "isvu", gives: "", run: event },
+        EventGroup: { takes: "a(isvu)", gives: "ai", run: events },
+        AboutToShow: { takes: "i", gives: "b", run: () => [false] },
+        AboutToShowGroup: { takes: "ai", gives: "aiai", run: () => [[], []] },
+      },
+      signals: { LayoutUpdated: "ui", ItemsPropertiesUpdated: "a(ia{sv})a(ias)" },
+    },
+  };
+}

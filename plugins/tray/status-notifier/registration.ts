@@ -1,0 +1,82 @@
+/* The panel's side: `org.kde.StatusNotifierWatcher` knows the items, hosts draw them. Most panels are both. */
+import type { Release } from "../../../kernel/index.ts";
+import { busDaemon, variant, type Bus, type Message, type Place } from "../dbus/index.ts";
+
+const watcherName = "org.kde.StatusNotifierWatcher";
+const watcher: Place = { destination: watcherName, path: "/StatusNotifierWatcher", interface: watcherName };
+const match =
+  `type='signal',sender='${busDaemon.destination}',interface='${busDaemon.interface}',` +
+  `member='NameOwnerChanged',arg0='${watcherName}'`;
+/** A panel that has just come may not answer yet. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 8_000;
+
+const DO_NOT_QUEUE = 4;
+const PRIMARY_OWNER = 1;
+
+export interface RegistrationOptions {
+  readonly bus: Bus;
+  readonly pid: number;
+  /** Told when a panel has the icon and when it has gone. */
+  readonly shown: (isShown: boolean) => void;
+  readonly after: (ms: number, run: () => void) => Release;
+}
+export interface Registration {
+  /** Makes the item known; answers why it is not seen when it is not. Rejects when the bus does not work. */
+  begin(): Promise<string | undefined>;
+  /** Makes it known again when a panel has come. */
+  heard(signal: Message): void;
+}
+
+export function createRegistration({ bus, pid, shown, after }: RegistrationOptions): Registration {
+  let name = bus.name;
+  let stopWaiting: Release = () => undefined;
+
+  /** The specification wants a name of this form; where another container has it, the unique one does. */
+  async function takeName(): Promise<void> {
+    const wanted = `org.kde.StatusNotifierItem-${pid}-1`;
+    const [result] = await bus.call(busDaemon, "RequestName", "su", [wanted, DO_NOT_QUEUE]);
+    if (result === PRIMARY_OWNER) name = wanted;
+  }
+
+  async function appear(): Promise<string | undefined> {
+    try {
+      await bus.call(watcher, "RegisterStatusNotifierItem", "s", [name]);
+    } catch (error) {
+      return `no panel takes the icons of programs (${(error as Error).message})`;
+    }
+    if (!(await hasHost())) return "no panel shows the icons of programs";
+    shown(true);
+    return undefined;
+  }
+
+  /** A watcher that does not say counts as one that has. */
+  async function hasHost(): Promise<boolean> {
+    const properties = { ...watcher, interface: "org.freedesktop.DBus.Properties" };
+    const question = [watcherName, "IsStatusNotifierHostRegistered"];
+    const [found] = await bus.call(properties, "Get", "ss", question).catch(() => [variant("b", true)]);
+    return typeof found !== "object" || !("value" in found) || found.value !== false;
+  }
+
+  function again(pause: number): void {
+    stopWaiting = after(pause, () => {
+      void appear().then((why) => {
+        if (why !== undefined && pause < LONGEST_PAUSE_MS) again(pause * 2);
+      });
+    });
+  }
+
+  return {
+    async begin() {
+      await bus.call(busDaemon, "AddMatch", "s", [match]);
+      await takeName();
+      return appear();
+    },
+    heard({ sender, member, body: [changed, , owner] }) {
+      if (sender !== busDaemon.destination || member !== "NameOwnerChanged" || changed !== watcherName) return;
+      stopWaiting();
+      if (owner === "") shown(false);
+      else again(FIRST_PAUSE_MS);
+    },
+  };
+}
