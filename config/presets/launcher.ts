@@ -65,7 +65,8 @@ export async function launcher(options: LauncherOptions) {
     ...(options.pid === undefined || socket === undefined ? {} : { local: { socket, note, pid: options.pid } }),
   });
   const loaded = await loadWithPlugins({
-    ...places, builtIn: [listener, second, pico, remote, board], taken: ["token-store", "settings", "channels", "echo", "tray"],
+    ...places, builtIn: [listener, second, pico, remote, board],
+    taken: ["token-store", "settings", "channels", "echo", "tray"],
     flags: { launcher: { ...flags } }, redact: options.redact ?? ((text) => text),
   });
   for (const { from, problem } of loaded.found) if (problem !== undefined) log.error({ plugin: from }, problem);
