@@ -4,7 +4,7 @@ import type { Awaitable, Configuration, Section } from "./plugin.ts";
 import type { AnyPlugin } from "./wiring.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
-type Apply = (next: any, before: any) => Awaitable<{ afterRestart: string[] } | void>;
+type Apply = (next: any, before: any) => Awaitable<{ afterRestart?: string[]; ignored?: string[] } | void>;
 
 interface Reader {
   readonly plugin: string;
@@ -33,10 +33,9 @@ function validate(reader: Reader, raw: Raw): unknown {
   if (!result.issues) return result.value;
   const [issue] = result.issues;
   const path = (issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
-  const name = [section, ...path].join(".");
-  throw kernelErrors.KERNEL_BAD_CONFIG(name, lowerFirst(issue?.message ?? "it does not fit its schema"), {
-    details: { section, field: path.join(".") },
-  });
+  const problem = lowerFirst(issue?.message ?? "it does not fit its schema");
+  const details = { section, field: path.join(".") };
+  throw kernelErrors.KERNEL_BAD_CONFIG([section, ...path].join("."), problem, { details });
 }
 
 const lowerFirst = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1).replace(/\.$/, "");
@@ -104,6 +103,7 @@ export function createConfiguration(
             const answer = await apply(next, before);
             taken.push({ plugin: reader.plugin, back: () => apply(before, next) });
             for (const key of answer?.afterRestart ?? []) afterRestart.add(key);
+            for (const key of answer?.ignored ?? []) changed.delete(key);
           }
         }
       } catch (error) {

@@ -90,12 +90,13 @@ export interface Scope<S extends Shape> {
   random(bytes: number): Uint8Array;
   /** Always the current, validated value. */
   config(): Part<S, "config", undefined>;
-  /** A throw refuses the change: every plugin of the section keeps the old value. */
+  /** A throw refuses the change: every plugin of the section keeps the old value. `ignored`: fields without effect in
+   *  this deployment, not even after a restart. */
   onConfig(
     apply: (
       next: Part<S, "config", undefined>,
       before: Part<S, "config", undefined>,
-    ) => Awaitable<{ afterRestart: string[] } | void>,
+    ) => Awaitable<{ afterRestart?: string[]; ignored?: string[] } | void>,
   ): void;
   on<K extends keyof Audible<S>>(type: K, handler: (fact: Audible<S>[K]) => Awaitable<void>): void;
   /** A function is called only when somebody listens. */

@@ -1,5 +1,6 @@
 import type { CheckView, TryResult } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
+import { placeOf } from "./places.ts";
 import { check } from "./verdict.ts";
 
 const turnOn = 'turn the channel on: "enabled": true in channels.pico of config.json, or the dashboard\'s switch';
@@ -28,7 +29,7 @@ function configured({ places, running }: Survey, on: boolean): CheckView {
   const own = check("token-configured", "The pico token is configured");
   const [place] = places.get("pico") ?? [];
   const source = running?.tokens.find(({ name }) => name === "pico")?.source ?? place?.source ?? "none";
-  if (source !== "none") return own.ok(`The channel's token comes from: ${source}.`);
+  if (source !== "none") return own.ok(`The channel's token comes from ${placeOf("pico", source)}.`);
   const fix = "doorward token rotate pico";
   if (on) return own.failed("The channel is on and has no token: nobody gets in.", fix);
   return own.warning("The channel is off and has no token; turning it on makes one.", fix);

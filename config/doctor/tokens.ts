@@ -1,5 +1,6 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { concern } from "../../plugins/token-store/index.ts";
+import { placeOf } from "./places.ts";
 import { names, type Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
 
@@ -11,7 +12,8 @@ export function tokenChecks(found: Survey): CheckView[] {
 function launcher({ places, running, files }: Survey): CheckView {
   const own = check("launcher-token", "The dashboard's token");
   const source = running?.tokens.find(({ name }) => name === "launcher")?.source ?? places.get("launcher")?.[0]?.source;
-  if (source) return own.ok(`It comes from: ${source}.`);
+  if (source === "random") return own.ok(`It was generated and is kept in ${files.launcher}.`);
+  if (source) return own.ok(`It comes from ${placeOf("launcher", source)}.`);
   return own.ok(`There is none yet: the first start makes one and writes it to ${files.launcher}.`);
 }
 
@@ -30,7 +32,8 @@ function disagreement({ places }: Survey): CheckView {
   const own = check("token-places", "The places of a token agree");
   const odd = names.filter((name) => new Set(places.get(name)?.map(({ value }) => value)).size > 1);
   if (odd.length === 0) return own.ok("No token stands at two places with two values.");
-  const of = (name: string): string => `${name} (${places.get(name)!.map(({ source }) => source).join(" wins over ")})`;
+  const of = (name: string): string =>
+    `${name} (${places.get(name)!.map(({ source }) => placeOf(name, source)).join(" wins over ")})`;
   return own.warning(
       `Different values for: ${odd.map(of).join(", ")}.`,
       "remove the value that does not count, so that nobody copies the wrong one",

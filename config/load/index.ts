@@ -3,6 +3,7 @@ import { hint, type AnyPlugin } from "../../kernel/index.ts";
 import { readJson } from "../files/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
+import { checkValues } from "./values.ts";
 import { sectionsOf, type SectionInfo } from "./sections.ts";
 
 export { loadErrors } from "./errors.ts";
@@ -30,6 +31,8 @@ export interface Sources {
   file(section: string): { path: string; keys: readonly string[] };
   /** Field -> environment variable that holds it. */
   managed(section: string): ReadonlyMap<string, string>;
+  /** Field -> the flag of the command line that holds it, `-port`. */
+  flags(section: string): ReadonlyMap<string, string>;
   /** The section as the plugins get it: tokens and other owners' keys taken out, the environment on top. */
   overlay(section: string, raw: Raw): Raw;
 }
@@ -91,9 +94,14 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
   }
   const main = contents.get(configFile) ?? {};
   const stray = strayKeys(main, sections, configFile, onStray === "refuse");
+  const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
+  const given: Sources["flags"] = (section) =>
+    new Map(Object.keys(flags?.[section] ?? {}).map((field) => [field, `-${field}`]));
+  checkValues(plugins, loaded, (section, field) =>
+    given(section).get(field) ?? managed(section).get(field) ?? file(section).path);
   return {
     config: loaded,
-    sources: { home, file, overlay, managed: (section) => fromEnv.managed.get(section) ?? new Map() },
+    sources: { home, file, overlay, managed, flags: given },
     handler: main["handler"],
     pluginEntries: main["plugins"],
     warnings: [...fromEnv.warnings, ...stray],

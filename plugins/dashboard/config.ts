@@ -15,19 +15,24 @@ const origin = z
 export const dashboardSchema = z.strictObject({
   allowed_hosts: z.array(hostName).max(100).default([]).meta({
     editable: true,
-    description: "Host names by which browsers may reach the dashboard, beside localhost and IP addresses",
+    title: "Allowed host names",
+    description: "Names by which browsers may reach the dashboard, beside localhost and IP addresses.",
   }),
   allowed_origins: z.array(origin).max(100).default([]).meta({
     editable: true,
-    description: "Other origins whose pages may send changing requests",
+    title: "Allowed origins",
+    description: "Pages of these origins may send requests that change something, beside the dashboard's own.",
   }),
   login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({
     editable: true,
-    description: "Different wrong tokens an address may try in any 60 seconds",
+    title: "Wrong tokens in a minute",
+    description: "As many different ones may an address try before it has to wait.",
   }),
   session_days: z.number().min(0.01).max(365).default(7).meta({
     editable: true,
-    description: "Days a sign-in lasts",
+    title: "A sign-in lasts",
+    description: "Counted from the sign-in, however much it is used.",
+    unit: "days",
   }),
 });
 export type DashboardConfig = z.output<typeof dashboardSchema>;

@@ -35,8 +35,18 @@ export interface HttpOptions {
 }
 
 const restartKeys = ["port", "host", "public", "base_path", "tls"] as const;
-const changedAfterRestart = (next: HttpConfig, before: HttpConfig): string[] =>
+type RestartKey = (typeof restartKeys)[number];
+const changedKeys = (next: HttpConfig, before: HttpConfig): RestartKey[] =>
   restartKeys.filter((key) => JSON.stringify(next[key]) !== JSON.stringify(before[key]));
+
+/** Settings that the options stand above: nothing waits for them. */
+function overruled({ server, port, host, basePath }: HttpOptions): ReadonlySet<RestartKey> {
+  const keys: RestartKey[] = server ? ["port", "host", "public", "tls"] : [];
+  if (port !== undefined) keys.push("port");
+  if (host !== undefined) keys.push("host", "public");
+  if (basePath !== undefined) keys.push("base_path");
+  return new Set(keys);
+}
 
 /** The listener, or a host's server: everybody's routes and upgrades, peers, limiters, links. Opened when all have
  *  started. */
@@ -52,6 +62,7 @@ export function http(options: HttpOptions = {}): Plugin<{
 
     start({ config, onConfig, onReady, onStop, emit, clock, log, random }) {
       const settings = config();
+      const fixed = overruled(options);
       const givenPath = options.basePath ?? settings.base_path;
       if (!isBasePath(givenPath)) throw httpErrors.HTTP_BASE_PATH(givenPath);
       const basePath = normaliseBasePath(givenPath);
@@ -75,9 +86,10 @@ export function http(options: HttpOptions = {}): Plugin<{
       if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
       onStop(listeners.finish);
       onConfig((next, before) => {
-        const afterRestart = changedAfterRestart(next, before);
+        const changed = changedKeys(next, before);
+        const afterRestart = changed.filter((key) => !fixed.has(key));
         if (next.tls && afterRestart.includes("tls")) checkTls(next.tls); // else the next start would fail
-        return { afterRestart };
+        return { afterRestart, ignored: changed.filter((key) => fixed.has(key)) };
       });
       onReady(async () => {
         const release = options.server ? serveOnHost(options.server, dispatcher) : undefined;

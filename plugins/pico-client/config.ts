@@ -8,12 +8,16 @@ const isAddress = (text: string): boolean => {
 
 /** The section `channels.pico_client`; the token is none of its fields, the token store holds it. */
 export const picoClientSchema = z.strictObject({
-  enabled: z.boolean().default(false).describe("connects to the channel of another service; default false")
-    .meta({ editable: true }),
+  enabled: z.boolean().default(false).meta({
+    editable: true, title: "Client on", description: "Connects to the channel of another service.",
+  }),
   url: z.string().trim().max(2_000).refine(isAddress, "expected ws://host:port/pico or wss://host/pico")
-    .default("").describe("address of that channel: ws://<host>:<port>/pico").meta({ editable: true }),
-  ca_file: z.string().max(4_096).default("")
-    .describe("file with certificates (PEM) to trust beside those of the system, for wss:; default none"),
+    .default("").meta({
+      editable: true, title: "Address", description: "Of that channel, as in wss://other.example.org/pico.",
+    }),
+  ca_file: z.string().max(4_096).default("").meta({
+    title: "Certificates", description: "A file (PEM) of those to trust beside the system's, for wss:.",
+  }),
 });
 
 export type PicoClientConfig = z.output<typeof picoClientSchema>;

@@ -3,12 +3,14 @@ import { isOriginPattern } from "./origins.ts";
 import type { Rate } from "./rates.ts";
 
 const MiB = 1024 * 1024;
-const editable = { editable: true } as const;
+/** As a page shows a setting: a name, a sentence without unit and default, which stand beside it. */
+const shown = (title: string, description: string, unit?: string) =>
+  ({ editable: true, title, description, ...(unit !== undefined && { unit }) });
 
 /** Zero and negative numbers mean the default, as in the configurations of older servers. */
-const seconds = (standard: number, text: string) =>
+const seconds = (standard: number, title: string, description: string) =>
   z.int().max(86_400).overwrite((value) => (value > 0 ? value : standard)).default(standard)
-    .describe(`${text}, in seconds; default ${standard}, also for 0 and less`).meta(editable);
+    .meta(shown(title, description, "seconds"));
 
 const origin = z.string().max(300).refine(
   isOriginPattern,
@@ -17,22 +19,24 @@ const origin = z.string().max(300).refine(
 
 /** The section `channels.pico`; the token is none of its fields, the token store holds it. */
 export const picoSchema = z.strictObject({
-  enabled: z.boolean().default(false).describe("serves the channel; default false").meta(editable),
-  allow_token_query: z.boolean().default(false)
-    .describe("takes the token in the URL as well, where logs and histories keep it; default false").meta(editable),
-  allow_origins: z.array(origin).max(1_000).default([])
-    .describe("web pages of these origins may use the channel; default [], which lets all of them").meta(editable),
-  ping_interval: seconds(30, "time between two pings"),
-  read_timeout: seconds(60, "a connection that was not heard for this long is closed"),
-  write_timeout: seconds(60, "a connection that took nothing of what waits for it for this long is closed"),
+  enabled: z.boolean().default(false).meta(shown("Channel on", "Programs can connect to this service.")),
+  allow_token_query: z.boolean().default(false).meta(shown(
+    "Token in the address", "Clients may send the token as ?token=…, where logs and histories keep it.",
+  )),
+  allow_origins: z.array(origin).max(1_000).default([]).meta(shown(
+    "Allowed origins", "Only web pages of these origins may use the channel. An empty list lets all of them.",
+  )),
+  ping_interval: seconds(30, "Ping interval", "Time between two pings to a client."),
+  read_timeout: seconds(60, "Read timeout", "A client that was not heard for this long is disconnected."),
+  write_timeout: seconds(60, "Write timeout", "A client that takes nothing of what waits for it is disconnected."),
   max_connections: z.int().min(1).max(1_000_000).default(100)
-    .describe("connections at one time; default 100").meta(editable),
+    .meta(shown("Most connections", "At one time. Whoever comes after them is refused.")),
   max_payload: z.int().min(1024).max(256 * MiB).default(32 * MiB)
-    .describe("largest message from a client, in bytes; default 33554432").meta(editable),
+    .meta(shown("Largest message", "Of a client. A larger one ends its connection.", "bytes")),
   message_rate: z.number().min(0).max(1_000_000).default(100)
-    .describe("messages a client may send per second over time; default 100; 0 = unlimited").meta(editable),
+    .meta(shown("Message rate", "Of each client, over time. 0 lifts the limit.", "messages per second")),
   message_burst: z.int().min(0).max(1_000_000).default(200)
-    .describe("messages a client may send at once; default 200; 0 = unlimited").meta(editable),
+    .meta(shown("Message burst", "As many may come at once. 0 lifts the limit.", "messages")),
 });
 
 export type PicoServerConfig = z.output<typeof picoSchema>;

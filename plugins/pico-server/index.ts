@@ -20,7 +20,7 @@ import type { Knock } from "./knock.ts";
 import { memoryLog } from "./memory-log.ts";
 import { countClose, countRefusal, readMetrics } from "./metrics.ts";
 import { createPort } from "./port.ts";
-import type { Refusal } from "./refusals.ts";
+import { factOf, type Refusal } from "./refusals.ts";
 import { createRoster } from "./roster.ts";
 import { createRequests, type RequestOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
@@ -52,8 +52,6 @@ const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 const postSeconds = 300;
 /** Bytes that clients have sent and the application has not accepted. */
 const mostHeld = 256 * 1024 * 1024;
-/** Characters of an origin that a fact tells. */
-const longestOrigin = 300;
 
 /** Serves the channel at `/pico`. Start fails with `PICO_TOKEN_MISSING` when it is enabled without a token. */
 export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): Plugin<PicoServerShape> {
@@ -91,18 +89,12 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen });
 
       function refused(knock: Knock, refusal: Refusal): void {
-        const { code, counted, retryAfterSeconds } = refusal;
-        const { peer: { address }, origin } = knock;
+        const { code, counted } = refusal;
+        const { address } = knock.peer;
         countRefusal(counters, knock, refusal);
         const count = counted === undefined ? {} : { count: counted };
         log.warn({ reason: code, ip: address, via: "pico", ...count }, "refused");
-        const [offered] = gate.offer(knock).tokens;
-        emit("pico-server:refused", {
-          code, address,
-          ...(offered && { method: offered.method }),
-          ...(code === "origin_not_allowed" && origin !== undefined && { origin: origin.slice(0, longestOrigin) }),
-          ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
-        });
+        emit("pico-server:refused", factOf(knock, gate.offer(knock), refusal));
       }
 
       /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */

@@ -1,5 +1,7 @@
-import type { Method } from "./knock.ts";
 import { errors, refusals, type ErrorCode, type RefusalCode } from "../pico-wire/index.ts";
+import type { Method } from "./knock.ts";
+import type { PicoServerEvents } from "./events.ts";
+import type { Knock, Offer } from "./knock.ts";
 
 /** Why a request is turned away, as data: written to a socket or an answer by whoever holds it. */
 export interface Refusal {
@@ -25,6 +27,20 @@ const standardWait: Partial<Record<Refusal["code"], number>> = {
   unavailable: 2, token_not_configured: 30, store_unavailable: 5, too_many_connections: 5, rate_limited: 1,
   no_application: 5, busy: 2,
 };
+
+/** Characters of an origin that a fact tells. */
+const longestOrigin = 300;
+
+export function factOf(
+  { peer, origin }: Knock, { tokens: [offered] }: Offer, { code, retryAfterSeconds }: Refusal,
+): PicoServerEvents["pico-server:refused"] {
+  return {
+    code, address: peer.address,
+    ...(offered && { method: offered.method }),
+    ...(code === "origin_not_allowed" && origin !== undefined && { origin: origin.slice(0, longestOrigin) }),
+    ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
+}
 
 export function write(refusal: Refusal): Written {
   const { code, allow } = refusal;

@@ -121,6 +121,7 @@ export function createSettings(
         configuration.describe().map(async ({ section, schema, value }) => ({
           section, schema, value,
           managedByEnv: [...sources.managed(section).keys()],
+          managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
           etag: etagOf(await current(section)),
         })),
       ),

@@ -43,7 +43,9 @@ export async function followFiles({ sources, sections, adopt, scope }: Following
     try {
       adopted = await adopt(section);
     } catch (error) {
-      return reject(section, (error as Error).message);
+      const { message } = error as Error;
+      const { path } = sources.file(section);
+      return reject(section, message.includes(path) ? message : `${path}: ${message}`);
     }
     if (!adopted) return known.has(section) ? reject(section, `${sources.file(section).path} is missing.`) : undefined;
     known.add(section);

@@ -5,6 +5,8 @@ export interface SettingsSection {
   readonly value: unknown;
   /** Fields whose value comes from the environment. */
   readonly managedByEnv: string[];
+  /** Field -> the flag of the command line that holds it, above the environment. */
+  readonly managedByFlag: Readonly<Record<string, string>>;
   readonly etag: string;
 }
 

@@ -7,6 +7,8 @@ export interface SettingsSources {
   file(section: string): { path: string; keys: readonly string[] };
   /** Field -> environment variable that holds it. */
   managed(section: string): ReadonlyMap<string, string>;
+  /** Field -> flag of the command line that holds it, `-port`. */
+  flags?(section: string): ReadonlyMap<string, string>;
   /** The section as plugins get it: without tokens, the environment on top. */
   overlay(section: string, raw: Raw): Raw;
 }

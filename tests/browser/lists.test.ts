@@ -138,6 +138,6 @@ test("every way into the channel is tried, and why one fails is said", async () 
     await page.getByRole("button", { name: "Try every way" }).click();
     await page.getByText("Works, 4 ms").waitFor();
     await page.getByText("Switched off").waitFor();
-    expect(await page.locator('[data-method="query"]').textContent()).toContain("Allow token query");
+    expect(await page.locator('[data-method="query"]').textContent()).toContain("allow_token_query");
   });
 });

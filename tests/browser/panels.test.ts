@@ -41,7 +41,7 @@ test("the dialogs that ask for a token and show a new one", async () => {
 
 test("settings with a wrong value, a conflict and what was saved", async () => {
   await desk.look("/settings", async (page) => {
-    await page.getByLabel("Max payload").fill("1");
+    await page.getByLabel("Largest message").fill("1");
     await page.getByLabel("Ping interval").fill("15");
     const value = { ...(sections[0]!.value as object), ping_interval: 45 };
     desk.site.views.set("GET /api/settings", { sections: [{ ...sections[0]!, value, etag: '"p7"' }] });

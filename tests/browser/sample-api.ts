@@ -1,3 +1,5 @@
+import { launcherSchema } from "../../plugins/http/config.ts";
+import { picoClientSchema } from "../../plugins/pico-client/config.ts";
 import { picoSchema } from "../../plugins/pico-server/config.ts";
 import { dashboardSchema } from "../../plugins/dashboard/config.ts";
 import { z } from "zod";
@@ -64,16 +66,16 @@ const pico = picoSchema.parse({ enabled: true });
 
 export const sections: readonly SettingsSectionView[] = [
   { section: "channels.pico", schema: schemaOf(picoSchema), value: pico, etag: '"p1"',
-    managedByEnv: { max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" },
+    managedByFlag: {}, managedByEnv: { max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" },
     editable: Object.keys(pico).filter((key) => key !== "max_connections") },
-  { section: "channels.pico_client", etag: '"c1"', managedByEnv: {}, editable: ["enabled", "url"],
-    value: { enabled: true, url: "wss://other.example.org/pico" },
-    schema: { type: "object", properties: {
-      enabled: { type: "boolean", default: false, description: "connects to the remote channel", editable: true },
-      url: { type: "string", format: "uri", description: "where it connects", editable: true },
-    } } },
-  { section: "launcher", schema: schemaOf(dashboardSchema), etag: '"l1"', managedByEnv: {},
-    value: dashboardSchema.parse({ allowed_hosts: ["door.example.org"] }),
+  { section: "channels.pico_client", etag: '"c1"', managedByEnv: {}, managedByFlag: {}, editable: ["enabled", "url"],
+    value: picoClientSchema.parse({ enabled: true, url: "wss://other.example.org/pico" }),
+    schema: schemaOf(picoClientSchema) },
+  { section: "launcher", schema: schemaOf(z.strictObject({ ...launcherSchema.shape, ...dashboardSchema.shape })), etag: '"l1"', managedByEnv: {}, managedByFlag: { port: "-port" },
+    value: {
+      ...launcherSchema.parse({ tls: { cert: "/etc/doorward/fullchain.pem", key: "/etc/doorward/privkey.pem" } }),
+      ...dashboardSchema.parse({ allowed_hosts: ["door.example.org"] }),
+    },
     editable: ["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"] },
 ];
 

@@ -19,10 +19,10 @@ function changed(section: string, value: object, etag: string): object {
 test("fields come from the schema: defaults, units and limits; wrong values are said while typed", async () => {
   await desk.look("/settings", async (page) => {
     const pico = form(page, "Pico channel");
-    expect(await pico.textContent()).toMatch(/Time between two pings, in seconds; default 30/);
-    await pico.getByLabel("Max payload").fill("67108864");
+    expect(await pico.textContent()).toMatch(/Time between two pings to a client\. Default: 30 seconds\./);
+    await pico.getByLabel("Largest message").fill("67108864");
     await pico.getByText("bytes, 64 MiB").waitFor();
-    await pico.getByLabel("Max payload").fill("12");
+    await pico.getByLabel("Largest message").fill("12");
     await pico.getByText("At least 1024.").waitFor();
     await save(page, "Pico channel");
     expect(await page.evaluate(() => document.activeElement?.id)).toBe("channels-pico-max_payload");
@@ -34,7 +34,16 @@ test("what the environment holds is read-only, with the variable", async () => {
   await desk.look("/settings", async (page) => {
     await form(page, "Pico channel").getByText("1 setting that cannot be changed here").click();
     await page.getByText("The environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS holds it.").waitFor();
-    expect(await page.getByLabel("Max connections").count()).toBe(0);
+    expect(await page.getByLabel("Most connections").count()).toBe(0);
+  });
+});
+
+test("what only a file or a flag of the command line can change is read-only, with the reason", async () => {
+  await desk.look("/settings", async (page) => {
+    const launcher = form(page, "Dashboard");
+    await launcher.getByText("6 settings that cannot be changed here").click();
+    await launcher.getByText("The launcher was started with -port, which holds it.").waitFor();
+    expect(await launcher.getByText("Only launcher-config.json can change it.").count()).toBe(5);
   });
 });
 
@@ -58,14 +67,14 @@ test("what decides who gets in asks for the launcher token", async () => {
     ? [200, { etag: '"l2"', now: ["allowed_hosts"], afterRestart: [] }]
     : [403, { error: "invalid_token", message: "no" }];
   await desk.look("/settings", async (page) => {
-    await page.getByLabel("Allowed hosts").fill("door.example.org\nother.example.org\n");
+    await page.getByLabel("Allowed host names").fill("door.example.org\nother.example.org\n");
     await save(page, "Dashboard");
     await page.getByLabel("Launcher token", { exact: true }).fill("wrong");
     await page.keyboard.press("Enter");
     await page.getByText("That is not the launcher token.").waitFor();
     await page.getByLabel("Launcher token", { exact: true }).fill("right");
     await page.keyboard.press("Enter");
-    await page.getByText("In effect now: Allowed hosts.").waitFor();
+    await page.getByText("In effect now: Allowed host names.").waitFor();
     expect(desk.bodies("/api/launcher").at(-1))
       .toEqual({ allowed_hosts: ["door.example.org", "other.example.org"], current: "right" });
   });

@@ -97,7 +97,8 @@ describe("what acts now", () => {
 describe("what waits for a restart", () => {
   test("is named by the plugin, and nothing moves until then", () =>
     running(async ({ at, apply, status }) => {
-      const changes = { port: 1, base_path: "/door", session_days: 1 };
+      const changes = { port: 1, public: true, base_path: "/door", session_days: 1 };
+      // The interface is an option of the host's, above the settings.
       expect(await apply("launcher", changes)).toEqual({ now: ["session_days"], afterRestart: ["port", "base_path"] });
       expect(await apply("gateway", { port: 1 })).toEqual({ now: [], afterRestart: ["port"] });
       expect(await status(at.host)).toBe(200);
@@ -140,10 +141,12 @@ describe("what is refused", () => {
     }));
 });
 
-test("a host's own server keeps its port whatever the settings say", async () => {
+test("a host's own server keeps its port whatever the settings say, and nothing is said to wait", async () => {
   const server = createServer();
   await withKernel([memoryTokens(), http({ server }), editor], async ({ kernel: { services } }) => {
-    expect(await services.editor.apply("launcher", { port: 1 })).toEqual({ now: [], afterRestart: ["port"] });
+    expect(await services.editor.apply("launcher", { port: 1, public: true, base_path: "/door" })).toEqual(
+      { now: [], afterRestart: ["base_path"] },
+    );
     expect(server.listening).toBe(false);
   });
 });

@@ -127,6 +127,13 @@ test("a way back that fails is a fault and does not stop the others' way back", 
   expect(titles).toEqual(["New", "Door"]);
 });
 
+test("a field that has no effect neither acts now nor waits", async () => {
+  const configuration = configure();
+  configuration.onConfig("page", () => undefined);
+  configuration.onConfig("port", () => ({ ignored: ["port"] }));
+  expect(await configuration.apply("launcher", { title: "New", port: 81 })).toEqual({ now: ["title"], afterRestart: [] });
+});
+
 test("an invalid change reaches nobody", async () => {
   const configuration = configure();
   let asked = 0;

@@ -8,8 +8,8 @@ import type { Feed } from "./feed.ts";
 
 type Heard = Scope<{ hears: PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents }>;
 
-/** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come where
- *  these plugins are there. */
+/** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
+ *  where these plugins are there. */
 export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock }, feed: Feed, activity: Activity): void {
   const on = hear as Heard["on"];
   const at = (): number => clock.now();

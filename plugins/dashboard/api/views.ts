@@ -48,6 +48,8 @@ export interface SettingsSectionView {
   readonly editable: readonly string[];
   /** Field -> the environment variable that holds it. */
   readonly managedByEnv: Readonly<Record<string, string>>;
+  /** Field -> the flag of the command line that holds it, above the environment: `-port`. */
+  readonly managedByFlag: Readonly<Record<string, string>>;
 }
 export interface SettingsView { readonly sections: readonly SettingsSectionView[] }
 export interface SettingsChangedView {

@@ -4,7 +4,7 @@ import type { RefusalView } from "../status.ts";
 import { timesWords, wordFor } from "./words.ts";
 
 const methods: Readonly<Record<string, string>> = {
-  header: "Authorization header", subprotocol: "subprotocol", query: "token in the address", none: "no token",
+  header: "Authorization header", subprotocol: "Subprotocol", query: "Token in the address", none: "No token",
 };
 
 const titles: Readonly<Record<string, string>> = {
@@ -35,13 +35,13 @@ const fixes: Readonly<Record<string, string>> = {
     "Send Authorization: Bearer <token>, from a browser the subprotocol token.<token>. Proxies may remove headers.",
   token_malformed:
     "The header is Authorization: Bearer <token>, with one space after Bearer; the subprotocol is token.<token>.",
-  token_query_disabled: "Send it as header or subprotocol, or turn on “Allow token query” in Settings.",
-  origin_not_allowed: "Add the origin to “Allow origins” in Settings.",
+  token_query_disabled: "Send it as header or subprotocol, or turn on allow_token_query in Settings.",
+  origin_not_allowed: "Add the origin to allow_origins in Settings.",
   bad_handshake: "Use a WebSocket library: the body of the answer says what is wrong with the request.",
   upgrade_required: "A proxy on the way removes the header: docs/deploy.md has the lines it needs.",
   not_found: "Turn the channel on; its path is /pico, after the base path if there is one.",
   token_not_configured: "Make one: doorward token rotate pico.",
-  too_many_connections: "Raise “Max connections” in Settings, or disconnect clients that are not needed.",
+  too_many_connections: "Raise max_connections in Settings, or disconnect clients that are not needed.",
   internal: "The log has the details.",
 };
 
@@ -51,7 +51,7 @@ export function clientRefusalTitle({ code }: Pick<RefusalView, "code">): string 
 
 /** What the owner or the client's author does about it; undefined: nothing, it goes by. */
 export function clientRefusalFix({ code, address }: Pick<RefusalView, "code" | "address">): string | undefined {
-  if (code === "rate_limited") return `It may try again when the time is over; at once after: doorward unblock ${address}`;
+  if (code === "rate_limited") return `To let it try at once: doorward unblock ${address}`;
   return wordFor(fixes, code);
 }
 

@@ -1,7 +1,7 @@
 import { button, el, setText, show } from "./dom.ts";
 import { bytes } from "./format.ts";
 import {
-  hintOf, isSame, nameOf, readTyped, textOf, unitOf, valueWords, type FieldSchema, type Typed,
+  hintOf, isSame, nameOf, readTyped, textOf, valueWords, type FieldSchema, type Typed,
 } from "./settings-schema.ts";
 
 export interface SettingField {
@@ -27,7 +27,7 @@ export function settingField(
   let stored = first;
   const { input, element, problem, aside, conflict } = draw(id, key, schema);
   const isSwitch = schema.type === "boolean";
-  const unit = unitOf(schema);
+  const { unit = "" } = schema;
   const read = (): Typed =>
     isSwitch ? { value: (input as HTMLInputElement).checked } : readTyped(schema, input.value);
   const put = (value: unknown): void => {
@@ -83,10 +83,14 @@ export function settingField(
 
 /** A setting that only a file or the environment can change, with the reason. */
 export function fixedField(key: string, schema: FieldSchema, value: unknown, reason: string): HTMLElement {
-  return el("div", { class: "setting fixed" }, el("p", { class: "setting-name" }, nameOf(key)),
-    el("p", { class: "setting-value" }, el("span", { class: "mono" }, valueWords(value)), ` ${unitOf(schema)}`),
+  return el("div", { class: "setting fixed" },
+    el("p", { class: "setting-name" }, nameOf(key, schema), keyName(key)),
+    el("p", { class: "setting-value" }, el("span", { class: "mono" }, valueWords(value)), ` ${schema.unit ?? ""}`),
     el("p", { class: "hint" }, hintOf(schema)), el("p", { class: "hint reason" }, reason));
 }
+
+/** As the file and its variable call it. */
+const keyName = (key: string): HTMLElement => el("code", { class: "key" }, key);
 
 function normal(schema: FieldSchema, value: unknown): unknown {
   if (schema.type === "boolean") return value === true;
@@ -108,17 +112,18 @@ function draw(id: string, key: string, schema: FieldSchema): {
   const hint = el("p", { class: "hint", id: `${id}-hint` }, hintOf(schema));
   const conflict = el("div", { class: "notice warn", hidden: true, role: "status" });
   const aside = el("span", { class: "unit" });
+  const named = (label: HTMLElement): HTMLElement => el("div", { class: "named" }, label, keyName(key));
   if (schema.type === "boolean") {
     const input = el("input", { ...common, type: "checkbox" });
-    const label = el("label", { class: "switch", for: id }, input, nameOf(key));
-    const element = el("div", { class: "setting" }, label, hint, problem, conflict);
+    const label = el("label", { class: "switch", for: id }, input, nameOf(key, schema));
+    const element = el("div", { class: "setting" }, named(label), hint, problem, conflict);
     return { input, element, problem, aside, conflict };
   }
   const isNumber = schema.type === "integer" || schema.type === "number";
   const input: Input = schema.type === "array"
     ? el("textarea", { ...common, rows: 3, class: "mono", placeholder: "one on each line" })
     : el("input", { ...common, class: isNumber ? "number" : "mono", ...(isNumber && { inputmode: "decimal" }) });
-  const element = el("div", { class: "setting" }, el("label", { for: id }, nameOf(key)),
+  const element = el("div", { class: "setting" }, named(el("label", { for: id }, nameOf(key, schema))),
     el("div", { class: "with-unit" }, input, aside), hint, problem, conflict);
   return { input, element, problem, aside, conflict };
 }

@@ -86,14 +86,16 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
     const patch = Object.fromEntries(changed().map((field) => [field.key, field.read().value]));
     if (Object.keys(patch).length === 0) return;
     save.disabled = true;
-    const answer = await put(place, view, patch);
+    const names = (keys: readonly string[]): string =>
+      keys.map((key) => nameOf(key, propertiesOf(view)[key])).join(", ");
+    const answer = await put(place, view, patch, names);
     look();
     if (!answer) return;
     if ("refused" in answer) return refuse(answer.refused);
     // What was sent is the file's now: the fields take it when the sections are loaded again.
     view = { ...view, etag: answer.body.etag, value: { ...(view.value as object), ...patch } };
     for (const field of fields) if (field.key in patch) field.take(patch[field.key]);
-    say(savedWords(answer.body));
+    say(savedWords(answer.body, names));
     await refresh();
   };
   const refuse = async ({ status, message, field }: Refusal): Promise<void> => {
@@ -128,23 +130,29 @@ const propertiesOf = ({ schema }: SettingsSectionView): Record<string, FieldSche
 const valueOf = ({ value }: SettingsSectionView, key: string): unknown =>
   (value as Record<string, unknown> | null)?.[key];
 
-function reasonOf({ managedByEnv }: SettingsSectionView, key: string, file: string): string {
+function reasonOf({ managedByEnv, managedByFlag }: SettingsSectionView, key: string, file: string): string {
   const variable = managedByEnv[key];
+  const flag = managedByFlag[key];
+  if (flag !== undefined) return `The launcher was started with ${flag}, which holds it.`;
   return variable === undefined ? `Only ${file} can change it.` : `The environment variable ${variable} holds it.`;
 }
 
+/** What a page calls these settings. */
+type Names = (keys: readonly string[]) => string;
 type Saved = Answer<SettingsChangedView> | undefined;
 
 /** Asks for a token where the server would; undefined when the person gives up. */
-function put({ path }: Place, { etag, value }: SettingsSectionView, patch: Record<string, unknown>): Promise<Saved> {
+function put(
+  { path }: Place, { etag, value }: SettingsSectionView, patch: Record<string, unknown>, names: Names,
+): Promise<Saved> {
   const send = (extra: object): Promise<Answer<SettingsChangedView>> =>
     askOwner("PUT", path, { ...patch, ...extra }, etag);
   const endsOn = ({ status, code }: Refusal): boolean => status !== 429 && code !== "invalid_token";
-  const names = Object.keys(patch).filter((key) => guarded.has(key));
-  if (names.length > 0) {
+  const asked = Object.keys(patch).filter((key) => guarded.has(key));
+  if (asked.length > 0) {
     return askForToken({
       title: "Save the settings",
-      text: `The launcher token is asked for again, since this decides who gets in: ${names.map(nameOf).join(", ")}.`,
+      text: `The launcher token is asked for again, since this decides who gets in: ${names(asked)}.`,
       action: "Save",
       send: (current) => send({ current }),
       endsOn,
@@ -168,9 +176,8 @@ function originOf(address: unknown): string {
   return typeof address === "string" && URL.canParse(address) ? new URL(address).host : "";
 }
 
-function savedWords({ now, afterRestart }: SettingsChangedView): string {
-  const list = (keys: readonly string[]): string => keys.map((key) => nameOf(key)).join(", ");
-  const atOnce = now.length > 0 && `In effect now: ${list(now)}.`;
-  const later = afterRestart.length > 0 && `After a restart: ${list(afterRestart)}.`;
+function savedWords({ now, afterRestart }: SettingsChangedView, names: Names): string {
+  const atOnce = now.length > 0 && `In effect now: ${names(now)}.`;
+  const later = afterRestart.length > 0 && `After a restart: ${names(afterRestart)}.`;
   return ["Saved.", atOnce, later].filter(Boolean).join(" ");
 }

@@ -1,7 +1,14 @@
+import { bytes } from "./format.ts";
+
 /** A part of JSON Schema draft-07: what the settings use. Pure. */
 export interface FieldSchema {
   readonly type?: "boolean" | "integer" | "number" | "string" | "array" | "object";
+  /** What a page calls it; without it the key's words. */
+  readonly title?: string;
+  /** A sentence. */
   readonly description?: string;
+  /** Of a number. */
+  readonly unit?: string;
   readonly default?: unknown;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -49,23 +56,19 @@ export function valueWords(value: unknown): string {
 
 export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The unit a description names. */
-export function unitOf({ description = "", type }: FieldSchema): string {
-  if (type !== "integer" && type !== "number") return "";
-  return /\bin (seconds|bytes)\b/.exec(description)?.[1] ?? (/^days\b/i.test(description) ? "days" : "");
+/** What it means, and its default with its unit. */
+export function hintOf({ description = "", default: standard, unit, type }: FieldSchema): string {
+  if (standard === undefined || standard === "" || type === "array") return description;
+  const size = unit === "bytes" && typeof standard === "number";
+  const words = size ? bytes(standard) : [valueWords(standard), unit].filter((part) => part !== undefined).join(" ");
+  return `${description} Default: ${words}.`.trim();
 }
 
-/** The description with the default, as a sentence. */
-export function hintOf({ description = "", default: standard }: FieldSchema): string {
-  const known = standard === undefined || /\bdefault\b/.test(description);
-  const text = known ? description : `${description}; default ${valueWords(standard)}`;
-  return text === "" ? "" : `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
-}
-
-/** `ping_interval` as words. */
-export function nameOf(key: string): string {
+/** What a page calls a setting: its title, else its key in words. */
+export function nameOf(key: string, { title }: FieldSchema = {}): string {
+  if (title !== undefined) return title;
   const words = key.replaceAll("_", " ");
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`.replace(/\burl\b/i, "URL");
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
 function readNumber(schema: FieldSchema, text: string): Typed {

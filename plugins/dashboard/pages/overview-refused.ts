@@ -9,7 +9,8 @@ export function refusedClients({ refusals }: ChannelView, now: number): Html {
   const shown = shownRefusals(refusals);
   const fixes = fixOnce(shown);
   const rows = shown.map((refusal, at) => row(refusal, fixes[at], now));
-  return html`<section class="refused" aria-labelledby="h-refused" data-live="refused"${rows.length === 0 && html` hidden`}>
+  const hidden = rows.length === 0 && html` hidden`;
+  return html`<section class="refused" aria-labelledby="h-refused" data-live="refused"${hidden}>
 <h3 id="h-refused">Refused clients</h3>
 <ul class="activity" data-live="refused-clients">${rows}</ul></section>`;
 }
