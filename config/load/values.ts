@@ -7,7 +7,9 @@ interface Issue { readonly message: string; readonly path?: readonly (PropertyKe
 
 /** Refuses what a plugin's schema refuses, as the kernel would, and names the file, variable or flag it comes from. */
 export function checkValues(
-  plugins: readonly AnyPlugin[], config: Readonly<Record<string, Raw>>, whence: (section: string, field: string) => string,
+  plugins: readonly AnyPlugin[],
+  config: Readonly<Record<string, Raw>>,
+  whence: (section: string, field: string) => string,
 ): void {
   for (const plugin of plugins) {
     const own = plugin.config as Section<unknown> | undefined;
