@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
+import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { connect } from "../../plugins/testing/index.ts";
 import { startLauncher, type RunningLauncher } from "../walks/launcher.ts";
@@ -23,7 +24,7 @@ function slow({ base }: RunningLauncher, how: string): Promise<string> {
   const args = [how, ...target, "-i", "2", "-x", "10", "-p", "5", "-l", `${seconds}`];
   return new Promise((done, failed) => {
     execFile("slowhttptest", args, { timeout: (seconds + 15) * 1_000 }, (error, stdout) =>
-      error && stdout === "" ? failed(error) : done(stdout.replace(/\x1b\[[0-9;]*m/g, "")));
+      error && stdout === "" ? failed(error) : done(stripVTControlCharacters(stdout)));
   });
 }
 
