@@ -86,7 +86,11 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
         tell("onState", change);
       },
       onGap: (gap) => {
-        log.warn({ ...gap }, "messages of the other end are lost");
+        const { from, to } = gap;
+        const isCounted = from !== undefined && to !== undefined;
+        log.warn({ ...gap }, isCounted
+          ? `messages of the other end are lost: ${to - from + 1}`
+          : "the other end began anew: what it said meanwhile is lost");
         tell("onGap", gap);
       },
       onError: (error) => {
