@@ -1,41 +1,23 @@
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
+import { exchange, freePort, untilServing, type Proxy } from "./proxies.ts";
 
 const program = "/usr/sbin/nginx";
 export const hasNginx = spawnSync(program, ["-v"]).status === 0;
 const documented = new URL("../../docs/deploy/nginx.conf", import.meta.url);
 
-export interface Proxy extends AsyncDisposable {
-  /** As documented: https. */
-  readonly encrypted: URL;
-  /** As documented, but http. */
-  readonly plain: URL;
+export interface Nginx extends Proxy {
   /** Without the headers of an upgrade. */
   readonly withoutUpgrade: URL;
   /** Without `X-Forwarded-Proto`. */
   readonly withoutScheme: URL;
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((ready) => server.once("listening", ready));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
-}
-
-/** Replaces a line that must be there, so that the tests follow the documentation. */
-function exchange(text: string, line: RegExp, by: string): string {
-  if (!line.test(text)) throw new Error(`docs/deploy/nginx.conf has no ${line}`);
-  return text.replace(line, by);
-}
-
 /** nginx as docs/deploy/nginx.conf sets it up, with its variations, before `path` of what listens at `port`. */
-export async function startNginx(port: string, path: string): Promise<Proxy> {
+export async function startNginx(port: string, path: string): Promise<Nginx> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-nginx-"));
   const { cert, key } = selfSigned();
   await writeFile(join(folder, "cert.pem"), cert);
@@ -81,13 +63,7 @@ export async function startNginx(port: string, path: string): Promise<Proxy> {
     await ended;
     await rm(folder, { recursive: true, force: true });
   };
-  const isUp = async (): Promise<boolean> => {
-    for (const deadline = Date.now() + 10_000; Date.now() < deadline && child.exitCode === null;) {
-      if (await fetch(url(1)).then(() => true, () => false)) return true;
-    }
-    return false;
-  };
-  if (!(await isUp())) {
+  if (!(await untilServing([url(0), url(1)], child))) {
     await stop();
     throw new Error(`nginx does not start: ${said}`);
   }

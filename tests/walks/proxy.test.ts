@@ -7,10 +7,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { launchBrowser } from "../browser/browser.ts";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
-import { hasNginx, startNginx, type Proxy } from "./nginx.ts";
+import { hasCaddy, startCaddy } from "./caddy.ts";
+import { hasNginx, startNginx, type Nginx } from "./nginx.ts";
+import type { Proxy } from "./proxies.ts";
 
-if (!hasNginx && process.env["CI"] === "true") throw new Error("the Debian package nginx is missing");
-if (!hasNginx) console.warn("skipped: nginx is not installed (Debian: nginx)");
+for (const [name, isThere] of [["nginx", hasNginx], ["caddy", hasCaddy]] as const) {
+  if (isThere) continue;
+  if (process.env["CI"] === "true") throw new Error(`the Debian package ${name} is missing`);
+  console.warn(`skipped: ${name} is not installed (Debian: ${name})`);
+}
 
 /** Another loopback address than the proxy's, so that the two can be told apart. */
 const visitor = "127.0.0.2";
@@ -42,7 +47,9 @@ function ask(
 const cookieOf = ({ headers }: Answer): string => headers["set-cookie"]!.at(-1)!;
 const bare = (line: string): string => line.split(";", 1)[0]!;
 
-describe.skipIf(!hasNginx)("behind nginx as documented, below /doorward", () => {
+describe.each([
+  { name: "nginx", isThere: hasNginx, start: startNginx }, { name: "Caddy", isThere: hasCaddy, start: startCaddy },
+].filter(({ isThere }) => isThere))("behind $name as documented, below /doorward", ({ name, start }) => {
   let launcher: RunningLauncher;
   let proxy: Proxy;
   let browser: Browser;
@@ -54,7 +61,7 @@ describe.skipIf(!hasNginx)("behind nginx as documented, below /doorward", () => 
   beforeAll(async () => {
     const env = { SERVICE_LAUNCHER_TRUSTED_PROXIES: "127.0.0.1", SERVICE_LAUNCHER_BASE_PATH: "/doorward" };
     [launcher, browser] = await Promise.all([startLauncher({ env }), launchBrowser()]);
-    proxy = await startNginx(launcher.base.port, "/doorward");
+    proxy = await start(launcher.base.port, "/doorward");
   });
   afterAll(async () => {
     await browser?.close();
@@ -99,7 +106,7 @@ describe.skipIf(!hasNginx)("behind nginx as documented, below /doorward", () => 
     expect((await ask(at("api/status"), undefined, { cookie })).status).toBe(200);
   });
 
-  test("another site's Origin is refused, although nginx stands between", async () => {
+  test("another site's Origin is refused, although the proxy stands between", async () => {
     const forged = await ask(at("login"), { token: launcher.token }, { origin: "https://elsewhere.example" });
     expect([forged.status, JSON.parse(forged.body).error]).toEqual([403, "origin_not_allowed"]);
   });
@@ -129,13 +136,13 @@ describe.skipIf(!hasNginx)("behind nginx as documented, below /doorward", () => 
       const socket = new WebSocket(at("pico", base), [`token.${token}`], { rejectUnauthorized: false });
       const answer = new Promise<string>((resolve, reject) => {
         socket.on("error", reject);
-        socket.on("open", () => socket.send('{"type":"message.send","payload":{"content":"through nginx"}}'));
+        socket.on("open", () => socket.send('{"type":"message.send","payload":{"content":"through the proxy"}}'));
         socket.on("message", (data) => {
           const { type, payload } = JSON.parse(String(data));
           if (type === "message.create") resolve(payload.content);
         });
       });
-      expect(await answer).toBe("through nginx");
+      expect(await answer).toBe("through the proxy");
       socket.close();
     }
   });
@@ -150,27 +157,30 @@ describe.skipIf(!hasNginx)("behind nginx as documented, below /doorward", () => 
       }
       await page.goto(at("chat#proxied").href);
       await page.getByText("Connected", { exact: true }).waitFor();
-      await page.getByLabel("Message", { exact: true }).fill("by way of nginx");
+      await page.getByLabel("Message", { exact: true }).fill("by way of the proxy");
       await page.keyboard.press("Enter");
-      await page.locator(".message.answer").getByText("by way of nginx").waitFor();
+      await page.locator(".message.answer").getByText("by way of the proxy").waitFor();
       await page.goto(at("doctor").href);
       await page.getByText("This page could open one to its own address.").waitFor();
       await page.getByText("Trusted: 127.0.0.1.").waitFor();
       expect(failed).toEqual([]);
     }));
 
-  test("the doctor's page says that a proxy drops Upgrade, and how to mend it", () =>
-    page(proxy.withoutUpgrade, async (page) => {
-      await page.goto(at("doctor", proxy.withoutUpgrade).href);
+  test.skipIf(name !== "nginx")("the doctor's page says that a proxy drops Upgrade, and how to mend it", () => {
+    const { withoutUpgrade } = proxy as Nginx;
+    return page(withoutUpgrade, async (page) => {
+      await page.goto(at("doctor", withoutUpgrade).href);
       const found = page.locator(".checks li", { hasText: "WebSockets come through as this page does" });
       await found.getByText("something between drops the header Upgrade").waitFor();
       expect(await found.textContent()).toContain("Failed");
       expect(await found.locator(".fix").textContent()).toContain("proxy_set_header Upgrade $http_upgrade;");
-    }));
+    });
+  });
 
-  test("the doctor says that a proxy does not tell how the browser came", async () => {
-    const login = await ask(at("login", proxy.withoutScheme), { token: launcher.token });
-    const answer = await ask(at("api/doctor", proxy.withoutScheme), {}, { cookie: bare(cookieOf(login)) });
+  test.skipIf(name !== "nginx")("the doctor says that a proxy does not tell how the browser came", async () => {
+    const { withoutScheme } = proxy as Nginx;
+    const login = await ask(at("login", withoutScheme), { token: launcher.token });
+    const answer = await ask(at("api/doctor", withoutScheme), {}, { cookie: bare(cookieOf(login)) });
     const { checks } = JSON.parse(answer.body) as { checks: { id: string; result: string; reason: string }[] };
     expect(checks.find(({ id }) => id === "proxy")).toMatchObject({
       result: "warning", reason: expect.stringContaining("X-Forwarded-Proto"),

@@ -1,0 +1,45 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { exchange, freePort, untilServing, type Proxy } from "./proxies.ts";
+
+const program = "/usr/bin/caddy";
+export const hasCaddy = spawnSync(program, ["version"]).status === 0;
+const documented = new URL("../../docs/deploy/Caddyfile", import.meta.url);
+
+/** Caddy as docs/deploy/Caddyfile sets it up, with a certificate of its own authority, and once more without https. */
+export async function startCaddy(port: string, path: string): Promise<Proxy> {
+  const folder = await mkdtemp(join(tmpdir(), "doorward-caddy-"));
+  const [first, second] = await Promise.all([freePort(), freePort()]);
+  const lines: [RegExp, string][] = [
+    [/^door\.example\.org \{$/m, `https://127.0.0.1:${first} {\n\ttls internal`],
+    [/^\treverse_proxy 127\.0\.0\.1:18800$/m, `\thandle ${path}/* {\n\t\treverse_proxy 127.0.0.1:${port}\n\t}`],
+  ];
+  const site = lines.reduce((before, [line, by]) => exchange(before, line, by), await readFile(documented, "utf8"));
+  const plain = site.replace(/^https:.*$/m, `http://127.0.0.1:${second} {`).replace("\ttls internal\n", "");
+  const options = [
+    "admin off", "auto_https disable_redirects", "skip_install_trust", "default_sni 127.0.0.1",
+    `storage file_system ${folder}`,
+  ];
+  const config = join(folder, "Caddyfile");
+  await writeFile(config, `{\n\t${options.join("\n\t")}\n}\n${site}\n${plain}`);
+  const child = spawn(program, ["run", "--adapter", "caddyfile", "--config", config], {
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder }, stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => { said += text; });
+  const ended = new Promise<void>((done) => child.once("close", () => done()));
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null) child.kill("SIGTERM");
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
+  const proxy = {
+    encrypted: new URL(`https://127.0.0.1:${first}${path}/`), plain: new URL(`http://127.0.0.1:${second}${path}/`),
+    [Symbol.asyncDispose]: stop,
+  };
+  if (await untilServing([proxy.plain, proxy.encrypted], child)) return proxy;
+  await stop();
+  throw new Error(`Caddy does not start: ${said}`);
+}

@@ -1,0 +1,45 @@
+import type { ChildProcess } from "node:child_process";
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import { createServer, type AddressInfo } from "node:net";
+
+/** A reverse proxy in front of a launcher, set up as the documentation says. */
+export interface Proxy extends AsyncDisposable {
+  /** As documented: https. */
+  readonly encrypted: URL;
+  /** As documented, but http. */
+  readonly plain: URL;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((ready) => server.once("listening", ready));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
+
+/** Replaces a line that must be there, so that the tests follow the documentation. */
+export function exchange(text: string, line: RegExp, by: string): string {
+  if (!line.test(text)) throw new Error(`the documented configuration has no ${line}`);
+  return text.replace(line, by);
+}
+
+/** `false`: it ended, or took longer than ten seconds. */
+export async function untilServing(urls: readonly URL[], child: ChildProcess): Promise<boolean> {
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline && child.exitCode === null;) {
+    if ((await Promise.all(urls.map(answers))).every(Boolean)) return true;
+  }
+  return false;
+}
+
+function answers(url: URL): Promise<boolean> {
+  const request = url.protocol === "https:" ? requestHttps : requestHttp;
+  return new Promise((resolve) => {
+    const ask = request(url, { rejectUnauthorized: false, agent: false }, (answer) => {
+      answer.resume();
+      resolve(true);
+    });
+    ask.on("error", () => resolve(false)).end();
+  });
+}
