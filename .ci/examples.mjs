@@ -2,7 +2,7 @@
 // started; then somebody comes and uses it, and it must end by itself when it is told to.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -70,6 +70,13 @@ const visits = {
   },
 };
 
+/** Program of examples/handlers, what runs it, and its answer to "two words". */
+const handlers = [
+  ["echo.py", "python3", "you said two words"],
+  ["words.sh", "bash", "two words: 2 words"],
+  ["stream.mjs", process.execPath, "You asked: two words."],
+];
+
 try {
   const started = Date.now();
   const [{ filename }] = JSON.parse(run("npm", "pack", root, "--json", "--ignore-scripts"));
@@ -78,7 +85,8 @@ try {
   const types = `@types/node@${devDependencies["@types/node"]}`;
   run("npm", "install", "--no-audit", "--no-fund", `./${filename}`, ...others, types);
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
-  const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    .filter((name) => name !== "handlers");
   for (const name of names) cpSync(path.join(root, "examples", name), path.join(project, name), { recursive: true });
   cpSync(path.join(root, "examples", "client.ts"), path.join(project, "client", "index.ts"));
   compile([...names, "client"]);
@@ -86,6 +94,7 @@ try {
 
   await firstAnswer();
   for (const [name, visit] of Object.entries(visits)) await start(name, visit);
+  for (const each of handlers) await answered(...each);
   execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], { cwd: project, stdio: "inherit" });
   console.log("plugin: its tests pass");
   const unknown = names.filter((name) => name !== "plugin" && !(name in visits));
@@ -167,6 +176,38 @@ async function start(name, visit) {
     if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, ""))) throw new Error(`${name} said:\n${output}`);
     const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8").trimEnd().split("\n").length;
     console.log(`${name}: ${lines} lines, works and ends by itself`);
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+/** The program answers behind the launcher of the tarball. */
+async function answered(name, interpreter, answer) {
+  cpSync(path.join(root, "examples", "handlers", name), path.join(project, name));
+  chmodSync(path.join(project, name), 0o644);
+  const { PATH } = process.env;
+  const env = {
+    PATH, HOME: project, SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token,
+  };
+  const words = ["run", "-port", "0", "-no-browser", "--", interpreter, name];
+  const child = spawn("node_modules/.bin/doorward", words, { cwd: project, env, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    let output = "";
+    const where = new Promise((resolve) => child.stdout.on("data", (more) => {
+      output += more;
+      const found = /Pico +(\S+)[^]*Files/.exec(output)?.[1];
+      if (found) resolve(found);
+    }));
+    const { connect } = await kit();
+    const client = await connect(await within(30, `${name} to be served`, where), { token });
+    client.say("two words");
+    let payload;
+    do ({ payload } = await client.next()); while (payload?.final !== true);
+    expect(payload.content, answer);
+    await client.close();
+    child.kill("SIGTERM");
+    expect((await once(child, "close"))[0], 0);
+    console.log(`handlers/${name}: answers, and ends with its launcher`);
   } finally {
     child.kill("SIGKILL");
   }

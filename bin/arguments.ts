@@ -17,6 +17,8 @@ export interface LauncherArguments {
   readonly port?: number;
   readonly host?: string;
   readonly public?: boolean;
+  /** Words of the program that answers. */
+  readonly program?: readonly [string, ...string[]];
 }
 
 /** A command of the table, its words and options. */
@@ -50,9 +52,11 @@ export function usage(commands: Readonly<Record<string, Command>>): string {
   const rows = Object.values(commands).flatMap((command) => command.usage);
   const wide = Math.max(...rows.map(([words]) => words.length));
   return `Usage: doorward [path/to/config.json] [options]
+       doorward run [options] -- PROGRAM [WORD]...
        doorward <command> [options]
 
-Starts the launcher: the dashboard and, when it is enabled, the pico channel.
+Starts the launcher: the dashboard and, when it is enabled, the pico channel. With "run" the program answers the
+messages; it is started in this folder, without a shell.
 
   -console       terminal mode: show the address and the token's source here
   -tray          icon in the desktop's panel or no start; -no-tray: none (default: without -console, where there is one)
@@ -95,6 +99,7 @@ export function parseArguments(
   argv: readonly string[], commands: Readonly<Record<string, Command>>,
 ): LauncherArguments | CommandArguments {
   const [name = "", ...rest] = argv;
+  if (name === "run") return parseRun(rest);
   if (Object.hasOwn(commands, name)) return parseCommand(name, rest, commands[name]!);
   return parseLauncher(argv);
 }
@@ -106,6 +111,17 @@ function parseCommand(
   const { values, positionals } = read(doubleDashes(argv, all), all);
   if (values["help"]) return { command: "help", console: false, browser: false, debug: false };
   return { command: "run", name, words: positionals, values, json: values["json"] === true };
+}
+
+function parseRun(argv: readonly string[]): LauncherArguments {
+  const end = argv.indexOf("--");
+  const isAsking = end === -1 && argv.length > 0 && argv.every((word) => word.startsWith("-"));
+  const given = parseLauncher(isAsking ? argv : argv.slice(0, Math.max(0, end)));
+  const [program, ...words] = end === -1 ? [] : argv.slice(end + 1);
+  if (given.command !== "launch") return given;
+  if (program !== undefined && given.config === undefined) return { ...given, program: [program, ...words] };
+  const form = end === -1 && !isAsking && argv.length > 0 ? argv.join(" ") : "python3 agent.py";
+  throw new UsageError(`"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`);
 }
 
 function parseLauncher(argv: readonly string[]): LauncherArguments {

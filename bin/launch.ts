@@ -78,6 +78,7 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
         shown: (is: boolean) => { hasTray = is; },
       },
     }),
+    ...(options.program ? { program: { command: options.program, cwd: process.cwd() } } : {}),
     secret: (value) => log.redactor.add(value),
     redact: log.redactor.redact,
     generated: (value) => {

@@ -1,11 +1,13 @@
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, copyFile, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
+import { connect } from "../plugins/testing/index.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /* The examples as a reader has them: compiled and run against the built package, in processes of their own. */
@@ -29,9 +31,9 @@ afterAll(async () => {
   await rm(built, { recursive: true, force: true });
 });
 
-function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
+function start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = root): ChildProcess {
   const stdio = ["ignore", "pipe", "pipe"] as const;
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: [...stdio] });
+  const child = spawn(process.execPath, args, { cwd, env: { ...process.env, ...env }, stdio: [...stdio] });
   children.push(child);
   return child;
 }
@@ -98,6 +100,43 @@ describe("examples", () => {
     const child = start([join(built, "alarm.js")]);
     expect((await said(child, /alarm: .*\n/))[0]).toMatch(/^alarm: 127\.0\.0\.1 was refused 2 times/);
     expect(await once(child, "exit")).toEqual([0, null]);
+  });
+
+  test.each([
+    ["echo.py", ["python3"], "you said two words"], ["words.sh", ["bash"], "two words: 2 words"],
+    ["stream.mjs", [process.execPath], "You asked: two words."],
+  ])("the program %s answers behind the launcher", async (name, [interpreter], answer) => {
+    const home = await mkdtemp(join(tmpdir(), "doorward-handlers-"));
+    try {
+      const channel = { SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: "correct-horse-battery-staple" };
+      const program = join(root, "dist", "bin", "doorward.js");
+      // A checkout may be open to a group: only what the owner alone can change is run.
+      await copyFile(join(root, "examples", "handlers", name), join(home, name));
+      await chmod(join(home, name), 0o644);
+      const words = ["run", "-port", "0", "-no-browser", "--", interpreter!, join(home, name)];
+      const child = start([program, ...words], { SERVICE_HOME: join(home, "s"), ...channel }, home);
+      const [, address] = await said(child, /Pico +(\S+)[^]*Files/);
+      await using client = await connect(address!, { token: channel.SERVICE_CHANNELS_PICO_TOKEN });
+      client.say("two words");
+      let payload: Readonly<Record<string, unknown>> | undefined;
+      do ({ payload } = await client.next()); while (payload?.["final"] !== true);
+      expect(payload["content"]).toBe(answer);
+      child.kill("SIGTERM");
+      expect(await once(child, "exit")).toEqual([0, null]);
+    } finally {
+      await rm(home, { recursive: true, force: true });
+    }
+  });
+
+  test("docs/handlers.md shows the program as it is, and none is longer than 25 lines", async () => {
+    const folder = join(root, "examples", "handlers");
+    for (const name of await readdir(folder)) {
+      expect((await readFile(join(folder, name), "utf8")).trimEnd().split("\n").length, name).toBeLessThan(25);
+    }
+    const page = await readFile(join(root, "docs", "handlers.md"), "utf8");
+    const [, file, code] = /<!-- (examples\/[\w/-]+\.py) -->\n+```python\n([^]*?)```/.exec(page)!;
+    expect(code).toBe(await readFile(join(root, file!), "utf8"));
+    expect(page.trimEnd().split("\n").length).toBeLessThanOrEqual(60);
   });
 
   test("the README shows the examples as they are", async () => {

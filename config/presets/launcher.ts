@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
+import { command } from "../../plugins/command/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { dashboard, type LogSource, type PluginView, type TokenWay } from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
@@ -9,7 +10,8 @@ import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import type { TrayOptions } from "../../plugins/tray/index.ts";
-import { loadErrors, type Environment } from "../load/index.ts";
+import { programOf, secretsOf, watchHandler, type GivenProgram } from "../handler/index.ts";
+import type { Environment } from "../load/index.ts";
 import { localPaths } from "../local/index.ts";
 import { loadWithPlugins, viewPlugins } from "../plugins/index.ts";
 
@@ -30,12 +32,14 @@ export interface LauncherOptions {
   readonly random?: (bytes: number) => Uint8Array;
   /** Told every token that is read or written, so that logs can keep it out. */
   readonly secret?: (value: string) => void;
-  /** Takes secrets out of what plugins by other authors say. */
+  /** Takes secrets out of what programs and plugins by other authors say. */
   readonly redact?: (text: string) => string;
   /** Told the launcher token when it was generated. */
   readonly generated?: (value: string) => void;
   /** The ways in which the owner can see the launcher token. */
   readonly ways?: () => readonly TokenWay[];
+  /** The program that answers, in place of what `handler` in `config.json` says. */
+  readonly program?: GivenProgram;
   /** For the log page. */
   readonly logSource?: LogSource;
   /** This process, for the command line of the same owner; without it there is no socket for commands. */
@@ -44,7 +48,8 @@ export interface LauncherOptions {
   readonly tray?: Pick<TrayOptions, "open" | "quit" | "required" | "shown">;
 }
 
-/** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, echo as application. */
+/** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, and as application the
+ *  `handler` of `config.json`. */
 export async function launcher(options: LauncherOptions) {
   const { home, env, brand = "service", config, flags = {}, version, log, clock, secret, generated, ways } = options;
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
@@ -66,25 +71,25 @@ export async function launcher(options: LauncherOptions) {
   });
   const loaded = await loadWithPlugins({
     ...places, builtIn: [listener, second, pico, remote, board],
-    taken: ["token-store", "settings", "channels", "echo", "tray"],
+    taken: ["token-store", "settings", "channels", "echo", "command", "handler", "tray"],
     flags: { launcher: { ...flags } }, redact: options.redact ?? ((text) => text),
   });
   for (const { from, problem } of loaded.found) if (problem !== undefined) log.error({ plugin: from }, problem);
   for (const warning of loaded.warnings) log.warn({}, warning);
-  if (loaded.handler !== undefined && loaded.handler !== "echo") {
-    const file = config ?? join(home, "config.json");
-    throw loadErrors.CONFIG_BAD_VALUE(file, "handler", '"echo", the only one there is so far');
-  }
+  const file = config ?? join(home, "config.json");
+  for (const value of secretsOf(loaded.handler)) secret?.(value);
+  const program = await programOf(loaded.handler, { home, env, brand, file, given: options.program });
+  const { redact } = options;
+  const answers = program ? command({ ...program, ...(redact ? { redact } : {}) }) : echo();
   const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
   const desk = options.tray && { env, version, hasLog: options.logSource !== undefined, ...options.tray };
   const shown = desk ? [(await import("../../plugins/tray/index.ts")).tray(desk)] : [];
-  const kernel = createKernel(
-    [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote, board, echo()],
-    {
-      config: loaded.config, log, plugins: [...shown, ...loaded.found.flatMap(({ plugin }) => plugin ?? [])],
-      ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}),
-    },
-  );
+  const watch = options.program ? [] : [watchHandler(file, loaded.handler)];
+  const first = [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote] as const;
+  const kernel = createKernel([...first, answers as ReturnType<typeof echo>, board], {
+    config: loaded.config, log, plugins: [...watch, ...shown, ...loaded.found.flatMap(({ plugin }) => plugin ?? [])],
+    ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}),
+  });
   return kernel;
 }
 export type Launcher = Awaited<ReturnType<typeof launcher>>;

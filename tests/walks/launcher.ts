@@ -12,6 +12,7 @@ export interface LaunchOptions {
   /** Of Node. */
   readonly nodeArgs?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
 }
 
 export interface Ended {
@@ -36,6 +37,7 @@ export async function spawnLauncher(options: LaunchOptions = {}): Promise<Launch
   const child = spawn(process.execPath, [...nodeArgs, program, ...args], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: join(home, ".service"), ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   let out = "";
   let err = "";

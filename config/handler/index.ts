@@ -1,0 +1,95 @@
+/* `handler` of `config.json`: the application that comes with the package, or a program of the owner's. A program runs
+ * with the owner's rights, so nobody else may be able to change what is run. */
+import { stat } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+import { hint } from "../../kernel/index.ts";
+import {
+  handlerSchema, programEnvironment, type CommandOptions, type HandlerConfig,
+} from "../../plugins/command/index.ts";
+import { requireTrusted, withFolder } from "../files/index.ts";
+import { loadErrors, type Environment } from "../load/index.ts";
+import { findProgram } from "./find.ts";
+
+export { handlerErrors } from "./errors.ts";
+export { watchHandler } from "./watch.ts";
+
+/** What `doorward run` was given. */
+export interface GivenProgram {
+  readonly command: readonly [string, ...string[]];
+  /** Where it was given. */
+  readonly cwd: string;
+}
+
+export interface HandlerPlaces {
+  readonly home: string;
+  readonly env: Environment;
+  readonly brand: string;
+  /** Path of `config.json`. */
+  readonly file: string;
+  /** Stands above the file. */
+  readonly given?: GivenProgram | undefined;
+}
+
+const example = '{"command": ["python3", "agent.py"]}';
+const inWords = (text: string): string =>
+  JSON.stringify({ command: text.trim().split(/\s+/) }).replaceAll('","', '", "');
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Undefined: the echo. Throws `CONFIG_BAD_VALUE` and `CONFIG_UNKNOWN_KEY`, with what to write instead. */
+export function readHandler(raw: unknown, file: string): HandlerConfig | undefined {
+  if (raw === undefined || raw === null || raw === "echo") return undefined;
+  if (!isObject(raw)) {
+    const form = typeof raw === "string" && /[\s/.]/.test(raw) ? inWords(raw) : example;
+    throw loadErrors.CONFIG_BAD_VALUE(file, "handler", `"echo", or a program with its words in a list: ${form}`);
+  }
+  const { command } = raw as { command?: unknown };
+  if (!Array.isArray(command) || command.length === 0) {
+    const form = typeof command === "string" ? inWords(command) : example;
+    throw loadErrors.CONFIG_BAD_VALUE(file, "handler.command", `a list of words, which no shell reads: ${form}`);
+  }
+  const known = Object.keys(handlerSchema.shape);
+  for (const key of Object.keys(raw)) {
+    if (!known.includes(key)) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, hint(key, known));
+  }
+  const result = handlerSchema.safeParse(raw);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const path = ["handler", ...(issue?.path ?? [])].join(".");
+  throw loadErrors.CONFIG_BAD_VALUE(file, path, issue?.message.replace(/^Invalid \w+: expected /, "") ?? "valid");
+}
+
+/** All that decides what is run: the program, its folder, the folder it runs in, and files among its words. */
+async function trustedPaths(words: readonly string[], cwd: string): Promise<string[]> {
+  const files: string[] = [];
+  for (const word of words) {
+    const path = resolve(cwd, word);
+    const isFile = await stat(path).then((found) => found.isFile(), () => false);
+    if (isFile) files.push(...(await withFolder(path)));
+  }
+  return [cwd, ...files];
+}
+
+/** What the plugin `command` is made of; undefined: the echo answers. Rejects `PROGRAM_NOT_FOUND`,
+ *  `FILE_WRITABLE_BY_OTHERS` and what reading the setting throws. */
+export async function programOf(raw: unknown, places: HandlerPlaces): Promise<CommandOptions | undefined> {
+  const { home, env, brand, file, given } = places;
+  const read = given ? handlerSchema.parse({ command: given.command }) : readHandler(raw, file);
+  if (!read) return undefined;
+  if (!given) await requireTrusted([...(await withFolder(file)), home]);
+  const cwd = given?.cwd ?? resolve(dirname(file), read.cwd ?? ".");
+  const all = programEnvironment(env, brand, read.env);
+  const [word, ...words] = read.command;
+  const program = await findProgram(word, cwd, all["PATH"] ?? "/usr/bin:/bin");
+  await requireTrusted(await trustedPaths([program, ...words], cwd));
+  return { command: [program, ...words], cwd, env: all, restart: read.restart, timeoutS: read.timeout_s };
+}
+
+/** Values of its environment that look like secrets, for the log to keep out. */
+export function secretsOf(raw: unknown): string[] {
+  const { env } = (isObject(raw) ? raw : {}) as { env?: unknown };
+  if (!isObject(env)) return [];
+  const isSecret = ([name, value]: [string, unknown]): boolean =>
+    typeof value === "string" && /token|passw|secret|key|credential|auth/i.test(name);
+  return Object.entries(env).filter(isSecret).map(([, value]) => value as string);
+}

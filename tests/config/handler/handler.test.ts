@@ -1,0 +1,99 @@
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { programOf, readHandler, secretsOf } from "../../../config/handler/index.ts";
+import { temporaryFolder } from "../files/support.ts";
+
+const file = "/home/you/.service/config.json";
+const problem = (raw: unknown): string => {
+  try {
+    readHandler(raw, file);
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "taken";
+};
+
+describe("handler in config.json", () => {
+  test.each([[undefined], [null], ["echo"]])("%s is the echo", (raw) => {
+    expect(readHandler(raw, file)).toBeUndefined();
+  });
+
+  test("a program has defaults for all but its words", () => {
+    expect(readHandler({ command: ["python3", "agent.py"] }, file)).toEqual({
+      command: ["python3", "agent.py"], env: {}, restart: "always", timeout_s: 120,
+    });
+  });
+
+  test.each([
+    ["ehco", '"handler" must be "echo", or a program with its words in a list: {"command": ["python3", "agent.py"]}.'],
+    ["node bot.js", '"handler" must be "echo", or a program with its words in a list: {"command":["node", "bot.js"]}.'],
+    [["a"], '"handler" must be "echo"'],
+    [{}, '"handler.command" must be a list of words, which no shell reads: {"command": ["python3", "agent.py"]}.'],
+    [{ command: "node bot.js -v" }, 'which no shell reads: {"command":["node", "bot.js", "-v"]}.'],
+    [{ command: ["a", 1] }, '"handler.command.1" must be string'],
+    [{ command: ["a\0"] }, '"handler.command.0" must be a word without NUL'],
+    [{ command: ["a"], comand: 1 }, '"handler.comand" is not a setting. Did you mean "command"?'],
+    [{ command: ["a"], restart: "sometimes" }, '"handler.restart" must be'],
+    [{ command: ["a"], timeout_s: -1 }, '"handler.timeout_s" must be'],
+    [{ command: ["a"], env: { "A B": "" } }, '"handler.env'],
+  ])("%j is refused with what to write", (raw, sentence) => {
+    expect(problem(raw)).toContain(sentence);
+  });
+
+  test("values of its environment that look like secrets are told to the log", () => {
+    expect(secretsOf({ env: { OPENAI_API_KEY: "k", MODE: "production", DB_PASSWORD: "p", N: 1 } })).toEqual(["k", "p"]);
+    expect([secretsOf("echo"), secretsOf({ env: [] })]).toEqual([[], []]);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("what is run", () => {
+  function home() {
+    const folder = temporaryFolder();
+    const bin = join(folder, "bin");
+    mkdirSync(bin, { mode: 0o755 });
+    writeFileSync(join(bin, "agent"), "#!/bin/sh\n");
+    chmodSync(join(bin, "agent"), 0o755);
+    writeFileSync(join(folder, "config.json"), "{}");
+    writeFileSync(join(folder, "agent.py"), "");
+    const env = { PATH: `/nowhere:${bin}`, SERVICE_CHANNELS_PICO_TOKEN: "secret", LANG: "C" };
+    const places = { home: folder, env, brand: "service", file: join(folder, "config.json") };
+    return { folder, bin, places };
+  }
+
+  test("the program is found as the system finds it, in the folder of config.json, without our variables", async () => {
+    const { folder, bin, places } = home();
+    expect(await programOf({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places)).toMatchObject({
+      command: [join(bin, "agent"), "agent.py"], cwd: folder, env: { PATH: `/nowhere:${bin}`, LANG: "de" },
+    });
+    expect(await programOf({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({ cwd: bin });
+  });
+
+  test("what is not there, or no program, is named with the places looked at", async () => {
+    const { places } = home();
+    await expect(programOf({ command: ["agnet"] }, places)).rejects.toMatchObject({ code: "PROGRAM_NOT_FOUND" });
+    await expect(programOf({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
+    await expect(programOf({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(/away cannot be read/);
+  });
+
+  test.each([
+    ["config.json", ""], ["its folder", "."], ["the program", "bin/agent"], ["the program's folder", "bin"],
+    ["a file among its words", "agent.py"],
+  ])("refused when others can write %s", async (_, name) => {
+    const { folder, places } = home();
+    const path = name === "" ? places.file : join(folder, name);
+    chmodSync(path, 0o777);
+    const start = programOf({ command: ["agent", "agent.py"] }, places);
+    await expect(start).rejects.toMatchObject({ code: "FILE_WRITABLE_BY_OTHERS" });
+    await expect(start).rejects.toThrow(`chmod go-w ${path}`);
+  });
+
+  test("the command line stands above the file, which is not asked then", async () => {
+    const { bin, places } = home();
+    chmodSync(places.file, 0o666);
+    const given = { command: ["./agent", "-x"] as const, cwd: bin };
+    expect(await programOf("nonsense", { ...places, given: { ...given, command: ["./agent", "-x"] } })).toMatchObject({
+      command: [join(bin, "agent"), "-x"], cwd: bin, timeoutS: 120, restart: "always",
+    });
+  });
+});
