@@ -76,13 +76,14 @@ function typing(run: Run, on: boolean): void {
   if (run.core.connection && !run.core.isTypingUnknown) write(run, on ? "typing.start" : "typing.stop");
 }
 
-/** Times of a connection, milliseconds: when to ask for a sign of life, and when to give up. */
-function life({ hello }: Core, { heardAt, pingedAt }: Connection): { pingAt: number; deadAt: number } {
+/** Times of a connection, milliseconds: how often and when to ask for a sign of life, and when to give up. */
+function life({ hello }: Core, { heardAt, pingedAt }: Connection) {
   const dead = (hello?.read_timeout || timing.dead / 1_000) * 1_000;
   const every = Math.min((hello?.ping_interval || timing.ping / 1_000) * 1_000, dead / 2);
   return {
+    every,
     pingAt: Math.max(heardAt, pingedAt) + every,
-    deadAt: Math.max(heardAt + dead, pingedAt > heardAt ? pingedAt + timing.grace : Infinity),
+    deadAt: heardAt + Math.max(dead, every + timing.grace),
   };
 }
 
@@ -102,12 +103,14 @@ function tick(run: Run): void {
 }
 
 /** `late`: this process slept. That says nothing about the peer, which is asked again before it is given up. */
-function watch(run: Run, { openedAt, heardAt, hasSpoken }: Connection, late: number): void {
+function watch(run: Run, connection: Connection, late: number): void {
   const { now } = run;
-  if (late > timing.grace) note(run, { heardAt: heardAt + late, pingedAt: 0 });
-  const { pingAt, deadAt } = life(run.core, run.core.connection!);
-  if (deadAt <= now) return wait(run, "heartbeat");
-  if (pingAt <= now || late > timing.grace) {
+  const { openedAt, hasSpoken } = connection;
+  const { every, pingAt, deadAt } = life(run.core, connection);
+  const slept = late > timing.grace;
+  if (slept) note(run, { heardAt: now - every });
+  else if (deadAt <= now) return wait(run, "heartbeat");
+  if (pingAt <= now || slept) {
     write(run, "ping");
     note(run, { pingedAt: now });
   }

@@ -162,9 +162,10 @@ export function createConnection(options: ConnectionOptions): Link {
     close,
     carried,
     traffic: () => ({ messagesIn, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: heardAt }),
-    tick(lateMs) {
+    tick(lateMs, isSpared) {
       const now = clock.now();
-      heardAt += lateMs;
+      heardAt = Math.min(heardAt + lateMs, now); // the clock may have been set back, too
+      pingedAt = Math.min(pingedAt, now);
       if (inbound.isPaused()) pace.whole();
       if (socket.bytesRead !== bytesRead || inbound.isPaused()) {
         bytesRead = socket.bytesRead;
@@ -172,8 +173,11 @@ export function createConnection(options: ConnectionOptions): Link {
       }
       if (closing) return;
       const patience = config().read_timeout * 1_000;
-      if (now - heardAt >= patience || pace.isTooSlow(now, patience, lateMs)) return close("heartbeat");
-      if (outbox.stalledFor(now) >= config().write_timeout * 1_000 + lateMs) return close("slow_consumer");
+      const isSilent = now - heardAt >= patience || pace.isTooSlow(now, patience, lateMs);
+      const isStuck = outbox.stalledFor(now, lateMs) >= config().write_timeout * 1_000;
+      if (isSilent && !isSpared) return close("heartbeat");
+      if (isStuck && !isSpared) return close("slow_consumer");
+      if (lateMs > 0) return void (pingedAt = 0); // at its next turn: all in one go would hold up the rest
       if (now - pingedAt < pingEveryMs(config())) return;
       pingedAt = now;
       ws.ping();

@@ -14,7 +14,7 @@ export interface Link extends Ticking {
   /** Says why, and cuts the socket a second later if the peer does not answer. */
   close(name: CloseName, retryMs?: number): void;
   /** Once a second: pings, and ends what is dead or stuck. */
-  tick(lateMs: number): void;
+  tick(lateMs: number, isSpared: boolean): void;
   /** Bytes on its socket since it began. */
   carried(): Carried;
   /** What changes while it lives. */

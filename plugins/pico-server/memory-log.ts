@@ -67,7 +67,7 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     stopTimer?.();
     stopTimer = undefined;
     for (const [session, since] of idle) {
-      const left = since + lifeMs - now();
+      const left = Math.min(lifeMs, since + lifeMs - now()); // the clock may have been set back
       if (left > 0) return void (stopTimer = after(left, expire));
       end(session);
     }

@@ -37,8 +37,9 @@ export interface OutboxOptions {
 /** Owns the queue of one connection, so that a stuck peer delays nobody else. */
 export interface Outbox {
   send(bytes: Uint8Array, entry?: Heard): void;
-  /** Milliseconds without progress of what waits; 0 when nothing waits. Asked at every tick. */
-  stalledFor(now: number): number;
+  /** Milliseconds without progress of what waits; 0 when nothing waits. Asked at every tick. `lateMs`: this process
+   *  slept meanwhile. */
+  stalledFor(now: number, lateMs: number): number;
   /** Bytes that wait, those in the socket included. */
   waiting(): number;
   clear(): void;
@@ -109,9 +110,10 @@ export function createOutbox({ sink, counters, now, written, full }: OutboxOptio
       full();
     },
     waiting: () => queuedBytes + sink.pending(),
-    stalledFor(time) {
+    stalledFor(time, lateMs) {
       const pending = sink.pending();
       const current = { left: givenBytes - pending, waiting: sink.waiting() };
+      progressAt = Math.min(progressAt + lateMs, time); // the clock may have been set back, too
       if (pending === 0 || current.left !== seen.left || current.waiting < seen.waiting) progressAt = time;
       seen = current;
       return pending === 0 ? 0 : time - progressAt;

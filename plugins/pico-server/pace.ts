@@ -21,7 +21,7 @@ export function createPace(bytesRead: () => number): Pace {
     isTooSlow(now, patience, lateMs) {
       const bytes = bytesRead() - wholeAt;
       if (bytes === 0) return false;
-      begunAt = begunAt === undefined ? now : begunAt + lateMs;
+      begunAt = begunAt === undefined ? now : Math.min(begunAt + lateMs, now); // the clock may have been set back
       return now - begunAt > patience + bytes / least;
     },
   };

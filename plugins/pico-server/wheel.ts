@@ -1,8 +1,9 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 
 export interface Ticking {
-  /** `lateMs`: this process slept for so long, the others did not. */
-  tick(lateMs: number): void;
+  /** `lateMs`: this process slept for so long, the others did not. `isSpared`: so short a while ago that nobody has had
+   *  the time to be asked and to answer since. */
+  tick(lateMs: number, isSpared: boolean): void;
 }
 
 /** Looks at everybody once a second, at a part of them each time: a thousand pings in one go would hold up the rest. */
@@ -17,6 +18,8 @@ export interface Wheel {
 const turnMs = 1_000;
 const parts = 20;
 const stepMs = turnMs / parts;
+/** After this process slept: five turns. */
+const sparedSteps = 5 * parts;
 const halfMs = 30_000;
 
 export function createWheel(clock: Clock, after: (ms: number, run: () => void) => Release): Wheel {
@@ -25,6 +28,7 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
   let added = 0;
   let at = 0;
   let steppedAt = 0;
+  let spared = 0;
   let stopTimer: Release | undefined;
   /** The worst of this half minute and of the one before. */
   let worst = { since: 0, now: 0, before: 0 };
@@ -52,8 +56,9 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
     worst.now = Math.max(worst.now, passed - stepMs);
     const late = Math.max(0, passed - turnMs);
     steppedAt += passed - (passed % stepMs);
-    for (let n = 0; n < steps; n++) {
-      for (const one of [...slots[at]!]) one.tick(late);
+    if (late > 0) spared = sparedSteps;
+    for (let n = 0; n < steps; n++, spared--) {
+      for (const one of [...slots[at]!]) one.tick(late, spared > 0);
       at = (at + 1) % parts;
     }
   }

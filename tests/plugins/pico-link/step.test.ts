@@ -184,6 +184,16 @@ describe("life", () => {
     expect(stand.news("onState")).toContainEqual(expect.objectContaining({ to: "waiting", reason: "heartbeat" }));
   });
 
+  test("a server that wants to be pinged often is given up no later", () => {
+    const stand = play();
+    stand.open();
+    stand.frame(hello({ ping_interval: 1, read_timeout: 2 }));
+    stand.pass(timing.grace);
+    expect(stand.core().state).toBe("open");
+    stand.pass(1_000);
+    expect(stand.news("onState")).toContainEqual(expect.objectContaining({ to: "waiting", reason: "heartbeat" }));
+  });
+
   test("a process that slept asks before it gives up", () => {
     const stand = play();
     stand.open();

@@ -270,6 +270,26 @@ describe("liveness", () => {
     await peer.settled();
   });
 
+  test("a clock that is set back a day: pings go on, and who vanishes then is let go", async () => {
+    await using door = await stand();
+    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
+    door.setBack(86_400_000);
+    await door.pass(33, () => other.settled());
+    await until(() => peer.pings() === 1);
+    await door.pass(33, () => other.settled());
+    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
+    await other.settled();
+  });
+
+  test("a clock that is set a day forward ends nobody who is there", async () => {
+    await using door = await stand();
+    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
+    door.clock.set(door.clock.now() + 86_400_000);
+    await door.pass(65, () => other.settled());
+    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
+    await other.settled();
+  });
+
   test("0 and less mean the default", async () => {
     await using door = await stand({ config: { ping_interval: 0, read_timeout: -5 } });
     expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({ ping_interval: 30, read_timeout: 60 });

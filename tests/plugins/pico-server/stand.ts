@@ -3,7 +3,7 @@ import { request, type IncomingHttpHeaders } from "node:http";
 import { connect, type Socket } from "node:net";
 import { SimulatedClock } from "xstate";
 import { WebSocket, type ClientOptions } from "ws";
-import { createKernel, type AnyPlugin, type Configuration, type Plugin } from "../../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Clock, type Configuration, type Plugin } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { application, channels, type Application, type Channels } from "../../../plugins/channels/index.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
@@ -54,6 +54,12 @@ export type Fact = { [K in keyof PicoServerEvents]: { type: K } & PicoServerEven
 export async function stand(options: StandOptions = {}) {
   const clock = new SimulatedClock();
   clock.set(1_700_000_000_000);
+  let behind = 0;
+  const wall: Clock = {
+    now: () => clock.now() - behind,
+    setTimeout: (run, ms) => clock.setTimeout(run, ms),
+    clearTimeout: (id) => clock.clearTimeout(id as number),
+  };
   const { log, lines } = capturedLog();
   const tokens = store("token" in options ? options.token : token, options.verify);
   let configuration: Configuration | undefined;
@@ -66,7 +72,7 @@ export async function stand(options: StandOptions = {}) {
     tokens.plugin, editor, channels(), http({ port: 0 }), gateway(), picoServer(),
   ], {
     plugins: [...(options.app === null ? [] : [application(options.app ?? silent)]), ...(options.plugins ?? [])],
-    clock, log, config: { "channels.pico": pico, ...(options.gateway && { gateway: { port: 0 } }) },
+    clock: wall, log, config: { "channels.pico": pico, ...(options.gateway && { gateway: { port: 0 } }) },
     ...(options.random && { random: options.random }),
   });
   const facts: Fact[] = [];
@@ -79,6 +85,8 @@ export async function stand(options: StandOptions = {}) {
 
   return {
     kernel, clock, lines, facts, port,
+    /** The clock shows so many milliseconds less from now on; timers stay. */
+    setBack: (ms: number) => void (behind += ms),
     services: services as { http: Http; channels: Channels } & typeof services,
     dashboardPort: Number(services.http.addresses()[0]!.port),
     removeToken: tokens.remove,

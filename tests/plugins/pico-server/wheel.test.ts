@@ -56,6 +56,16 @@ describe("the wheel", () => {
     expect(late).toEqual([0, 9_000, 0]);
   });
 
+  test("spares everybody for five turns after the process slept", () => {
+    const { clock, add } = wheel();
+    const spared: boolean[] = [];
+    add({ tick: (_, isSpared) => void spared.push(isSpared) });
+    clock.increment(1_000);
+    clock.increment(10_000);
+    for (let step = 0; step < 120; step++) clock.increment(50);
+    expect(spared).toEqual([false, true, true, true, true, true, false, false]);
+  });
+
   test("goes on when the clock is set back", () => {
     const { clock, add, setBack } = wheel();
     let ticks = 0;
