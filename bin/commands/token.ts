@@ -78,7 +78,11 @@ async function replace(call: Call, name: string, value: string | undefined, offl
 }
 
 const set: Action = async (call, name, offline) => {
-  const value = await readSecret(call, `new ${name} token: `);
+  const value = await readSecret(call, `new ${name} token`);
+  if (value === undefined) {
+    call.say("nothing was changed\n");
+    return exit.failed;
+  }
   if (value === "") throw new UsageError('"token set" reads the token from standard input; it was empty');
   return replace(call, name, value, offline);
 };

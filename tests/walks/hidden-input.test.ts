@@ -1,0 +1,55 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { atTerminal, hasPython, type Shown } from "./terminal.ts";
+
+if (!hasPython && process.env["CI"] === "true") throw new Error("the Debian package python3 is missing");
+if (!hasPython) console.warn("skipped: there is no Python 3.11 for a pseudo terminal (Debian: python3)");
+
+const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
+const secret = "typed-by-hand-0123456789";
+const first = "new launcher token, not shown: ";
+const again = "once more: ";
+
+/** `doorward token set` at a terminal, and the token it left behind. */
+async function tokenSet(...steps: (readonly [string, string])[]): Promise<Shown & { stored: unknown }> {
+  const home = await mkdtemp(join(tmpdir(), "doorward-terminal-"));
+  try {
+    const env = { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, TERM: "xterm" };
+    const shown = await atTerminal(steps, [process.execPath, program, "token", "set"], env);
+    const text = await readFile(join(home, "launcher-config.json"), "utf8").catch(() => "{}");
+    return { ...shown, stored: (JSON.parse(text) as Record<string, unknown>)["launcher_token"] };
+  } finally {
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+describe.skipIf(!hasPython)("a token typed at a terminal", () => {
+  test("is asked for twice, is not shown, and is stored", async () => {
+    const { screen, ...left } = await tokenSet([first, `${secret}\r`], [again, `${secret}\r`]);
+    expect(left).toEqual({ code: 0, restored: true, stored: secret });
+    expect(screen).toContain("the launcher token was stored (config)");
+    expect(screen).not.toContain("typed");
+  });
+
+  test("can be mended with Backspace; two that differ are asked for again", async () => {
+    const { screen, ...left } = await tokenSet(
+      [first, `${secret}\r`], [again, "something else\r"],
+      [first, `${secret}xx\u007f\u007f\r`], [again, `${secret}\r`],
+    );
+    expect(left).toEqual({ code: 0, restored: true, stored: secret });
+    expect(screen).toContain("the two are not the same");
+    expect(screen).not.toMatch(/typed|something/);
+  });
+
+  test.each([["Ctrl+C", "\u0003"], ["Ctrl+D", "\u0004"]])("%s stores nothing and gives the terminal back", async (_, key) => {
+    const early = await tokenSet([first, key]);
+    expect(early).toMatchObject({ code: 1, restored: true, stored: undefined });
+    expect(early.screen).toContain("nothing was changed");
+    const late = await tokenSet([first, `${secret}\r`], [again, `typ${key === "\u0004" ? "\u0015" : ""}${key}`]);
+    expect(late).toMatchObject({ code: 1, restored: true, stored: undefined });
+    expect(late.screen).not.toContain("typed");
+  });
+});

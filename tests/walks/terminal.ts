@@ -1,0 +1,58 @@
+import { spawn, spawnSync } from "node:child_process";
+
+const python = "/usr/bin/python3";
+export const hasPython = spawnSync(python, ["-c", "import os; os.login_tty"]).status === 0;
+
+/** Runs a command at a pseudo terminal of its own: waits for each text, types what belongs to it, and tells at the end
+ *  what the screen showed and whether the terminal is as it was. */
+const program = `
+import json, os, pty, select, sys, termios, time
+steps, command = json.loads(sys.argv[1]), sys.argv[2:]
+owner, terminal = pty.openpty()
+def modes():
+    flags = termios.tcgetattr(terminal)[3]
+    return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
+before = modes()
+child = os.fork()
+if child == 0:
+    os.login_tty(terminal)
+    os.execvp(command[0], command)
+screen, mark, until = "", 0, time.time() + 20
+def read():
+    global screen
+    if select.select([owner], [], [], 0.05)[0]: screen += os.read(owner, 4096).decode()
+for wanted, typed in steps:
+    while wanted not in screen[mark:] and time.time() < until: read()
+    mark = screen.find(wanted, mark) + len(wanted)
+    os.write(owner, typed.encode())
+while True:
+    read()
+    ended, status = os.waitpid(child, os.WNOHANG)
+    if ended: break
+    if time.time() > until: os.kill(child, 9)
+read()
+code = os.waitstatus_to_exitcode(status)
+print(json.dumps({"code": code, "screen": screen, "restored": modes() == before}))
+`;
+
+export interface Shown {
+  readonly code: number;
+  readonly screen: string;
+  /** Echo and lines, as before. */
+  readonly restored: boolean;
+}
+
+/** `steps`: what to wait for, and what to type then. */
+export function atTerminal(
+  steps: readonly (readonly [shown: string, typed: string])[], command: readonly string[], env: Record<string, string>,
+): Promise<Shown> {
+  return new Promise((done, failed) => {
+    const child = spawn(python, ["-c", program, JSON.stringify(steps), ...command], { env });
+    let out = "";
+    let err = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => void (err += text));
+    child.on("error", failed);
+    child.on("close", (code) => (code === 0 ? done(JSON.parse(out) as Shown) : failed(new Error(err))));
+  });
+}
