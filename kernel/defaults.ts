@@ -1,4 +1,5 @@
 import type { Clock, Log, LogLine } from "./plugin.ts";
+import { createRandom } from "./random.ts";
 
 export const silent = (): void => undefined;
 
@@ -11,4 +12,4 @@ const error: LogLine = (fields, text) => console.error(text, fields);
 /** A host that gives no log still learns what is wrong. */
 export const consoleLog: Log = { debug: silent, info: silent, warn, error };
 
-export const systemRandom = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+export const systemRandom = createRandom();

@@ -34,12 +34,17 @@ interface Ticket {
 }
 
 function createTicket(open: Set<Ticket>): Ticket {
-  let settle: { resolve(outcome: "accepted"): void; reject(error: unknown): void };
+  let resolve: (outcome: "accepted") => void;
+  let refuse: (error: unknown) => void;
+  const outcome = new Promise<"accepted">((done, failed) => {
+    resolve = done;
+    refuse = failed;
+  });
   const ticket: Ticket = {
-    outcome: new Promise((resolve, reject) => void (settle = { resolve, reject })),
+    outcome,
     isOpen: () => open.has(ticket),
-    accept: () => void (open.delete(ticket) && settle.resolve("accepted")),
-    reject: (error) => void (open.delete(ticket) && settle.reject(error)),
+    accept: () => void (open.delete(ticket) && resolve("accepted")),
+    reject: (error) => void (open.delete(ticket) && refuse(error)),
   };
   open.add(ticket);
   return ticket;
@@ -53,25 +58,62 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
   const dedupe = createDedupe(clock);
   const lanes = createLanes(() => current?.width ?? 1);
 
-  async function run(incoming: Incoming, ticket: Ticket): Promise<void> {
-    if (!current || !stopping) return ticket.reject(channelsErrors.no_application());
+  function messageOf(incoming: Incoming, accept: () => void): Message {
+    const { channel, session, id, content, media, sender, at, hops } = incoming;
+    const to = { channel, session };
+    const reply: Message["reply"] = (message) => send(to, { ...message, inReplyTo: message.inReplyTo ?? id });
+    const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
+    const message = { channel, session, id, content, media, at, hops, accept, reply, stream: grow };
+    return sender === undefined ? message : { ...message, sender };
+  }
+
+  function failedLate(incoming: Incoming, error: unknown): void {
     const { channel, session, id } = incoming;
-    const reply: Message["reply"] = (message) => send({ channel, session }, { inReplyTo: id, ...message });
-    try {
-      const message: Message = {
-        ...incoming,
-        accept: ticket.accept,
-        reply,
-        stream: (options) => stream({ channel, session }, { inReplyTo: id, ...options }),
-      };
-      await current.application(message, stopping.signal);
+    const fields = { channel, session, id, code: codeOf(error), err: error };
+    log.error(fields, "the application failed after it had accepted a message");
+    failed(incoming, error);
+  }
+
+  function run(incoming: Incoming, ticket: Ticket, done: () => void): void {
+    function taken(): void {
       ticket.accept();
-    } catch (error) {
-      if (ticket.isOpen()) return ticket.reject(error);
-      const fields = { channel, session, id, code: codeOf(error), err: error };
-      log.error(fields, "the application failed after it had accepted a message");
-      failed(incoming, error);
+      done();
     }
+    function threw(error: unknown): void {
+      if (ticket.isOpen()) ticket.reject(error);
+      else failedLate(incoming, error);
+      done();
+    }
+    if (!current || !stopping) {
+      ticket.reject(channelsErrors.no_application());
+      return done();
+    }
+    let answer: void | Promise<void>;
+    try {
+      answer = current.application(messageOf(incoming, ticket.accept), stopping.signal);
+    } catch (error) {
+      return threw(error);
+    }
+    if (answer === undefined) taken();
+    else Promise.resolve(answer).then(taken, threw);
+  }
+
+  function take(incoming: Incoming, once: boolean): Promise<"accepted" | "duplicate"> {
+    if (!stopping) throw channelsErrors.not_running();
+    if (incoming.hops > mostHops) throw channelsErrors.loop();
+    const { channel, session } = incoming;
+    const lane = once ? `${channel}\0${session}` : "";
+    const before = once ? dedupe.find(lane, incoming) : undefined;
+    if (before) {
+      if (!before.same) throw channelsErrors.id_reused();
+      return before.outcome.then(() => "duplicate");
+    }
+    if (!current) throw channelsErrors.no_application();
+    const ticket = createTicket(open);
+    if (once) dedupe.remember(lane, incoming, ticket.outcome);
+    received(incoming);
+    lanes.add(channel, session, (done) => run(incoming, ticket, done));
+    return ticket.outcome;
   }
 
   return {
@@ -84,22 +126,12 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
       };
     },
 
-    async deliver(incoming, { dedupe: once = false } = {}) {
-      if (!stopping) throw channelsErrors.not_running();
-      if (incoming.hops > mostHops) throw channelsErrors.loop();
-      const lane = `${incoming.channel}\0${incoming.session}`;
-      const before = once ? dedupe.find(lane, incoming) : undefined;
-      if (before) {
-        if (!before.same) throw channelsErrors.id_reused();
-        await before.outcome;
-        return "duplicate";
+    deliver(incoming, { dedupe: once = false } = {}) {
+      try {
+        return take(incoming, once);
+      } catch (error) {
+        return Promise.reject(error as Error);
       }
-      if (!current) throw channelsErrors.no_application();
-      const ticket = createTicket(open);
-      if (once) dedupe.remember(lane, incoming, ticket.outcome);
-      received(incoming);
-      lanes.add(lane, () => run(incoming, ticket));
-      return ticket.outcome;
     },
 
     start: () => void (stopping = new AbortController()),

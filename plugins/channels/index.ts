@@ -2,6 +2,7 @@ import type { Plugin } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { ChannelsEvents } from "./events.ts";
 import { createInbound } from "./inbound.ts";
+import { createNames } from "./names.ts";
 import { createOutbound } from "./outbound.ts";
 import { createReceipts } from "./receipts.ts";
 import type { ChannelPort, Channels, Incoming } from "./service.ts";
@@ -32,7 +33,9 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
         const why = reason === undefined ? {} : { reason };
         emit("channels:receipt-changed", () => ({ channel, session, id, status, ...why }));
       });
-      const outbound = createOutbound({ port: (name) => ports.get(name), running: () => sending, receipts, random });
+      const outbound = createOutbound({
+        port: (name) => ports.get(name), running: () => sending, receipts, newId: createNames(random),
+      });
       const streams = createStreams({
         ...outbound,
         updates: ({ channel }) => ports.get(channel)?.update !== undefined,
@@ -79,9 +82,9 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
           ports.set(name, port);
           const isAttached = (): boolean => ports.get(name) === port;
           return {
-            deliver: async (message, options) => {
-              if (!isAttached()) throw channelsErrors.not_running();
-              return inbound.deliver({ ...message, channel: name }, options);
+            deliver(message, options) {
+              if (!isAttached()) return Promise.reject(channelsErrors.not_running());
+              return inbound.deliver(message.channel === name ? message : { ...message, channel: name }, options);
             },
             receipt(session, receipt) {
               if (isAttached()) receipts.news(name, session, receipt);

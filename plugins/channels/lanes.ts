@@ -1,40 +1,64 @@
+/** Calls `done` once, now or later. */
+export type Run = (done: () => void) => void;
+
 /** Work in order within a lane, lanes side by side. A lane without work is forgotten. */
 export interface Lanes {
-  /** Runs when its turn comes; `run` never rejects. */
-  add(lane: string, run: () => Promise<void>): void;
+  /** Runs when its turn comes; `run` never throws. A lane is a session of a channel. */
+  add(channel: string, session: string, run: Run): void;
   /** Forgets all that waits. */
   clear(): void;
 }
 
 interface Lane {
-  waiting: (() => Promise<void>)[];
+  waiting: Run[];
   running: number;
+  /** Somebody further up the stack looks for the next one. */
+  looking: boolean;
+  readonly done: () => void;
 }
 
 /** `width`: how many of one lane run side by side. */
 export function createLanes(width: () => number): Lanes {
-  const lanes = new Map<string, Lane>();
+  const channels = new Map<string, Map<string, Lane>>();
 
-  function next(name: string, lane: Lane): void {
+  function next(lanes: Map<string, Lane>, name: string, lane: Lane): void {
+    if (lane.looking) return;
+    lane.looking = true;
     while (lane.running < width()) {
       const run = lane.waiting.shift();
       if (run === undefined) break;
       lane.running += 1;
-      void run().finally(() => {
-        lane.running -= 1;
-        next(name, lane);
-      });
+      run(lane.done);
     }
+    lane.looking = false;
     if (lane.running === 0 && lane.waiting.length === 0 && lanes.get(name) === lane) lanes.delete(name);
   }
 
+  function open(lanes: Map<string, Lane>, name: string): Lane {
+    const done = (): void => {
+      lane.running -= 1;
+      next(lanes, name, lane);
+    };
+    const lane: Lane = { waiting: [], running: 0, looking: false, done };
+    lanes.set(name, lane);
+    return lane;
+  }
+
+  function lanesOf(channel: string): Map<string, Lane> {
+    const lanes = channels.get(channel) ?? new Map<string, Lane>();
+    if (lanes.size === 0) channels.set(channel, lanes);
+    return lanes;
+  }
+
   return {
-    add(name, run) {
-      const lane = lanes.get(name) ?? { waiting: [], running: 0 };
-      lanes.set(name, lane);
+    add(channel, session, run) {
+      const lanes = lanesOf(channel);
+      const lane = lanes.get(session) ?? open(lanes, session);
       lane.waiting.push(run);
-      next(name, lane);
+      next(lanes, session, lane);
     },
-    clear: () => lanes.forEach((lane) => void (lane.waiting = [])),
+    clear() {
+      for (const lanes of channels.values()) for (const lane of lanes.values()) lane.waiting = [];
+    },
   };
 }

@@ -1,19 +1,19 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
-import type { Receipts } from "./receipts.ts";
+import type { Receipts, Tracked } from "./receipts.ts";
 import type { Address, ChannelPort, Channels, Receipt } from "./service.ts";
 
 export interface OutboundOptions {
   readonly port: (channel: string) => ChannelPort | undefined;
   readonly running: () => boolean;
   readonly receipts: Receipts;
-  readonly random: (bytes: number) => Uint8Array;
+  readonly newId: () => string;
 }
 
 /** From the application to the channel a session belongs to. */
 export function createOutbound(options: OutboundOptions): Pick<Channels, "send" | "update" | "remove" | "typing"> {
-  const { port, running, receipts, random } = options;
+  const { port, running, receipts, newId } = options;
 
   function portFor({ channel }: Address): ChannelPort {
     if (!running()) throw channelsErrors.not_running();
@@ -23,32 +23,42 @@ export function createOutbound(options: OutboundOptions): Pick<Channels, "send" 
   }
 
   /** Errors without a code are the channel's own; the application learns that the message did not go out. */
-  async function ask({ channel, session }: Address, id: string, send: () => Awaitable<Receipt>): Promise<Receipt> {
-    const tracked = receipts.track(channel, session, id);
+  function failed(tracked: Tracked, error: unknown): Promise<never> {
+    receipts.failed(tracked);
+    const isOwn = codeOf(error) === "internal";
+    return Promise.reject(isOwn ? channelsErrors.undeliverable(tracked.channel, { cause: error }) : error as Error);
+  }
+
+  /** Rejects and never throws. A channel that answers at once costs one promise. */
+  function ask(to: Address, id: string, call: (port: ChannelPort) => Awaitable<Receipt>): Promise<Receipt> {
+    let tracked: Tracked | undefined;
     try {
-      return tracked.answered({ ...(await send()), id });
+      const channel = portFor(to);
+      const own = tracked = receipts.track(to.channel, to.session, id);
+      const answered = (receipt: Receipt): Receipt => receipts.answered(own, { ...receipt, id });
+      const answer = call(channel);
+      if (!("then" in answer)) return Promise.resolve(answered(answer));
+      return answer.then(answered).catch((error: unknown) => failed(own, error));
     } catch (error) {
-      tracked.failed();
-      throw codeOf(error) === "internal" ? channelsErrors.undeliverable(channel, { cause: error }) : error;
+      return tracked ? failed(tracked, error) : Promise.reject(error as Error);
     }
   }
 
   return {
-    async send(to, message) {
-      const channel = portFor(to);
-      const id = Buffer.from(random(16)).toString("hex");
-      return ask(to, id, () => channel.send(to.session, id, message));
+    send(to, message) {
+      const id = newId();
+      return ask(to, id, (channel) => channel.send(to.session, id, message));
     },
-    async update(to, id, message) {
-      const channel = portFor(to);
-      if (!channel.update) throw channelsErrors.unsupported(to.channel, "change");
-      return ask(to, id, () => channel.update!(to.session, id, message));
-    },
-    async remove(to, id) {
-      const channel = portFor(to);
-      if (!channel.remove) throw channelsErrors.unsupported(to.channel, "remove");
-      return ask(to, id, () => channel.remove!(to.session, id));
-    },
+    update: (to, id, message) =>
+      ask(to, id, (channel) => {
+        if (!channel.update) throw channelsErrors.unsupported(to.channel, "change");
+        return channel.update(to.session, id, message);
+      }),
+    remove: (to, id) =>
+      ask(to, id, (channel) => {
+        if (!channel.remove) throw channelsErrors.unsupported(to.channel, "remove");
+        return channel.remove(to.session, id);
+      }),
     typing(to, on) {
       if (running()) port(to.channel)?.typing?.(to.session, on);
     },

@@ -1,8 +1,8 @@
 import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
-import type { Incoming } from "../channels/index.ts";
+import type { Incoming, Media } from "../channels/index.ts";
 import {
   decode, errors, WireError,
-  type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
+  type ClientFrame, type CloseName, type ErrorCode, type Inline, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
 import type { Budget, Holder } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
@@ -10,6 +10,8 @@ import type { Counters } from "./counters.ts";
 import { createBucket, createStrikes } from "./rates.ts";
 
 const mostPending = 32;
+const deduped = { dedupe: true } as const;
+const plain = { dedupe: false } as const;
 /** Looked into for the id although it is refused. */
 const smallFrame = 64 * 1024;
 const minuteMs = 60_000;
@@ -49,6 +51,8 @@ export interface Inbound {
   isPaused(): boolean;
   stop(): void;
 }
+
+const image = ({ type, base64 }: Inline): Media => ({ type, bytes: Buffer.from(base64, "base64") });
 
 /** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted, and while all
  *  connections together hold too much. */
@@ -95,31 +99,31 @@ export function createInbound(options: InboundOptions): Inbound {
     if (tooFast(clock.now())) close("rate_limited", 5_000);
   }
 
-  /** `named` by the peer: it can be told, and what it sends again is known. */
-  async function deliver(message: Incoming, named: boolean): Promise<void> {
-    const { session, id } = message;
-    const isKnown = options.acknowledges && named;
-    try {
-      const status = await options.deliver(message, { dedupe: isKnown });
-      if (isKnown) answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
-    } catch (error) {
-      const { code, message } = refusalFor(error);
-      if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
-      refuse(code, { requestId: id, sessionId: session, message });
-    }
+  function failed({ session, id }: Incoming, error: unknown): void {
+    const { code, message } = refusalFor(error);
+    if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
+    refuse(code, { requestId: id, sessionId: session, message });
   }
 
+  /** Who named the message can be told, and is known when it sends it again. */
   function handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
     const { content, media, hops } = payload;
     const id = named ?? options.newId();
-    const images = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
-    const message = { channel: "pico", session, id, content, media: images, at: clock.now(), hops };
+    const message = { channel: "pico", session, id, content, media: media.map(image), at: clock.now(), hops };
+    const isKnown = options.acknowledges && named !== undefined;
     pending += 1;
     budget.grow(holder, bytes);
-    void deliver(message, named !== undefined).finally(() => {
+    const settle = (): void => {
       pending -= 1;
       budget.shrink(holder, bytes);
       drain();
+    };
+    options.deliver(message, isKnown ? deduped : plain).then((status) => {
+      if (isKnown) answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
+      settle();
+    }, (error: unknown) => {
+      failed(message, error);
+      settle();
     });
   }
 
@@ -161,8 +165,12 @@ export function createInbound(options: InboundOptions): Inbound {
     take(data) {
       if (stopped) return;
       if (!allowed(clock.now())) return slowDown(data);
-      waiting.push(data);
-      budget.grow(holder, data.byteLength);
+      if (waiting.length === 0 && !isFull()) {
+        handle(data);
+      } else {
+        waiting.push(data);
+        budget.grow(holder, data.byteLength);
+      }
       drain();
     },
     isPaused: () => paused,

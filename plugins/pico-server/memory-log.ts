@@ -2,7 +2,7 @@ import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
 import type { Appended, Beginning, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
-  costOf, cursorOf, empty, newStream, put, settleRest, tailAfter, take, trim, wasWritten, type Stream,
+  costOf, cursorOf, empty, isOver, newStream, put, settleRest, tailAfter, take, trim, wasWritten, type Stream,
   type Window,
 } from "./stream.ts";
 
@@ -38,6 +38,7 @@ export interface MemoryLog extends SessionLog {
 export function memoryLog(options: MemoryLogOptions): MemoryLog {
   const { random, now, after, bounds = standardBounds, settled = () => undefined } = options;
   const lifeMs = options.keptMs ?? keptMs;
+  const bound = options.window ?? window;
   /** Some more leave at once: a map that loses its first key again and again finds the next one slowly. */
   const enough = { streams: bounds.streams - Math.floor(bounds.streams / 100), bytes: bounds.bytes };
   const streams = new Map<string, Stream>();
@@ -122,9 +123,11 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     append(session, entry) {
       const stream = streams.get(session) ?? (entry.numbered ? openIdle(session) : undefined);
       if (!stream) return { cursor: undefined, heard: 0 };
-      change(stream, () => put(stream, entry));
+      const before = costOf(stream);
+      put(stream, entry);
+      bytes += costOf(stream) - before;
       tell(session, stream, entry);
-      change(stream, () => trim(stream, options.window ?? window, lost(session)));
+      if (isOver(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
       makeRoom(session);
       return { cursor: cursorOf(stream), heard: stream.listeners.size };
     },
@@ -165,7 +168,10 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
         return;
       }
       stream.written = Math.max(stream.written, upTo);
-      if (progress === "written") change(stream, () => wasWritten(stream, upTo));
+      if (progress !== "written") return;
+      const before = costOf(stream);
+      wasWritten(stream, upTo);
+      bytes += costOf(stream) - before;
     },
   };
 }

@@ -3,7 +3,7 @@ import type { ChannelPort, Media, Outgoing, Receipt, ToolCall } from "../channel
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
 import { refusalFor } from "./inbound.ts";
-import type { Appended, Entry, SessionLog } from "./session-log.ts";
+import type { Appended, SessionLog } from "./session-log.ts";
 
 const majors = ["image", "audio", "video"];
 
@@ -19,8 +19,8 @@ type Update = Outgoing & { readonly final?: boolean };
 const toolCall = ({ id, name, arguments: text }: ToolCall): object =>
   ({ id, type: "function", function: { name, arguments: text } });
 
-function payloadOf(id: string, message: Update): ServerMessage {
-  const { content, kind, final, attachments = [], toolCalls, contextUsage, model } = message;
+function payloadOf(id: string, message: Update, final = message.final): ServerMessage {
+  const { content, kind, attachments = [], toolCalls, contextUsage, model } = message;
   return {
     message_id: id,
     content,
@@ -36,14 +36,14 @@ function payloadOf(id: string, message: Update): ServerMessage {
 
 /** The channel as an application sees it: each message goes to every connection of its session. */
 export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
-  function publish(session: string, frame: ServerFrame, rest: Omit<Entry, "frame">): Awaitable<Appended> {
+  function publish(session: string, frame: ServerFrame, numbered: boolean, message?: string): Awaitable<Appended> {
     const bytes = Buffer.from(encode({ ...frame, session_id: session, timestamp: clock.now() }));
     if (bytes.byteLength > limits.outboundFrame) throw picoErrors.too_large(bytes.byteLength, limits.outboundFrame);
-    return sessions.append(session, { frame: bytes, ...rest });
+    return sessions.append(session, { frame: bytes, numbered, message });
   }
 
   function write(session: string, id: string, frame: ServerFrame, numbered = true): Awaitable<Receipt> {
-    const appended = publish(session, frame, { numbered, message: id });
+    const appended = publish(session, frame, numbered, id);
     const answer = ({ heard }: Appended): Receipt => {
       sent();
       return { id, status: heard === 0 ? "buffered" : "written" };
@@ -53,14 +53,14 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
 
   /** To those who listen now; it may be lost. */
   function tell(session: string, frame: ServerFrame): void {
-    const said = async (): Promise<unknown> => publish(session, frame, { numbered: false });
+    const said = async (): Promise<unknown> => publish(session, frame, false);
     said().catch(() => undefined);
   }
 
   return {
     name: "pico",
     send: (session, id, message) =>
-      write(session, id, { type: "message.create", payload: payloadOf(id, { final: true, ...message }) }),
+      write(session, id, { type: "message.create", payload: payloadOf(id, message, message.final ?? true) }),
     update: (session, id, message) =>
       write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
     remove: (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),

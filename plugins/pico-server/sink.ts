@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { ServerResponse } from "node:http";
-import type { WebSocket } from "ws";
+import type { NamedSocket } from "./socket.ts";
 
 /** Where the bytes of one peer go. */
 export interface Sink {
@@ -13,26 +13,6 @@ export interface Sink {
   onDrain(run: () => void): void;
   /** Changes whenever the machine took something; falls while it does. */
   waiting(): number;
-}
-
-interface Corkable {
-  cork(): void;
-  uncork(): void;
-}
-
-/* What one turn of the event loop writes to a socket leaves it in one piece. */
-let corked: Corkable[] = [];
-
-function uncorkAll(): void {
-  const all = corked;
-  corked = [];
-  for (const stream of all) stream.uncork();
-}
-
-function corkOnce(stream: Corkable & { readonly writableCorked: number }): void {
-  if (stream.writableCorked > 0) return;
-  stream.cork();
-  if (corked.push(stream) === 1) setImmediate(uncorkAll);
 }
 
 /** Node's own name for it; where there is none, a peer is judged by whole writes. */
@@ -59,18 +39,61 @@ export function framed(text: Uint8Array): Buffer {
   return frame;
 }
 
-/** Takes frames made by `framed`: the library is not asked to wrap the same message for each of its hearers. */
-export function webSocketSink(ws: WebSocket, socket: Duplex): Sink {
+/* What one turn of the event loop writes to a socket leaves it in one piece. */
+let due: (() => void)[] = [];
+
+function flushAll(): void {
+  const all = due;
+  due = [];
+  for (const flush of all) flush();
+}
+
+/** From this size on frames are not copied together. */
+const large = 16 * 1024;
+
+/** Takes frames made by `framed`: the library is not asked to wrap the same message for each of its hearers. What was
+ *  taken in a turn leaves before the close that ends it, whoever closes. */
+export function webSocketSink(ws: NamedSocket, socket: Duplex): Sink {
+  let frames: Uint8Array[] = [];
+  let bytes = 0;
+
+  function flush(): void {
+    if (frames.length === 0) return;
+    const all = frames;
+    const size = bytes;
+    frames = [];
+    bytes = 0;
+    if (!socket.writable) return;
+    if (all.length === 1) return void socket.write(all[0]);
+    if (size <= large) return void socket.write(joined(all, size));
+    socket.cork();
+    for (const frame of all) socket.write(frame);
+    socket.uncork();
+  }
+
+  ws.beforeClose = flush;
+  socket.prependListener("end", flush);
   return {
     isOpen: () => ws.readyState === ws.OPEN && socket.writable,
-    write(bytes) {
-      corkOnce(socket);
-      socket.write(bytes);
+    write(frame) {
+      if (frames.length === 0 && due.push(flush) === 1) setImmediate(flushAll);
+      frames.push(frame);
+      bytes += frame.byteLength;
     },
-    pending: () => socket.writableLength,
+    pending: () => bytes + socket.writableLength,
     onDrain: (run) => void socket.on("drain", run),
     waiting: () => queueOf(socket),
   };
+}
+
+function joined(frames: readonly Uint8Array[], size: number): Buffer {
+  const all = Buffer.allocUnsafe(size);
+  let at = 0;
+  for (const frame of frames) {
+    all.set(frame, at);
+    at += frame.byteLength;
+  }
+  return all;
 }
 
 export function answerSink(answer: ServerResponse): Sink {

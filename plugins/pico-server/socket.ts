@@ -3,12 +3,17 @@ import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { closes, closeReason } from "../pico-wire/index.ts";
 
+const neverClosed = { code: 1006, reason: "" };
+
 /** The library closes by itself for violations of the protocol, with the bare code: one of them has a name. */
 export class NamedSocket extends WebSocket {
-  closedWith = { code: 1006, reason: "" };
+  closedWith = neverClosed;
+  /** Runs before a close is written. */
+  beforeClose: (() => void) | undefined;
   override close(code?: number, reason?: string | Buffer): void {
     const text = reason ?? (code === closes.too_big.code ? closeReason("too_big") : "");
     if (this.readyState === WebSocket.OPEN) this.closedWith = { code: code ?? 1005, reason: text.toString() };
+    this.beforeClose?.();
     super.close(code, text);
   }
 }

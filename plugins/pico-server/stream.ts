@@ -46,6 +46,7 @@ export const costOf = ({ heldBytes, partialBytes, receipts }: Stream): number =>
   streamBytes + heldBytes + partialBytes + receipts.length * receiptBytes;
 
 function forgetPartial(stream: Stream, message: string): void {
+  if (stream.partials.size === 0) return;
   stream.partialBytes -= stream.partials.get(message)?.byteLength ?? 0;
   stream.partials.delete(message);
 }
@@ -69,11 +70,14 @@ export function wasWritten(stream: Stream, upTo: number): void {
   while (stream.receipts[0] && stream.receipts[0].seq <= upTo) stream.receipts.shift();
 }
 
+export const isOver = ({ held, heldBytes }: Stream, { frames, bytes }: Window): boolean =>
+  held.length > frames || heldBytes > bytes;
+
 type Lost = (id: string) => void;
 
 /** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
-export function trim(stream: Stream, { frames, bytes }: Window, lost: Lost): void {
-  while (stream.held.length > frames || stream.heldBytes > bytes) {
+export function trim(stream: Stream, window: Window, lost: Lost): void {
+  while (isOver(stream, window)) {
     stream.heldBytes -= stream.held.shift()!.byteLength;
   }
   const gone = goneOf(stream);

@@ -35,16 +35,20 @@ export interface Subscriptions {
 export function createSubscriptions({ log, send, failed, resuming }: SubscriptionOptions): Subscriptions {
   /** The longest unused comes first. */
   const heard = new Map<string, Release>();
+  /** The last one. */
+  let latest: string | undefined;
   let open = true;
   let stopResuming: Release = () => undefined;
   /** What this client may acknowledge: behind the gaps it was told of. */
   let mine: { readonly epoch: string; readonly after: number } | undefined;
 
   function touch(session: string): boolean {
+    if (session === latest) return true;
     const release = heard.get(session);
     if (!release) return false;
     heard.delete(session);
     heard.set(session, release);
+    latest = session;
     return true;
   }
 
@@ -54,6 +58,7 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
   }
 
   function hear(session: string): void {
+    latest = session;
     heard.set(session, () => undefined); // it may begin before it can be left
     heard.set(session, readSession({
       log, session, after: undefined, resumes: false, failed,

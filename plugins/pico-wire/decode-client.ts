@@ -10,45 +10,47 @@ import { fits, isId, isSessionId } from "./text.ts";
 /** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
 export function decodeClient(input: string | Uint8Array): ClientFrame {
   const object = readObject(input, "A frame");
-  return named(object, () => readFrame(object, read));
+  try {
+    return readFrame(object, read);
+  } catch (error) {
+    throw named(object, error);
+  }
 }
 
 /** Reads the body of `POST /pico/messages`: a message with its names beside it. Throws `WireError` and nothing else. */
 export function decodeRequest(body: string | Uint8Array): MessageRequest {
   const object = readObject(body, "The body");
-  return named(object, () => {
+  try {
     const { id, session_id } = readEnvelope(object);
     const names = { ...(id !== undefined && { id }), ...(session_id !== undefined && { session_id }) };
     return { ...names, payload: readMessage(object) };
-  });
+  } catch (error) {
+    throw named(object, error);
+  }
 }
 
 /** Adds to an error the names that could be read, so that the peer knows which of its frames is meant. */
-function named<T>(object: Json, read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof WireError)) throw error;
-    const id = own(object, "id");
-    const session = own(object, "session_id");
-    throw Object.assign(error, {
-      ...(typeof id === "string" && isId(id) && { requestId: id }),
-      ...(typeof session === "string" && isSessionId(session) && { sessionId: session }),
-    });
-  }
+function named(object: Json, error: unknown): unknown {
+  if (!(error instanceof WireError)) return error;
+  const id = own(object, "id");
+  const session = own(object, "session_id");
+  return Object.assign(error, {
+    ...(typeof id === "string" && isId(id) && { requestId: id }),
+    ...(typeof session === "string" && isSessionId(session) && { sessionId: session }),
+  });
 }
 
 function read(type: string, envelope: Envelope, payload: Json): ClientFrame {
   switch (type) {
     case "message.send":
     case "media.send":
-      return { type, ...envelope, payload: readMessage(payload) };
+      return { ...envelope, type, payload: readMessage(payload) };
     case "ack":
-      return { type, ...envelope, payload: { seq: readAck(payload) } };
+      return { ...envelope, type, payload: { seq: readAck(payload) } };
     case "ping":
     case "typing.start":
     case "typing.stop":
-      return { type, ...envelope };
+      return { ...envelope, type };
     default:
       throw refused("unknown_type");
   }

@@ -41,7 +41,7 @@ function read(type: string, envelope: Envelope, payload: Json, object: Json): Se
 }
 
 function needed(payload: Json, key: string, fits = isId): string {
-  const name = readName(payload, key, fits)[key];
+  const name = readName(payload, key, fits);
   if (name === undefined) throw new WireError("invalid_message", `"${key}" is missing.`);
   return name;
 }
@@ -49,13 +49,15 @@ function needed(payload: Json, key: string, fits = isId): string {
 /** Both or neither: a number means nothing without its epoch. */
 function readNumber(object: Json): Numbered {
   const seq = own(object, "seq");
-  const { epoch } = readName(object, "epoch", isId);
+  const epoch = readName(object, "epoch", isId);
   return isCount(seq) && epoch !== undefined ? { seq, epoch } : {};
 }
 
-const readError = (payload: Json): ErrorPayload => ({
-  code: readText(payload, "code"), message: readText(payload, "message"), ...readName(payload, "request_id", isId),
-});
+function readError(payload: Json): ErrorPayload {
+  const request_id = readName(payload, "request_id", isId);
+  const error = { code: readText(payload, "code"), message: readText(payload, "message") };
+  return request_id === undefined ? error : { ...error, request_id };
+}
 
 const readAck = (payload: Json): MessageAckFrame["payload"] => ({
   request_id: needed(payload, "request_id"),
@@ -94,7 +96,7 @@ function readServerMessage(payload: Json): ServerMessage {
   const attachments = readAttachments(own(payload, "attachments"));
   const model_name = readText(payload, "model_name");
   return {
-    message_id: readName(payload, "message_id", isId).message_id ?? "",
+    message_id: readName(payload, "message_id", isId) ?? "",
     content: readText(payload, "content"),
     ...((kind === "thought" || kind === "tool_calls") && { kind }),
     ...(own(payload, "thought") === true && { thought: true }),

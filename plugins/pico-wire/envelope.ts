@@ -18,21 +18,21 @@ export function readFrame<T>(object: Json, read: (type: string, envelope: Envelo
 }
 
 export function readEnvelope(object: Json): Envelope {
+  const envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {};
+  const id = readName(object, "id", isId);
+  const session = readName(object, "session_id", isSessionId);
   const timestamp = own(object, "timestamp");
-  return {
-    ...readName(object, "id", isId),
-    ...readName(object, "session_id", isSessionId),
-    ...(Number.isSafeInteger(timestamp) && (timestamp as number) > 0 && { timestamp: timestamp as number }),
-  };
+  if (id !== undefined) envelope.id = id;
+  if (session !== undefined) envelope.session_id = session;
+  if (isCount(timestamp) && timestamp > 0) envelope.timestamp = timestamp;
+  return envelope;
 }
 
 /** Empty is absent: peers of the field write `""` for what they do not set. */
-export function readName<K extends string>(
-  object: Json, key: K, fits: (text: string) => boolean,
-): { readonly [P in K]?: string } {
+export function readName(object: Json, key: string, fits: (text: string) => boolean): string | undefined {
   const value = own(object, key);
-  if (value === undefined || value === "") return {};
-  if (typeof value === "string" && fits(value)) return { [key]: value } as { [P in K]: string };
+  if (value === undefined || value === "") return undefined;
+  if (typeof value === "string" && fits(value)) return value;
   throw new WireError("invalid_message", `"${key}" is text of at most 256 bytes without control characters.`);
 }
 

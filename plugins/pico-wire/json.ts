@@ -16,8 +16,10 @@ export function parseObject(input: string | Uint8Array): Json | undefined {
 }
 
 /** A key of the object itself: neither inherited names nor a `__proto__` in the input reach it. `null` is absent. */
-export const own = (object: Json, key: string): unknown =>
-  (Object.hasOwn(object, key) ? object[key] : undefined) ?? undefined;
+export function own(object: Json, key: string): unknown {
+  const value = object[key];
+  return value !== undefined && value !== null && Object.hasOwn(object, key) ? value : undefined;
+}
 
 export const asObject = (value: unknown): Json | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
@@ -30,8 +32,10 @@ export function harmless(value: unknown): unknown {
   return Object.fromEntries(Object.entries(object).flatMap(([k, v]) => (k === "__proto__" ? [] : [[k, harmless(v)]])));
 }
 
-/** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. */
+/** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. Text that is too short
+ *  to be deep is not looked at. */
 function isReasonable(text: string): boolean {
+  if (text.length <= 2 * limits.depth) return true;
   let depth = 0;
   let values = 0;
   for (let at = 0; at < text.length; at++) {

@@ -12,9 +12,12 @@ export const bytesOf = (text: string): Uint8Array => utf8.encode(text);
 export const fits = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || bytesOf(text).length <= bytes);
 
+/** A word of ASCII without quotes, as most names are: 36 characters cover what is made of 16 bytes. */
+const word = /^[\w.:@/+=-]{1,64}$/;
+
 /** A name both sides print and compare: no control characters, no half of a surrogate pair, bounded. */
 const isName = (text: string, bytes: number): boolean =>
-  text !== "" && fits(text, bytes) && text.isWellFormed() && !control.test(text);
+  word.test(text) || (text !== "" && fits(text, bytes) && text.isWellFormed() && !control.test(text));
 
 export const isSessionId = (text: string): boolean => isName(text, limits.sessionId);
 export const isId = (text: string): boolean => isName(text, limits.id);
