@@ -14,7 +14,7 @@ const writeMessage = ({ content, media, hops }: MessagePayload): object => ({
 
 const dataUrl = ({ type, base64 }: Inline): string => `data:${type};base64,${base64}`;
 
-const escaped = /["\\\u0000-\u001f\ud800-\udfff]/;
+const escaped = /["\\\p{Cc}\p{Cs}]/u;
 
 const quote = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
 
