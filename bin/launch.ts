@@ -8,6 +8,7 @@ import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
 import { isRemote, openBrowser } from "./desktop.ts";
 import { homeOf } from "./home.ts";
+import { createRandom } from "./random.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 export interface LaunchOptions extends LauncherArguments {
@@ -63,7 +64,7 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
     return [...first, "command", "file"];
   };
   return launcher({
-    home, env, version, log: log.log, ways, pid: process.pid,
+    home, env, version, log: log.log, ways, pid: process.pid, random: createRandom(),
     ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
     ...(config === undefined ? {} : { config: resolve(config) }),
     flags: {

@@ -1,5 +1,4 @@
 import type { Clock, Log, LogLine } from "./plugin.ts";
-import { createRandom } from "./random.ts";
 
 export const silent = (): void => undefined;
 
@@ -12,4 +11,4 @@ const error: LogLine = (fields, text) => console.error(text, fields);
 /** A host that gives no log still learns what is wrong. */
 export const consoleLog: Log = { debug: silent, info: silent, warn, error };
 
-export const systemRandom = createRandom();
+export const systemRandom = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));

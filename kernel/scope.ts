@@ -45,7 +45,6 @@ export function keep(stage: Stage, plugin: string, step: () => Awaitable<unknown
 export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
   const { name } = plugin;
   const { bus, clock } = stage;
-  const own = `${name}:`;
   const pick = (names: object | undefined): Record<string, unknown> =>
     Object.fromEntries(Object.keys(names ?? {}).map((service) => [service, stage.services[service]]));
   const send = (command: LauncherCommand): boolean => {
@@ -68,7 +67,7 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
       if (isLive(stage, name)) keep(stage, name, bus.on(type, handler, (error) => stage.fault(name, type, error)));
     },
     emit(type: string, fact: object | (() => object)) {
-      if (!type.startsWith(own)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);
+      if (!type.startsWith(`${name}:`)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);
       bus.emit(type, fact);
     },
     after(ms, run) {
