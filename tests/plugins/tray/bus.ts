@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { tmpdir } from "node:os";
 import { openBus, type Bus, type BusOptions, type Interface, type Value } from "../../../plugins/tray/dbus/index.ts";
 
 export const hasBus = spawnSync("dbus-daemon", ["--version"]).status === 0;
@@ -10,10 +11,12 @@ export interface BusDaemon extends AsyncDisposable {
   readonly address: string;
 }
 
-/** A session bus of its own; with an `address`, where one was before. */
-export async function startBus(address = "unix:tmpdir=/tmp"): Promise<BusDaemon> {
+/** A session bus of its own; with an `address`, where one was before. `env` is for programs it starts. */
+export async function startBus(
+  address = `unix:tmpdir=${tmpdir()}`, env: NodeJS.ProcessEnv = process.env,
+): Promise<BusDaemon> {
   const words = ["--session", "--nofork", "--nopidfile", "--print-address=1", `--address=${address}`];
-  const child = spawn("dbus-daemon", words, { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn("dbus-daemon", words, { stdio: ["ignore", "pipe", "ignore"], env });
   const ended = new Promise<void>((done) => child.once("close", () => done()));
   const line = await new Promise<string>((resolve, reject) => {
     child.stdout.setEncoding("utf8").once("data", resolve);
@@ -36,7 +39,7 @@ export const after = (ms: number, run: () => void): (() => void) => {
 
 export interface Peer extends Bus, Disposable {}
 /** Another program on the bus. */
-export async function join({ env }: BusDaemon, options: Partial<BusOptions> = {}): Promise<Peer> {
+export async function join({ env }: Pick<BusDaemon, "env">, options: Partial<BusOptions> = {}): Promise<Peer> {
   const leaving = new AbortController();
   const bus = await openBus({
     env, uid: process.getuid!(), objects: {}, after, heard: () => undefined, closed: () => undefined,

@@ -1,0 +1,212 @@
+import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { vi } from "vitest";
+import { startBus, type BusDaemon } from "../plugins/tray/bus.ts";
+
+const run = promisify(execFile);
+
+const needed: Readonly<Record<string, string>> = {
+  Xvfb: "xvfb", "xfce4-panel": "xfce4-panel", xclip: "xclip", xdotool: "xdotool", import: "imagemagick",
+  "dbus-daemon": "dbus",
+};
+const missing = Object.entries(needed).filter(([name]) => spawnSync("sh", ["-c", `command -v ${name}`]).status !== 0);
+export const hasDesktop = missing.length === 0;
+const names = missing.map(([, name]) => name).join(" ");
+if (!hasDesktop && process.env["CI"] === "true") throw new Error(`Debian packages are missing: ${names}`);
+if (!hasDesktop) console.warn(`skipped: no desktop can be made here (Debian: ${names})`);
+
+/** A panel at the upper edge with nothing but icons of programs, at its right end. */
+const panelSettings = `<?xml version="1.0" encoding="UTF-8"?>
+<channel name="xfce4-panel" version="1.0">
+  <property name="configver" type="int" value="2"/>
+  <property name="panels" type="array">
+    <value type="int" value="1"/>
+    <property name="panel-1" type="empty">
+      <property name="position" type="string" value="p=6;x=0;y=0"/>
+      <property name="length" type="uint" value="100"/>
+      <property name="position-locked" type="bool" value="true"/>
+      <property name="size" type="uint" value="32"/>
+      <property name="plugin-ids" type="array">
+        <value type="int" value="1"/>
+        <value type="int" value="2"/>
+      </property>
+    </property>
+  </property>
+  <property name="plugins" type="empty">
+    <property name="plugin-1" type="string" value="separator">
+      <property name="expand" type="bool" value="true"/>
+      <property name="style" type="uint" value="0"/>
+    </property>
+    <property name="plugin-2" type="string" value="systray">
+      <property name="square-icons" type="bool" value="true"/>
+    </property>
+  </property>
+</channel>
+`;
+const WIDTH = 640;
+const HEIGHT = 400;
+const icon = { x: WIDTH - 16, y: 16 };
+
+export interface Menu {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  /** Middles of the lines of text, from the screen's upper edge. */
+  readonly rows: readonly number[];
+}
+export interface Desktop extends AsyncDisposable {
+  readonly env: Readonly<Record<string, string>>;
+  /** Addresses a browser was given. */
+  opened(): Promise<string[]>;
+  /** Resolves when our icon is drawn in the panel. */
+  iconIsThere(): Promise<void>;
+  iconIsGone(): Promise<void>;
+  leftClick(): Promise<void>;
+  /** Opens the menu; resolves when it has that many lines. */
+  menu(lines: number): Promise<Menu>;
+  /** Clicks a line of the open menu, counted from 0. */
+  choose(menu: Menu, line: number): Promise<void>;
+  clipboard(): Promise<string>;
+  startPanel(): void;
+  stopPanel(): Promise<void>;
+  /** A picture of a part of the screen, with a colour for the black behind everything. */
+  shoot(file: string, area: string, behind: string): Promise<void>;
+}
+
+/** A screen nobody sees, with a session bus and the panel of Xfce. */
+export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop> {
+  const home = await mkdtemp(join(tmpdir(), "doorward-desktop-"));
+  const settings = join(home, ".config", "xfce4", "xfconf", "xfce-perchannel-xml");
+  await mkdir(settings, { recursive: true });
+  await writeFile(join(settings, "xfce4-panel.xml"), panelSettings);
+  await writeFile(join(home, "opener"), `#!/bin/sh\necho "$1" >> ${join(home, "opened")}\n`, { mode: 0o755 });
+  await mkdir(join(home, "run"), { mode: 0o700 });
+
+  const screen = spawn("Xvfb", ["-displayfd", "3", "-screen", "0", `${WIDTH}x${HEIGHT}x24`, "-nolisten", "tcp"], {
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+  });
+  const number = await new Promise<string>((resolve, reject) => {
+    (screen.stdio[3] as NodeJS.ReadableStream).once("data", (text) => resolve(String(text).trim()));
+    screen.once("exit", () => reject(new Error("Xvfb does not start")));
+  });
+  const base = {
+    PATH: process.env["PATH"]!, HOME: home, XDG_RUNTIME_DIR: join(home, "run"), DISPLAY: `:${number}`,
+    NO_AT_BRIDGE: "1", GTK_A11Y: "none", GTK_THEME: theme, LANG: "C.UTF-8", BROWSER: join(home, "opener"),
+  };
+  const bus: BusDaemon = await startBus(undefined, base);
+  const env = { ...base, DBUS_SESSION_BUS_ADDRESS: bus.env["DBUS_SESSION_BUS_ADDRESS"]! };
+  let panel: ChildProcess | undefined;
+
+  const ended = (child: ChildProcess): Promise<unknown> =>
+    child.exitCode === null && child.signalCode === null
+      ? new Promise((done) => child.once("exit", done)) : Promise.resolve();
+  const tool = async (name: string, ...words: string[]): Promise<string> =>
+    (await run(name, words, { env, timeout: 10_000 })).stdout.trim();
+  /** Bytes of red, green and blue. */
+  const pixels = async (area: string): Promise<Buffer> => {
+    const words = ["-window", "root", "-crop", area, "+repage", "-depth", "8", "rgb:-"];
+    return (await run("import", words, { env, encoding: "buffer", timeout: 10_000 })).stdout;
+  };
+  const until = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 20_000, interval: 50 });
+
+  /** The colour of the arch, which nothing else on this screen has. */
+  async function hasIcon(): Promise<boolean> {
+    const seen = await pixels(`40x32+${WIDTH - 40}+0`);
+    for (let at = 0; at < seen.length; at += 3) {
+      const [red, green, blue] = seen.subarray(at, at + 3);
+      if (Math.abs(red! - 0x0c) + Math.abs(green! - 0x6a) + Math.abs(blue! - 0x60) < 12) return true;
+    }
+    return false;
+  }
+
+  /** The open menu; nothing when there is none. */
+  async function findMenu(): Promise<Menu | undefined> {
+    const found = await tool("xdotool", "search", "--onlyvisible", "--class", "wrapper-2.0", "getwindowgeometry", "%@")
+      .catch(() => "");
+    for (const [, x, y, width, height] of found.matchAll(/Position: (-?\d+),(-?\d+)[^]*?Geometry: (\d+)x(\d+)/g)) {
+      const place = { x: Number(x), y: Number(y), width: Number(width), height: Number(height) };
+      if (place.height > 60 && place.width > 60) return { ...place, rows: await rowsOf(place) };
+    }
+    return undefined;
+  }
+
+  /** Lines of text are higher than the lines between groups of items. */
+  async function rowsOf({ x, y, width, height }: Omit<Menu, "rows">): Promise<number[]> {
+    const inside = width - 4;
+    const seen = await pixels(`${inside}x${height}+${x + 2}+${y}`);
+    const sum = (bytes: Buffer): number => bytes.reduce((total, byte) => total + byte, 0);
+    const grey = Array.from({ length: height }, (_, row) =>
+      sum(seen.subarray(row * inside * 3, (row + 1) * inside * 3)) / (inside * 3));
+    const background = grey.toSorted((a, b) => a - b)[Math.floor(height / 2)]!;
+    const inked = grey.flatMap((value, row) => (Math.abs(value - background) > 1 ? [row] : []));
+    const groups: number[][] = [];
+    for (const row of inked) {
+      const last = groups.at(-1);
+      if (last && row - last.at(-1)! <= 3) last.push(row);
+      else groups.push([row]);
+    }
+    const text = groups.filter((group) => group.at(-1)! - group[0]! >= 5);
+    return text.map((group) => y + Math.round((group[0]! + group.at(-1)!) / 2));
+  }
+
+  const click = async (x: number, y: number, button: 1 | 3): Promise<void> =>
+    void (await tool("xdotool", "mousemove", `${x}`, `${y}`, "click", `${button}`));
+
+  const desktop: Desktop = {
+    env,
+    opened: async () =>
+      (await readFile(join(home, "opened"), "utf8").catch(() => "")).split("\n").filter((line) => line !== ""),
+    iconIsThere: () => until(async () => {
+      if (!(await hasIcon())) throw new Error("the panel shows no icon");
+    }),
+    iconIsGone: () => until(async () => {
+      if (await hasIcon()) throw new Error("the panel still shows the icon");
+    }),
+    leftClick: () => click(icon.x, icon.y, 1),
+    async menu(lines) {
+      let patience = 0;
+      return until(async () => {
+        const menu = await findMenu();
+        // A panel that has just drawn the icon may miss a click.
+        if (!menu && Date.now() > patience) {
+          patience = Date.now() + 3_000;
+          await click(icon.x, icon.y, 3);
+        }
+        if (menu?.rows.length !== lines) throw new Error(`the menu has ${menu?.rows.length ?? "no"} lines, not ${lines}`);
+        return menu;
+      });
+    },
+    async choose({ x, width, rows }, line) {
+      await click(x + Math.round(width / 2), rows[line]!, 1);
+      await until(async () => {
+        if (await findMenu()) throw new Error("the menu stays");
+      });
+    },
+    clipboard: () => tool("xclip", "-selection", "clipboard", "-out").catch(() => ""),
+    startPanel() {
+      panel = spawn("xfce4-panel", ["--disable-wm-check"], { env, stdio: "ignore" });
+    },
+    async stopPanel() {
+      panel?.kill();
+      if (panel) await ended(panel);
+    },
+    async shoot(file, area, behind) {
+      const raw = join(home, "screen.png");
+      await tool("import", "-window", "root", "-crop", area, "+repage", raw);
+      await tool("convert", raw, "-fill", behind, "-opaque", "#000000", "-strip", file);
+    },
+    async [Symbol.asyncDispose]() {
+      await desktop.stopPanel();
+      await bus[Symbol.asyncDispose]();
+      screen.kill();
+      await ended(screen);
+      await rm(home, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+  desktop.startPanel();
+  return desktop;
+}

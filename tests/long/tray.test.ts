@@ -1,0 +1,83 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import { hasDesktop, startDesktop, type Desktop } from "../desktop/desktop.ts";
+
+const token = "a-launcher-token-for-the-real-panel";
+const items = ["open", "copy token", "copy link", "rotate", "channel", "log", "version", "quit"] as const;
+
+/* The built program in the panel of Xfce, with real clicks of a mouse and the real clipboard; in this order. */
+describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 60_000 }, () => {
+  let home: string;
+  let desktop: Desktop;
+  let launcher: RunningLauncher;
+
+  beforeAll(async () => {
+    home = await mkdtemp(join(tmpdir(), "doorward-tray-"));
+    await writeFile(join(home, "launcher-config.json"), JSON.stringify({ launcher_token: token }), { mode: 0o600 });
+    desktop = await startDesktop();
+    const env = { ...desktop.env, SERVICE_HOME: home };
+    launcher = await startLauncher({ args: ["-port", "0", "-no-browser"], env });
+    await desktop.iconIsThere();
+  });
+  afterAll(async () => {
+    await launcher?.[Symbol.asyncDispose]();
+    await desktop?.[Symbol.asyncDispose]();
+    await rm(home, { recursive: true, force: true });
+  });
+
+  const choose = async (item: (typeof items)[number]): Promise<void> =>
+    desktop.choose(await desktop.menu(items.length), items.indexOf(item));
+
+  /** What the browser was given meanwhile, and where it leads. */
+  async function opens(act: () => Promise<void>): Promise<string | null> {
+    const before = (await desktop.opened()).length;
+    await act();
+    const link = await vi.waitFor(async () => {
+      const all = await desktop.opened();
+      expect(all).toHaveLength(before + 1);
+      return all.at(-1)!;
+    }, { timeout: 10_000 });
+    const answer = await fetch(link, { redirect: "manual" });
+    expect(answer.status).toBe(303);
+    expect(answer.headers.get("set-cookie")).toContain("_session_");
+    return answer.headers.get("location");
+  }
+  const clipboardHolds = (text: RegExp): Promise<void> =>
+    vi.waitFor(async () => expect(await desktop.clipboard()).toMatch(text), { timeout: 10_000 });
+
+  test("a left click opens the dashboard, signed in", async () => {
+    expect(await opens(() => desktop.leftClick())).toBe("/");
+  });
+
+  test("the items open the pages they name", async () => {
+    expect(await opens(() => choose("open"))).toBe("/");
+    expect(await opens(() => choose("rotate"))).toBe("/tokens");
+    expect(await opens(() => choose("log"))).toBe("/log");
+  });
+
+  test("the sign-in link and the token come into the clipboard", async () => {
+    await choose("copy link");
+    await clipboardHolds(/^http:\/\/127\.0\.0\.1:\d+\/login\?link=ott_[\w-]{43}$/);
+    await choose("copy token");
+    await clipboardHolds(new RegExp(`^${token}$`));
+    expect(launcher.stdout() + launcher.stderr()).not.toContain(token);
+  });
+
+  test("the icon comes back when the panel was restarted, and its menu works", async () => {
+    await desktop.stopPanel();
+    await desktop.iconIsGone();
+    desktop.startPanel();
+    await desktop.iconIsThere();
+    expect(await opens(() => choose("channel"))).toBe("/");
+  });
+
+  test("Quit ends the launcher, takes the icon away, and the token out of the clipboard", async () => {
+    await choose("quit");
+    expect(await launcher.ended).toEqual({ code: 0, signal: null });
+    await desktop.iconIsGone();
+    expect(await desktop.clipboard()).toBe("");
+  });
+});
