@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { interleave } from "./report.mjs";
+import { interleave } from "./compare.mjs";
 
 /* node bench/exports.mjs: what each entry point of the package costs who imports it: the JavaScript that is loaded,
  * ours and that of libraries, the time that takes, and the compiler's. Measured on the built package, in processes of

@@ -1,32 +1,89 @@
-// npm run bench [part ...]: what a start, an idle launcher, an installation, a sign-in and a handshake cost, and what
-// the same costs in the bare libraries. Each comparison is interleaved in one run: the ratios are what can be compared.
-import { measureEcho } from "./echo.mjs";
-import { measureFootprint } from "./footprint.mjs";
-import { measureHandshakes } from "./handshakes.mjs";
-import { measureLogins } from "./logins.mjs";
-import { measureMemory, measureStart } from "./start.mjs";
-import { table } from "./report.mjs";
+// npm run bench [-- workload ...] [--quick]: what the product costs beside others that do the same. Each comparison is
+// interleaved in one run: the ratios are what can be compared, figures of different machines cannot.
+import { parseArgs } from "node:util";
+import { describeMachine, load } from "./machine.mjs";
+import { verdicts } from "./report.mjs";
+import { isBuilt } from "./servers.mjs";
+import { measureCurves } from "./workloads/curves.mjs";
+import { measureEcho, measureSessions } from "./workloads/echo.mjs";
+import { measureFootprint } from "./workloads/footprint.mjs";
+import { measureHandshakes } from "./workloads/handshakes.mjs";
+import { measureFanOut, measureStreams } from "./workloads/hearing.mjs";
+import { measureIdle } from "./workloads/idle.mjs";
+import { measureLogins } from "./workloads/logins.mjs";
+import { measureMemory, measureStart } from "./workloads/start.mjs";
 
-const parts = {
+/** @type {Record<string, (size: import("./compare.mjs").Size) => Promise<import("./report.mjs").Target[]>>} */
+const workloads = {
   start: measureStart,
   memory: measureMemory,
   installed: measureFootprint,
   logins: measureLogins,
   handshakes: measureHandshakes,
   echo: measureEcho,
+  sessions: measureSessions,
+  fanout: measureFanOut,
+  streams: measureStreams,
+  idle: measureIdle,
+  curves: measureCurves,
 };
-const chosen = process.argv.slice(2);
-const unknown = chosen.filter((name) => !Object.hasOwn(parts, name));
-if (unknown.length > 0) {
-  console.error(`no benchmark is called ${unknown.join(", ")}; there are: ${Object.keys(parts).join(", ")}`);
+const peers = ["ws", "raw writes", "socket.io", "hocuspocus", "gorilla"];
+/** Then rounds are left out. */
+const mostMinutes = 20;
+const usage = `npm run bench -- [workload ...] [--quick | --tiny] [--peers a,b]
+
+workloads  ${Object.keys(workloads).join(", ")}; none: all
+--quick    fewer and shorter rounds, a fifth of the connections: a workload takes under a minute
+--tiny     whether it works at all
+--peers    of ${peers.join(", ")}; for installing them: npm ci --prefix bench
+`;
+
+/** @param {string} complaint @returns {never} */
+function refuse(complaint) {
+  process.stderr.write(`${complaint}\n\n${usage}`);
   process.exit(2);
 }
 
-/** @type {import("./report.mjs").Row[]} */
-const rows = [];
-for (const [name, measure] of Object.entries(parts)) {
-  if (chosen.length > 0 && !chosen.includes(name)) continue;
-  process.stderr.write(`${name} ...\n`);
-  rows.push(...(await measure()));
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        quick: { type: "boolean" }, tiny: { type: "boolean" }, peers: { type: "string" }, help: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error));
+  }
 }
-console.log(`Node ${process.version}, ${process.platform} ${process.arch}\n\n${table(rows)}`);
+
+const { values: { quick, tiny, peers: list, help }, positionals: chosen } = readArguments();
+if (help) {
+  process.stdout.write(usage);
+  process.exit();
+}
+const unknown = chosen.filter((name) => !Object.hasOwn(workloads, name));
+if (unknown.length > 0) refuse(`no workload is called ${unknown.join(", ")}`);
+const wanted = list?.split(",");
+const strangers = wanted?.filter((name) => !peers.includes(name)) ?? [];
+if (strangers.length > 0) refuse(`no peer is called ${strangers.join(", ")}`);
+if (!isBuilt()) refuse("there is no dist/: npm run build");
+
+const part = (/** @type {number} */ of) => (/** @type {number} */ full) => Math.max(2, Math.ceil(full / of));
+const base = { peers: wanted, deadline: performance.now() + mostMinutes * 60_000 };
+/** @type {import("./compare.mjs").Size} */
+const size = tiny ? { ...base, rounds: 1, seconds: 0.1, count: part(250) }
+  : quick ? { ...base, rounds: 3, seconds: 0.6, count: part(5) }
+  : { ...base, rounds: 5, seconds: 2, count: part(1) };
+
+console.log(`${describeMachine()}\nload of the machine at the beginning: ${load()}\n`);
+const targets = [];
+for (const [name, measure] of Object.entries(workloads)) {
+  if (chosen.length > 0 && !chosen.includes(name)) continue;
+  const began = performance.now();
+  console.log(`## ${name}\n`);
+  targets.push(...(await measure(size)));
+  console.log(`\n${name}: ${((performance.now() - began) / 1_000).toFixed(0)} s\n`);
+}
+if (targets.length > 0) console.log(`## Targets\n\n${verdicts(targets)}\n`);
+console.log(`load of the machine at the end: ${load()}`);

@@ -1,7 +1,7 @@
 // The least that a sign-in can cost with Fastify: one route that compares the token in constant time.
 import { createHash, timingSafeEqual } from "node:crypto";
 import fastify from "fastify";
-import { launcherToken } from "../launcher.mjs";
+import { launcherToken } from "../settings.mjs";
 
 const digest = (/** @type {string} */ text) => createHash("sha256").update(text).digest();
 const expected = digest(launcherToken);
@@ -11,5 +11,4 @@ app.post("/login", async (request, reply) => {
   if (!timingSafeEqual(digest(token), expected)) return reply.code(401).send({ error: "invalid_token" });
   return { status: "ok" };
 });
-process.once("SIGTERM", () => process.exit());
 await app.listen({ port: Number(process.argv[2]), host: "127.0.0.1" });

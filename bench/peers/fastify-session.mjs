@@ -1,17 +1,15 @@
 // A sign-in with Fastify that does what every sign-in must: a session of random bytes in a signed cookie, and one line
 // in a log file and on the terminal that is there when the process dies.
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import cookie from "@fastify/cookie";
 import fastify from "fastify";
 import { pino } from "pino";
-import { launcherToken } from "../launcher.mjs";
+import { launcherToken } from "../settings.mjs";
 
 const digest = (/** @type {string} */ text) => createHash("sha256").update(text).digest();
 const expected = digest(launcherToken);
-const file = path.join(tmpdir(), `doorward-bench-${process.pid}.log`);
+const file = path.join(process.env["SERVICE_HOME"] ?? ".", "sign-ins.log");
 const outputs = [file, 2].map((dest) => pino.destination({ dest, sync: true }));
 const log = pino({ base: null }, pino.multistream(outputs));
 const app = fastify();
@@ -24,9 +22,5 @@ app.post("/login", async (request, reply) => {
   const options = /** @type {const} */ ({ signed: true, httpOnly: true, sameSite: "lax", path: "/", maxAge: 604_800 });
   void reply.setCookie("session", session, options);
   return { status: "ok" };
-});
-process.once("SIGTERM", () => {
-  rmSync(file, { force: true });
-  process.exit();
 });
 await app.listen({ port: Number(process.argv[2]), host: "127.0.0.1" });

@@ -1,0 +1,128 @@
+// How cost grows: the work is doubled, and doubled again. At a slope of 1 twice the work is twice the processor time.
+import { sampleOf, withPairs } from "../compare.mjs";
+import { figure, grid, median } from "../report.mjs";
+import { picoToken } from "../settings.mjs";
+
+/** @typedef {import("../compare.mjs").Size} Size */
+/** @typedef {import("../compare.mjs").Pair} Pair */
+/** @typedef {import("../load/talk.mjs").Result} Result */
+/** @typedef {import("../servers.mjs").Name} Name */
+/** @typedef {{ name: string, costs: number[] }} Curve microseconds of the server for a unit, at each point */
+
+/** Above it, it is more than noise that makes the work dearer as it grows. */
+const steep = 1.1;
+const talkers = 50;
+
+/** @param {Size} size */
+export async function measureCurves(size) {
+  const doubled = (/** @type {number} */ first, /** @type {number} */ points) =>
+    Array.from({ length: size.rounds > 1 ? points : 2 }, (_, at) => first * 2 ** at);
+  const connections = doubled(size.count(500), 5);
+  const messages = doubled(size.count(2_000), 6);
+  const seconds = size.seconds / 4;
+
+  const own = await grown(["doorward", "ws"], size, connections, 1, ({ generator }) =>
+    generator.ask("talk", { inFlight: 1, seconds }));
+  show("one more connection beside so many", connections, own.opening);
+  show("a message, among so many sessions of one connection", connections, own.working);
+
+  const shared = await grown(["doorward", "raw writes", "ws"], size, connections, 1_000_000, ({ generator }) =>
+    generator.ask("fanOut", { seconds }));
+  show("a delivery to each of so many connections of a session", connections, shared.working);
+
+  await withPairs(["doorward", "doorward, extension", "ws"], size, async (pairs) => {
+    for (const { generator } of pairs) await generator.ask("grow", { connections: talkers, perSession: 1 });
+    const depths = doubled(1, 7);
+    show(`a message, so many on their way on each of ${talkers}`, depths, await repeated(pairs, size, depths,
+      ({ generator }, inFlight) => generator.ask("talk", { inFlight, seconds })));
+    show(`a message, so many over ${talkers} connections`, messages, await repeated(pairs, size, messages,
+      ({ generator }, total) => generator.ask("talk", { inFlight: 16, messages: total })));
+    const [ours] = pairs;
+    show("a message that is posted to a session of its own, so many of them", messages,
+      await repeated(ours ? [ours] : [], size, messages, post));
+  });
+
+  await withPairs(["doorward, streams", "ws"], size, async (pairs) => {
+    for (const { generator } of pairs) await generator.ask("grow", { connections: talkers, perSession: 1 });
+    const tokens = doubled(size.count(1_000), 5);
+    const tokensPerSecond = (tokens.at(-1) ?? 1) / (size.seconds * 2);
+    show("an answer of so many tokens to one viewer", tokens, await repeated(pairs, size, tokens,
+      ({ generator }, count) => generator.ask("streams", { tokens: count, tokensPerSecond })), (cost) => cost);
+  });
+  return [];
+}
+
+/** Servers that get more and more connections: what opening each of the new ones costs, and what work costs then.
+ * @param {readonly Name[]} names @param {Size} size @param {readonly number[]} points @param {number} perSession
+ * @param {(pair: Pair) => Promise<Result>} work */
+const grown = (names, size, points, perSession, work) =>
+  withPairs(names, size, async (pairs) => {
+    const opening = pairs.map(({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }));
+    const working = pairs.map(({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }));
+    for (const connections of points) {
+      for (const [at, { generator }] of pairs.entries()) {
+        opening[at]?.costs.push(sampleOf(await generator.ask("grow", { connections, perSession })).cost);
+      }
+      for (const [at, cost] of (await inTurn(pairs, size, work)).entries()) working[at]?.costs.push(cost);
+    }
+    return { opening, working };
+  });
+
+/** Servers that get more and more to do.
+ * @param {readonly Pair[]} pairs @param {Size} size @param {readonly number[]} points
+ * @param {(pair: Pair, point: number) => Promise<Result>} work @returns {Promise<Curve[]>} */
+async function repeated(pairs, size, points, work) {
+  const curves = pairs.map(({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }));
+  if (size.rounds > 1) for (const pair of pairs) await work(pair, points.at(-1) ?? 1); // the warm-up
+  for (const point of points) {
+    const costs = await inTurn(pairs, size, (pair) => work(pair, point));
+    for (const [at, cost] of costs.entries()) curves[at]?.costs.push(cost);
+  }
+  return curves;
+}
+
+/** The median cost of each.
+ * @param {readonly Pair[]} pairs @param {Size} size @param {(pair: Pair) => Promise<Result>} work */
+async function inTurn(pairs, { rounds }, work) {
+  const costs = pairs.map(() => /** @type {number[]} */ ([]));
+  for (let time = 0; time < Math.min(rounds, 3); time += 1) {
+    for (const [at, pair] of pairs.entries()) costs[at]?.push(sampleOf(await work(pair)).cost);
+  }
+  return costs.map(median);
+}
+
+let posted = 0;
+
+/** @param {Pair} pair @param {number} total */
+function post({ server, generator }, total) {
+  const series = String((posted += 1)).padStart(4, "0");
+  const body = `{"session_id":"posted-${series}-{n}","content":"hello, is anybody there?"}`;
+  const head = [
+    "POST /pico/messages HTTP/1.1", `Host: 127.0.0.1:${server.port}`, `Authorization: Bearer ${picoToken}`,
+    "Content-Type: application/json", `Content-Length: ${body.length - "{n}".length + 8}`,
+  ];
+  return generator.ask("requests", { request: `${head.join("\r\n")}\r\n\r\n${body}`, status: 202, busy: 16, total });
+}
+
+/** @param {string} what @param {readonly number[]} points @param {readonly Curve[]} curves
+ * @param {(cost: number, point: number) => number} [whole] of the work at a point */
+function show(what, points, curves, whole = (cost, point) => cost * point) {
+  const rows = curves.map(({ name, costs }) => {
+    const slope = slopeOf(points, costs.map((cost, at) => whole(cost, points[at] ?? 1)));
+    return [name, ...costs.map(figure), `${slope.toFixed(2)}${slope > steep ? " (!)" : ""}`];
+  });
+  console.log(`${what}: server CPU, µs\n\n${grid([["server", ...points.map(String), "slope"], ...rows])}\n`);
+}
+
+/** Of the straight line through the logarithms. @param {readonly number[]} xs @param {readonly number[]} ys */
+function slopeOf(xs, ys) {
+  const known = xs.map((_, at) => at).filter((at) => Number.isFinite(ys[at]) && (ys[at] ?? 0) > 0);
+  const logarithms = (/** @type {readonly number[]} */ all) => known.map((at) => Math.log(all[at] ?? 1));
+  const [lx, ly] = [logarithms(xs), logarithms(ys)];
+  const [mx, my] = [mean(lx), mean(ly)];
+  const above = lx.reduce((sum, x, at) => sum + (x - mx) * ((ly[at] ?? 0) - my), 0);
+  return above / lx.reduce((sum, x) => sum + (x - mx) ** 2, 0);
+}
+
+/** @param {readonly number[]} values */
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;

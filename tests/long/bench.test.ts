@@ -1,0 +1,30 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const bench = async (...args: string[]): Promise<string> =>
+  (await promisify(execFile)(process.execPath, ["bench/run.mjs", "--tiny", ...args], { cwd: root })).stdout;
+
+/* What is measured is judged by people on a quiet machine; here it must only still work. */
+
+test("every workload of the benchmarks runs, with the peers that need no installation", async () => {
+  const workloads =
+    ["start", "memory", "logins", "handshakes", "echo", "sessions", "fanout", "streams", "idle", "curves"];
+  const report = await bench("--peers", "ws,raw writes", ...workloads);
+  for (const name of workloads) expect(report).toContain(`\n## ${name}\n`);
+  expect(report).toMatch(/^\| echo, 16 in flight, of bare ws +\| at least 2\.50x +\|/m);
+  expect(report).toContain("server CPU, µs");
+});
+
+test.skipIf(!existsSync(`${root}/bench/node_modules`))("the peers of bench/package.json take part", async () => {
+  const report = await bench("--peers", "ws,socket.io,hocuspocus", "echo", "streams");
+  expect(report.match(/^\| (socket\.io|hocuspocus) +\| \d/gm)).toHaveLength(6);
+});
+
+test("a workload or peer that does not exist is refused with the names there are", async () => {
+  await expect(bench("speed")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("workloads  start, memory") });
+  await expect(bench("--peers", "nginx")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("of ws, raw writes") });
+});
