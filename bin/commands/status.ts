@@ -9,6 +9,7 @@ interface Status {
   readonly addresses: readonly string[];
   readonly sessions: number;
   readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
+  readonly program?: { readonly state: string; readonly command: string; readonly restarts: number };
   readonly channel?: { readonly enabled: boolean; readonly connections: number; readonly maxConnections: number };
 }
 
@@ -18,7 +19,7 @@ export async function status(call: Call): Promise<number> {
   const answer = await askLauncher<Status>(call, "GET", "status");
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);
-  const { state, version, startedAt, addresses, sessions, channel, plugins } = answer.body;
+  const { state, version, startedAt, addresses, sessions, channel, program, plugins } = answer.body;
   if (call.json) {
     printJson(call, { running: true, ...answer.body });
     return exit.done;
@@ -30,6 +31,7 @@ export async function status(call: Call): Promise<number> {
   row("Dashboard", addresses.join(" "));
   row("Signed in", String(sessions));
   row("Pico", channel?.enabled ? `on, ${channel.connections} of ${channel.maxConnections} connections` : "off");
+  if (program) row("Program", `${program.state}, ${program.restarts} restarts: ${program.command}`);
   for (const { name, state: how, reason } of plugins) row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   return exit.done;
 }

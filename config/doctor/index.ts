@@ -7,6 +7,7 @@ import { fileChecks } from "./files.ts";
 import { networkChecks } from "./network.ts";
 import { pluginChecks } from "./plugins.ts";
 import { refusedChecks } from "./refused.ts";
+import { programChecks } from "./program.ts";
 import { survey, type Survey } from "./survey.ts";
 import { tokenChecks } from "./tokens.ts";
 
@@ -32,7 +33,7 @@ type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];
 export async function examine(options: DoctorOptions): Promise<CheckView[]> {
   const found = await survey(options);
   const parts: readonly Part[] = [
-    channelChecks, refusedChecks, tokenChecks, fileChecks, networkChecks, pluginChecks,
+    channelChecks, refusedChecks, tokenChecks, fileChecks, networkChecks, programChecks, pluginChecks,
   ];
   const results: CheckView[] = [];
   for (const part of parts) {

@@ -24,6 +24,8 @@ export interface Survey {
   readonly plugins: readonly PluginView[] | undefined;
   /** `plugins` of `config.json` as it stands there. */
   readonly pluginEntries: unknown;
+  /** `handler` of `config.json` as it stands there. */
+  readonly handler: unknown;
   readonly now: number;
 }
 
@@ -69,6 +71,7 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
   return {
     home, env, prefix, files: paths, unreadable, places, running, plugins, now,
     pluginEntries: main["plugins"],
+    handler: main["handler"],
     launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
     pico: { ...objectAt(main, "channels", "pico"), ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`) },
   };

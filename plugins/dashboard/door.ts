@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
 import type { Http, Limiter, Peer } from "../http/index.ts";
+import type { Program } from "../command/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenSecrets } from "../token-store/index.ts";
@@ -25,6 +26,8 @@ export interface Door {
   readonly tokenSecrets: TokenSecrets;
   readonly settings: Settings | undefined;
   readonly picoServer: PicoServer | undefined;
+  /** What answers, when it is a program. */
+  readonly program: Program | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly limiter: Limiter;

@@ -1,4 +1,5 @@
 import type { Plugin } from "../../kernel/index.ts";
+import type { Program } from "../command/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
@@ -58,7 +59,7 @@ export type DashboardShape = {
   emits: DashboardEvents;
   hears: Pick<TokenStoreEvents, "token-store:rotated">;
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
-  uses: { settings: Settings; picoServer: PicoServer };
+  uses: { settings: Settings; picoServer: PicoServer; program: Program };
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };
 };
 
@@ -69,7 +70,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     name: "dashboard",
     api: 1,
     needs: { tokens: true, tokenSecrets: true, http: true },
-    uses: { settings: true, picoServer: true },
+    uses: { settings: true, picoServer: true, program: true },
     config: { section: "launcher", schema: dashboardSchema },
     async start(scope) {
       const { needs: { tokens, tokenSecrets, http }, uses, clock, random, after, config, lifecycle, log, emit } = scope;
@@ -97,7 +98,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         clock, after, traffic, state: lifecycle.state, log: logSource, epoch: Buffer.from(random(4)).toString("hex"),
       });
       const door: Door = {
-        http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer,
+        http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer, program: uses.program,
         clock, log, sessions, brand, version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
         hostSessions: createHostSessions(),
@@ -112,6 +113,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
           now: clock.now(),
           addresses: http.addresses(),
           channel: uses.picoServer?.status(),
+          program: uses.program?.status(),
           tokens: (await tokensView(door)).tokens,
           refusals: door.activity.clientRefusals().map(inWords),
           handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),

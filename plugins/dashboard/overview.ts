@@ -41,6 +41,7 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
     warnings: warningsOf(door),
+    ...(door.program ? { program: door.program.status() } : {}),
     ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
   };
 }

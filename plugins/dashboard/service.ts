@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
+import type { ProgramView } from "./status.ts";
 import type { CheckView, ClientRefusal, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
 
 export interface DashboardApi {
@@ -51,6 +52,8 @@ export interface DoctorFacts extends SeenByDoctor {
   readonly addresses: readonly URL[];
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   readonly tokens: readonly TokenRow[];
+  /** What answers, when it is a program. */
+  readonly program?: ProgramView | undefined;
   /** Clients that were refused, the newest first. */
   readonly refusals: readonly ClientRefusal[];
   /** Real handshakes by each method. */

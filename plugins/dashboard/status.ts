@@ -14,8 +14,27 @@ export interface StatusView {
   /** The newest first, at most 10. */
   readonly refusals: readonly RefusalView[];
   readonly warnings: readonly WarningView[];
+  /** The program that answers; absent when none does. */
+  readonly program?: ProgramView;
   /** By other authors, in their order; absent when there are none. */
   readonly plugins?: readonly PluginView[];
+}
+/** As the plugin `command` tells. */
+export interface ProgramView {
+  /** `waiting`: it ended and is started again soon; `ended`: it stays so. */
+  readonly state: "running" | "waiting" | "ended" | "stopped";
+  readonly command: string;
+  readonly pid?: number;
+  /** Unix milliseconds, of the state. */
+  readonly since: number;
+  readonly restarts: number;
+  readonly lastEnd?: string;
+  readonly inWork: number;
+  readonly queued: number;
+  readonly answered: number;
+  readonly failed: number;
+  /** The oldest first. */
+  readonly stderr: readonly { readonly at: number; readonly text: string }[];
 }
 export interface PluginView {
   /** Its own name; as it is written in `config.json` when it could not be loaded. */

@@ -1,4 +1,5 @@
 import type { Clock, Scope } from "../../../kernel/index.ts";
+import type { CommandEvents } from "../../command/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
 import type { SettingsEvents } from "../../settings/index.ts";
 import type { TokenStoreEvents } from "../../token-store/index.ts";
@@ -6,7 +7,7 @@ import type { Activity } from "../activity.ts";
 import type { DashboardEvents } from "../events.ts";
 import type { Feed } from "./feed.ts";
 
-type Heard = Scope<{ hears: PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents }>;
+type Heard = Scope<{ hears: CommandEvents & PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents }>;
 
 /** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
  *  where these plugins are there. */
@@ -25,6 +26,7 @@ export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock },
   on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
   on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
   on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));
+  on("command:program-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
   on("token-store:rotated", ({ name }) => feed.publish("token", { at: at(), name, what: "rotated" }));
   on("token-store:removed", ({ name }) => feed.publish("token", { at: at(), name, what: "removed" }));
   on("settings:changed", ({ section, keys }) => feed.publish("settings", { at: at(), section, keys: keys.split(",") }));

@@ -151,6 +151,7 @@ export interface FeedEvents {
   "signed-in": { readonly at: number; readonly signIn: string; readonly address: string; readonly via: string };
   "sign-in-refused": { readonly at: number; readonly code: string; readonly address: string; readonly via: string };
   "signed-out": { readonly at: number; readonly signIn: string; readonly reason: string };
+  program: { readonly at: number; readonly state: string; readonly restarts: number };
   token: { readonly at: number; readonly name: string; readonly what: "rotated" | "removed" };
   settings: {
     readonly at: number; readonly section: string; readonly keys?: readonly string[]; readonly rejected?: string;

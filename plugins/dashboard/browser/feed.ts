@@ -24,7 +24,7 @@ export function startFeed(show: (status: StatusView) => void): Feed {
   const soon = atMostEvery(1000, refresh);
   const on = {
     state: soon, rate: soon, connected: soon, disconnected: soon, "signed-in": soon, "sign-in-refused": soon,
-    refused: soon, token: soon, settings: soon,
+    refused: soon, token: soon, program: soon, settings: soon,
   };
   startStream({ refresh, on });
   return { latest: () => latest, refresh };

@@ -4,6 +4,7 @@ import { chartBars, chartSentence } from "./chart-bars.ts";
 import { live, make, setLive, setRows } from "./dom.ts";
 import { count } from "./format.ts";
 import { showRefused } from "./refused.ts";
+import { showProgram } from "./show-program.ts";
 import { setServerTime, setTime } from "./times.ts";
 import { sourceWords, stateWords, tokenName } from "./words.ts";
 
@@ -18,6 +19,7 @@ export function showStatus(status: StatusView): void {
   const warnings = live("warnings-card");
   if (warnings) warnings.hidden = status.warnings.length === 0;
   if (status.channel) showChannel(status.channel);
+  if (status.program) showProgram(status.program);
   showActivity(status);
 }
 

@@ -21,7 +21,7 @@ const routes: Readonly<Record<string, Answer>> = {
     state: door.state(), version: door.version, startedAt: door.startedAt,
     addresses: door.http.addresses().map(({ href }) => href),
     channel: door.picoServer?.status(), sessions: door.sessions.list().length,
-    plugins: door.plugins(),
+    plugins: door.plugins(), program: door.program?.status(),
   }),
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {

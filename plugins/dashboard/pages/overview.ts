@@ -5,6 +5,7 @@ import { activity } from "./overview-activity.ts";
 import { channelCard } from "./overview-channel.ts";
 import { connectCard } from "./overview-connect.ts";
 import { launcherCard } from "./overview-launcher.ts";
+import { programCard } from "./overview-program.ts";
 import { html, type Html } from "./html.ts";
 import { layout, type Site } from "./layout.ts";
 
@@ -24,7 +25,8 @@ ${warningsCard(status)}
 <div class="columns">
 <div class="main-column">${channelCard(status)}
 ${status.channel && connectCard(status.channel, status.tokens)}</div>
-<div class="side-column">${launcherCard(status)}${activity(status)}</div>
+<div class="side-column"><div class="stack">${launcherCard(status)}
+${status.program && programCard(status.program)}</div>${activity(status)}</div>
 </div>`;
   return layout({
     site: page,

@@ -28,6 +28,10 @@ async function checks(home: Home, { env = {}, running, codes }: Options = {}): P
   return Object.fromEntries(found.map((check) => [check.id, check]));
 }
 const security = (token: string): string => `channels:\n  pico:\n    token: "${token}"\n`;
+const program: NonNullable<DoctorFacts["program"]> = {
+  state: "running", command: "/usr/bin/python3 agent.py", pid: 7, since: NOW, restarts: 2, lastEnd: "exit code 1",
+  inWork: 0, queued: 0, answered: 4, failed: 1, stderr: [{ at: NOW, text: "Traceback." }],
+};
 const on = { channels: { pico: { enabled: true } } };
 
 describe("the doctor", () => {
@@ -57,6 +61,15 @@ describe("the doctor", () => {
     ["a weak token", "token-strength", "warning", (home) => home.write(".security.yml", security("short"))],
     ["a token that browsers cannot send", "token-strength", "warning", (home) =>
       home.write(".security.yml", security("spaces and ünïcödé in it"))],
+    ["a program that is not there", "program", "failed", (home) =>
+      home.write("config.json", { handler: { command: ["agnet"] } })],
+    ["a program that has crashed", "program-running", "warning", async () => undefined, { running: { program } }],
+    ["a program that does not stay", "program-running", "failed", async () => undefined,
+      { running: { program: { ...program, state: "waiting" } } }],
+    ["a program that is configured since the start", "program-running", "warning", (home) =>
+      home.write("config.json", { handler: { command: ["sh"] } }), { running: {} }],
+    ["another program than runs", "program-edited", "warning", (home) =>
+      home.write("config.json", { handler: { command: ["sh"] } }), { running: { program } }],
     ["a file that cannot be read", "files-readable", "failed", (home) => home.write("config.json", "{")],
     ["a secret open to others", "file-modes", "warning", async (home) => {
       await home.write(".security.yml", security(STRONG));

@@ -1,0 +1,17 @@
+import type { ProgramView } from "../status.ts";
+import { live, make, setLive, setRows } from "./dom.ts";
+import { programFacts, programState } from "./program-words.ts";
+
+/** Puts the program's state into the card the server drew. */
+export function showProgram(program: ProgramView): void {
+  const { text, tone } = programState(program.state);
+  setLive("program-state", text);
+  const badge = live("program-state");
+  if (badge) badge.className = `badge ${tone}`;
+  const facts = programFacts(program);
+  setRows(live("program-facts"), facts, () =>
+    facts.map(([name, value]) => make("div", "", make("dt", name), make("dd", value))));
+  setRows(live("program-said"), program.stderr, () => program.stderr.map(({ text: said }) => make("li", said)));
+  const none = live("program-silent");
+  if (none) none.hidden = program.stderr.length > 0;
+}
