@@ -87,6 +87,12 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
   });
 }
 
+/** What the listeners and the applications get, and before that the clients of the channel. */
+function stopMs({ services }: Launcher): number {
+  const { picoServer } = services as Partial<Launcher["services"]>; // absent while it starts
+  return 1_800 + (picoServer?.stopSeconds() ?? 0) * 1_000;
+}
+
 /** Resolves to 0 after a clean stop, by a signal or by its owner. A second signal ends the process at once. */
 function untilSignal(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): Promise<number> {
   return new Promise((done) => {
@@ -95,7 +101,7 @@ function untilSignal(kernel: Launcher, log: LauncherLog, quitting: AbortSignal):
       if (stopping) process.exit(1);
       stopping = true;
       log.log.info({ signal }, "stopping");
-      void kernel.stop({ timeoutMs: 1_800 }).then(() => done(0));
+      void kernel.stop({ timeoutMs: stopMs(kernel) }).then(() => done(0));
     };
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);

@@ -164,22 +164,21 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       if (starting || stage || stopping) throw kernelErrors.KERNEL_BUSY();
       calledOff = [signal, own].some((each) => each?.aborted);
       own?.addEventListener("abort", callOff);
-      starting = startAll().finally(() => {
+      await (starting = startAll().finally(() => {
         starting = undefined;
         own?.removeEventListener("abort", callOff);
-      });
-      await starting;
+      }));
     },
     async stop({ timeoutMs = 10_000 } = {}) {
       calledOff = true;
-      stopping ??= (async () => {
+      await (stopping ??= (async () => {
         const limit = (deadline = createDeadline(clock, timeoutMs));
         void limit.passed.then(() => giveUp());
         // A start under way sees that it was called off, undoes itself and reports to its own caller.
         if (starting) await starting.catch(silent);
+        if (ready) bus.emit("kernel:stop-begun", { timeoutMs });
         await undoAll(limit);
-      })().finally(() => { stopping = deadline = undefined; });
-      await stopping;
+      })().finally(() => { stopping = deadline = undefined; }));
     },
     [Symbol.asyncDispose]: () => kernel.stop(),
   };

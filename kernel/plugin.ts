@@ -137,5 +137,6 @@ export type KernelEvents = {
   /** Once when everything is ready (`from: null`), then at every transition. */
   "kernel:state-changed": { from: LauncherState | null; to: LauncherState };
   /** A handler, timer or undo step threw. */
+  "kernel:stop-begun": { timeoutMs: number };
   "kernel:fault": { plugin: string; during: string; code: string; message: string };
 };

@@ -29,7 +29,7 @@ export interface Survey {
   readonly now: number;
 }
 
-export const names = ["launcher", "pico", "pico_client"] as const;
+export const names = ["launcher", "pico", "pico_client", "metrics"] as const;
 
 const objectAt = (value: unknown, ...path: string[]): Raw => {
   const found = path.reduce<unknown>((node, key) => (node as Raw | undefined)?.[key], value);

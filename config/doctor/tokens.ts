@@ -19,7 +19,7 @@ function launcher({ places, running, files }: Survey): CheckView {
 
 function inConfig({ places, files }: Survey): CheckView {
   const own = check("token-in-config", "No token in config.json");
-  const channels = names.filter((name) => name !== "launcher");
+  const channels = names.filter((name) => name !== "launcher" && name !== "metrics");
   const inside = channels.filter((name) => places.get(name)?.some(({ source }) => source === "config"));
   if (inside.length === 0) return own.ok("It holds settings only.");
   return own.warning(

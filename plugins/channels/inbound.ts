@@ -10,6 +10,7 @@ const mostHops = 4;
 export interface Inbound {
   handle(application: Application, options?: ApplicationOptions): Release;
   deliver(message: Incoming, options?: { dedupe?: boolean }): Promise<"accepted" | "duplicate">;
+  isBusy(channel: string, session?: string): boolean;
   start(): void;
   /** Tells the application, and rejects every delivery that it has not settled. */
   stop(): void;
@@ -133,6 +134,8 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
         return Promise.reject(error as Error);
       }
     },
+
+    isBusy: lanes.has,
 
     start: () => void (stopping = new AbortController()),
 

@@ -92,6 +92,7 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
             left(session) {
               if (isAttached()) streams.left({ channel: name, session });
             },
+            isBusy: (session) => isAttached() && inbound.isBusy(name, session),
             close() {
               if (isAttached()) ports.delete(name);
             },

@@ -5,6 +5,8 @@ export type Run = (done: () => void) => void;
 export interface Lanes {
   /** Runs when its turn comes; `run` never throws. A lane is a session of a channel. */
   add(channel: string, session: string, run: Run): void;
+  /** Work of this session, or of any of the channel, is running or waits. */
+  has(channel: string, session?: string): boolean;
   /** Forgets all that waits. */
   clear(): void;
 }
@@ -59,6 +61,11 @@ export function createLanes(width: () => number): Lanes {
     },
     clear() {
       for (const lanes of channels.values()) for (const lane of lanes.values()) lane.waiting = [];
+    },
+    has(channel, session) {
+      const lanes = channels.get(channel);
+      if (!lanes) return false;
+      return session === undefined ? lanes.size > 0 : lanes.has(session);
     },
   };
 }

@@ -105,6 +105,8 @@ export interface Inlet {
   receipt(session: string, receipt: Receipt): void;
   /** Nobody hears this session any more. */
   left(session: string): void;
+  /** The application is at a message of this session, or of any: what it acknowledged and still answers included. */
+  isBusy(session?: string): boolean;
   close(): void;
 }
 

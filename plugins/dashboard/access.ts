@@ -19,8 +19,8 @@ const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy =
 
 export interface Judgement {
   readonly via: string;
-  /** Whose token; default the launcher's. */
-  readonly name?: string;
+  /** Tokens that are right here, tried in this order; default the launcher's. */
+  readonly names?: readonly string[];
   readonly code?: "invalid_token" | "invalid_code";
   /** Looks again after the comparison, which may have waited for a replacement; what it throws is not counted. */
   readonly lookAgain?: () => void;
@@ -28,12 +28,13 @@ export interface Judgement {
 
 /** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
 export async function judgeToken(
-  door: Door, peer: Peer, value: string, { via, name = "launcher", code = "invalid_token", lookAgain }: Judgement,
+  door: Door, peer: Peer, value: string, { via, names = ["launcher"], code = "invalid_token", lookAgain }: Judgement,
 ): Promise<number> {
   const candidate = value.trim();
   const unanswered = (error: unknown): never => { throw noAnswer(door, error); };
   const verdict = await door.limiter.judge(peer.key, candidate, async () => {
-    const match = await door.tokens.verify(name, candidate).catch(unanswered);
+    let match: number | false = false;
+    for (const name of names) match ||= await door.tokens.verify(name, candidate).catch(unanswered);
     lookAgain?.();
     return match;
   });

@@ -6,6 +6,7 @@ import { API_BODY, readBodies } from "./bodies.ts";
 import { seen, type Door } from "./door.ts";
 import { Refusal } from "./errors.ts";
 import { guard } from "./guard.ts";
+import { metricsRoute } from "./metrics/route.ts";
 import { overviewRoutes } from "./overview.ts";
 import { pageRoutes } from "./page-routes.ts";
 import type { PluginRoutes } from "./plugin-routes.ts";
@@ -54,6 +55,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
   overviewRoutes(app, door);
   pageRoutes(app, door);
   apiRoutes(app, door);
+  metricsRoute(app, door);
   publicRoutes(app, door);
   plugins.mount(app, door);
   await app.ready();
@@ -73,8 +75,10 @@ function publicRoutes(app: FastifyInstance, door: Door): void {
     reply.header("cache-control", "no-store").send({ status: "ok" }),
   );
   app.get("/readyz", { config: { access: "health" } }, (request, reply) => {
-    if (!door.serving() || door.state() === "unconfigured") {
-      return refuse(door, request, reply, new Refusal("unavailable", { retryAfterSeconds: 1 }));
+    const state = door.stopping() ? "stopping" : door.serving() ? door.state() : "starting";
+    if (state === "starting" || state === "stopping" || state === "unconfigured") {
+      const message = `The launcher is ${state}; try again in a moment.`;
+      return refuse(door, request, reply, new Refusal("unavailable", { message, state, retryAfterSeconds: 1 }));
     }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });

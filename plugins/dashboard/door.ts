@@ -48,6 +48,7 @@ export interface Door {
   state(): LauncherState;
   /** True once everything serves, false again when stopping. */
   serving(): boolean;
+  stopping(): boolean;
   ways(): readonly TokenWay[];
   /** By other authors. */
   plugins(): readonly PluginView[];

@@ -53,4 +53,6 @@ export interface RefusalExtra {
   readonly hint?: string;
   readonly retryAfterSeconds?: number;
   readonly allow?: string;
+  /** Of the launcher, for those who ask whether it is ready. */
+  readonly state?: string;
 }

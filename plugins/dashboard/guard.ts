@@ -13,6 +13,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Served without a session. `health`: in every state, under any host name. */
     readonly access?: "open" | "health";
+    /** Tokens that open it as a Bearer; default the launcher's alone. */
+    readonly tokens?: readonly string[];
   }
 }
 
@@ -95,7 +97,8 @@ export async function requireOwner(door: Door, request: FastifyRequest, reply: F
   }
   const bearer = isApi(request) ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1] : undefined;
   if (bearer !== undefined) {
-    await judgeToken(door, peer, headerText(bearer), { via: "bearer" });
+    const { tokens: names = ["launcher"] } = request.is404 ? {} : request.routeOptions.config;
+    await judgeToken(door, peer, headerText(bearer), { via: "bearer", names });
     seen(request).bearer = true;
     return;
   }

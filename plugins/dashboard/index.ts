@@ -75,7 +75,9 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     async start(scope) {
       const { needs: { tokens, tokenSecrets, http }, uses, clock, random, after, config, lifecycle, log, emit } = scope;
       await tokens.claim("launcher", { generate: true });
+      await tokens.claim("metrics");
       let serving = false;
+      let stopping = false;
       const messages = (): number => {
         const status = uses.picoServer?.status();
         return status ? status.messagesIn + status.messagesOut : 0;
@@ -124,6 +126,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         plugins: options.plugins ?? (() => []),
         state: lifecycle.state,
         serving: () => serving,
+        stopping: () => stopping,
       };
       const app = await createApp(door, plugins);
       scope.onStop(() => app.close());
@@ -142,6 +145,10 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         return session && identityOf(session);
       });
       scope.on("kernel:state-changed", () => { serving = true; });
+      scope.on("kernel:stop-begun", () => {
+        serving = false;
+        stopping = true;
+      });
       scope.onReady(async () => {
         const closeLocal = local && (await openLocal(door, local, localRoutes(door)));
         return async () => {

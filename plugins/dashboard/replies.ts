@@ -67,11 +67,12 @@ export function refuse(door: Door, request: FastifyRequest, reply: FastifyReply,
     const text = { title: titles[code] ?? "Request refused", text: message, ...(hint === undefined ? {} : { hint }) };
     return page(reply, status, messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }));
   }
-  const { retryAfterSeconds, hint } = extra;
+  const { retryAfterSeconds, hint, state } = extra;
   return reply.code(status).send({
     error: code,
     message,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
     ...(hint === undefined ? {} : { hint }),
+    ...(state === undefined ? {} : { state }),
   });
 }

@@ -37,6 +37,11 @@ export const picoSchema = z.strictObject({
     .meta(shown("Message rate", "Of each client, over time. 0 lifts the limit.", "messages per second")),
   message_burst: z.int().min(0).max(1_000_000).default(200)
     .meta(shown("Message burst", "As many may come at once. 0 lifts the limit.", "messages")),
+  drain_timeout: z.number().min(0).max(300).default(5)
+    .meta(shown("Time to leave", "A stop waits at most this long for messages being answered, and closes clients one " +
+      "after the other. 0 closes all at once.", "seconds")),
+  reconnect_rate: z.int().min(1).max(100_000).default(300)
+    .meta(shown("Reconnect rate", "So many are asked to come back after a stop or a new token.", "clients per second")),
 });
 
 export type PicoServerConfig = z.output<typeof picoSchema>;

@@ -36,6 +36,8 @@ export interface ConnectionOptions {
   readonly newId: () => string;
   readonly budget: InboundOptions["budget"];
   readonly deliver: InboundOptions["deliver"];
+  /** The application has a message of this session. */
+  readonly isBusy: (session: string) => boolean;
   /** The socket is gone. */
   readonly gone: (connection: Link, fact: Disconnected) => void;
 }
@@ -161,6 +163,7 @@ export function createConnection(options: ConnectionOptions): Link {
     tokenVersion: admission.version,
     close,
     carried,
+    isBusy: () => inbound.isPending() || outbox.waiting() > 0 || subscriptions.some(options.isBusy),
     traffic: () => ({ messagesIn, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: heardAt }),
     tick(lateMs, isSpared) {
       const now = clock.now();

@@ -15,6 +15,8 @@ export interface Link extends Ticking {
   close(name: CloseName, retryMs?: number): void;
   /** Once a second: pings, and ends what is dead or stuck. */
   tick(lateMs: number, isSpared: boolean): void;
+  /** The application has a message of its sessions, or something waits to be sent to it. */
+  isBusy(): boolean;
   /** Bytes on its socket since it began. */
   carried(): Carried;
   /** What changes while it lives. */
@@ -46,19 +48,22 @@ interface Owner {
   readonly clock: Clock;
   after(ms: number, run: () => void): Release;
   random(bytes: number): Uint8Array;
+  /** Clients that may come back per second. */
+  reconnectRate(): number;
 }
 
-export function createConnections({ clock, after, random }: Owner): Connections {
+export function createConnections({ clock, after, random, reconnectRate }: Owner): Connections {
   const all = new Set<Link>();
   const byConn = new Map<string, Link>();
   /** Closed for their own successors: they hold no slot while they leave. */
   const replaced = new Set<Link>();
   const wheel = createWheel(clock, after);
   const waiters: (() => void)[] = [];
-  /** Between one and five seconds, so that all who were sent away do not come back at once. */
-  function retryMs(): number {
+  /** From one second on, over four or as many more as so many clients need. */
+  function retryMs(clients: number): number {
     const [high = 0, low = 0] = random(2);
-    return 1_000 + ((high * 256 + low) % 4_001);
+    const spreadMs = Math.max(4_000, (clients / reconnectRate()) * 1_000);
+    return 1_000 + ((high * 256 + low) / 65_536) * spreadMs;
   }
 
   return {
@@ -92,7 +97,7 @@ export function createConnections({ clock, after, random }: Owner): Connections 
     endBefore(version, graceS) {
       const old = [...all].filter(({ tokenVersion = version }) => tokenVersion < version);
       old.forEach((connection, at) => {
-        const end = (): void => connection.close("token_rotated", retryMs());
+        const end = (): void => connection.close("token_rotated", retryMs(old.length));
         if (graceS <= 0) end();
         else after(((at + 1) / old.length) * graceS * 1_000, end);
       });

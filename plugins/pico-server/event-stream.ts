@@ -26,6 +26,7 @@ export interface EventStreamOptions {
   readonly counters: Counters;
   readonly clock: Clock;
   readonly config: () => PicoServerConfig;
+  readonly isBusy: (session: string) => boolean;
   readonly failed: (error: unknown) => void;
   readonly gone: (link: Link, fact: Disconnected) => void;
 }
@@ -105,6 +106,7 @@ export function createEventStream(options: EventStreamOptions): Link {
     tokenVersion: options.tokenVersion,
     close,
     carried,
+    isBusy: () => outbox.waiting() > 0 || options.isBusy(session),
     traffic: () => ({ messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: writtenAt }),
     tick(lateMs, isSpared) {
       const now = clock.now();

@@ -23,6 +23,8 @@ export interface GateOptions {
   readonly config: () => PicoServerConfig;
   /** Started, not stopping, and the launcher knows its tokens. */
   readonly isOpen: () => boolean;
+  /** For those who come while it stops. */
+  readonly retryAfterSeconds: () => number | undefined;
 }
 
 /** The checks of a handshake in their order. The first failure is returned; nothing is written here. */
@@ -46,7 +48,8 @@ const pageKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
 
 export const isRefusal = (outcome: Admission | Refusal): outcome is Refusal => "code" in outcome;
 
-export function createGate({ http, tokens, limiter, config, isOpen }: GateOptions): Gate {
+export function createGate(options: GateOptions): Gate {
+  const { http, tokens, limiter, config } = options;
   const ownOrigin = ({ peer }: Knock): string => `${peer.secure ? "https" : "http"}://${peer.host}`;
   const trustedOrigin = (knock: Knock): string | undefined =>
     isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
@@ -111,7 +114,10 @@ export function createGate({ http, tokens, limiter, config, isOpen }: GateOption
 
     isServing() {
       if (!config().enabled) return { code: "not_found" };
-      if (!isOpen()) return { code: "unavailable" };
+      if (!options.isOpen()) {
+        const retryAfterSeconds = options.retryAfterSeconds();
+        return { code: "unavailable", ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+      }
       return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
     },
 

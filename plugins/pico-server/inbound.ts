@@ -49,6 +49,8 @@ interface Names {
 export interface Inbound {
   take(data: Uint8Array): void;
   isPaused(): boolean;
+  /** Something was read and is not accepted yet. */
+  isPending(): boolean;
   stop(): void;
 }
 
@@ -174,6 +176,7 @@ export function createInbound(options: InboundOptions): Inbound {
       drain();
     },
     isPaused: () => paused,
+    isPending: () => pending + waiting.length > 0,
     stop() {
       stopped = true;
       for (const { byteLength } of waiting.splice(0)) budget.shrink(holder, byteLength);

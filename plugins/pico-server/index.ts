@@ -6,21 +6,21 @@ import type { Channels } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
 import { createBudget } from "./budget.ts";
+import { checkSettings } from "./checks.ts";
 import { picoSchema, type PicoServerConfig } from "./config.ts";
 import { createConnection } from "./connection.ts";
 import { createConnections, type Link } from "./connections.ts";
 import { newCounters } from "./counters.ts";
-import { descriptorsMissing } from "./descriptors.ts";
-import { picoErrors } from "./errors.ts";
+import { createDrain } from "./drain.ts";
 import { createEventStream } from "./event-stream.ts";
 import type { PicoServerEvents } from "./events.ts";
 import { createGate, type Admission } from "./gate.ts";
 import { createHandshake, type Opening } from "./handshake.ts";
 import type { Knock } from "./knock.ts";
 import { memoryLog } from "./memory-log.ts";
-import { countClose, countRefusal, readMetrics } from "./metrics.ts";
+import { countClose, readMetrics } from "./metrics.ts";
 import { createPort } from "./port.ts";
-import { factOf, type Refusal } from "./refusals.ts";
+import { createRefused } from "./refused.ts";
 import { createRoster } from "./roster.ts";
 import { createRequests, type RequestOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
@@ -64,14 +64,16 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
     async start(scope) {
       const { needs: { tokens, http, channels }, clock, log, config, emit, lifecycle } = scope;
       let serving = false;
+      let stopMs = 0;
       let messagesIn = 0;
       let messagesOut = 0;
 
       await tokens.claim("pico");
-      await checkSettings(config());
+      const checked = { tokens, log, envPrefix };
+      await checkSettings(config(), checked);
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
-      const connections = createConnections(scope);
+      const connections = createConnections({ ...scope, reconnectRate: () => config().reconnect_rate });
       const counters = newCounters();
       const budget = createBudget(mostHeld);
       const roster = createRoster(clock);
@@ -86,16 +88,12 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         return inlet.deliver(message, options);
       };
       const isOpen = (): boolean => serving && lifecycle.state() !== "unconfigured";
-      const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen });
+      const isBusy = (session?: string): boolean => inlet.isBusy(session);
+      const drain = createDrain({ connections, config, log, isBusy });
+      const { retryAfterSeconds } = drain;
+      const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen, retryAfterSeconds });
 
-      function refused(knock: Knock, refusal: Refusal): void {
-        const { code, counted } = refusal;
-        const { address } = knock.peer;
-        countRefusal(counters, knock, refusal);
-        const count = counted === undefined ? {} : { count: counted };
-        log.warn({ reason: code, ip: address, via: "pico", ...count }, "refused");
-        emit("pico-server:refused", factOf(knock, gate.offer(knock), refusal));
-      }
+      const refused = createRefused({ ...scope, counters, gate });
 
       /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
       function enter(id: string, session: string, knock: Knock, from: Admission, make: (gone: Gone) => Link): void {
@@ -117,33 +115,23 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       function opened(opening: Opening, knock: Knock, admission: Admission): void {
         const id = newId();
-        const shared = { id, admission, sessions, counters, clock, log, config, newId, budget, deliver };
+        const shared = { id, admission, sessions, counters, clock, log, config, newId, budget, deliver, isBusy };
         counters.handshakes["accepted"]! += 1;
         enter(id, opening.session, knock, admission, (gone) => createConnection({ ...opening, ...shared, gone }));
       }
 
       const listens: RequestOptions["listens"] = ({ session, after }, r, headers, knock, admission) => {
         const id = newId();
-        const shared = { id, session, after, tokenVersion: admission.version, sessions, counters, clock, config };
+        const { version: tokenVersion } = admission;
+        const shared = { id, session, after, tokenVersion, sessions, counters, clock, config, isBusy };
         const failed = (error: unknown): void => log.error({ err: error, connection: id }, "an event stream failed");
         enter(id, session, knock, admission, (gone) => createEventStream({ ...shared, r, headers, failed, gone }));
       };
 
-      async function checkSettings(next: PicoServerConfig): Promise<void> {
-        const { enabled, ping_interval, read_timeout, max_connections } = next;
-        if (!enabled) return;
-        if (tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
-        const files = await descriptorsMissing(max_connections);
-        if (files) throw picoErrors.PICO_DESCRIPTORS(max_connections, files.has, files.needs);
-        if (ping_interval < read_timeout) return;
-        const text = "ping_interval is not below read_timeout: pings go out every half read_timeout";
-        log.warn({ ping_interval, read_timeout }, text);
-      }
-
       const shared = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...shared, upgrader, opened });
-      const requests = createRequests({ ...shared, clock, sessions, deliver, listens });
+      const requests = createRequests({ ...shared, clock, sessions, deliver, isBusy, listens });
       const onGateway = { listener: "gateway", anyAuthorization: true } as const;
       http.request("/pico", requests, onGateway);
       http.request("/pico/messages", requests, { ...onGateway, bodySeconds: postSeconds });
@@ -160,14 +148,18 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         if (name === "pico") connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
       });
       scope.onConfig(async (next) => {
-        await checkSettings(next);
+        await checkSettings(next, checked);
         if (!next.enabled) connections.close("going_away");
+      });
+      scope.on("kernel:stop-begun", ({ timeoutMs }) => {
+        serving = false;
+        stopMs = timeoutMs;
       });
       scope.onReady(() => {
         serving = true;
         return async () => {
           serving = false;
-          connections.close("going_away");
+          await drain.run(stopMs);
           await connections.empty();
         };
       });
@@ -177,6 +169,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         picoServer: {
           connections: roster.list,
           disconnect: roster.disconnect,
+          stopSeconds: () => config().drain_timeout,
           metrics: () => readMetrics(counters, connections),
           status: () => ({
             enabled: config().enabled,

@@ -21,6 +21,7 @@ export interface PostingOptions {
   readonly connections: Connections;
   readonly sessions: SessionLog;
   readonly newId: () => string;
+  readonly isBusy: (session: string) => boolean;
   readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
 }
 
@@ -28,7 +29,7 @@ type Post = (knock: Knock, r: ServerResponse, admission: Admission) => Promise<A
 
 /** A message by plain HTTP, and, for those who wait, what the session hears after it. */
 export function createPosting(options: PostingOptions): Post {
-  const { clock, log, config, connections, sessions, newId, deliver } = options;
+  const { clock, log, config, connections, sessions, newId, deliver, isBusy } = options;
   const allowed = createBuckets(() => messageRate(config()));
 
   async function hand({ id, payload }: MessageRequest, session: string): Promise<Answer["body"]> {
@@ -45,7 +46,7 @@ export function createPosting(options: PostingOptions): Post {
   ): Promise<Answer | Refusal> {
     const session = request.session_id ?? newId();
     if (seconds === 0) return { status: 202, body: await hand(request, session) };
-    const waiting = waitForAnswers({ r, id: newId(), session, seconds, tokenVersion, sessions, clock });
+    const waiting = waitForAnswers({ r, id: newId(), session, seconds, tokenVersion, sessions, clock, isBusy });
     connections.add(waiting.link);
     try {
       const body = await Promise.race([hand(request, session), waiting.ended]);

@@ -56,6 +56,8 @@ export interface PicoMetrics {
 export interface PicoServer {
   status(): PicoServerStatus;
   metrics(): PicoMetrics;
+  /** Seconds that sending the clients away may take when the service stops. */
+  stopSeconds(): number;
   /** The oldest first. */
   connections(): PicoConnection[];
   /** Closes it with 4403, after which clients do not come back by themselves. `false`: there is no such connection. */

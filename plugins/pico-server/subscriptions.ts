@@ -29,6 +29,8 @@ export interface Subscriptions {
   use(session: string): void;
   /** Everything of the extension's session up to `seq` has arrived. */
   acknowledge(seq: number): void;
+  /** Whether it holds for one of the sessions. */
+  some(holds: (session: string) => boolean): boolean;
   close(): void;
 }
 
@@ -94,6 +96,7 @@ export function createSubscriptions({ log, send, failed, resuming }: Subscriptio
     acknowledge(seq) {
       if (resuming && mine) log.note(resuming.session, { ...mine, upTo: seq }, "taken");
     },
+    some: (holds) => [...heard.keys(), ...(resuming ? [resuming.session] : [])].some(holds),
     close() {
       open = false;
       stopResuming();

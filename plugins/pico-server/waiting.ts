@@ -23,6 +23,7 @@ export interface WaitOptions {
   readonly tokenVersion: number | undefined;
   readonly sessions: SessionLog;
   readonly clock: Clock;
+  readonly isBusy: (session: string) => boolean;
 }
 
 export interface Answers {
@@ -41,7 +42,8 @@ export interface Waiting {
   stop(): void;
 }
 
-export function waitForAnswers({ r, id, session, seconds, tokenVersion, sessions, clock }: WaitOptions): Waiting {
+export function waitForAnswers(options: WaitOptions): Waiting {
+  const { r, id, session, seconds, tokenVersion, sessions, clock, isBusy } = options;
   const heard: Heard[] = [];
   const startedAt = clock.now();
   let done = (): void => undefined;
@@ -75,6 +77,7 @@ export function waitForAnswers({ r, id, session, seconds, tokenVersion, sessions
       tokenVersion,
       close: leave,
       tick: () => undefined,
+      isBusy: () => isBusy(session),
       carried: () => ({ in: 0, out: 0 }),
       traffic: () => ({ messagesIn: 1, messagesOut: heard.length, queuedBytes: 0, lastHeardAt: startedAt }),
     },

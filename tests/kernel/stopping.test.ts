@@ -209,3 +209,17 @@ test("what an undo step registers is undone too", async () => {
   clock.increment(10);
   expect(steps).toEqual(["undo", "undo of the undo"]);
 });
+test("the beginning of a stop is announced before anything is undone, with the time it may take", async () => {
+  const steps: string[] = [];
+  const one = plugin("one", ({ on, onReady, onStop }) => {
+    on("kernel:stop-begun", ({ timeoutMs }) => void steps.push(`one hears of ${timeoutMs}`));
+    onStop(() => void steps.push("one stops"));
+    onReady(() => () => void steps.push("one is not ready"));
+  });
+  const two = plugin("two", ({ onReady }) => onReady(() => () => void steps.push("two is not ready")));
+  const kernel = createKernel([], { log: capturedLog().log, plugins: [one, two] });
+  await kernel.start();
+  await kernel.stop({ timeoutMs: 700 });
+  await kernel.stop();
+  expect(steps).toEqual(["one hears of 700", "two is not ready", "one is not ready", "one stops"]);
+});

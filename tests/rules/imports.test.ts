@@ -19,6 +19,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//,
   "@fastify/cookie": /^plugins\/dashboard\//,
+  "prom-client": /^plugins\/dashboard\/metrics\/registry\.ts$/,
   ws: /^plugins\/((pico-(server|client)|testing)\/|pico-link\/client\.ts$)/,
   zod: /^plugins\/[^/]+\/(config|bodies)\.ts$/,
   "import-meta-resolve": /^config\/plugins\//,

@@ -79,7 +79,7 @@ async function withoutToken(door: Door, request: FastifyRequest, value: unknown,
   const goesElsewhere = "url" in patch && originOf(patch["url"]) !== originOf(before);
   if (!goesElsewhere || door.tokens.info("pico_client").source === "none") return patch;
   if (typeof token !== "string" || token.trim() === "") throw new Refusal("token_required");
-  await judgeToken(door, seen(request).peer, token, { via: "current", name: "pico_client" }).catch(forbidden);
+  await judgeToken(door, seen(request).peer, token, { via: "current", names: ["pico_client"] }).catch(forbidden);
   return patch;
 }
 

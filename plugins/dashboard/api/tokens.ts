@@ -7,14 +7,16 @@ import { Refusal } from "../errors.ts";
 import { requireCurrent } from "./current.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
-const NAMES = ["launcher", "pico", "pico_client"];
+const NAMES = ["launcher", "pico", "pico_client", "metrics"];
+/** Most deployments have none, and need none. */
+const OPTIONAL = new Set(["metrics"]);
 
 /** The tokens that some plugin has claimed. */
 export async function tokensView({ tokens }: Door): Promise<TokensView> {
   const rows = await Promise.all(NAMES.map(async (name): Promise<TokenRow[]> => {
     try {
       const { version: _, ...row } = await tokens.describe(name);
-      return [row];
+      return OPTIONAL.has(name) && row.source === "none" ? [] : [row];
     } catch (error) {
       if (codeOf(error) === "token_unclaimed") return [];
       throw error;

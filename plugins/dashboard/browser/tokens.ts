@@ -25,6 +25,7 @@ const purposes: Readonly<Record<string, string>> = {
   launcher: "Opens this dashboard. Replacing it signs every other browser out.",
   pico: "Lets programs into the pico channel.",
   pico_client: "What this service shows at the remote channel. It is issued there, so it is changed by hand.",
+  metrics: "Lets a monitoring system read /metrics, and nothing else.",
 };
 
 function card(token: TokenRow): HTMLElement {

@@ -57,3 +57,21 @@ describe("/healthz and /readyz", () => {
     }
   });
 });
+
+test("once a stop has begun it is not ready and says so, while everything is still open", async () => {
+  let release = (): void => undefined;
+  const slow = {
+    name: "slow", api: 1 as const,
+    start: ({ onReady }: { onReady(step: () => () => Promise<void>): void }) =>
+      onReady(() => () => new Promise<void>((done) => void (release = done))),
+  };
+  const stand = await startDashboard({ plugins: [slow] });
+  expect((await stand.get("/readyz")).status).toBe(200);
+  const stopped = stand.kernel.stop();
+  const answer = await stand.get("/readyz");
+  expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "1"]);
+  expect(await answer.json()).toMatchObject({ error: "unavailable", state: "stopping" });
+  expect((await stand.get("/healthz")).status).toBe(200);
+  release();
+  await stopped;
+});

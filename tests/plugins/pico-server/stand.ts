@@ -67,7 +67,7 @@ export async function stand(options: StandOptions = {}) {
     name: "editor", api: 1, configures: true, start: (scope) => void (configuration = scope.configuration),
   };
   const silent: Application = () => undefined;
-  const pico = { enabled: true, ...options.config };
+  const pico = { enabled: true, drain_timeout: 0, ...options.config };
   const kernel = createKernel([
     tokens.plugin, editor, channels(), http({ port: 0 }), gateway(), picoServer(),
   ], {

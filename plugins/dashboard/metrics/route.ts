@@ -1,0 +1,24 @@
+import type { FastifyInstance } from "fastify";
+import type { Door } from "../door.ts";
+import type { Facts } from "./families.ts";
+
+/** `GET /metrics`, for the launcher token, a session, or the metrics token, which opens nothing else. */
+export function metricsRoute(app: FastifyInstance, door: Door): void {
+  const read = (): Facts => ({
+    pico: door.picoServer?.metrics(),
+    state: door.state(),
+    ready: door.serving() && door.state() !== "unconfigured",
+    version: door.version,
+    sessions: door.sessions.list().length,
+  });
+  let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
+  const load = async () => {
+    const { contentType, createExposition } = await import("./registry.ts");
+    return { contentType, text: createExposition(read) };
+  };
+
+  app.get("/metrics", { config: { tokens: ["launcher", "metrics"] } }, async (_request, reply) => {
+    const { contentType, text } = await (library ??= load());
+    return reply.header("cache-control", "no-store").header("content-type", contentType).send(await text());
+  });
+}

@@ -1,0 +1,146 @@
+import { describe, expect, test } from "vitest";
+import type { Application } from "../../../plugins/channels/index.ts";
+import { ask, refusal, stand, token, until, type Client } from "./stand.ts";
+
+/** Milliseconds the close asks its client to stay away. */
+const retryOf = (reason: string): number => Number(/^going_away; retry=(\d+)$/.exec(reason)?.[1] ?? Number.NaN);
+
+/** Opens when it is told to. */
+function gate() {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => void (open = resolve));
+  return { open: () => open(), opened };
+}
+
+/** What each client hears at its end, and when, in the order of the ends. */
+function ends(clients: readonly Client[]): Promise<{ at: number; code: number; retryMs: number }[]> {
+  return Promise.all(clients.map(async ({ closed }) => {
+    const { code, reason } = await closed;
+    return { at: performance.now(), code, retryMs: retryOf(reason) };
+  }));
+}
+
+describe("when the service stops", () => {
+  test("clients are closed one after the other, and come back no faster than reconnect_rate allows", async () => {
+    const door = await stand({ config: { drain_timeout: 5, reconnect_rate: 50 } });
+    const clients: Client[] = [];
+    for (let n = 0; n < 40; n++) clients.push(await door.connect());
+    const heard = ends(clients);
+    const stoppedAt = performance.now();
+    await door.kernel.stop();
+    const all = (await heard).map((end) => ({ ...end, at: end.at - stoppedAt }));
+    expect(new Set(all.map(({ code }) => code))).toEqual(new Set([1001]));
+    const times = all.map(({ at }) => at).sort((a, b) => a - b);
+    expect(times.at(-1)!).toBeGreaterThan(700); // 40 clients at 50 a second
+    const inFirstHalf = times.filter((at) => at < 400).length;
+    expect(inFirstHalf).toBeLessThanOrEqual(22); // a busy machine may be later, never earlier
+    // Each returns at its own time: not one of them before the last has gone, and 50 a second.
+    const back = all.map(({ at, retryMs }) => at + retryMs).sort((a, b) => a - b);
+    expect(back[0]!).toBeGreaterThan(800 + 1_400);
+    expect(back.at(-1)! - back[0]!).toBeGreaterThan(500);
+    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(40);
+  });
+
+  test("who comes meanwhile is refused with the time to come back, before anybody is closed", async () => {
+    const door = await stand({ config: { drain_timeout: 5, reconnect_rate: 2 } });
+    const clients = [await door.connect(), await door.connect(), await door.connect(), await door.connect()];
+    const heard = ends(clients);
+    let closed = 0;
+    for (const client of clients) void client.closed.then(() => (closed += 1));
+    const stopped = door.kernel.stop();
+    const refused = await Promise.all([1, 2, 3].map(() => door.knock("/pico")));
+    expect(closed).toBeLessThan(4);
+    const waits = refused.map((answer) => {
+      expect(answer).toMatchObject(refusal(503, "unavailable"));
+      return Number(answer.headers["retry-after"]);
+    });
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(4); // behind the four that were here
+    expect(new Set(waits).size).toBeGreaterThan(1);
+    const posted = await ask(door.port, "/pico/messages", { method: "POST", body: { content: "late" } });
+    expect([posted.status, posted.body["error"]]).toEqual([503, "unavailable"]);
+    await stopped;
+    expect((await heard).every(({ code }) => code === 1001)).toBe(true);
+  });
+
+  test("a message with the application is answered and acknowledged first", async () => {
+    const { open, opened } = gate();
+    const app: Application = async (message) => {
+      await opened;
+      await message.reply({ content: "done" });
+    };
+    const door = await stand({ app, config: { drain_timeout: 20, reconnect_rate: 1_000 } });
+    const busy = await door.connect("/pico?session_id=s&pico_ext=1");
+    const idle = await door.connect("/pico?session_id=t");
+    busy.send({ type: "message.send", id: "m", payload: { content: "work" } });
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    const stopped = door.kernel.stop({ timeoutMs: 30_000 });
+    expect((await idle.closed).code).toBe(1001);
+    expect(busy.ws.readyState).toBe(busy.ws.OPEN);
+    open();
+    expect((await busy.closed).code).toBe(1001);
+    await stopped;
+    expect(busy.frames.map(({ type }) => type)).toEqual(["hello", "message.create", "message.ack"]);
+  });
+
+  test("an answer that goes on after its message was accepted is waited for too, and so is a posted one", async () => {
+    const { open, opened } = gate();
+    let answered = 0;
+    const app: Application = async (message) => {
+      message.accept();
+      await opened;
+      await message.reply({ content: "done" });
+      answered += 1;
+    };
+    const door = await stand({ app, config: { drain_timeout: 20 } });
+    const busy = await door.connect("/pico?session_id=s");
+    busy.send({ type: "message.send", payload: { content: "work" } });
+    expect((await ask(door.port, "/pico/messages", { method: "POST", body: { content: "p" } })).status).toBe(202);
+    await until(() => door.services.picoServer.status().messagesIn === 2);
+    const stopped = door.kernel.stop({ timeoutMs: 30_000 });
+    expect((await door.knock("/pico")).status).toBe(503);
+    open();
+    await stopped;
+    expect(answered).toBe(2);
+    expect(busy.frames.map(({ type }) => type)).toEqual(["message.create"]);
+  });
+
+  test("an application that never settles holds the stop up for drain_timeout and no longer", async () => {
+    const door = await stand({ app: () => new Promise(() => undefined), config: { drain_timeout: 0.3 } });
+    const peer = await door.connect();
+    peer.send({ type: "message.send", payload: { content: "work" } });
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    const startedAt = performance.now();
+    await door.kernel.stop();
+    expect(performance.now() - startedAt).toBeGreaterThan(290);
+    expect((await peer.closed).code).toBe(1001);
+  });
+
+  test("the time for the whole stop bounds it, whatever drain_timeout says", async () => {
+    const door = await stand({ app: () => new Promise(() => undefined), config: { drain_timeout: 300 } });
+    const peer = await door.connect();
+    peer.send({ type: "message.send", payload: { content: "work" } });
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    await door.kernel.stop({ timeoutMs: 2_000 });
+    expect((await peer.closed).code).toBe(1001);
+  });
+
+  test("drain_timeout 0 closes all at once, and still spreads their return", async () => {
+    const door = await stand({ config: { drain_timeout: 0, reconnect_rate: 10 } });
+    const clients = [await door.connect(), await door.connect(), await door.connect()];
+    const heard = ends(clients);
+    await door.kernel.stop();
+    const retries = (await heard).map(({ retryMs }) => retryMs).sort((a, b) => a - b);
+    expect(retries[0]!).toBeGreaterThanOrEqual(1_400);
+    expect(retries[2]! - retries[0]!).toBeGreaterThan(150);
+  });
+
+  test("an event stream is told when to return", async () => {
+    const door = await stand({ config: { drain_timeout: 5 } });
+    const headers = { authorization: `Bearer ${token}` };
+    const stream = await fetch(`http://127.0.0.1:${door.port}/pico/events?session_id=s`, { headers });
+    const text = stream.text();
+    await door.kernel.stop();
+    const [, last] = /retry: (\d+)\n\n$/.exec(await text) ?? [];
+    expect(Number(last)).toBeGreaterThanOrEqual(1_400);
+  });
+});
