@@ -11,8 +11,8 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
 
 /** The default clocks of the kernel and of the library for pages; and what waits for another process or for a socket
  *  of the operating system, which no stopped clock can speed up: file locks, edits of files, a socket that lingers
- *  after a refusal, clients that are sent away, kept-alive connections, the question who holds a port, the end of a turn
- *  of the event loop, a module of another author; and the test kit, whose patience and whose network are real. */
+ *  after a refusal, clients that are sent away, kept-alive connections, the question who holds a port, the end of a
+ *  turn of the event loop, a module of another author; and the test kit, whose patience and whose network are real. */
 const own = "kernel/defaults|config/(files/(atomic|lock|watch)|plugins/limited)";
 const kit = "plugins/testing/(fault-line|queue|rules)";
 const others = "plugins/(http/(answers|closing|occupant)|pico-server/(drain|sink)|pico-link/client)|bin/[\\w/]+";
