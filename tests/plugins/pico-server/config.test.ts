@@ -48,7 +48,7 @@ describe("the section channels.pico", () => {
       value: {
         enabled: false, allow_token_query: false, allow_origins: [],
         ping_interval: 30, read_timeout: 60, write_timeout: 60, max_connections: 100,
-        max_payload: 33_554_432, message_rate: 100, message_burst: 200,
+        max_payload: 33_554_432, message_rate: 100, message_burst: 200, drain_timeout: 5, reconnect_rate: 300,
       },
     });
   });
