@@ -136,7 +136,8 @@ export interface Log {
 export type KernelEvents = {
   /** Once when everything is ready (`from: null`), then at every transition. */
   "kernel:state-changed": { from: LauncherState | null; to: LauncherState };
-  /** A handler, timer or undo step threw. */
+  /** A stop of what was ready: everything still works, and has this long in all. */
   "kernel:stop-begun": { timeoutMs: number };
+  /** A handler, timer or undo step threw. */
   "kernel:fault": { plugin: string; during: string; code: string; message: string };
 };
