@@ -47,7 +47,7 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
     const start = take(0, alignmentOf(item.code));
     const end = start + length;
     if (end > bytes.length) throw new Error("an array goes beyond its message");
-    if (item.code === "y") return bytes.slice(take(length, 1), end);
+    if (item.code === "y") return new Uint8Array(bytes.subarray(take(length, 1), end));
     const values: Value[] = [];
     while (at < end) values.push(value(item, depth));
     if (at !== end) throw new Error("an array does not end where it says");

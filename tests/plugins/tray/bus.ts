@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";
+import { vi } from "vitest";
 import { openBus, type Bus, type BusOptions, type Interface, type Value } from "../../../plugins/tray/dbus/index.ts";
 
 export const hasBus = spawnSync("dbus-daemon", ["--version"]).status === 0;
@@ -31,6 +32,10 @@ export async function startBus(
     },
   };
 }
+
+/** Waits for a fact, however busy the machine is. */
+export const until = (look: () => void | Promise<void>): Promise<void> =>
+  vi.waitFor(look, { timeout: 15_000, interval: 10 });
 
 export const after = (ms: number, run: () => void): (() => void) => {
   const timer = setTimeout(run, ms);

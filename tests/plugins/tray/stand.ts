@@ -8,7 +8,7 @@ import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { memory, tokenStore, type StoreForm } from "../../../plugins/token-store/index.ts";
 import { tray, type TrayOptions } from "../../../plugins/tray/index.ts";
-import { vi } from "vitest";
+import { until } from "./bus.ts";
 
 export const TOKEN = "launcher-token-of-this-test-0123456789";
 
@@ -42,9 +42,9 @@ export async function withTray(options: StandOptions, visit: (seen: Seen) => Pro
   const form = options.form ?? memory({ launcher: TOKEN, pico: "pico-token-of-this-test-0123456789" });
   await withKernel(parts(form), async (stand) => {
     const texts = (): string[] => stand.lines.filter(({ plugin: name }) => name === "tray").map(({ text }) => text);
-    const logged = (text: string): Promise<void> => vi.waitFor(() => {
+    const logged = (text: string): Promise<void> => until(() => {
       if (!texts().includes(text)) throw new Error(`not logged: ${text}; but: ${texts().join("; ")}`);
-    }, { timeout: 15_000, interval: 10 });
+    });
     await visit({ stand, opened, quits: () => quits, texts, logged });
   }, { plugins: [plugin], config: { "channels.pico": { enabled: true } } });
 }

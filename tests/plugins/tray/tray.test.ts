@@ -1,7 +1,7 @@
 import { WebSocket } from "ws";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { environment, type StoreForm } from "../../../plugins/token-store/index.ts";
-import { hasBus, menuInterface, menuPath, startBus, startPanel, type Panel } from "./bus.ts";
+import { hasBus, menuInterface, menuPath, startBus, startPanel, until, type Panel } from "./bus.ts";
 import { clipboardScripts, programs, TOKEN, withTray } from "./stand.ts";
 
 const there = "the tray's icon is there";
@@ -12,7 +12,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await withTray({ env: bus.env, required: true }, async ({ stand: { kernel, clock } }) => {
-      const drawn = (text: string): Promise<void> => vi.waitFor(async () => {
+      const drawn = (text: string): Promise<void> => until(async () => {
         clock.increment(200);
         expect(await labels(panel)).toContain(text);
       });
@@ -45,7 +45,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       for (const [click, page] of wanted) {
         const before = opened.length;
         await click();
-        await vi.waitFor(() => expect(opened.length).toBe(before + 1));
+        await until(() => expect(opened.length).toBe(before + 1));
         const link = opened.at(-1)!;
         expect(link.origin).toBe(kernel.services.http.addresses()[0]!.origin);
         expect(link.searchParams.get("token")).toMatch(/^ott_/);
@@ -70,7 +70,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       clock.increment(59_999);
       expect(await tools.read("clipboard")).toBe(TOKEN);
       clock.increment(1);
-      await vi.waitFor(async () => expect(await tools.read("clipboard")).toBe(""));
+      await until(async () => expect(await tools.read("clipboard")).toBe(""));
     });
   });
 
@@ -88,7 +88,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       await withTray({ env, required: true }, async ({ logged }) => {
         await copyToken(panel, logged);
         await panel.click("Copy Sign-in Link");
-        await vi.waitFor(async () =>
+        await until(async () =>
           expect(await tools.read("clipboard")).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login\?link=ott_/));
       });
       expect(await tools.read("clipboard")).toContain("/login?link=ott_");
@@ -103,7 +103,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     using panel = await startPanel(bus);
     await withTray({ env: { ...bus.env, PATH: "/nowhere" }, required: true }, async () => {
       await panel.click("Copy Console Token");
-      await vi.waitFor(() => expect(panel.messages).toHaveLength(1));
+      await until(() => expect(panel.messages).toHaveLength(1));
       expect(panel.messages[0]).toEqual(
         ["Doorward", "The token was not copied: none of xclip, xsel works. In a terminal: doorward token show"],
       );
@@ -121,7 +121,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       expect(row).toMatchObject({ label: "Copy Console Token (set by the environment)", enabled: false });
       await panel.click(row.label!);
       await panel.click("Copy Sign-in Link");
-      await vi.waitFor(async () => expect(await tools.read("clipboard")).toContain("link=ott_"));
+      await until(async () => expect(await tools.read("clipboard")).toContain("link=ott_"));
       expect(await tools.read("words")).toBe("-selection clipboard -in\n");
     });
   });
@@ -131,11 +131,11 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     using panel = await startPanel(bus);
     await withTray({ env: bus.env, required: true, open: async () => false }, async ({ quits, stand: { kernel } }) => {
       await panel.click("Open Dashboard");
-      await vi.waitFor(() => expect(panel.messages).toHaveLength(1));
+      await until(() => expect(panel.messages).toHaveLength(1));
       const { href } = kernel.services.http.addresses()[0]!;
       expect(panel.messages[0]![1]).toBe(`No browser could be opened. The dashboard is at ${href}`);
       await panel.click("Quit");
-      await vi.waitFor(() => expect(quits()).toBe(1));
+      await until(() => expect(quits()).toBe(1));
     });
   });
 
@@ -175,12 +175,12 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
       first[Symbol.dispose]();
       await logged("the tray's icon is gone; it comes back with its panel");
       using second = await startPanel(bus);
-      await vi.waitFor(() => {
+      await until(() => {
         clock.increment(250);
         expect(second.items).not.toEqual([]);
       });
       await second.click("Quit");
-      await vi.waitFor(() => expect(quits()).toBe(1));
+      await until(() => expect(quits()).toBe(1));
       expect(texts().filter((text) => text === there)).toHaveLength(2);
     });
   });
@@ -196,12 +196,12 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
         clock.increment(1_000);
         await using bus = await startBus(first.address);
         using again = await startPanel(bus);
-        await vi.waitFor(() => {
+        await until(() => {
           clock.increment(60_000);
           expect(again.items).not.toEqual([]);
-        }, { timeout: 10_000 });
+        });
         await again.click("Quit");
-        await vi.waitFor(() => expect(quits()).toBe(1));
+        await until(() => expect(quits()).toBe(1));
       });
   });
 
@@ -210,7 +210,7 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
     await withTray({ env: bus.env }, async ({ logged, stand: { clock } }) => {
       await logged("no tray yet; its icon appears with a panel that takes it");
       using panel = await startPanel(bus);
-      await vi.waitFor(() => {
+      await until(() => {
         clock.increment(250);
         expect(panel.items).not.toEqual([]);
       });

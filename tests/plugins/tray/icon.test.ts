@@ -1,0 +1,70 @@
+import { inflateSync } from "node:zlib";
+import { describe, expect, test } from "vitest";
+import { iconsOf, pngOf, type Icon } from "../../../plugins/tray/icon/index.ts";
+import { colours, type Colour } from "../../../plugins/tray/icon/mark.ts";
+import { read } from "../../rules/source.ts";
+
+const states = ["unconfigured", "setup", "running", "rotating"] as const;
+const panels: readonly Colour[] = [[255, 255, 255], [0xf6, 0xf5, 0xf3], [0x35, 0x35, 0x35], [0, 0, 0]];
+
+/** WCAG 2.2, relative luminance. */
+function luminance(colour: Colour): number {
+  const linear = colour.map((part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * linear[0]! + 0.7152 * linear[1]! + 0.0722 * linear[2]!;
+}
+function contrast(one: Colour, other: Colour): number {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high! + 0.05) / (low! + 0.05);
+}
+const pixelsOf = ({ argb, size }: Icon): number[][] =>
+  Array.from({ length: size ** 2 }, (_, at) => [...argb.subarray(at * 4, at * 4 + 4)]);
+
+describe("the icon", () => {
+  test("has the colours of the dashboard's mark", () => {
+    const svg = read("plugins/dashboard/browser/icon.svg");
+    const hex = (colour: Colour): string => `#${Buffer.from(colour).toString("hex")}`;
+    const { wall, light, leaf } = colours;
+    expect([...svg.matchAll(/fill="(#\w+)"/g)].map(([, fill]) => fill)).toEqual([wall, light, leaf, light].map(hex));
+  });
+
+  test.each(states)("in the state %s can be told from light and from dark panels", (state) => {
+    for (const icon of iconsOf(state)) {
+      const solid = pixelsOf(icon).filter(([alpha]) => alpha === 255).map(([, ...colour]) => colour as unknown as Colour);
+      for (const panel of panels) {
+        const seen = solid.filter((colour) => contrast(colour, panel) >= 3);
+        expect(seen.length, `${icon.size} on ${String(panel)}`).toBeGreaterThan(icon.size ** 2 * 0.08);
+      }
+    }
+  });
+
+  test("looks different in every state, is transparent at its corners, and keeps its middle where the mark has it", () => {
+    for (const at of [0, 1, 2, 3, 4, 5]) {
+      expect(new Set(states.map((state) => Buffer.from(iconsOf(state)[at]!.argb).toString("hex"))).size).toBe(4);
+    }
+    const running = iconsOf("running").find(({ size }) => size === 32)!;
+    const pixels = pixelsOf(running);
+    const at = (x: number, y: number): number[] => pixels[y * 32 + x]!;
+    expect([at(0, 0), at(31, 0)]).toEqual([[0, 0, 0, 0], [0, 0, 0, 0]]);
+    expect([at(6, 20), at(12, 16), at(20, 20)]).toEqual([colours.wall, colours.leaf, colours.light].map((colour) => [255, ...colour]));
+  });
+
+  test("is drawn once for each state", () => {
+    expect(iconsOf("running")).toBe(iconsOf("running"));
+    expect(iconsOf("running").map(({ size, argb }) => argb.length / size ** 2)).toEqual([4, 4, 4, 4, 4, 4]);
+  });
+
+  test("is a PNG file of the same pixels for those who want one", () => {
+    const icon = iconsOf("setup")[1]!;
+    const png = pngOf(icon);
+    expect(png.subarray(0, 16).toString("latin1")).toBe("\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    expect([png.readUInt32BE(16), png.readUInt32BE(20), png.toString("hex", 24, 29)]).toEqual([22, 22, "0806000000"]);
+    expect(png.subarray(-12).toString("hex")).toBe("0000000049454e44ae426082");
+    const length = png.readUInt32BE(33);
+    const rows = inflateSync(png.subarray(41, 41 + length));
+    const read = Array.from({ length: 22 * 22 }, (_, at) => {
+      const [red, green, blue, alpha] = rows.subarray(Math.floor(at / 22) * 89 + 1 + (at % 22) * 4);
+      return [alpha, red, green, blue];
+    });
+    expect(read).toEqual(pixelsOf(icon));
+  });
+});

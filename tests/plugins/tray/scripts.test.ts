@@ -1,0 +1,146 @@
+import { readFile } from "node:fs/promises";
+import { runInNewContext } from "node:vm";
+import { describe, expect, test } from "vitest";
+import { capturedLog } from "../../../kernel/testing.ts";
+import { openScript } from "../../../plugins/tray/platforms/script.ts";
+import { viewOf, type Choice, type Known } from "../../../plugins/tray/view.ts";
+import { after, until } from "./bus.ts";
+import { programs } from "./stand.ts";
+
+const known: Known = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
+
+/** Speaks as the scripts do; what it hears stands in a file. */
+const standIn = (body: string): string => `exec ${process.execPath} -e '
+  const { appendFileSync } = require("node:fs");
+  const say = (line) => process.stdout.write(JSON.stringify(line) + "\\n");
+  require("node:readline").createInterface({ input: process.stdin })
+    .on("line", (line) => { appendFileSync("'$HERE'/heard", line + "\\n"); ${body} })
+    .on("close", () => { appendFileSync("'$HERE'/heard", "end"); process.exit(0); });
+'`;
+
+async function withScript(
+  body: string,
+  visit: (seen: {
+    open(): ReturnType<typeof openScript>; chosen: Choice[]; shown: boolean[]; heard(): Promise<string>; leave(): void;
+    lines: ReturnType<typeof capturedLog>["lines"];
+  }) => Promise<void>,
+): Promise<void> {
+  await using tools = await programs({ tray: standIn(body) });
+  const { log, lines } = capturedLog();
+  const leaving = new AbortController();
+  const chosen: Choice[] = [];
+  const shown: boolean[] = [];
+  const options = {
+    env: { PATH: process.env["PATH"] }, view: viewOf(known), choose: (choice: Choice) => chosen.push(choice),
+    shown: (is: boolean) => shown.push(is), required: true, log, after, leaving: leaving.signal,
+  };
+  try {
+    await visit({
+      open: () => openScript({ command: [`${tools.folder}/tray`], iconSize: 32 }, options),
+      chosen, shown, lines, leave: () => leaving.abort(), heard: () => tools.read("heard"),
+    });
+  } finally {
+    leaving.abort();
+  }
+}
+
+describe("a tray that is a script", () => {
+  test("is given the view in lines of plain ASCII, and says what was chosen", async () => {
+    const body = `say({ ready: true }); say({ choice: "copy-link" }); say({ choice: "version" }); say({ choice: "rm" });
+      say([1]); process.stdout.write("no JSON\\n{\\"choice\\":"); process.stdout.write("\\"quit\\"}\\n");`;
+    await withScript(body, async ({ open, chosen, shown, heard, leave }) => {
+      const face = await open();
+      await until(() => expect(chosen).toEqual(["copy-link", "quit"]));
+      face.show(viewOf({ ...known, state: "setup" }));
+      expect(await face.notify("line one\nüber")).toBe(true);
+      await until(async () => expect((await heard()).split("\n")).toHaveLength(4));
+      const text = await heard();
+      expect(text).toMatch(/^[\n -~]*$/);
+      const [first, second, third] = text.split("\n").slice(0, 3).map((line) => JSON.parse(line));
+      expect(first.view).toMatchObject({ title: "Doorward", hint: "running", items: viewOf(known).items });
+      expect(Buffer.from(first.view.icon, "base64").subarray(1, 4).toString()).toBe("PNG");
+      expect(second.view.icon).not.toBe(first.view.icon);
+      expect(third).toEqual({ notify: "line one\nüber" });
+      leave();
+      await until(async () => expect(await heard()).toMatch(/end$/));
+      expect(shown[0]).toBe(true);
+    });
+  });
+
+  test("that ends before it is ready, or is not there, is no tray", async () => {
+    await withScript("process.exit(3);", ({ open }) => expect(open()).rejects.toThrow(/script of the tray ended \(3\)/));
+    const { log } = capturedLog();
+    const options = { env: {}, view: viewOf(known), choose: () => 0, shown: () => 0, required: true, log, after };
+    const nowhere = openScript({ command: ["/nowhere/osascript"], iconSize: 32 }, { ...options, leaving: new AbortController().signal });
+    await expect(nowhere).rejects.toThrow(/\/nowhere\/osascript cannot be started/);
+  });
+
+  test("that ends later is one line in the log, and its complaints are others", async () => {
+    await withScript(`say({ ready: true }); say({ error: "no icon" }); process.stdout.write("x".repeat(9000) + "\\n"); setTimeout(() => process.exit(1), 50);`,
+      async ({ open, shown, lines }) => {
+        const face = await open();
+        await until(() => expect(shown).toEqual([true, false]));
+        expect(lines.map(({ level, text }) => [level, text])).toEqual([
+          ["warn", "the script of the tray complains"], ["warn", "the tray does not come back"],
+        ]);
+        expect(await face.notify("anybody?")).toBe(false);
+      });
+  });
+});
+
+/** Anything: a thing of Cocoa that takes every message, and remembers what was set. */
+function thing(own: Record<string, unknown> = {}): any {
+  return new Proxy(Object.assign(() => thing(), own), {
+    get: (target: any, name) => (name in target || typeof name === "symbol" ? target[name] : (target[name] = thing())),
+  });
+}
+
+describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
+  test("draws the menu, says what is picked, survives what it does not understand, and ends with its input", async () => {
+    const said: any[] = [];
+    const input: string[] = [];
+    const entries: any[] = [];
+    const methods: Record<string, { implementation(given?: unknown): unknown }> = {};
+    let ended = false;
+    const bar = thing({ button: thing() });
+    const $: any = Object.assign((value: unknown) => ({ dataUsingEncoding: () => value }), {
+      NSFileHandle: {
+        fileHandleWithStandardOutput: { writeData: (line: string) => said.push(JSON.parse(line)) },
+        fileHandleWithStandardInput: { get availableData() { return { length: input[0]?.length ?? 0, text: input.shift() }; } },
+      },
+      NSApplication: { sharedApplication: thing({ terminate: () => { ended = true; } }) },
+      NSStatusBar: { systemStatusBar: { statusItemWithLength: () => bar } },
+      NSString: { alloc: { initWithDataEncoding: ({ text }: { text: string }) => ({ js: text }) } },
+      NSMenu: { alloc: { get init() { return thing({ addItem: (entry: unknown) => entries.push(entry) }); } } },
+      NSMenuItem: {
+        separatorItem: "separator",
+        alloc: { initWithTitleActionKeyEquivalent: (label: string) => ({ label }) },
+      },
+      NSNotificationCenter: thing(), NSData: thing(), NSImage: thing(), NSMakeSize: () => 0, DoorwardTray: thing(),
+      NSUserNotification: thing(), NSUserNotificationCenter: thing(),
+    });
+    const ObjC = {
+      import: () => undefined,
+      registerSubclass: (made: { methods: typeof methods }) => Object.assign(methods, made.methods),
+    };
+    const script = await readFile(new URL("../../../plugins/tray/scripts/menu-bar.js", import.meta.url), "utf8");
+    runInNewContext(`${script}\nrun();`, { $, ObjC });
+    expect(said).toEqual([{ ready: true }]);
+
+    const read = (text: string): unknown => {
+      input.push(text);
+      return methods["read:"]!.implementation();
+    };
+    const line = JSON.stringify({ view: { ...viewOf(known), icon: "" } });
+    read(`no JSON\n${line.slice(0, 30)}`);
+    expect(said[1].error).toMatch(/^SyntaxError/);
+    read(`${line.slice(30)}\n{"notify":"x"}\n`);
+    expect(entries.map((entry) => entry.label ?? entry)).toEqual(viewOf(known).items.map((item) => item === "separator" ? item : item.label));
+    expect(entries.map(({ enabled }) => enabled)).toContain(false);
+    expect(bar.button.toolTip).toBe("Doorward: running");
+    methods["pick:"]!.implementation(entries.find(({ label }) => label === "Quit"));
+    expect(said.at(-1)).toEqual({ choice: "quit" });
+    read("");
+    expect(ended).toBe(true);
+  });
+});
