@@ -12,6 +12,7 @@ import { createLimiter } from "./limiter.ts";
 import { createListeners } from "./listeners.ts";
 import { checkTls } from "./listening.ts";
 import { linksTo } from "./links.ts";
+import { openFiles } from "./open-files.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
 import { createPeers } from "./peers.ts";
 import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
@@ -68,7 +69,7 @@ export function http(options: HttpOptions = {}): Plugin<{
       const basePath = normaliseBasePath(givenPath);
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
 
-      const listeners = createListeners(basePath, () => clock.now());
+      const listeners = createListeners(basePath, () => clock.now(), log);
       const limiters: Limiter[] = [];
       const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
       const requests = createRoutes<RequestHandler>(gatewayOpen);
@@ -129,6 +130,7 @@ export function http(options: HttpOptions = {}): Plugin<{
           limiters.push(limiter);
           return limiter;
         },
+        openFiles,
         unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
       };
       return { http: offered };

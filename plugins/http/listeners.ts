@@ -1,8 +1,10 @@
+import type { Log } from "../../kernel/index.ts";
 import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { watchConnections, type Closing } from "./closing.ts";
 import { linksTo, rememberLinks } from "./links.ts";
 import { createOwnServer, listen, type Bind, type Tls } from "./listening.ts";
+import { createUsher, openFiles } from "./open-files.ts";
 import type { Listener } from "./service.ts";
 
 export interface Listeners {
@@ -22,13 +24,15 @@ interface Entry {
 }
 
 /** `now`: Unix milliseconds. */
-export function createListeners(basePath: string, now: () => number): Listeners {
+export function createListeners(basePath: string, now: () => number, log: Log): Listeners {
   const entries = new Map<Listener, Entry>();
   const running = (): Closing[] => [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
 
   async function start(listener: Listener, entry: Entry, dispatcher: Dispatcher, tls: Tls | undefined): Promise<void> {
     const server = createOwnServer(listener, dispatcher, tls);
     const closing = watchConnections(server);
+    const limit = await openFiles();
+    if (limit !== undefined) server.on("connection", createUsher(limit, now, log));
     await listen(server, entry.bind);
     entry.running = { closing, links: rememberLinks(now, () => linksTo(server, basePath, entry.bind.host)) };
   }

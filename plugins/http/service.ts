@@ -68,6 +68,8 @@ export interface Http {
   addresses(listener?: Listener): URL[];
   /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
   open(listener: "gateway", where: { readonly port: number; readonly host?: string | undefined }): void;
+  /** Files this process may open at one time, connections among them; undefined where that cannot be known. */
+  openFiles(): Promise<number | undefined>;
   /** A new one for each caller: dashboard and channel never share. `attempts` per key and 60 s, default 10. */
   limiter(options?: { attempts?: () => number }): Limiter;
   /** Frees an address, or all, in every limiter made here. */

@@ -1,4 +1,5 @@
 import type { Log } from "../../kernel/index.ts";
+import type { Http } from "../http/index.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig } from "./config.ts";
 import { descriptorsMissing } from "./descriptors.ts";
@@ -6,16 +7,17 @@ import { picoErrors } from "./errors.ts";
 
 interface Checked {
   readonly tokens: Pick<Tokens, "info">;
+  readonly http: Pick<Http, "openFiles">;
   readonly log: Log;
   readonly envPrefix: string;
 }
 
 /** Whether the channel can work with these settings. Rejects `PICO_TOKEN_MISSING`, `PICO_DESCRIPTORS`. */
-export async function checkSettings(next: PicoServerConfig, { tokens, log, envPrefix }: Checked): Promise<void> {
+export async function checkSettings(next: PicoServerConfig, { tokens, http, log, envPrefix }: Checked): Promise<void> {
   const { enabled, ping_interval, read_timeout, max_connections } = next;
   if (!enabled) return;
   if (tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
-  const files = await descriptorsMissing(max_connections);
+  const files = descriptorsMissing(max_connections, await http.openFiles());
   if (files) throw picoErrors.PICO_DESCRIPTORS(max_connections, files.has, files.needs);
   if (ping_interval < read_timeout) return;
   const text = "ping_interval is not below read_timeout: pings go out every half read_timeout";

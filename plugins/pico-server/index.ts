@@ -69,7 +69,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       let messagesOut = 0;
 
       await tokens.claim("pico");
-      const checked = { tokens, log, envPrefix };
+      const checked = { tokens, http, log, envPrefix };
       await checkSettings(config(), checked);
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");

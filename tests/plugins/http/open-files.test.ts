@@ -1,0 +1,46 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { expect, test } from "vitest";
+import { capturedLog } from "../../../kernel/testing.ts";
+import { createUsher, readLimit, spareFiles } from "../../../plugins/http/open-files.ts";
+
+const limits = (soft: string): string =>
+  ["Limit                     Soft Limit           Hard Limit           Units     ",
+    "Max processes             127                  127                  processes ",
+    `Max open files            ${soft.padEnd(20)} 1048576              files     `, ""].join("\n");
+
+test.each([["1024", 1_024], ["unlimited", undefined]])("the limit of open files is read (%s)", (soft, limit) => {
+  expect(readLimit(limits(soft))).toBe(limit);
+});
+
+test("nothing is known where the machine does not say", () => {
+  expect(readLimit("")).toBeUndefined();
+});
+
+test("a connection that takes one of the last files is closed, and the log says so once a minute", async () => {
+  const { log, lines } = capturedLog();
+  let minutes = 0;
+  let usher = (_: Socket): void => undefined;
+  const server = createServer((socket) => usher(socket)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const visit = async (): Promise<boolean> => {
+    const arrival = once(server, "connection") as Promise<[Socket]>;
+    const socket = connect(port, "127.0.0.1");
+    const [arrived] = await arrival;
+    const wasClosed = arrived.destroyed;
+    socket.destroy();
+    arrived.destroy();
+    return wasClosed;
+  };
+  usher = createUsher(1_000_000, () => minutes * 60_000, log);
+  expect(await visit()).toBe(false);
+  usher = createUsher(spareFiles + 1, () => minutes * 60_000, log);
+  for (const at of [0, 0, 0.9, 1]) {
+    minutes = at;
+    expect(await visit()).toBe(true);
+  }
+  expect(lines.map(({ turnedAway }) => turnedAway)).toEqual([1, 3]);
+  expect(lines[0]!.text).toContain("ulimit -n");
+  server.close();
+});
