@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import { WebSocket } from "ws";
+import { startChild, token, type Child, type ChildOptions } from "./child.ts";
 
-export const token = "correct-horse-battery-staple-correct-horse-battery-staple";
+export { eventually, token } from "./child.ts";
 
 export interface Disconnected {
   readonly session: string;
@@ -25,82 +24,31 @@ interface Orders {
 }
 
 /** The service of `children/server.mjs`. */
-export interface Server extends AsyncDisposable {
-  readonly pid: number;
+export interface Server extends Omit<Child, "ask"> {
   readonly port: number;
   readonly url: string;
   readonly disconnected: readonly Disconnected[];
   readonly lines: readonly Line[];
   ask<K extends keyof Orders>(order: K, ...more: Parameters<Orders[K]>): Promise<ReturnType<Orders[K]>>;
-  /** Resolves when it holds, looked at whenever the service tells something; rejects when its process ends before. */
-  until(what: string, holds: () => boolean): Promise<void>;
 }
 
-export interface ServerOptions {
+export interface ServerOptions extends ChildOptions {
   /** Of `channels.pico`. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Files the process may open. */
-  readonly files?: number;
-  readonly nodeArgs?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
 }
 
-type News = { port?: number; id?: number; answer?: unknown; line?: Line; disconnected?: Disconnected };
-
-export async function startServer({ config = {}, files, nodeArgs = [], env = {} }: ServerOptions = {}): Promise<Server> {
-  const file = fileURLToPath(new URL("children/server.mjs", import.meta.url));
-  const command = [process.execPath, ...nodeArgs, file, JSON.stringify({ config })];
-  const limit = files === undefined ? "" : `ulimit -n ${files} && `;
-  const child = spawn("bash", ["-c", `${limit}exec "$@"`, "-", ...command], {
-    env: { PATH: process.env["PATH"] ?? "", TOKEN: token, ...env },
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+export async function startServer({ config = {}, ...options }: ServerOptions = {}): Promise<Server> {
   const lines: Line[] = [];
   const disconnected: Disconnected[] = [];
-  const answers = new Map<number, (answer: never) => void>();
-  const looks = new Set<() => void>();
   let port = 0;
-  let count = 0;
-  child.on("message", (news: News) => {
-    if (news.port !== undefined) port = news.port;
-    if (news.line) lines.push(news.line);
-    if (news.disconnected) disconnected.push(news.disconnected);
-    if (news.id !== undefined) answers.get(news.id)?.(news.answer as never);
-    looks.forEach((look) => look());
-  });
-  const ended = once(child, "close");
-  const until: Server["until"] = (what, holds) => new Promise((resolve, reject) => {
-    const look = (): void => {
-      if (!holds()) return;
-      looks.delete(look);
-      resolve();
-    };
-    looks.add(look);
-    look();
-    void ended.then(([code, signal]) => reject(new Error(`the service ended (${code ?? signal}) before ${what}`)));
-  });
-  await until("it listened", () => port !== 0);
-  return {
-    pid: child.pid!, port, url: `ws://127.0.0.1:${port}/pico`, lines, disconnected, until,
-    async ask(order, ...[more]) {
-      const id = (count += 1);
-      let answer: unknown;
-      answers.set(id, (given) => void (answer = { given }));
-      child.send({ id, order, ...more });
-      await until(`it answered ${order}`, () => answer !== undefined);
-      answers.delete(id);
-      return (answer as { given: never }).given;
-    },
-    async [Symbol.asyncDispose]() {
-      if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
-      await ended;
-    },
-  };
-}
-
-/** Looks often: what others know tells nobody that it has changed. */
-export async function eventually(holds: () => unknown): Promise<void> {
-  while (!(await holds())) await new Promise((again) => setTimeout(again, 20));
+  const child = startChild("server", { config }, (news) => {
+    if (news["port"]) port = news["port"] as number;
+    if (news["line"]) lines.push(news["line"] as Line);
+    if (news["disconnected"]) disconnected.push(news["disconnected"] as Disconnected);
+  }, options);
+  await child.until("it listened", () => port !== 0);
+  const ask = child.ask as Server["ask"];
+  return { ...child, ask, port, url: `ws://127.0.0.1:${port}/pico`, lines, disconnected };
 }
 
 export interface Talker {
