@@ -176,8 +176,9 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
           patience = Date.now() + 3_000;
           await click(icon.x, icon.y, 3);
         }
-        if (menu?.rows.length !== lines) throw new Error(`the menu has ${menu?.rows.length ?? "no"} lines, not ${lines}`);
-        return menu;
+        const found = menu?.rows.length ?? "no";
+        if (found !== lines) throw new Error(`the menu has ${found} lines, not ${lines}`);
+        return menu!;
       });
     },
     async choose({ x, width, rows }, line) {

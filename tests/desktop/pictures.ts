@@ -12,7 +12,8 @@ it.each([
   ["dark", "Adwaita:dark", "#22302e"],
 ])("shows the tray in a %s panel", async (name, theme, behind) => {
   await using desktop = await startDesktop({ theme });
-  await using launcher = await startLauncher({ args: ["-console", "-tray", "-port", "0", "-no-browser"], env: desktop.env });
+  const args = ["-console", "-tray", "-port", "0", "-no-browser"];
+  await using launcher = await startLauncher({ args, env: desktop.env });
   const channel = await enablePico(launcher, await finishSetup(launcher));
   const sockets = ["kitchen", "laptop", "garden"].map((session) =>
     new WebSocket(new URL(`/pico?session_id=${session}`, launcher.base), [`token.${channel}`]));

@@ -5,7 +5,7 @@ import { join as joinPath } from "node:path";
 import { describe, expect, test } from "vitest";
 import { stoppedClock } from "../../../kernel/testing.ts";
 import { openBus, type Bus } from "../../../plugins/tray/dbus/index.ts";
-import { after, hasBus, join, startBus, until } from "./bus.ts";
+import { hasBus, join, startBus, until } from "./bus.ts";
 
 const daemon = {
   destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
@@ -99,11 +99,10 @@ describe.skipIf(!hasBus)("on a real bus", () => {
     const bus = await startBus();
     const reasons: string[] = [];
     using one = await join(bus, { closed: (reason) => reasons.push(reason) });
-    using deaf = await join(bus, {
-      objects: { "/d": { "org.example.D": { properties: {}, methods: {}, signals: {} } } }, after,
-    });
+    using deaf = await join(bus);
     await bus[Symbol.asyncDispose]();
     await until(() => expect(reasons).toHaveLength(1));
-    await expect(one.call({ destination: deaf.name, path: "/d", interface: "org.example.D" }, "X")).rejects.toThrow(/bus|closed|EPIPE|ECONN/);
+    const place = { destination: deaf.name, path: "/d", interface: "org.example.D" };
+    await expect(one.call(place, "X")).rejects.toThrow(/bus|closed|EPIPE|ECONN/);
   });
 });

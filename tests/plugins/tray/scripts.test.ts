@@ -68,15 +68,19 @@ describe("a tray that is a script", () => {
   });
 
   test("that ends before it is ready, or is not there, is no tray", async () => {
-    await withScript("process.exit(3);", ({ open }) => expect(open()).rejects.toThrow(/script of the tray ended \(3\)/));
+    await withScript("process.exit(3);", ({ open }) => expect(open()).rejects.toThrow(/of the tray ended \(3\)/));
     const { log } = capturedLog();
-    const options = { env: {}, view: viewOf(known), choose: () => 0, shown: () => 0, required: true, log, after };
-    const nowhere = openScript({ command: ["/nowhere/osascript"], iconSize: 32 }, { ...options, leaving: new AbortController().signal });
+    const nowhere = openScript({ command: ["/nowhere/osascript"], iconSize: 32 }, {
+      env: {}, view: viewOf(known), choose: () => 0, shown: () => 0, required: true, log, after,
+      leaving: new AbortController().signal,
+    });
     await expect(nowhere).rejects.toThrow(/\/nowhere\/osascript cannot be started/);
   });
 
   test("that ends later is one line in the log, and its complaints are others", async () => {
-    await withScript(`say({ ready: true }); say({ error: "no icon" }); process.stdout.write("x".repeat(9000) + "\\n"); setTimeout(() => process.exit(1), 50);`,
+    const body = `say({ ready: true }); say({ error: "no icon" });
+      process.stdout.write("x".repeat(9000) + "\\n", () => process.exit(1));`;
+    await withScript(body,
       async ({ open, shown, lines }) => {
         const face = await open();
         await until(() => expect(shown).toEqual([true, false]));
@@ -96,7 +100,7 @@ function thing(own: Record<string, unknown> = {}): any {
 }
 
 describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
-  test("draws the menu, says what is picked, survives what it does not understand, and ends with its input", async () => {
+  test("draws the menu, says what is picked and what it does not understand, and ends with its input", async () => {
     const said: any[] = [];
     const input: string[] = [];
     const entries: any[] = [];
@@ -106,7 +110,9 @@ describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
     const $: any = Object.assign((value: unknown) => ({ dataUsingEncoding: () => value }), {
       NSFileHandle: {
         fileHandleWithStandardOutput: { writeData: (line: string) => said.push(JSON.parse(line)) },
-        fileHandleWithStandardInput: { get availableData() { return { length: input[0]?.length ?? 0, text: input.shift() }; } },
+        fileHandleWithStandardInput: {
+          get availableData() { return { length: input[0]?.length ?? 0, text: input.shift() }; },
+        },
       },
       NSApplication: { sharedApplication: thing({ terminate: () => { ended = true; } }) },
       NSStatusBar: { systemStatusBar: { statusItemWithLength: () => bar } },
@@ -135,7 +141,8 @@ describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
     read(`no JSON\n${line.slice(0, 30)}`);
     expect(said[1].error).toMatch(/^SyntaxError/);
     read(`${line.slice(30)}\n{"notify":"x"}\n`);
-    expect(entries.map((entry) => entry.label ?? entry)).toEqual(viewOf(known).items.map((item) => item === "separator" ? item : item.label));
+    const drawn = viewOf(known).items.map((item) => (item === "separator" ? item : item.label));
+    expect(entries.map((entry) => entry.label ?? entry)).toEqual(drawn);
     expect(entries.map(({ enabled }) => enabled)).toContain(false);
     expect(bar.button.toolTip).toBe("Doorward: running");
     methods["pick:"]!.implementation(entries.find(({ label }) => label === "Quit"));

@@ -18,7 +18,8 @@ const path = fc.array(fc.stringMatching(/^\w{1,8}$/), { maxLength: 4 }).map((par
 const basic: fc.Arbitrary<Typed> = fc.oneof(
   typed("y", fc.nat(255)), typed("b", fc.boolean()), typed("n", fc.integer({ min: -0x8000, max: 0x7fff })),
   typed("q", fc.nat(0xffff)), typed("i", fc.integer()), typed("u", fc.nat(0xffff_ffff)),
-  typed("x", fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })), typed("t", fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })),
+  typed("x", fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
+  typed("t", fc.bigInt({ min: 0n, max: 2n ** 64n - 1n })),
   typed("d", fc.double({ noNaN: true })), typed("s", text), typed("o", path),
   typed("g", fc.constantFrom("", "a{sv}", "(ia{sv}av)")),
 );
@@ -27,8 +28,9 @@ const { any } = fc.letrec<{ any: Typed }>((tie) => ({
     fc.uint8Array({ maxLength: 30 }).map((value): Typed => ({ signature: "ay", value })),
     tie("any").map(({ signature, value }): Typed => ({ signature: "v", value: variant(signature, value) })),
     // Items of one array have one type: the same value several times.
-    fc.tuple(tie("any").filter(({ signature }) => signature !== "y"), fc.nat(3)).map(([{ signature, value }, times]): Typed =>
-      ({ signature: `a${signature}`, value: Array.from({ length: times }, () => value) })),
+    fc.tuple(tie("any").filter(({ signature }) => signature !== "y"), fc.nat(3))
+      .map(([{ signature, value }, times]): Typed =>
+        ({ signature: `a${signature}`, value: Array.from({ length: times }, () => value) })),
     fc.array(tie("any"), { minLength: 1, maxLength: 4 }).map((parts): Typed =>
       ({ signature: `(${parts.map(({ signature }) => signature).join("")})`, value: parts.map(({ value }) => value) })),
     fc.tuple(text, tie("any")).map(([key, { signature, value }]): Typed =>
@@ -71,7 +73,7 @@ describe("the D-Bus wire format", () => {
       } catch (error) {
         expect(String(error)).toMatch(/^(Error|TypeError): ./);
       }
-      for (const { kind, serial, body } of found) expect([typeof kind, serial > 0, Array.isArray(body)]).not.toContain(false);
+      for (const { serial, body } of found) expect([serial > 0, Array.isArray(body)]).toEqual([true, true]);
     }), { numRuns: 500 });
   });
 
