@@ -101,6 +101,18 @@ describe("what is loaded", () => {
     for (const mark of heavy.source.split("|")) expect(texts.join("\n")).toMatch(new RegExp(mark));
   });
 
+  test("a launcher that may show a tray loads nothing of what draws and speaks where there is no desktop", async () => {
+    const { files } = await loadedBy(`${silent}
+      const { launcher } = await import("./dist/config/presets/launcher.js");
+      const home = ${JSON.stringify(join(folder, "desk"))};
+      const tray = { open: async () => false, quit: nothing };
+      const kernel = await launcher({ home, env: {}, version: "", log, flags: { port: 0 }, tray });
+      await kernel.start();
+      await kernel.stop();`);
+    const seen = files.flatMap((file) => /\/plugins\/tray\/(.*)$/.exec(file.replaceAll("\\", "/"))?.[1] ?? []);
+    expect(seen.sort()).toEqual(["desktop.js", "errors.js", "index.js"]);
+  });
+
   test("a host with a channel loads no web framework, no schema of others and no log library", async () => {
     const { own, packages } = await loadedBy(`await import("doorward"); await import("doorward/plugins/http");
       await import("doorward/plugins/channels"); await import("doorward/plugins/pico-server");`);
