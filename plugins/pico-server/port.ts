@@ -21,6 +21,8 @@ const toolCall = ({ id, name, arguments: text }: ToolCall): object =>
 
 function payloadOf(id: string, message: Update, final = message.final): ServerMessage {
   const { content, kind, attachments = [], toolCalls, contextUsage, model } = message;
+  const isText = kind === undefined && attachments.length === 0 && !toolCalls && !contextUsage && model === undefined;
+  if (isText) return final ? { message_id: id, content, final } : { message_id: id, content };
   return {
     message_id: id,
     content,
@@ -37,7 +39,7 @@ function payloadOf(id: string, message: Update, final = message.final): ServerMe
 /** The channel as an application sees it: each message goes to every connection of its session. */
 export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
   function publish(session: string, frame: ServerFrame, numbered: boolean, message?: string): Awaitable<Appended> {
-    const bytes = Buffer.from(encode({ ...frame, session_id: session, timestamp: clock.now() }));
+    const bytes = Buffer.from(encode(frame));
     if (bytes.byteLength > limits.outboundFrame) throw picoErrors.too_large(bytes.byteLength, limits.outboundFrame);
     return sessions.append(session, { frame: bytes, numbered, message });
   }
@@ -53,17 +55,26 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
 
   /** To those who listen now; it may be lost. */
   function tell(session: string, frame: ServerFrame): void {
-    const said = async (): Promise<unknown> => publish(session, frame, false);
+    const whole = { ...frame, session_id: session, timestamp: clock.now() };
+    const said = async (): Promise<unknown> => publish(session, whole, false);
     said().catch(() => undefined);
   }
 
   return {
     name: "pico",
-    send: (session, id, message) =>
-      write(session, id, { type: "message.create", payload: payloadOf(id, message, message.final ?? true) }),
-    update: (session, id, message) =>
-      write(session, id, { type: "message.update", payload: payloadOf(id, message) }, message.final ?? false),
-    remove: (session, id) => write(session, id, { type: "message.delete", payload: { message_id: id } }),
+    send(session, id, message) {
+      const payload = payloadOf(id, message, message.final ?? true);
+      return write(session, id, { type: "message.create", payload, session_id: session, timestamp: clock.now() });
+    },
+    update(session, id, message) {
+      const payload = payloadOf(id, message);
+      const frame = { type: "message.update", payload, session_id: session, timestamp: clock.now() } as const;
+      return write(session, id, frame, message.final ?? false);
+    },
+    remove(session, id) {
+      const payload = { message_id: id };
+      return write(session, id, { type: "message.delete", payload, session_id: session, timestamp: clock.now() });
+    },
     typing(session, on) {
       tell(session, { type: on ? "typing.start" : "typing.stop" });
     },
