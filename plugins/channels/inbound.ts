@@ -4,6 +4,7 @@ import { createDedupe } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import { createLanes } from "./lanes.ts";
 import type { Application, ApplicationOptions, Channels, Incoming, Message } from "./service.ts";
+import { createTickets, type Ticket } from "./tickets.ts";
 
 const mostHops = 4;
 
@@ -26,36 +27,11 @@ export interface InboundOptions {
   readonly failed: (message: Incoming, error: unknown) => void;
 }
 
-/** One delivery: settles once, whoever is first. */
-interface Ticket {
-  accept(): void;
-  reject(error: unknown): void;
-  isOpen(): boolean;
-  readonly outcome: Promise<"accepted">;
-}
-
-function createTicket(open: Set<Ticket>): Ticket {
-  let resolve: (outcome: "accepted") => void;
-  let refuse: (error: unknown) => void;
-  const outcome = new Promise<"accepted">((done, failed) => {
-    resolve = done;
-    refuse = failed;
-  });
-  const ticket: Ticket = {
-    outcome,
-    isOpen: () => open.has(ticket),
-    accept: () => void (open.delete(ticket) && resolve("accepted")),
-    reject: (error) => void (open.delete(ticket) && refuse(error)),
-  };
-  open.add(ticket);
-  return ticket;
-}
-
 /** From the channels to the one application: each session in order, sessions side by side. */
 export function createInbound({ clock, log, send, stream, received, failed }: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
-  const open = new Set<Ticket>();
+  const tickets = createTickets();
   const dedupe = createDedupe(clock);
   const lanes = createLanes(() => current?.width ?? 1);
 
@@ -81,8 +57,7 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
       done();
     }
     function threw(error: unknown): void {
-      if (ticket.isOpen()) ticket.reject(error);
-      else failedLate(incoming, error);
+      if (!ticket.reject(error)) failedLate(incoming, error);
       done();
     }
     if (!current || !stopping) {
@@ -110,7 +85,7 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
       return before.outcome.then(() => "duplicate");
     }
     if (!current) throw channelsErrors.no_application();
-    const ticket = createTicket(open);
+    const ticket = tickets.open();
     if (once) dedupe.remember(lane, incoming, ticket.outcome);
     received(incoming);
     lanes.add(channel, session, (done) => run(incoming, ticket, done));
@@ -143,7 +118,7 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
       const controller = stopping;
       stopping = undefined;
       lanes.clear();
-      for (const ticket of open) ticket.reject(channelsErrors.not_running());
+      tickets.rejectAll(channelsErrors.not_running);
       controller?.abort(channelsErrors.not_running());
     },
   };

@@ -12,7 +12,7 @@ export { application } from "./application.ts";
 export type { ChannelsEvents } from "./events.ts";
 export type {
   Address, AnswerStream, Application, ApplicationOptions, ChannelPort, Channels, ContextUsage, Incoming, Inlet, Media,
-  Message, Outgoing, Receipt, StreamOptions, ToolCall,
+  Message, Outgoing, PortReceipt, Receipt, StreamOptions, ToolCall,
 } from "./service.ts";
 
 const bytesOf = ({ content, media }: Incoming): number =>

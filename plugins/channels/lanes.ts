@@ -1,7 +1,10 @@
 /** Calls `done` once, now or later. */
 export type Run = (done: () => void) => void;
 
-/** Work in order within a lane, lanes side by side. A lane without work is forgotten. */
+/** Idle lanes that are kept: most sessions go on. */
+const mostIdle = 1_024;
+
+/** Work in order within a lane, lanes side by side. */
 export interface Lanes {
   /** Runs when its turn comes; `run` never throws. A lane is a session of a channel. */
   add(channel: string, session: string, run: Run): void;
@@ -33,7 +36,8 @@ export function createLanes(width: () => number): Lanes {
       run(lane.done);
     }
     lane.looking = false;
-    if (lane.running === 0 && lane.waiting.length === 0 && lanes.get(name) === lane) lanes.delete(name);
+    const isIdle = lane.running === 0 && lane.waiting.length === 0;
+    if (isIdle && lanes.size > mostIdle && lanes.get(name) === lane) lanes.delete(name);
   }
 
   function open(lanes: Map<string, Lane>, name: string): Lane {

@@ -2,7 +2,7 @@ import { codeOf } from "../../kernel/index.ts";
 import type { Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { Receipts, Tracked } from "./receipts.ts";
-import type { Address, ChannelPort, Channels, Receipt } from "./service.ts";
+import type { Address, ChannelPort, Channels, PortReceipt, Receipt } from "./service.ts";
 
 export interface OutboundOptions {
   readonly port: (channel: string) => ChannelPort | undefined;
@@ -30,15 +30,14 @@ export function createOutbound(options: OutboundOptions): Pick<Channels, "send" 
   }
 
   /** Rejects and never throws. A channel that answers at once costs one promise. */
-  function ask(to: Address, id: string, call: (port: ChannelPort) => Awaitable<Receipt>): Promise<Receipt> {
+  function ask(to: Address, id: string, call: (port: ChannelPort) => Awaitable<PortReceipt>): Promise<Receipt> {
     let tracked: Tracked | undefined;
     try {
       const channel = portFor(to);
       const own = tracked = receipts.track(to.channel, to.session, id);
-      const answered = (receipt: Receipt): Receipt => receipts.answered(own, { ...receipt, id });
       const answer = call(channel);
-      if (!("then" in answer)) return Promise.resolve(answered(answer));
-      return answer.then(answered).catch((error: unknown) => failed(own, error));
+      if (!("then" in answer)) return Promise.resolve(receipts.answered(own, answer));
+      return answer.then((receipt) => receipts.answered(own, receipt)).catch((error: unknown) => failed(own, error));
     } catch (error) {
       return tracked ? failed(tracked, error) : Promise.reject(error as Error);
     }

@@ -1,4 +1,4 @@
-import type { Receipt } from "./service.ts";
+import type { PortReceipt, Receipt } from "./service.ts";
 
 const mostTracked = 10_000;
 const rank = { buffered: 1, written: 2, delivered: 3, undelivered: 3 } as const;
@@ -16,7 +16,7 @@ export interface Receipts {
   /** Before the channel is asked to send, so that news which overtakes its answer is not lost. */
   track(channel: string, session: string, id: string): Tracked;
   /** What the channel answered, or the news that overtook it. */
-  answered(tracked: Tracked, receipt: Receipt): Receipt;
+  answered(tracked: Tracked, receipt: PortReceipt): Receipt;
   failed(tracked: Tracked): void;
   news(channel: string, session: string, receipt: Receipt): void;
 }
@@ -53,9 +53,10 @@ export function createReceipts(announce: (channel: string, session: string, rece
       return entry;
     },
 
-    answered(entry, receipt) {
-      keep(entry, receipt);
-      return entry.latest ?? receipt;
+    answered(entry, { status, reason, isLast = false }) {
+      keep(entry, reason === undefined ? { id: entry.id, status } : { id: entry.id, status, reason });
+      if (isLast) forget(entry);
+      return entry.latest!;
     },
 
     failed: forget,

@@ -110,12 +110,17 @@ export interface Inlet {
   close(): void;
 }
 
+/** What a channel answers. `isLast`: no news of the message will come, so that nobody has to wait for it. */
+export interface PortReceipt extends Receipt {
+  readonly isLast?: boolean;
+}
+
 /** What a channel can do; what is absent is refused as `unsupported`. */
 export interface ChannelPort {
   readonly name: string;
-  send(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<Receipt>;
-  update?(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<Receipt>;
-  remove?(session: string, id: string): Awaitable<Receipt>;
+  send(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<PortReceipt>;
+  update?(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<PortReceipt>;
+  remove?(session: string, id: string): Awaitable<PortReceipt>;
   typing?(session: string, on: boolean): void;
   /** The application had accepted this message and failed afterwards: whoever sent it waits for nothing. */
   failed?(session: string, id: string, error: unknown): void;

@@ -2,31 +2,34 @@
 export interface Holder {
   /** Reads no more for now, or goes on. */
   hold(isHeld: boolean): void;
+  /** What it holds; kept by the budget, zero at first. */
+  bytes: number;
 }
 
 /** What clients have sent and the application has not accepted, of all of them together. */
 export interface Budget {
   grow(holder: Holder, bytes: number): void;
   shrink(holder: Holder, bytes: number): void;
+  /** Reads no more: it is held up no more either. */
+  leave(holder: Holder): void;
 }
 
 /** Over `most` bytes the one that holds most is held up, with each message that comes on top another one. */
 export function createBudget(most: number): Budget {
-  const holders = new Map<Holder, number>();
+  /** Those who ever held anything, until they leave. */
+  const holders = new Set<Holder>();
   const held = new Set<Holder>();
   let used = 0;
 
   function change(holder: Holder, bytes: number): void {
     used += bytes;
-    const left = (holders.get(holder) ?? 0) + bytes;
-    if (left > 0) holders.set(holder, left);
-    else holders.delete(holder);
+    holder.bytes += bytes;
   }
 
   function holdLargest(): void {
     let largest: Holder | undefined;
-    for (const [holder, bytes] of holders) {
-      if (!held.has(holder) && bytes > (largest ? holders.get(largest)! : 0)) largest = holder;
+    for (const holder of holders) {
+      if (!held.has(holder) && holder.bytes > (largest?.bytes ?? 0)) largest = holder;
     }
     if (!largest) return;
     held.add(largest);
@@ -35,6 +38,7 @@ export function createBudget(most: number): Budget {
 
   return {
     grow(holder, bytes) {
+      if (holder.bytes === 0) holders.add(holder);
       change(holder, bytes);
       if (used > most) holdLargest();
     },
@@ -44,6 +48,10 @@ export function createBudget(most: number): Budget {
       const all = [...held];
       held.clear();
       for (const one of all) one.hold(false);
+    },
+    leave(holder) {
+      holders.delete(holder);
+      held.delete(holder);
     },
   };
 }

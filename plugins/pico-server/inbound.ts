@@ -54,6 +54,7 @@ export interface Inbound {
   stop(): void;
 }
 
+const none: readonly Media[] = [];
 const image = ({ type, base64 }: Inline): Media => ({ type, bytes: Buffer.from(base64, "base64") });
 
 /** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted, and while all
@@ -71,6 +72,7 @@ export function createInbound(options: InboundOptions): Inbound {
   let stopped = false;
 
   const holder: Holder = {
+    bytes: 0,
     hold(should) {
       isHeld = should;
       drain();
@@ -111,7 +113,7 @@ export function createInbound(options: InboundOptions): Inbound {
   function handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
     const { content, media, hops } = payload;
     const id = named ?? options.newId();
-    const message = { channel: "pico", session, id, content, media: media.map(image), at: clock.now(), hops };
+    const message = { channel: "pico", session, id, content, media: media.length === 0 ? none : media.map(image), at: clock.now(), hops };
     const isKnown = options.acknowledges && named !== undefined;
     pending += 1;
     budget.grow(holder, bytes);
@@ -180,6 +182,7 @@ export function createInbound(options: InboundOptions): Inbound {
     stop() {
       stopped = true;
       for (const { byteLength } of waiting.splice(0)) budget.shrink(holder, byteLength);
+      budget.leave(holder);
     },
   };
 }

@@ -129,7 +129,8 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       tell(session, stream, entry);
       if (isOver(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
       makeRoom(session);
-      return { cursor: cursorOf(stream), heard: stream.listeners.size };
+      const settled = !stream.resumes && stream.plain >= stream.seq;
+      return { cursor: cursorOf(stream), heard: stream.listeners.size, settled };
     },
 
     readAfter(session, cursor, beginning = "given") {

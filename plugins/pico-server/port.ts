@@ -1,5 +1,5 @@
 import type { Awaitable, Clock } from "../../kernel/index.ts";
-import type { ChannelPort, Media, Outgoing, Receipt, ToolCall } from "../channels/index.ts";
+import type { ChannelPort, Media, Outgoing, PortReceipt, ToolCall } from "../channels/index.ts";
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
 import { refusalFor } from "./inbound.ts";
@@ -44,11 +44,11 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     return sessions.append(session, { frame: bytes, numbered, message });
   }
 
-  function write(session: string, id: string, frame: ServerFrame, numbered = true): Awaitable<Receipt> {
+  function write(session: string, id: string, frame: ServerFrame, numbered = true): Awaitable<PortReceipt> {
     const appended = publish(session, frame, numbered, id);
-    const answer = ({ heard }: Appended): Receipt => {
+    const answer = ({ heard, settled = false }: Appended): PortReceipt => {
       sent();
-      return { id, status: heard === 0 ? "buffered" : "written" };
+      return { id, status: heard === 0 ? "buffered" : "written", isLast: numbered && settled };
     };
     return appended instanceof Promise ? appended.then(answer) : answer(appended);
   }

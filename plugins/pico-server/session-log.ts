@@ -21,6 +21,8 @@ export interface Appended {
   readonly cursor: Cursor | undefined;
   /** Listeners that heard it here. */
   readonly heard: number;
+  /** It is held for nobody: no news of it will come. Default false. */
+  readonly settled?: boolean;
 }
 export type Gap =
   | { readonly reason: "overflow" | "expired"; readonly from: number; readonly to: number }

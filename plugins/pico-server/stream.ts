@@ -66,7 +66,10 @@ const goneOf = ({ seq, held }: Stream): number => seq - held.length;
 export function wasWritten(stream: Stream, upTo: number): void {
   stream.plain = Math.max(stream.plain, upTo);
   if (stream.resumes) return;
-  while (goneOf(stream) < upTo && stream.held.length > 0) stream.heldBytes -= stream.held.shift()!.byteLength;
+  const { held } = stream;
+  while (goneOf(stream) < upTo && held.length > 0) {
+    stream.heldBytes -= (held.length === 1 ? held.pop() : held.shift())!.byteLength; // the last leaves its room behind
+  }
   while (stream.receipts[0] && stream.receipts[0].seq <= upTo) stream.receipts.shift();
 }
 

@@ -44,16 +44,24 @@ function read(type: string, envelope: Envelope, payload: Json): ClientFrame {
   switch (type) {
     case "message.send":
     case "media.send":
-      return { ...envelope, type, payload: readMessage(payload) };
+      return whole(envelope, type, readMessage(payload));
     case "ack":
-      return { ...envelope, type, payload: { seq: readAck(payload) } };
+      return whole(envelope, type, { seq: readAck(payload) });
     case "ping":
     case "typing.start":
     case "typing.stop":
-      return { ...envelope, type };
+      return whole(envelope, type, undefined);
     default:
       throw refused("unknown_type");
   }
+}
+
+/** The envelope becomes the frame: no copy is made for each frame that comes. */
+function whole(envelope: Envelope, type: ClientFrame["type"], payload: object | undefined): ClientFrame {
+  const frame = envelope as { type?: string; payload?: object };
+  frame.type = type;
+  if (payload) frame.payload = payload;
+  return frame as ClientFrame;
 }
 
 function readAck(payload: Json): number {

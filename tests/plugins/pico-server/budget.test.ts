@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { createBudget, type Holder } from "../../../plugins/pico-server/budget.ts";
 
 const holder = (): Holder & { held: boolean } => {
-  const one = { held: false, hold: (isHeld: boolean) => void (one.held = isHeld) };
+  const one = { held: false, bytes: 0, hold: (isHeld: boolean) => void (one.held = isHeld) };
   return one;
 };
 
