@@ -26,7 +26,7 @@ export const dashboardSchema = z.strictObject({
   login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({
     editable: true,
     title: "Wrong tokens in a minute",
-    description: "As many different ones may an address try before it has to wait.",
+    description: "How many different ones an address may try before it has to wait.",
   }),
   session_days: z.number().min(0.01).max(365).default(7).meta({
     editable: true,

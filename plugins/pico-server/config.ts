@@ -21,14 +21,16 @@ const origin = z.string().max(300).refine(
 export const picoSchema = z.strictObject({
   enabled: z.boolean().default(false).meta(shown("Channel on", "Programs can connect to this service.")),
   allow_token_query: z.boolean().default(false).meta(shown(
-    "Token in the address", "Clients may send the token as ?token=…, where logs and histories keep it.",
+    "Token in the address", "Clients may send it in the URL too, where logs and histories keep it.",
   )),
   allow_origins: z.array(origin).max(1_000).default([]).meta(shown(
     "Allowed origins", "Only web pages of these origins may use the channel. An empty list lets all of them.",
   )),
   ping_interval: seconds(30, "Ping interval", "Time between two pings to a client."),
   read_timeout: seconds(60, "Read timeout", "A client that was not heard for this long is disconnected."),
-  write_timeout: seconds(60, "Write timeout", "A client that takes nothing of what waits for it is disconnected."),
+  write_timeout: seconds(
+    60, "Write timeout", "A client that takes nothing of what waits for it for this long is disconnected.",
+  ),
   max_connections: z.int().min(1).max(1_000_000).default(100)
     .meta(shown("Most connections", "At one time. Whoever comes after them is refused.")),
   max_payload: z.int().min(1024).max(256 * MiB).default(32 * MiB)
@@ -36,7 +38,7 @@ export const picoSchema = z.strictObject({
   message_rate: z.number().min(0).max(1_000_000).default(100)
     .meta(shown("Message rate", "Of each client, over time. 0 lifts the limit.", "messages per second")),
   message_burst: z.int().min(0).max(1_000_000).default(200)
-    .meta(shown("Message burst", "As many may come at once. 0 lifts the limit.", "messages")),
+    .meta(shown("Message burst", "How many may come at once. 0 lifts the limit.", "messages")),
   drain_timeout: z.number().min(0).max(300).default(5)
     .meta(shown("Time to leave", "A stop waits at most this long for messages being answered, and closes clients one " +
       "after the other. 0 closes all at once.", "seconds")),

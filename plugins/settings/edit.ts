@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { editJson, readJson, updateFile } from "../../config/files/index.ts";
 import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
@@ -41,9 +42,23 @@ export function createSettings(
   configuration: Configuration,
   changed: (section: string, keys: readonly string[]) => void,
 ): Omit<Settings, "instance"> & { readonly adopt: (section: string) => Promise<Adopted | undefined> } {
+  const read = new Map<string, { readonly stamp: string | undefined; readonly content: Raw | undefined }>();
+
   async function current(section: string): Promise<Raw> {
     const { path, keys } = sources.file(section);
     return sectionOf((await readJson(path))?.value, keys);
+  }
+
+  /** What the file holds, read again only when it is another one: pages ask for etags every second. */
+  async function shown(section: string): Promise<Raw> {
+    const { path, keys } = sources.file(section);
+    const status = await stat(path, { bigint: true }).catch(() => undefined);
+    const stamp = status && `${status.ino} ${status.mtimeNs} ${status.size}`;
+    const known = read.get(path);
+    if (stamp !== undefined && known?.stamp === stamp) return sectionOf(known.content, keys);
+    const content = (await readJson(path))?.value;
+    read.set(path, { stamp, content });
+    return sectionOf(content, keys);
   }
 
   function checkPatch(section: string, patch: Readonly<Raw>): void {
@@ -122,7 +137,7 @@ export function createSettings(
           section, schema, value,
           managedByEnv: [...sources.managed(section).keys()],
           managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
-          etag: etagOf(await current(section)),
+          etag: etagOf(await shown(section)),
         })),
       ),
   };

@@ -5,10 +5,14 @@ import { sampleAnswers } from "./sample-api.ts";
 import { running } from "./sample.ts";
 import { startSite, type SentRequest, type TestSite } from "./site.ts";
 
+type See = (page: Page) => Promise<void>;
+
 export interface Desk {
   readonly site: TestSite;
+  /** Opens a page. Fails on an error of its scripts. */
+  open(path: string, options: BrowserContextOptions, see: See): Promise<void>;
   /** Opens a page behind the door and waits until it is current. Fails on an error of its scripts. */
-  look(path: string, see: (page: Page) => Promise<void>, options?: BrowserContextOptions): Promise<void>;
+  look(path: string, see: See, options?: BrowserContextOptions): Promise<void>;
   /** What was sent to `path`, its bodies read. */
   bodies(path: string): Record<string, unknown>[];
 }
@@ -32,23 +36,27 @@ export function useDesk(): Desk {
     site.views.clear();
     for (const [request, view] of Object.entries(sampleAnswers)) site.views.set(request, view);
   });
+  const open: Desk["open"] = async (path, options, see) => {
+    const context = await browser.newContext(options);
+    const faults: string[] = [];
+    try {
+      const page = await context.newPage();
+      page.on("pageerror", (error) => faults.push(String(error)));
+      await page.goto(site.origin + path);
+      await see(page);
+    } finally {
+      await context.close();
+    }
+    if (faults.length > 0) throw new Error(faults.join("\n"));
+  };
   return {
     get site() { return site; },
     bodies: (path) => site.sent.filter((request) => request.path === path).map(bodyOf),
-    async look(path, see, options = {}) {
-      const context = await browser.newContext(options);
-      const faults: string[] = [];
-      try {
-        const page = await context.newPage();
-        page.on("pageerror", (error) => faults.push(String(error)));
-        await page.goto(site.origin + path);
-        await page.getByText("Live", { exact: true }).waitFor();
-        await see(page);
-      } finally {
-        await context.close();
-      }
-      if (faults.length > 0) throw new Error(faults.join("\n"));
-    },
+    open,
+    look: (path, see, options = {}) => open(path, options, async (page) => {
+      await page.getByText("Live", { exact: true }).waitFor();
+      await see(page);
+    }),
   };
 }
 

@@ -1,40 +1,13 @@
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { launchBrowser } from "./browser.ts";
-import { startSite, type TestSite } from "./site.ts";
+import { describe, expect, test } from "vitest";
+import { useDesk } from "./desk.ts";
 
-let browser: Browser;
-let site: TestSite;
-
-beforeAll(async () => {
-  [browser, site] = await Promise.all([launchBrowser(), startSite()]);
-});
-afterAll(async () => {
-  await browser?.close();
-  await site?.[Symbol.asyncDispose]();
-});
-beforeEach(() => {
-  site.sent.length = 0;
-  site.answer = () => [200, {}];
-});
-
-type Look = (page: Page) => Promise<void>;
-
-async function withPage(path: string, options: BrowserContextOptions, look: Look): Promise<void> {
-  const context = await browser.newContext(options);
-  try {
-    const page = await context.newPage();
-    await page.goto(site.origin + path);
-    await look(page);
-  } finally {
-    await context.close();
-  }
-}
+const desk = useDesk();
+const withPage = desk.open;
 
 /** The fields of the one form sent. */
 function sentForm(path: string): Record<string, string> {
-  expect(site.sent.map((request) => `${request.method} ${request.path}`)).toContain(`POST ${path}`);
-  return Object.fromEntries(new URLSearchParams(site.sent.find((request) => request.path === path)?.body));
+  expect(desk.site.sent.map((request) => `${request.method} ${request.path}`)).toContain(`POST ${path}`);
+  return Object.fromEntries(new URLSearchParams(desk.site.sent.find((request) => request.path === path)?.body));
 }
 
 describe("without JavaScript", () => {
@@ -132,16 +105,16 @@ describe("with JavaScript", () => {
       const answered = page.waitForRequest("**/setup");
       await page.getByRole("button", { name: "Finish setup" }).click();
       await answered;
-      await page.waitForURL(`${site.origin}/`);
-      const [request] = site.sent;
-      const { origin } = new URL(site.origin);
+      await page.waitForURL(`${desk.site.origin}/`);
+      const [request] = desk.site.sent;
+      const { origin } = new URL(desk.site.origin);
       expect(request).toMatchObject({ method: "POST", path: "/setup", headers: { origin } });
       expect(JSON.parse(request?.body ?? "")).toEqual({ keep: true });
     });
   });
 
   test("setup asks for the code after all when the cookie has run out", async () => {
-    site.answer = () => [401, { error: "invalid_code", message: "This setup code is not right." }];
+    desk.site.answer = () => [401, { error: "invalid_code", message: "This setup code is not right." }];
     await withPage("/setup-cookie", {}, async (page) => {
       await page.getByRole("button", { name: "Finish setup" }).click();
       await page.getByRole("alert").getByText("paste the generated token.").waitFor();
@@ -161,13 +134,13 @@ describe("with JavaScript", () => {
       }
       await page.fill("#token", "short");
       await page.getByRole("button", { name: "Finish setup" }).click();
-      expect(site.sent).toEqual([]);
+      expect(desk.site.sent).toEqual([]);
       await page.fill("#token", "correct-horse-battery");
       await page.fill("#confirm", "correct-horse-battery");
       await page.getByRole("button", { name: "Finish setup" }).click();
-      await page.waitForURL(`${site.origin}/`);
+      await page.waitForURL(`${desk.site.origin}/`);
       const own = { token: "correct-horse-battery", confirm: "correct-horse-battery" };
-      expect(JSON.parse(site.sent[0]?.body ?? "")).toEqual({ code: "the code", ...own });
+      expect(JSON.parse(desk.site.sent[0]?.body ?? "")).toEqual({ code: "the code", ...own });
     });
   });
 });

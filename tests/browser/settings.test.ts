@@ -83,11 +83,11 @@ test("what decides who gets in asks for the launcher token", async () => {
 test("another server for the client asks for the remote token", async () => {
   desk.site.answer = () => [200, { etag: '"c2"', now: ["url"], afterRestart: [] }];
   await desk.look("/settings", async (page) => {
-    await page.getByLabel("URL").fill("wss://evil.example/pico");
+    await page.getByLabel("Address", { exact: true }).fill("wss://evil.example/pico");
     await save(page, "Pico client");
     await page.getByLabel("Remote token", { exact: true }).fill("remote");
     await page.keyboard.press("Enter");
-    await page.getByText("In effect now: URL.").waitFor();
+    await page.getByText("In effect now: Address.").waitFor();
     expect(desk.bodies("/api/channels/pico_client")).toEqual([{ url: "wss://evil.example/pico", token: "remote" }]);
   });
 });
@@ -127,12 +127,12 @@ test("a refused value is said at its field", async () => {
   const refused = { error: "invalid_setting", field: "allowed_origins", message: "Expected an origin." };
   desk.site.answer = () => [422, refused];
   await desk.look("/settings", async (page) => {
-    await page.getByLabel("Allowed origins").fill("https://a.example");
+    await form(page, "Dashboard").getByLabel("Allowed origins").fill("https://a.example");
     await save(page, "Dashboard");
     await page.getByLabel("Launcher token", { exact: true }).fill("right");
     await page.keyboard.press("Enter");
     await page.getByText("Expected an origin.").waitFor();
-    expect(await page.getByLabel("Allowed origins").getAttribute("aria-invalid")).toBe("true");
-    expect(await page.getByLabel("Allowed origins").inputValue()).toBe("https://a.example");
+    expect(await form(page, "Dashboard").getByLabel("Allowed origins").getAttribute("aria-invalid")).toBe("true");
+    expect(await form(page, "Dashboard").getByLabel("Allowed origins").inputValue()).toBe("https://a.example");
   });
 });

@@ -84,6 +84,6 @@ test("a token replaced elsewhere is seen at once", async () => {
     const held = { ...tokens[1]!, source: "env", managedByEnv: true, others: [] };
     desk.site.views.set("GET /api/tokens", { tokens: [held] });
     desk.site.emit("token", { at: 1, name: "pico", what: "rotated" });
-    await page.getByText("It is managed by the environment").waitFor();
+    await page.getByText("Only the environment changes it").waitFor();
   });
 });

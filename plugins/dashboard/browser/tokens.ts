@@ -44,7 +44,7 @@ function card(token: TokenRow): HTMLElement {
     concern !== undefined && el("p", { class: "notice warn" }, `${sentence(concern)} Replace it.`),
     ...others.filter(({ same }) => !same).map(({ source }) => el("p", { class: "notice warn" },
       `${placeOf(source, name)} holds another value, which is not used. Whoever reads that file is misled.`)),
-    managedByEnv && el("p", { class: "hint" }, "It is managed by the environment: change it there and restart."),
+    managedByEnv && el("p", { class: "hint" }, "Only the environment changes it: set the variable there and restart."),
     actions.length > 0 && el("div", { class: "token-actions" }, ...actions));
 }
 
@@ -75,7 +75,7 @@ function fact(name: string, value: Node | string): HTMLElement {
 }
 
 function placeOf(source: string, name: string): string {
-  return sourceWords({ name, source: source as TokenRow["source"], managedByEnv: false }).replace(/^e/, "The e");
+  return sourceWords({ name, source: source as TokenRow["source"], managedByEnv: false }).replace(/^t/, "T");
 }
 
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;

@@ -65,14 +65,14 @@ export function tokenName(name: string): string {
 }
 
 export function sourceWords({ name, source, managedByEnv }: TokenView): string {
-  if (managedByEnv) return "managed by the environment";
+  if (managedByEnv) return "the environment";
   const file = name === "launcher" || name === "metrics" ? "launcher-config.json" : "config.json";
   const words = {
-    env: "environment",
+    env: "the environment",
     security: ".security.yml",
     config: file,
     random: `generated, in ${file}`,
-    host: "host application",
+    host: "the host application",
     none: "not set",
   };
   return words[source];

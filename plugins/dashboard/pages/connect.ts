@@ -19,16 +19,15 @@ export function connectPage(page: ConnectPage): string {
 function both(page: ConnectPage, channel: ChannelView): Html {
   return html`${!channel.enabled && html`<p class="notice warn">The channel is off, so nothing can connect now.
 <a href="${page.url("/")}">Turn it on on the overview</a>.</p>`}
-<section class="card address-card" aria-labelledby="h-address"><h2 id="h-address">Address of the channel</h2>
+<div class="connect-columns"><div class="stack"><section class="card" aria-labelledby="h-address"><h2 id="h-address">Address of the channel</h2>
 <div class="copyable"><input id="channel-url" class="mono" readonly value="${channel.url}" aria-labelledby="h-address">
 <button type="button" class="quiet scripted" data-copy="channel-url" aria-label="Copy address">Copy</button></div>
 </section>
-<div class="connect-columns">
 <section class="card connect" aria-labelledby="h-snippets"><h2 id="h-snippets">Paste a client</h2>
 <p class="quiet-text">Each says hello and prints what comes back. <code>${tokenPlaceholder}</code> stands where the
 channel token belongs.</p>
 ${snippetTabs(snippets(channel.url), withToken)}
-<p class="said" role="status" data-live="copied"></p></section>
+<p class="said" role="status" data-live="copied"></p></section></div>
 ${tryCard()}</div>`;
 }
 
