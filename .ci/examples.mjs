@@ -68,7 +68,23 @@ const visits = {
     expect([begun, ...updates].every(({ message_id }) => message_id === begun.message_id), true);
     await client.close();
   },
+  async bridge(at) {
+    const { joinSession } = await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href);
+    const { connect } = await kit();
+    const client = await connect(new URL("pico", at), { token, session: "one" });
+    const ann = await joinSession(broker, "one");
+    client.say("hello");
+    expect((await ann.next()).content, "hello");
+    await ann.say({ content: "hello yourself" });
+    expect((await client.next("message.create")).payload.content, "hello yourself");
+    await ann.say({ content: "round and round", hops: 4 });
+    expect((await ann.next()).code, "loop");
+    await ann.leave();
+    await client.close();
+  },
 };
+/** A real mosquitto, for the bridge. */
+let broker;
 
 /** Program of examples/handlers, what runs it, and its answer to "two words". */
 const handlers = [
@@ -82,8 +98,10 @@ try {
   const [{ filename }] = JSON.parse(run("npm", "pack", root, "--json", "--ignore-scripts"));
   writeFileSync(path.join(project, "package.json"), JSON.stringify({ name: "project", private: true, type: "module" }));
   const others = ["express@5", "@types/express@5", `fastify@${dependencies.fastify}`, `zod@${dependencies.zod}`];
+  const channel = path.join(root, "examples", "channel-mqtt");
+  const [packed] = JSON.parse(run("npm", "pack", channel, "--json", "--ignore-scripts"));
   const types = `@types/node@${devDependencies["@types/node"]}`;
-  run("npm", "install", "--no-audit", "--no-fund", `./${filename}`, ...others, types);
+  run("npm", "install", "--no-audit", "--no-fund", `./${filename}`, `./${packed.filename}`, ...others, types);
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
   const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name)
     .filter((name) => name !== "handlers");
@@ -93,23 +111,36 @@ try {
   console.log(`installed and compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
 
   await firstAnswer();
+  broker = await (await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href)).startBroker();
   for (const [name, visit] of Object.entries(visits)) await start(name, visit);
   for (const each of handlers) await answered(...each);
   execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], { cwd: project, stdio: "inherit" });
   console.log("plugin: its tests pass");
-  const unknown = names.filter((name) => name !== "plugin" && !(name in visits));
+  for (const name of ["channel-udp", "channel-mqtt"]) {
+    run(process.execPath, "--test", ...testsOf(name));
+    console.log(`${name}: its tests pass`);
+  }
+  const tested = ["plugin", "channel-udp", "channel-mqtt"];
+  const unknown = names.filter((name) => !tested.includes(name) && !(name in visits));
   if (unknown.length > 0) throw new Error(`nobody runs the examples ${unknown.join(", ")}`);
 } finally {
+  await broker?.remove();
   rmSync(project, { recursive: true, force: true });
+}
+
+function testsOf(folder) {
+  return readdirSync(path.join(project, folder)).filter((file) => file.endsWith(".test.js"))
+    .map((file) => path.join(folder, file));
 }
 
 function compile(folders) {
   const compilerOptions = {
     module: "nodenext", target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"], strict: true,
     exactOptionalPropertyTypes: true, rewriteRelativeImportExtensions: true, rootDir: ".", outDir: "built",
-    skipLibCheck: true,
+    skipLibCheck: true, allowJs: true,
   };
-  writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, include: folders }));
+  const configuration = { compilerOptions, include: folders, exclude: ["**/*.test.js"] };
+  writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify(configuration));
   try {
     run(process.execPath, tsc, "-p", ".");
   } catch (error) {
@@ -150,7 +181,8 @@ async function start(name, visit) {
     [`${brand.toUpperCase()}_CHANNELS_PICO_TOKEN`, `${brand}-channel-token`],
   ]));
   const child = spawn(process.execPath, [`built/${name}/index.js`], {
-    cwd: project, env: { PATH, HOME, PORT: "0", ...brands }, stdio: ["ignore", "pipe", "pipe"],
+    cwd: project, stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH, HOME, PORT: "0", ...brands, MQTT_URL: broker.url, MQTT_PASSWORD: token },
   });
   const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? code)));
   let output = "";

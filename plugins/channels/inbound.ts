@@ -6,7 +6,7 @@ import { createLanes } from "./lanes.ts";
 import type { Application, ApplicationOptions, Channels, Incoming, Message } from "./service.ts";
 import { createTickets, type Ticket } from "./tickets.ts";
 
-const mostHops = 4;
+export const mostHops = 4;
 
 export interface Inbound {
   handle(application: Application, options?: ApplicationOptions): Release;

@@ -1,6 +1,7 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
+import { mostHops } from "./inbound.ts";
 import type { Receipts, Tracked } from "./receipts.ts";
 import type { Address, ChannelPort, Channels, PortReceipt, Receipt } from "./service.ts";
 
@@ -46,7 +47,10 @@ export function createOutbound(options: OutboundOptions): Pick<Channels, "send" 
   return {
     send(to, message) {
       const id = newId();
-      return ask(to, id, (channel) => channel.send(to.session, id, message));
+      return ask(to, id, (channel) => {
+        if ((message.hops ?? 0) > mostHops) throw channelsErrors.loop();
+        return channel.send(to.session, id, message);
+      });
     },
     update: (to, id, message) =>
       ask(to, id, (channel) => {

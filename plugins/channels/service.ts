@@ -32,6 +32,9 @@ export interface Outgoing {
   /** Name of the language model that wrote it. */
   readonly model?: string;
   readonly contextUsage?: ContextUsage;
+  /** Bridges the message has crossed: whoever passes on what came in gives one more than it had. More than 4 is
+   *  refused as `loop`. A channel that can carry the number does. */
+  readonly hops?: number;
 }
 export interface Incoming extends Address {
   readonly id: string;

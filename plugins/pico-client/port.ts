@@ -63,7 +63,7 @@ export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
     /** Says at once whether the message could be taken; what became of it is told as a receipt. */
     async send(session, id, message) {
       const own = linkOf(session);
-      const sent = sendOver(own, { ...message, hops: hops.sending(message) });
+      const sent = sendOver(own, { ...message, id, hops: hops.sending(message) });
       const news = (receipt: Omit<Receipt, "id">): void => inlet().receipt(session, { id, ...receipt });
       const early = await Promise.race([sent, turns(4)]);
       if (early) return { ...early, id };

@@ -13,6 +13,9 @@ export interface ChannelConformance<L extends readonly AnyPlugin[]> {
   readonly config?: Readonly<Record<string, unknown>>;
   /** A new peer, in a session that nobody else is in. */
   join(services: ServicesOf<L>): Promise<Peer> | Peer;
+  /** Something between the channel and its peers keeps what they say while the channel is stopped: a broker, a mailbox.
+   *  Then it has to be handed over after the next start; default false: nothing of it may be. */
+  readonly keeps?: boolean;
   /** Default: all of them. */
   readonly rules?: readonly ChannelRule[];
   /** Longest wait for anything, in real milliseconds; default 5,000. */
@@ -25,13 +28,13 @@ export async function runChannelConformance<const L extends readonly AnyPlugin[]
   channel: AnyPlugin,
   options: ChannelConformance<L>,
 ): Promise<void> {
-  const { before = [], config = {}, patienceMs = 5_000 } = options;
+  const { before = [], config = {}, patienceMs = 5_000, keeps = false } = options;
   const join = options.join as (services: unknown) => Promise<Peer> | Peer;
   const broken: { rule: ChannelRule; problem: string }[] = [];
   for (const rule of options.rules ?? channelRules) {
     let rig: Rig | undefined;
     try {
-      rig = await createRig({ channel, before: before as readonly AnyPlugin[], config, patienceMs, join });
+      rig = await createRig({ channel, before: before as readonly AnyPlugin[], config, patienceMs, keeps, join });
       await rules[rule](rig);
     } catch (error) {
       broken.push({ rule, problem: error instanceof Error ? error.message.replace(/\.$/, "") : String(error) });

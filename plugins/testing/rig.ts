@@ -9,6 +9,7 @@ export interface RigOptions {
   readonly before: readonly AnyPlugin[];
   readonly config: Readonly<Record<string, unknown>>;
   readonly patienceMs: number;
+  readonly keeps: boolean;
   join(services: Readonly<Record<string, unknown>>): Awaitable<Peer>;
 }
 
@@ -20,6 +21,8 @@ export interface Guest extends Pick<Peer, "session" | "say" | "leave"> {
 
 /** One run of the channel under test, with its application in the hands of a rule. */
 export interface Rig {
+  /** What is said while the channel is stopped is kept for it. */
+  readonly keeps: boolean;
   readonly channels: Channels;
   readonly ports: readonly ChannelPort[];
   readonly port: ChannelPort;
@@ -52,7 +55,7 @@ function watched(ports: ChannelPort[], open: Set<string>): Plugin<{ offers: { ch
   };
 }
 
-export async function createRig({ channel, before, config, patienceMs, join }: RigOptions): Promise<Rig> {
+export async function createRig({ channel, before, config, patienceMs, keeps, join }: RigOptions): Promise<Rig> {
   const ports: ChannelPort[] = [];
   const open = new Set<string>();
   const messages = createQueue<Message>(patienceMs);
@@ -72,6 +75,7 @@ export async function createRig({ channel, before, config, patienceMs, join }: R
   await within(patienceMs, "the start", kernel.start());
 
   return {
+    keeps,
     get channels() { return services.channels; },
     ports,
     get port() { return ports.at(-1)!; },

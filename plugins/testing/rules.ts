@@ -138,6 +138,10 @@ export const rules = {
     await rig.start();
     const again = await rig.join();
     await again.say("in time");
+    if (rig.keeps) {
+      const { content } = await rig.messages.next("what was said while it was stopped");
+      claim(content === "too late", "what was said while it was stopped was lost");
+    }
     const { content } = await rig.messages.next("a message after the second start");
     claim(content === "in time", "what was said after the stop was handed over");
   },

@@ -62,6 +62,15 @@ describe("sending", () => {
     });
   });
 
+  test("what has crossed more than four bridges goes no further: loop", async () => {
+    const { plugin, sent } = toy();
+    await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
+      await services.channels.send(to, { content: "", hops: 4 });
+      await expect(services.channels.send(to, { content: "", hops: 5 })).rejects.toEqual(code("loop"));
+      expect(sent).toHaveLength(1);
+    });
+  });
+
   test("before ready and after stop: not_running; while stopping answers still go out", async () => {
     const { plugin, inlet, message, sent } = toy();
     let service: Channels | undefined;

@@ -10,10 +10,10 @@ import { paper, type Breaks } from "./paper.ts";
 
 const patienceMs = 300;
 
-async function verdict(breaks: Breaks, rules: readonly ChannelRule[] = channelRules): Promise<string[]> {
+async function verdict(breaks: Breaks, rules: readonly ChannelRule[] = channelRules, keeps = false): Promise<string[]> {
   const { plugin, join } = paper(breaks);
   try {
-    await runChannelConformance(plugin, { join, rules, patienceMs });
+    await runChannelConformance(plugin, { join, rules, patienceMs, keeps });
     return [];
   } catch (error) {
     expect(codeOf(error)).toBe("CHANNEL_NOT_CONFORMING");
@@ -99,6 +99,12 @@ describe("a channel in memory", () => {
     expect(await verdict(lost, [updates!])).toEqual([updates]);
     expect(await verdict(sent, [shows!])).toEqual([shows]);
     expect(await verdict({ stop: () => new Promise(() => undefined) }, [attaches])).toEqual([attaches]);
+  });
+
+  test("behind a mailbox, what was said while it was stopped is handed over first, or is found lost", async () => {
+    const rule: ChannelRule = "stops while peers are there, hands over nothing more, and can start again";
+    expect(await verdict({ remembers: true }, [rule], true)).toEqual([]);
+    expect(await verdict({}, [rule], true)).toEqual([rule]);
   });
 
   test("what it cannot do is not asked of it", async () => {

@@ -1,0 +1,192 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { after, before, describe, test } from "node:test";
+import { createKernel } from "doorward";
+import { application, channels } from "doorward/plugins/channels";
+import { http } from "doorward/plugins/http";
+import { picoServer } from "doorward/plugins/pico-server";
+import { channelRules, connect, createQueue, memoryTokens, runChannelConformance } from "doorward/testing";
+import mqtt from "./index.js";
+import { joinSession, password, startBroker } from "./broker.js";
+
+const isThere = has("mosquitto", "-h") && has("openssl", "version");
+if (!isThere && process.env.CI === "true") throw new Error("the tests need the Debian packages mosquitto and openssl");
+const skip = isThere ? false : "mosquitto or openssl is not there: apt-get install mosquitto openssl";
+
+function has(program, ...args) {
+  try {
+    execFileSync(program, args, { stdio: "ignore" });
+    return true;
+  } catch ({ code }) {
+    return code !== "ENOENT";
+  }
+}
+
+const tokens = (more = {}) => memoryTokens({ mqtt: password, ...more });
+const config = ({ url, ca }, more = {}) => ({ "channels.mqtt": { url, ...(ca && { ca_file: ca }), ...more } });
+const saysBack = () => application(({ content, reply }) => void reply({ content: `you said ${content}` }));
+
+/** Starts it with an application that says back what it hears. */
+async function serve(broker, more) {
+  const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], { config: config(broker, more) });
+  await kernel.start();
+  return kernel;
+}
+
+describe("the MQTT channel", { skip }, () => {
+  let broker;
+  before(async () => { broker = await startBroker(); });
+  after(async () => {
+    for (const leave of guests) await leave();
+    await broker.remove();
+  });
+
+  const words = { create: "create", update: "update", remove: "remove", typing: "typing", error: "error" };
+  let count = 0;
+  const guests = [];
+  async function peer(prefix) {
+    const { say, next, leave, session } = await joinSession(broker, `peer-${count += 1}`, prefix);
+    guests.push(leave);
+    return { session, say, leave, next: async () => {
+      const frame = await next();
+      return { ...frame, what: words[frame.type] };
+    } };
+  }
+
+  for (const rule of channelRules) {
+    test(rule, async () => {
+      const prefix = `rules/${channelRules.indexOf(rule)}`;
+      await runChannelConformance(mqtt(), {
+        before: [tokens()], keeps: true, rules: [rule],
+        config: config(broker, { prefix, client_id: prefix }),
+        join: () => peer(prefix),
+      });
+    });
+  }
+
+  test("a line of text is a message too, and its status says whether it is there", async () => {
+    const kernel = await serve(broker);
+    const ann = await joinSession(broker, "ann");
+    await ann.watchStatus();
+    assert.equal(await ann.next(), "online");
+    await ann.say("hello");
+    assert.equal((await ann.next()).content, "you said hello");
+    await kernel.stop();
+    assert.equal(await ann.next(), "offline");
+    await ann.leave();
+  });
+
+  test("what is said while it is away is answered when it is back", async () => {
+    await (await serve(broker)).stop();
+    const bob = await joinSession(broker, "bob");
+    await bob.say("are you there?");
+    const kernel = await serve(broker);
+    assert.equal((await bob.next()).content, "you said are you there?");
+    await kernel.stop();
+    await bob.leave();
+  });
+
+  test("a message that went round in a circle ends, and its sender hears of it", async () => {
+    const kernel = await serve(broker);
+    const eve = await joinSession(broker, "eve");
+    await eve.say({ id: "round", content: "again", hops: 5 });
+    assert.deepEqual(await eve.next(), { type: "error", code: "loop", in_reply_to: "round" });
+    await kernel.stop();
+    await eve.leave();
+  });
+
+  test("a wrong password fails the start and says where to look", async () => {
+    const kernel = createKernel([memoryTokens({ mqtt: "wrong" }), channels(), mqtt(), saysBack()], {
+      config: config(broker), log: silent,
+    });
+    await assert.rejects(kernel.start(), { code: "MQTT_REFUSED", message: /channels\.mqtt\.user and the mqtt token/ });
+  });
+
+  test("pico and MQTT at once: each answer goes where its message came from", async () => {
+    const list = [tokens({ pico: password }), channels(), http({ port: 0 }), picoServer(), mqtt(), saysBack()];
+    const kernel = createKernel(list, { config: { ...config(broker), "channels.pico": { enabled: true } } });
+    await kernel.start();
+    const [base] = kernel.services.http.addresses();
+    const overPico = await connect(new URL("pico", base), { token: password, session: "one" });
+    const overMqtt = await joinSession(broker, "one"); // the same name on purpose
+    for (let turn = 0; turn < 5; turn += 1) {
+      overPico.say(`pico ${turn}`);
+      await overMqtt.say(`mqtt ${turn}`);
+      assert.equal((await overPico.next("message.create")).payload.content, `you said pico ${turn}`);
+      assert.equal((await overMqtt.next()).content, `you said mqtt ${turn}`);
+    }
+    assert.deepEqual(overPico.waiting, []);
+    await overPico.close();
+    await kernel.stop();
+    await overMqtt.leave();
+  });
+});
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+
+describe("a broker that restarts", { skip }, () => {
+  test("loses nothing of what is said, of what is answered and of what is sent meanwhile", async (t) => {
+    const broker = await startBroker();
+    t.after(broker.remove);
+    const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], { config: config(broker), log: silent });
+    await kernel.start();
+    const news = createQueue(20_000);
+    kernel.on("channels:receipt-changed", ({ id, status }) => news.push({ id, status }));
+    const ann = await joinSession(broker, "ann");
+    const said = [];
+    const say = (from, to) => {
+      for (let n = from; n < to; n += 1) said.push(ann.say({ id: `said-${n}`, content: `${n}` }));
+    };
+    say(0, 20);
+    await broker.stop();
+    say(20, 40);
+    const to = { channel: "mqtt", session: "ann" };
+    const { id, status } = await kernel.services.channels.send(to, { content: "news" });
+    assert.equal(status, "buffered");
+    await broker.start();
+    say(40, 60);
+    await Promise.all(said);
+
+    const heard = new Set();
+    while (heard.size < 61) heard.add((await ann.next()).content);
+    const expected = [...Array(60).keys()].map((n) => `you said ${n}`);
+    assert.deepEqual(heard, new Set([...expected, "news"]));
+    for (;;) if ((await news.next("a receipt")).id === id) break;
+    await kernel.stop();
+    await ann.leave();
+  });
+
+  test("while it is away at the start, the channel waits for it", async (t) => {
+    const broker = await startBroker();
+    t.after(broker.remove);
+    await broker.stop();
+    const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], { config: config(broker), log: silent });
+    await kernel.start();
+    await broker.start();
+    const ann = await joinSession(broker, "ann");
+    await ann.watchStatus();
+    assert.equal(await ann.next(), "online");
+    await ann.say("hello");
+    assert.equal((await ann.next()).content, "you said hello");
+    await kernel.stop();
+    await ann.leave();
+  });
+});
+
+describe("a broker with a certificate of its own", { skip }, () => {
+  test("is trusted when the authority is given, and refused when it is not", async (t) => {
+    const broker = await startBroker({ tls: true });
+    t.after(broker.remove);
+    const kernel = await serve(broker);
+    const ann = await joinSession(broker, "ann");
+    await ann.say("hello");
+    assert.equal((await ann.next()).content, "you said hello");
+    await kernel.stop();
+    await ann.leave();
+
+    const strict = createKernel([tokens(), channels(), mqtt(), saysBack()], {
+      config: config({ ...broker, ca: undefined }), log: silent,
+    });
+    await assert.rejects(strict.start(), { code: "MQTT_UNTRUSTED", message: /channels\.mqtt\.ca_file/ });
+  });
+});

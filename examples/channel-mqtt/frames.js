@@ -1,0 +1,38 @@
+// @ts-check
+/* What travels on the topics. In: text, or JSON with `content`, and `id` and `hops` where there are any. Out: JSON. */
+
+/**
+ * @typedef {{ id: string | undefined, content: string, hops: number }} Said
+ * @typedef {{ type: "create" | "update" | "remove" | "typing" | "error", [field: string]: unknown }} Frame
+ */
+
+/** The session of a topic `<prefix>/<session>/in`. @param {string} topic */
+export const sessionOf = (topic) => /** @type {string} */ (topic.split("/").at(-2));
+
+/** Whether a session can be a level of a topic. @param {string} session */
+export const isSession = (session) => /^[\w.-]{1,64}$/.test(session);
+
+/** @param {Buffer} payload @returns {Said} */
+export function read(payload) {
+  const text = payload.toString("utf8");
+  const { content, id, hops } = fieldsOf(text);
+  if (typeof content !== "string") return { id: undefined, content: text, hops: 0 };
+  return {
+    content,
+    id: typeof id === "string" && id !== "" && id.length <= 128 ? id : undefined,
+    hops: typeof hops === "number" && Number.isInteger(hops) && hops > 0 ? Math.min(hops, 255) : 0,
+  };
+}
+
+/** @param {string} text @returns {Record<string, unknown>} */
+function fieldsOf(text) {
+  if (!text.startsWith("{")) return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+/** @param {Frame} frame */
+export const write = (frame) => JSON.stringify(frame);

@@ -1,0 +1,92 @@
+// @ts-check
+/* Topics of an MQTT broker as a channel. Somebody says something on `<prefix>/<session>/in` and hears the answers on
+ * `<prefix>/<session>/out`; `<prefix>/status` says online or offline. The broker decides who may use which topic. */
+import { readFile } from "node:fs/promises";
+import { codeOf } from "doorward";
+import * as z from "zod";
+import { isSession, read, sessionOf, write } from "./frames.js";
+import { createLink } from "./link.js";
+
+const schema = z.strictObject({
+  url: z.string().regex(/^(mqtts?|wss?):\/\/[^@]+$/, "expected mqtt://host or mqtts://host, without user and password")
+    .default("mqtt://127.0.0.1:1883"),
+  user: z.string().default("doorward"),
+  prefix: z.string().regex(/^[\w.-]+(\/[\w.-]+)*$/, "expected levels of a topic, like home/doorward")
+    .default("doorward"),
+  client_id: z.string().min(1).max(64).default("doorward"),
+  ca_file: z.string().default(""),
+});
+
+/**
+ * @typedef {import("doorward/plugins/channels").Channels} Channels
+ * @typedef {import("doorward/plugins/token-store").Tokens} Tokens
+ * @typedef {import("doorward/plugins/token-store").TokenSecrets} TokenSecrets
+ */
+
+/** The mqtt token is the password.
+ * @returns {import("doorward").Plugin<{
+ *   config: z.output<typeof schema>, needs: { channels: Channels, tokens: Tokens, tokenSecrets: TokenSecrets },
+ * }>} */
+export default () => ({
+  name: "mqtt",
+  api: 1,
+  needs: { channels: true, tokens: true, tokenSecrets: true },
+  config: { section: "channels.mqtt", schema },
+
+  async start({ needs, config, clock, log, random, onReady, onStop }) {
+    const { url, user, prefix, client_id: clientId, ca_file: caFile } = config();
+    await needs.tokens.claim("mqtt");
+    const ca = caFile === "" ? undefined : await readFile(caFile, "utf8");
+    /** @type {ReturnType<typeof createLink> | undefined} */
+    let link;
+    let taking = false;
+    const out = (/** @type {string} */ session) => `${prefix}/${session}/out`;
+
+    /** @param {string} session @param {string} id @param {import("./frames.js").Frame} frame
+     *  @returns {Promise<import("doorward/plugins/channels").Receipt>} */
+    async function publish(session, id, frame) {
+      if (!link || !isSession(session)) return { id, status: "undelivered", reason: "no such session" };
+      const sent = link.publish(out(session), write(frame)).then((status) => ({ id, status }));
+      sent.then((receipt) => inlet.receipt(session, receipt), () => {});
+      // While the broker is away the message waits here; what became of it comes as a receipt.
+      return Promise.race([sent, link.cut().then(() => ({ id, status: /** @type {const} */ ("buffered") }))]);
+    }
+
+    const inlet = needs.channels.attach({
+      name: "mqtt",
+      send: (session, id, { content, inReplyTo, hops = 0, final = true }) => publish(session, id, {
+        type: "create", id, content, ...(inReplyTo && { in_reply_to: inReplyTo }), ...(hops && { hops }),
+        ...(!final && { final }),
+      }),
+      update: (session, id, { content, final = false }) =>
+        publish(session, id, { type: "update", id, content, final }),
+      remove: (session, id) => publish(session, id, { type: "remove", id }),
+      typing(session, on) {
+        if (isSession(session)) link?.hint(out(session), write({ type: "typing", on }));
+      },
+    });
+    onStop(() => inlet.close());
+    onStop(() => link?.close());
+
+    /** @param {string} topic @param {Buffer} payload */
+    function heard(topic, payload) {
+      const session = sessionOf(topic);
+      if (!isSession(session)) return log.warn({ topic }, "this topic names no session");
+      const { id = Buffer.from(random(8)).toString("hex"), content, hops } = read(payload);
+      const failed = (/** @type {string} */ code) =>
+        void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
+      if (!taking) return failed("not_running");
+      // After a cut the broker may say a thing twice; its id tells.
+      inlet.deliver({ channel: "mqtt", session, id, content, media: [], at: clock.now(), hops }, { dedupe: true })
+        .catch((error) => failed(codeOf(error)));
+    }
+
+    onReady(async () => {
+      taking = true;
+      const password = () => needs.tokenSecrets.reveal("mqtt");
+      link = createLink({ url, clientId, prefix, user, password, ca, log, heard });
+      await link.tried();
+      return async () => { taking = false; };
+    });
+  },
+});

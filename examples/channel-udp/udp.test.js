@@ -1,0 +1,25 @@
+import { createSocket } from "node:dgram";
+import { test } from "node:test";
+import { channelRules, createQueue, runChannelConformance } from "doorward/testing";
+import udp from "./udp.js";
+
+/** Somebody at the other end. */
+async function join({ udp: { port } }) {
+  const seen = createQueue(5_000);
+  const socket = createSocket("udp4").on("message", (bytes) => {
+    const { id, content, error } = JSON.parse(bytes);
+    seen.push(error ? { what: "error", code: error } : { what: "create", id, content });
+  });
+  await new Promise((resolve) => void socket.bind(0, "127.0.0.1", resolve));
+  socket.unref();
+  return {
+    session: `127.0.0.1 ${socket.address().port}`,
+    say: (text) => new Promise((resolve) => void socket.send(text, port(), "127.0.0.1", resolve)),
+    next: () => seen.next("a datagram"),
+    leave: () => new Promise((resolve) => void socket.close(resolve)),
+  };
+}
+
+for (const rule of channelRules) {
+  test(rule, () => runChannelConformance(udp(), { join, rules: [rule], config: { "channels.udp": { port: 0 } } }));
+}
