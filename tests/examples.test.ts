@@ -139,7 +139,17 @@ describe("examples", () => {
     expect(page.trimEnd().split("\n").length).toBeLessThanOrEqual(60);
   });
 
-  test("the README shows the examples as they are", async () => {
+  test("the channel of docs/write-a-channel.md keeps every rule", async () => {
+    await run(process.execPath, ["--test", "examples/channel-udp/udp.test.js"], { cwd: root, timeout: 60_000 });
+  });
+
+  test("the pages show the examples as they are", async () => {
+    const page = await readFile(join(root, "docs", "write-a-channel.md"), "utf8");
+    const files = [...page.matchAll(/<!-- (examples\/\S+) -->\n```js\n([^]*?)```/g)];
+    expect(files.map(([, file]) => file)).toEqual(["examples/channel-udp/udp.js", "examples/channel-udp/udp.test.js"]);
+    for (const [, file, code] of files) expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
+
+
     const readme = await readFile(join(root, "README.md"), "utf8");
     const shown = [...readme.matchAll(/<!-- (examples\/[\w-]+\.ts) -->\n+```ts\n([^]*?)```/g)];
     expect(shown.map(([, file]) => file)).toEqual(["examples/embed.ts", "examples/chat.ts", "examples/plugin.ts"]);
