@@ -22,6 +22,8 @@ interface Lane {
   readonly done: () => void;
 }
 
+const isIdle = ({ running, waiting }: Lane): boolean => running === 0 && waiting.length === 0;
+
 /** `width`: how many of one lane run side by side. */
 export function createLanes(width: () => number): Lanes {
   const channels = new Map<string, Map<string, Lane>>();
@@ -36,8 +38,7 @@ export function createLanes(width: () => number): Lanes {
       run(lane.done);
     }
     lane.looking = false;
-    const isIdle = lane.running === 0 && lane.waiting.length === 0;
-    if (isIdle && lanes.size > mostIdle && lanes.get(name) === lane) lanes.delete(name);
+    if (isIdle(lane) && lanes.size > mostIdle && lanes.get(name) === lane) lanes.delete(name);
   }
 
   function open(lanes: Map<string, Lane>, name: string): Lane {
@@ -67,9 +68,9 @@ export function createLanes(width: () => number): Lanes {
       for (const lanes of channels.values()) for (const lane of lanes.values()) lane.waiting = [];
     },
     has(channel, session) {
-      const lanes = channels.get(channel);
-      if (!lanes) return false;
-      return session === undefined ? lanes.size > 0 : lanes.has(session);
+      const lanes = channels.get(channel) ?? new Map<string, Lane>();
+      const asked = session === undefined ? [...lanes.values()] : [lanes.get(session)];
+      return asked.some((lane) => lane !== undefined && !isIdle(lane));
     },
   };
 }

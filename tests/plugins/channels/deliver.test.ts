@@ -21,6 +21,23 @@ describe("a delivery", () => {
     });
   });
 
+  test("keeps its session and channel busy until the application is done, also after it was accepted", async () => {
+    const { plugin, inlet, message } = toy();
+    const done = gate();
+    const handler: Application = async ({ accept }) => {
+      accept();
+      await done.opened;
+    };
+    await withKernel([channels(), plugin, application(handler)], async () => {
+      expect(inlet().isBusy()).toBe(false);
+      await inlet().deliver(message({ session: "a" }));
+      expect([inlet().isBusy(), inlet().isBusy("a"), inlet().isBusy("b")]).toEqual([true, true, false]);
+      done.open();
+      await expect.poll(() => inlet().isBusy()).toBe(false);
+      expect(inlet().isBusy("a")).toBe(false);
+    });
+  });
+
   test("rejects with what the application threw", async () => {
     const { plugin, inlet, message } = toy();
     const thrown = new Error("no");
