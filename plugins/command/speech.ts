@@ -11,7 +11,7 @@ const perSecond = 10;
 /** One line without control characters, cut at `most`. */
 export function plainText(text: string, most = mostText): string {
   const cut = text.length > most * 2 ? text.slice(0, most * 2) : text;
-  const plain = stripVTControlCharacters(cut).replace(/\p{Cc}+/gu, " ").trim();
+  const plain = stripVTControlCharacters(cut).replace(/\p{Cc}+/gu, " ").trimEnd();
   return plain.length > most ? `${plain.slice(0, most)} …` : plain;
 }
 

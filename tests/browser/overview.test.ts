@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { useDesk } from "./desk.ts";
-import { fresh, running } from "./sample.ts";
+import { fresh, program, running } from "./sample.ts";
 
 const desk = useDesk();
 const { look } = desk;
@@ -42,6 +42,18 @@ test("a client that is refused appears by itself, with what mends it, and how lo
     await list.getByText("It may try again.").waitFor();
     refuse({ code: "<b>new</b>", origin: "<i>x</i>" });
     await list.getByText("Refused: <b>new</b>").waitFor();
+  });
+});
+
+test("the program's state, restarts and last lines are current, as text only", async () => {
+  await look("/overview-program", async (page) => {
+    expect(await page.textContent(".program .command")).toContain("python3 agent.py");
+    const stderr = [{ at: running.now, text: "<img src=x> Traceback" }];
+    desk.site.status = { ...fresh, program: { ...program, state: "waiting", restarts: 4, stderr } };
+    desk.site.emit("program", { at: running.now, state: "waiting", restarts: 4 });
+    await page.getByText("Starts again soon").waitFor();
+    expect(await page.textContent('[data-live="program-facts"]')).toContain("4, last end: exit code 1");
+    expect(await page.textContent('[data-live="program-said"]')).toBe("<img src=x> Traceback");
   });
 });
 

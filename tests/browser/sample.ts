@@ -67,3 +67,14 @@ export const fresh: StatusView = {
     },
   ],
 };
+
+/** A program that has crashed a few times. */
+export const program: NonNullable<StatusView["program"]> = {
+  state: "running", command: "/usr/bin/python3 agent.py --model a-rather-long-name-of-a-model-2026-11", pid: 48_213,
+  since: now - 4 * minute, restarts: 3, lastEnd: "exit code 1", inWork: 2, queued: 1, answered: 1280, failed: 4,
+  stderr: [
+    { at: now - 5 * minute, text: "loading the model" },
+    ...Array.from({ length: 8 }, (_, at) => ({ at: now - 4 * minute, text: `  File "agent.py", line ${at * 7}, in answer` })),
+    { at: now - 4 * minute, text: `KeyError: ${"a-word-without-any-space-".repeat(6)}` },
+  ],
+};

@@ -18,7 +18,7 @@ import {
   type TokenWay,
 } from "../../plugins/dashboard/pages/index.ts";
 import type { StatusView } from "../../plugins/dashboard/status.ts";
-import { fresh, running } from "./sample.ts";
+import { fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
 import { sampleAnswers } from "./sample-api.ts";
 
@@ -47,6 +47,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/setup-weak": (site) => setupPage({ ...site, ways, hasCookie: false, error: { code: "weak_token" } }),
   "/overview-on": (site) => overviewPage({ ...site, status: running, csrf }),
   "/overview-off": (site) => overviewPage({ ...site, status: fresh, csrf }),
+  "/overview-program": (site) => overviewPage({ ...site, status: { ...fresh, program }, csrf }),
   "/overview-without-channel": (site) => {
     const { channel: _, ...status } = running;
     return overviewPage({ ...site, status, csrf });

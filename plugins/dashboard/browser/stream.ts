@@ -103,7 +103,7 @@ export function startStream({ refresh, on = {}, query }: StreamOptions): Stream 
 
 const types: readonly (keyof FeedEvents)[] = [
   "hello", "state", "rate", "connected", "disconnected", "refused", "signed-in", "sign-in-refused", "signed-out",
-  "token", "settings", "log", "log-skipped", "missed", "superseded", "ended",
+  "token", "program", "settings", "log", "log-skipped", "missed", "superseded", "ended",
 ];
 
 function say(text: string, tone: string, action?: string): void {

@@ -11,9 +11,10 @@ export function programCard(program: ProgramView): Html {
 <p class="mono command">${program.command}</p>
 <dl class="facts" data-live="program-facts">
 ${programFacts(program).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-<h3>Last lines of standard error</h3>
+<h3 id="h-program-said">Last lines of standard error</h3>
 <p class="quiet-text" data-live="program-silent"${program.stderr.length > 0 && html` hidden`}>It has said nothing.</p>
-<ol class="mono said-lines" tabindex="0" aria-label="Last lines of standard error" data-live="program-said">
-${program.stderr.map(({ text: said }) => html`<li>${said}</li>`)}</ol>
+<div class="said-box" tabindex="0" role="group" aria-labelledby="h-program-said">
+<ol class="mono said-lines" data-live="program-said">
+${program.stderr.map(({ text: said }) => html`<li>${said}</li>`)}</ol></div>
 </section>`;
 }
