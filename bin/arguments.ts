@@ -59,7 +59,7 @@ Starts the launcher: the dashboard and, when it is enabled, the pico channel. Wi
 messages; it is started in this folder, without a shell.
 
   -console       terminal mode: show the address and the token's source here
-  -tray          icon in the desktop's panel or no start; -no-tray: none (default: without -console, where there is one)
+  -tray          an icon in the desktop's panel, or no start; -no-tray: none, as with -console
   -port N        port of the dashboard (default 18800, or "port" in launcher-config.json)
   -host H        listen on one interface (default 127.0.0.1)
   -public        listen on all interfaces

@@ -60,8 +60,8 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
   let hasTray = false;
   const ways = (): TokenWay[] => {
     if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
-    const first: TokenWay[] = hasTray ? ["tray"] : options.console ? ["console"] : [];
-    return [...first, "command", "file"];
+    const shown: (TokenWay | false)[] = [hasTray && "tray", options.console && "console"];
+    return [...shown.filter((way) => way !== false), "command", "file"];
   };
   return launcher({
     home, env, version, log: log.log, ways, pid: process.pid, random: createRandom(),

@@ -82,6 +82,12 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     expect(sentences[0]).toMatch(sentence);
   });
 
+  it("says why there is no tray, when there must be one", async () => {
+    const { code, sentences } = await refusal({}, ["-tray", "-port", "0"]);
+    expect(code).toBe(1);
+    expect(sentences).toEqual([expect.stringMatching(/tray cannot be shown.*DISPLAY/)]);
+  });
+
   it("names the environment variable that is not valid", async () => {
     const { code, sentences } = await refusal({ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "lots" });
     expect(code).toBe(1);

@@ -144,6 +144,7 @@ async function speak(socket: Socket, { objects, after, heard, closed, leaving }:
   }
 
   try {
+    leaving.throwIfAborted();
     const [name] = await call(busDaemon, "Hello");
     isOpen = true;
     return {

@@ -4,6 +4,7 @@ const LONGEST_LINE = 512;
 
 /** A socket of the bus that has taken us for the user we are: the kernel tells it (EXTERNAL), no secret is sent. */
 export async function openSocket(path: string, uid: number, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted();
   const socket = connect({ path });
   try {
     await new Promise<void>((resolve, reject) => {

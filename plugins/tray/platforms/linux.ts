@@ -1,4 +1,5 @@
 /* The tray of desktops with D-Bus: Linux and the BSDs. It comes back when the panel or the bus does. */
+import type { Release } from "../../../kernel/index.ts";
 import { openBus, variant, type Bus } from "../dbus/index.ts";
 import { changesOf, createItem, itemInterface, itemPath, markup } from "../status-notifier/item.ts";
 import { createMenu, menuInterface, menuPath } from "../status-notifier/menu.ts";
@@ -19,6 +20,8 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
   let { view } = options;
   let bus: Bus;
   let registration: Registration | undefined;
+  let connection = new AbortController();
+  let stopWaiting: Release = () => undefined;
   const menu = createMenu(() => view, choose);
   const objects = {
     [itemPath]: { [itemInterface]: createItem("doorward", () => view, () => choose("open")) },
@@ -27,8 +30,10 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
 
   /** Answers why the icon is not seen, when it is not. */
   async function connect(): Promise<string | undefined> {
+    connection.abort();
+    connection = new AbortController();
     bus = await openBus({
-      env, uid: process.getuid?.() ?? 0, objects, after, leaving,
+      env, uid: process.getuid?.() ?? 0, objects, after, leaving: AbortSignal.any([leaving, connection.signal]),
       heard: (signal) => registration?.heard(signal),
       closed(reason) {
         log.warn({ reason }, "the session bus is gone; the tray waits for it");
@@ -41,10 +46,13 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
   }
 
   function again(pause: number): void {
-    after(pause, () => void connect().catch(() => again(Math.min(pause * 2, LONGEST_PAUSE_MS))));
+    stopWaiting();
+    stopWaiting = after(pause, () => void connect().catch(() => again(Math.min(pause * 2, LONGEST_PAUSE_MS))));
   }
 
   const why = await connect().catch((error: Error) => {
+    stopWaiting();
+    connection.abort();
     throw new Error(`there is no session bus (${error.message})`);
   });
   if (why !== undefined && required) throw new Error(why);

@@ -71,5 +71,6 @@ export async function programs(scripts: Readonly<Record<string, string>>): Promi
 /** A clipboard in a file, with the words it was called with. */
 export const clipboardScripts = {
   xclip: `echo "$@" >> "$HERE/words"
+env > "$HERE/environment"
 case "$*" in *-out*) cat "$HERE/clipboard" ;; *) cat > "$HERE/clipboard" ;; esac`,
 };

@@ -123,6 +123,8 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       await panel.click("Copy Sign-in Link");
       await until(async () => expect(await tools.read("clipboard")).toContain("link=ott_"));
       expect(await tools.read("words")).toBe("-selection clipboard -in\n");
+      expect(await tools.read("environment")).toContain("DISPLAY=:none");
+      expect(await tools.read("environment")).not.toMatch(/TOKEN/);
     });
   });
 
