@@ -114,6 +114,11 @@ const collecting = ["--expose-gc", "--import", new URL("peers/collect.mjs", impo
 /** @param {readonly string[]} args @param {Record<string, string>} env @param {readonly string[]} flags */
 const startNode = (args, env, flags = collecting) => startProcess(process.execPath, [...flags, ...args], env);
 
+/** Nobody outlives a run that is broken off. @type {Set<import("node:child_process").ChildProcess>} */
+const running = new Set();
+process.once("exit", () => running.forEach((child) => child.kill("SIGKILL")));
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+
 /** @param {string} command @param {readonly string[]} args @param {Record<string, string>} env */
 function startProcess(command, args, env) {
   const child = spawnOn("server", command, args, {
@@ -124,6 +129,8 @@ function startProcess(command, args, env) {
     complaint = (complaint + text).slice(-2_000);
   });
   const ended = once(child, "close");
+  running.add(child);
+  child.once("close", () => running.delete(child));
   return {
     pid: child.pid ?? 0,
     /** Resolves as soon as the port takes a connection. @param {number} port */

@@ -21,8 +21,8 @@ export async function measureCurves(size) {
   const messages = doubled(size.count(2_000), 6);
   const seconds = size.seconds / 4;
 
-  const own = await grown(["doorward", "ws"], size, connections, 1, ({ generator }) =>
-    generator.ask("talk", { inFlight: 1, seconds }));
+  const own = await grown(["doorward", "ws"], size, connections, 1, ({ generator }, count) =>
+    generator.ask("talk", { inFlight: 1, messages: Math.max(count * 4, size.count(8_000)) }));
   show("one more connection beside so many", connections, own.opening);
   show("a message, among so many sessions of one connection", connections, own.working);
 
@@ -34,7 +34,7 @@ export async function measureCurves(size) {
     for (const { generator } of pairs) await generator.ask("grow", { connections: talkers, perSession: 1 });
     const depths = doubled(1, 7);
     show(`a message, so many on their way on each of ${talkers}`, depths, await repeated(pairs, size, depths,
-      ({ generator }, inFlight) => generator.ask("talk", { inFlight, seconds })));
+      ({ generator }, inFlight) => generator.ask("talk", { inFlight, messages: size.count(20_000) })));
     show(`a message, so many over ${talkers} connections`, messages, await repeated(pairs, size, messages,
       ({ generator }, total) => generator.ask("talk", { inFlight: 16, messages: total })));
     const [ours] = pairs;
@@ -55,7 +55,7 @@ export async function measureCurves(size) {
 
 /** Servers that get more and more connections: what opening each of the new ones costs, and what work costs then.
  * @param {readonly Name[]} names @param {Size} size @param {readonly number[]} points @param {number} perSession
- * @param {(pair: Pair) => Promise<Result>} work */
+ * @param {(pair: Pair, connections: number) => Promise<Result>} work */
 const grown = (names, size, points, perSession, work) =>
   withPairs(names, size, async (pairs) => {
     const opening = pairs.map(({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }));
@@ -64,7 +64,8 @@ const grown = (names, size, points, perSession, work) =>
       for (const [at, { generator }] of pairs.entries()) {
         opening[at]?.costs.push(sampleOf(await generator.ask("grow", { connections, perSession })).cost);
       }
-      for (const [at, cost] of (await inTurn(pairs, size, work)).entries()) working[at]?.costs.push(cost);
+      const costs = await inTurn(pairs, size, (pair) => work(pair, connections));
+      for (const [at, cost] of costs.entries()) working[at]?.costs.push(cost);
     }
     return { opening, working };
   });
