@@ -1,8 +1,11 @@
-import { open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
+import { codeOf } from "../../kernel/index.ts";
 import { errno, fileErrors, unreadable } from "./errors.ts";
 
 /** Larger files are refused: none of ours comes near it. */
-const maxBytes = 4 * 1024 * 1024;
+const maxBytes = 1024 * 1024;
+/** Levels of brackets: deeper ones mean nothing here, and parsers go down with the level. */
+const maxDepth = 100;
 const fixByHand = "Correct it by hand or restore a copy; the file was not changed.";
 
 /** Line and column from 1, columns in UTF-16 units as editors count them. */
@@ -19,30 +22,48 @@ export function corrupt(path: string, text: string, offset: number, expected: st
   });
 }
 
-/** The whole file as text, a byte order mark included; `undefined` when there is none.
- *  Rejects `FILE_UNREADABLE`, and `FILE_CORRUPT` when it is not UTF-8 or over 4 MiB. */
+/** The whole file as text, a byte order mark included; `undefined` when there is none. Rejects `FILE_UNREADABLE`, also
+ *  for what is no regular file, `FILE_TOO_LARGE` over 1 MiB, and `FILE_CORRUPT` when it is not UTF-8 or nested over a
+ *  hundred levels deep. */
 export async function readText(path: string): Promise<string | undefined> {
   const bytes = await readBytes(path);
   if (bytes === undefined) return undefined;
-  if (bytes.length > maxBytes) throw corrupt(path, "", 0, "a file of at most 4 MiB");
+  if (bytes.length > maxBytes) throw fileErrors.FILE_TOO_LARGE(path, { details: { path } });
   const text = bytes.toString("utf8");
   if (!Buffer.from(text, "utf8").equals(bytes)) throw corrupt(path, text, text.indexOf("\uFFFD"), "text in UTF-8");
+  const deep = depthExceeded(text);
+  if (deep !== undefined) throw corrupt(path, text, deep, `brackets at most ${maxDepth} levels deep`);
   return text;
 }
 
 async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
-    const file = await open(path, "r");
+    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe would wait for a writer
     try {
-      const { size } = await file.stat();
-      return size > maxBytes ? Buffer.alloc(maxBytes + 1) : await file.readFile();
+      if (!(await file.stat()).isFile()) throw fileErrors.FILE_UNREADABLE(path, "it is not a regular file");
+      const bytes = Buffer.allocUnsafe(maxBytes + 1); // whatever size it says it has
+      let length = 0;
+      for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+        read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
+      }
+      return Buffer.from(bytes.subarray(0, length));
     } finally {
       await file.close();
     }
   } catch (error) {
     if (errno(error) === "ENOENT") return undefined;
-    throw unreadable(path, error);
+    throw codeOf(error) === "FILE_UNREADABLE" ? error : unreadable(path, error);
   }
+}
+
+/** Where brackets are nested too deeply, those in quotes and comments included. */
+function depthExceeded(text: string): number | undefined {
+  let depth = 0;
+  for (const { 0: sign, index } of text.matchAll(/[[\]{}]/g)) {
+    depth = sign === "[" || sign === "{" ? depth + 1 : Math.max(0, depth - 1);
+    if (depth > maxDepth) return index;
+  }
+  return undefined;
 }
 
 /** The text without its byte order mark, and the mark. */
