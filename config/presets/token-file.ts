@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import type { StoreForm, TokenName } from "../../plugins/token-store/index.ts";
 import { watchFiles } from "../files/index.ts";
 import { presetErrors } from "./errors.ts";
@@ -16,7 +16,7 @@ export interface TokenFileOptions {
  *  changes, and never written. The other tokens come from the other form. Rejects `TOKEN_FILE_UNREADABLE`. */
 export function tokenFile(others: StoreForm, { name, path, secret }: TokenFileOptions): StoreForm {
   async function value(): Promise<string> {
-    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    const text = await readStart(path).catch((error: NodeJS.ErrnoException) => {
       throw presetErrors.TOKEN_FILE_UNREADABLE(path, error.code ?? "it is not a file");
     });
     const token = text.trim();
@@ -34,4 +34,19 @@ export function tokenFile(others: StoreForm, { name, path, secret }: TokenFileOp
       asked === name ? { value: await value(), source: "host" } : others.resolve(asked, held),
     watch: (changed) => watchFiles([path], () => changed(name)),
   };
+}
+
+/** As much as a token can be and a little more, whatever the path leads to: a pipe of a shell is a fine place. */
+async function readStart(path: string): Promise<string> {
+  const file = await open(path, "r");
+  try {
+    const bytes = Buffer.alloc(longest + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+      read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
+    }
+    return bytes.toString("utf8", 0, length);
+  } finally {
+    await file.close();
+  }
 }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { API_BODY } from "./bodies.ts";
 import { seen, type Door } from "./door.ts";
@@ -21,6 +21,7 @@ export function createPluginRoutes() {
 
   async function run(door: Door, handle: RouteHandler, request: Named, answer: ServerResponse): Promise<void> {
     const { session } = seen(request);
+    boundBody(door, request.raw, answer);
     try {
       await handle(request.raw, answer, session && identityOf(session));
     } catch (error) {
@@ -53,6 +54,22 @@ export function createPluginRoutes() {
   };
 }
 export type PluginRoutes = ReturnType<typeof createPluginRoutes>;
+
+/** A body of unannounced length: beyond the bound the request is answered and its connection ended, whoever reads. */
+function boundBody({ http }: Door, request: IncomingMessage, answer: ServerResponse): void {
+  if (request.complete || request.headers["content-length"] !== undefined) return;
+  let bytes = request.readableLength;
+  const push = request.push.bind(request);
+  request.push = (chunk: Uint8Array | null, encoding) => {
+    bytes += chunk?.byteLength ?? 0;
+    if (bytes <= API_BODY) return push(chunk, encoding);
+    if (answer.headersSent) request.socket.destroy();
+    else if (!request.socket.writableEnded) {
+      http.refuse(request.socket, 413, { error: "body_too_large", message: refusals.body_too_large[1] });
+    }
+    return false;
+  };
+}
 
 function fail(answer: ServerResponse): void {
   if (answer.headersSent) return void answer.destroy();

@@ -6,7 +6,8 @@ import type { CheckView, ClientRefusal, LogLevel, LogLineView, LogView, TokenRow
 
 export interface DashboardApi {
   /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
-   *  Bearer. The body is unread; one announced as over 1 MiB was refused. A throw or rejection is answered with 500. */
+   *  Bearer. The body is unread and ends at 1 MiB: a larger one is answered with 413. A throw or rejection is answered
+   *  with 500. */
   route(name: string, handle: RouteHandler): void;
 }
 export type RouteHandler = (q: IncomingMessage, r: ServerResponse, signIn: Identity | undefined) => Awaitable<void>;

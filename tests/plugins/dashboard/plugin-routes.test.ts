@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { codeOf, type AnyPlugin, type Plugin } from "../../../kernel/index.ts";
 import type { DashboardApi } from "../../../plugins/dashboard/index.ts";
@@ -135,5 +136,57 @@ describe("/api/x/<name>/…", () => {
     const failed = await startDashboard({ plugins: [routed("toy", echo), again] }).catch((error: unknown) => error);
     expect(codeOf(failed)).toBe("dashboard_route_taken");
     expect((failed as Error).message).toContain("/api/x/toy");
+  });
+});
+
+describe("a body of unannounced length", () => {
+  const head = ["POST /api/x/toy HTTP/1.1", `Authorization: Bearer ${TOKEN}`, "Transfer-Encoding: chunked"];
+  const chunk = `${(64 * 1024).toString(16)}\r\n${"x".repeat(64 * 1024)}\r\n`;
+
+  /** Sends chunks until the other side ends it, and answers what came back. */
+  async function pour(stand: { port: number }): Promise<{ sent: number; text: string }> {
+    const socket = connect(stand.port, "127.0.0.1");
+    let text = "";
+    let sent = 0;
+    const closed = new Promise((done) => socket.once("close", done));
+    socket.on("error", () => undefined).on("data", (data: Buffer) => { text += data.toString(); });
+    socket.write([...head, `Host: localhost:${stand.port}`, "", ""].join("\r\n"));
+    const more = (): void => {
+      while (!socket.destroyed && sent < 64 * 1024 * 1024 && socket.write(chunk)) sent += chunk.length;
+      sent += chunk.length;
+    };
+    socket.on("drain", more);
+    more();
+    await closed;
+    return { sent, text };
+  }
+
+  test("ends at 1 MiB with 413, for a plugin that reads it", async () => {
+    const outcomes: string[] = [];
+    let bytes = 0;
+    const reads: Handle = async (q) => {
+      try {
+        for await (const part of q) bytes += (part as Buffer).byteLength;
+        outcomes.push("whole");
+      } catch (error) {
+        outcomes.push((error as NodeJS.ErrnoException).code ?? "");
+      }
+    };
+    await using stand = await startDashboard({ plugins: [routed("toy", reads)] });
+    const { text } = await pour(stand);
+    expect(text).toMatch(/^HTTP\/1\.1 413 /);
+    expect(text).toContain('"error":"body_too_large"');
+    expect(text).toContain("Referrer-Policy: no-referrer");
+    expect(bytes).toBeLessThanOrEqual(1024 * 1024);
+    expect(outcomes).not.toContain("whole");
+  });
+
+  test("is taken up to 1 MiB, whole", async () => {
+    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
+    const answer = await stand.request("/api/x/toy", {
+      method: "POST", body: "y".repeat(1024 * 1024),
+      headers: { ...bearer, "transfer-encoding": "chunked", "content-length": null },
+    });
+    expect(((await answer.json()) as { body: string }).body).toHaveLength(1024 * 1024);
   });
 });
