@@ -22,14 +22,17 @@ export interface Judgement {
   /** Tokens that are right here, tried in this order; default the launcher's. */
   readonly names?: readonly string[];
   readonly code?: "invalid_token" | "invalid_code";
+  /** A page of another site may have sent it: it must not spend all tries of who is at home here. */
+  readonly foreign?: boolean;
   /** Looks again after the comparison, which may have waited for a replacement; what it throws is not counted. */
   readonly lookAgain?: () => void;
 }
 
 /** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
 export async function judgeToken(
-  door: Door, peer: Peer, value: string, { via, names = ["launcher"], code = "invalid_token", lookAgain }: Judgement,
+  door: Door, peer: Peer, value: string, judgement: Judgement,
 ): Promise<number> {
+  const { via, names = ["launcher"], code = "invalid_token", foreign = false, lookAgain } = judgement;
   const candidate = value.trim();
   const unanswered = (error: unknown): never => { throw noAnswer(door, error); };
   const verdict = await door.limiter.judge(peer.key, candidate, async () => {
@@ -37,7 +40,7 @@ export async function judgeToken(
     for (const name of names) match ||= await door.tokens.verify(name, candidate).catch(unanswered);
     lookAgain?.();
     return match;
-  });
+  }, { half: foreign });
   if (verdict.outcome === "right") return verdict.match;
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
@@ -69,9 +72,11 @@ export interface Admitted {
 }
 
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
-export async function judgeCredential(door: Door, peer: Peer, value: string, via: Via): Promise<Admitted> {
+export async function judgeCredential(
+  door: Door, peer: Peer, value: string, { via, foreign }: { readonly via: Via; readonly foreign: boolean },
+): Promise<Admitted> {
   const candidate = value.trim();
-  if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, { via }), via };
+  if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, { via, foreign }), via };
   const { version } = door.tokens.info("launcher");
   if (door.links.redeem(candidate, version)) return { version, via: "link" };
   refused(door, peer, "link_expired", "link");

@@ -65,7 +65,8 @@ async function finish(door: Door, request: FastifyRequest, reply: FastifyReply) 
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
   if (seen(request).nullForm && code === "") throw new Refusal("origin_not_allowed", { message: unproven });
-  if (code !== "") await judgeToken(door, seen(request).peer, code, { via: "setup", code: "invalid_code", lookAgain });
+  const { peer, nullForm: foreign } = seen(request);
+  if (code !== "") await judgeToken(door, peer, code, { via: "setup", code: "invalid_code", foreign, lookAgain });
   else if (!mayFinishSetup(door, request)) throw new Refusal("invalid_code");
 
   const own = "token" in body;

@@ -37,7 +37,8 @@ export function signInRoutes(app: FastifyInstance, door: Door): void {
     const next = safeNext((request.body as { next?: unknown } | undefined)?.next);
     try {
       const { token } = parseBody(loginBody, request);
-      const by = await judgeCredential(door, seen(request).peer, token, "form");
+      const { peer, nullForm } = seen(request);
+      const by = await judgeCredential(door, peer, token, { via: "form", foreign: nullForm });
       if (door.state() === "setup") {
         grantSetup(door, request, reply);
         if (form) return redirect(door, reply, 303, "/setup");
@@ -87,6 +88,12 @@ export function offeredToken(request: FastifyRequest): string | undefined {
   return purpose !== undefined && /prefetch/i.test(String(purpose)) ? undefined : given;
 }
 
+/** A page of another site opened the address, by a click or by itself. */
+function comesFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers["sec-fetch-site"];
+  return site !== undefined && site !== "same-origin" && site !== "none";
+}
+
 /** Signs in by `/?token=` and leads to `next`, or to the same address without the token. */
 export async function signInByQuery(
   door: Door, request: FastifyRequest, reply: FastifyReply, value: string,
@@ -96,7 +103,8 @@ export async function signInByQuery(
   const inSetup = door.state() === "setup";
   if (!inSetup && seen(request).session) return redirect(door, reply, 303, clean);
   try {
-    const by = await judgeCredential(door, seen(request).peer, value, "query");
+    const from = { via: "query", foreign: comesFromElsewhere(request) } as const;
+    const by = await judgeCredential(door, seen(request).peer, value, from);
     if (inSetup) {
       grantSetup(door, request, reply);
       return redirect(door, reply, 303, "/setup");

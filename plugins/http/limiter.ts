@@ -56,18 +56,18 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     return { kept, tries: current(table.get(kept) ?? new Map<string, Try>(), now) };
   }
 
-  const most = (): number => Math.max(1, attempts());
-  const isFull = (tries: Tries): boolean => tries.size >= most();
+  const most = (half = false): number => Math.max(1, half ? Math.floor(attempts() / 2) : attempts());
+  const isFull = (tries: Tries, half?: boolean): boolean => tries.size >= most(half);
 
-  function secondsLeft(tries: Tries): number {
-    if (!isFull(tries)) return 0;
+  function secondsLeft(tries: Tries, half?: boolean): number {
+    if (!isFull(tries, half)) return 0;
     const found = [...tries.values()].flatMap(({ wrongAt }) => wrongAt ?? []).sort((a, b) => a - b);
-    const freeing = found[tries.size - most()]; // absent while the values are still being compared
+    const freeing = found[tries.size - most(half)]; // absent while the values are still being compared
     return freeing === undefined ? 1 : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
   }
 
-  const limited = (tries: Tries): Verdict<never> =>
-    ({ outcome: "limited", retryAfterSeconds: secondsLeft(tries) || 1 });
+  const limited = (tries: Tries, half?: boolean): Verdict<never> =>
+    ({ outcome: "limited", retryAfterSeconds: secondsLeft(tries, half) || 1 });
 
   function reserve(kept: string, tries: Tries, hash: string): Try {
     const one = tries.get(hash) ?? { comparing: 0, wrongAt: undefined };
@@ -94,14 +94,14 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
   return {
     blockedFor: (key) => secondsLeft(find(key).tries),
 
-    async judge(key, value, compare) {
+    async judge(key, value, compare, { half = false } = {}) {
       const { kept, tries } = find(key);
       const hash = digest(value);
       const known = tries.get(hash);
       const isBeingCompared = known !== undefined && known.wrongAt === undefined; // its place is paid for
-      if (isFull(tries) && !isBeingCompared) {
+      if (isFull(tries, half) && !isBeingCompared) {
         const match = value.length >= unguessable ? await compare() : false;
-        return match === false ? limited(tries) : { outcome: "right", match };
+        return match === false ? limited(tries, half) : { outcome: "right", match };
       }
       reserve(kept, tries, hash);
       let match: Awaited<ReturnType<typeof compare>>;

@@ -89,7 +89,13 @@ export interface Limiter {
   /** Compares unless the key is blocked and the value is short enough to guess (under 43 characters). The value is
    *  reserved before the comparison, so that parallel guesses cannot slip through; a rejection of `compare` gives it
    *  back. */
-  judge<T>(key: string, value: string, compare: () => Awaitable<T | false>): Promise<Verdict<T>>;
+  judge<T>(
+    key: string,
+    value: string,
+    compare: () => Awaitable<T | false>,
+    /** `half`: for what a page of another site may have sent; it can spend half of a key's tries and no more. */
+    options?: { readonly half?: boolean },
+  ): Promise<Verdict<T>>;
   /** Counts a value that was wrong without a comparison. */
   wrong(key: string, value: string): Verdict<never>;
   /** An address or a key; without one, all. */

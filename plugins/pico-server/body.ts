@@ -6,9 +6,18 @@ import type { Refusal } from "./refusals.ts";
 const graceMs = 30_000;
 const checkMs = 5_000;
 const leastPerSecond = 16 * 1024;
+const full: Refusal = { code: "busy", message: "Too much waits for the application; try again shortly." };
+
+export interface BodyOptions {
+  readonly most: number;
+  readonly clock: Clock;
+  /** `false`: there is no room for so many bytes more. */
+  readonly take: (bytes: number) => boolean;
+}
 
 /** The whole body, or why it was not taken. Undefined: the peer went away. */
-export async function readBody(q: IncomingMessage, most: number, clock: Clock): Promise<Buffer | Refusal | undefined> {
+export async function readBody(q: IncomingMessage, options: BodyOptions): Promise<Buffer | Refusal | undefined> {
+  const { clock } = options;
   const startedAt = clock.now();
   let bytes = 0;
   let timer: unknown;
@@ -21,14 +30,14 @@ export async function readBody(q: IncomingMessage, most: number, clock: Clock): 
     timer = clock.setTimeout(check, graceMs);
   });
   try {
-    return await Promise.race([tooSlow, collect(q, most, (count) => void (bytes = count))]);
+    return await Promise.race([tooSlow, collect(q, options, (count) => void (bytes = count))]);
   } finally {
     clock.clearTimeout(timer);
   }
 }
 
 async function collect(
-  q: IncomingMessage, most: number, progress: (bytes: number) => void,
+  q: IncomingMessage, { most, take }: BodyOptions, progress: (bytes: number) => void,
 ): Promise<Buffer | Refusal | undefined> {
   const type = (q.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== "application/json") return { code: "unsupported_media_type" };
@@ -40,6 +49,7 @@ async function collect(
       bytes += (chunk as Buffer).byteLength;
       progress(bytes);
       if (bytes > most) return { code: "body_too_large" };
+      if (!take((chunk as Buffer).byteLength)) return full;
       chunks.push(chunk as Buffer);
     }
   } catch {

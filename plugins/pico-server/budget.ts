@@ -12,6 +12,9 @@ export interface Budget {
   shrink(holder: Holder, bytes: number): void;
   /** Reads no more: it is held up no more either. */
   leave(holder: Holder): void;
+  /** For who cannot be held up: counts the bytes, or answers `false` when there is no room for them. */
+  take(bytes: number): boolean;
+  give(bytes: number): void;
 }
 
 /** Over `most` bytes the one that holds most is held up, with each message that comes on top another one. */
@@ -36,6 +39,13 @@ export function createBudget(most: number): Budget {
     largest.hold(true);
   }
 
+  function letGo(): void {
+    if (used > most || held.size === 0) return;
+    const all = [...held];
+    held.clear();
+    for (const one of all) one.hold(false);
+  }
+
   return {
     grow(holder, bytes) {
       if (holder.bytes === 0) holders.add(holder);
@@ -44,10 +54,16 @@ export function createBudget(most: number): Budget {
     },
     shrink(holder, bytes) {
       change(holder, -bytes);
-      if (used > most || held.size === 0) return;
-      const all = [...held];
-      held.clear();
-      for (const one of all) one.hold(false);
+      letGo();
+    },
+    take(bytes) {
+      if (used + bytes > most) return false;
+      used += bytes;
+      return true;
+    },
+    give(bytes) {
+      used -= bytes;
+      letGo();
     },
     leave(holder) {
       holders.delete(holder);

@@ -131,7 +131,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const shared = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...shared, upgrader, opened });
-      const requests = createRequests({ ...shared, clock, sessions, deliver, isBusy, listens });
+      const requests = createRequests({ ...shared, clock, sessions, deliver, isBusy, budget, listens });
       const onGateway = { listener: "gateway", anyAuthorization: true } as const;
       http.request("/pico", requests, onGateway);
       http.request("/pico/messages", requests, { ...onGateway, bodySeconds: postSeconds });

@@ -14,7 +14,7 @@ export interface MemoryLogOptions {
   readonly after: (ms: number, run: () => void) => Release;
   /** Of one stream; default 256 frames or 512 KiB. */
   readonly window?: Window;
-  /** Of all of them; default 50,000 streams or 256 MiB. */
+  /** Of all of them; default 50,000 streams or 192 MiB. */
   readonly bounds?: { readonly streams: number; readonly bytes: number };
   /** Milliseconds after the last listener; default 300,000. */
   readonly keptMs?: number;
@@ -25,7 +25,8 @@ export interface MemoryLogOptions {
 
 export const window: Window = { frames: 256, bytes: 512 * 1024 };
 export const keptMs = 300_000;
-const standardBounds = { streams: 50_000, bytes: 256 * MiB };
+/** 256 MiB without what channels may hold at most to know messages again: 65,536 ids of up to 256 characters. */
+const standardBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 
 /** The log of one process, which answers at once. */
 export interface MemoryLog extends SessionLog {

@@ -4,6 +4,7 @@ import type { Incoming } from "../channels/index.ts";
 import { decodeRequest, WireError, type MessageRequest } from "../pico-wire/index.ts";
 import type { Answer } from "./answers.ts";
 import { readBody } from "./body.ts";
+import type { Budget } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import type { Admission } from "./gate.ts";
@@ -22,14 +23,41 @@ export interface PostingOptions {
   readonly sessions: SessionLog;
   readonly newId: () => string;
   readonly isBusy: (session: string) => boolean;
+  /** Of all that is sent and not accepted. */
+  readonly budget: Budget;
   readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
+}
+
+/** Somebody who waits, `seconds` long, for what the session hears. */
+interface Patience {
+  readonly seconds: number;
+  readonly r: ServerResponse;
+  readonly tokenVersion: number | undefined;
+  /** The application has the message, or refused it. */
+  readonly taken: () => void;
+}
+
+/** The share of one body. */
+function createRoom({ take, give }: Budget): { take(bytes: number): boolean; giveBack(): void } {
+  let bytes = 0;
+  return {
+    take(more) {
+      const fits = take(more);
+      if (fits) bytes += more;
+      return fits;
+    },
+    giveBack() {
+      give(bytes);
+      bytes = 0;
+    },
+  };
 }
 
 type Post = (knock: Knock, r: ServerResponse, admission: Admission) => Promise<Answer | Refusal | undefined>;
 
 /** A message by plain HTTP, and, for those who wait, what the session hears after it. */
 export function createPosting(options: PostingOptions): Post {
-  const { clock, log, config, connections, sessions, newId, deliver, isBusy } = options;
+  const { clock, log, config, connections, sessions, newId, deliver, isBusy, budget } = options;
   const allowed = createBuckets(() => messageRate(config()));
 
   async function hand({ id, payload }: MessageRequest, session: string): Promise<Answer["body"]> {
@@ -42,14 +70,14 @@ export function createPosting(options: PostingOptions): Post {
   }
 
   async function handAndWait(
-    request: MessageRequest, seconds: number, r: ServerResponse, tokenVersion: number | undefined,
+    request: MessageRequest, { seconds, r, tokenVersion, taken }: Patience,
   ): Promise<Answer | Refusal> {
     const session = request.session_id ?? newId();
     if (seconds === 0) return { status: 202, body: await hand(request, session) };
     const waiting = waitForAnswers({ r, id: newId(), session, seconds, tokenVersion, sessions, clock, isBusy });
     connections.add(waiting.link);
     try {
-      const body = await Promise.race([hand(request, session), waiting.ended]);
+      const body = await Promise.race([hand(request, session).finally(taken), waiting.ended]);
       if (!body) return { code: "unavailable" };
       const answers = await waiting.answers();
       return answers.messages.length === 0 ? { status: 202, body } : { status: 200, body: { ...body, ...answers } };
@@ -72,13 +100,16 @@ export function createPosting(options: PostingOptions): Post {
     if (seconds === undefined) {
       return { code: "invalid_message", message: `wait is a number of seconds, at most ${mostWaitSeconds}.` };
     }
-    const body = await readBody(q, config().max_payload, clock);
-    if (body === undefined || "code" in body) return body;
-    if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
+    const room = createRoom(budget);
     try {
-      return await handAndWait(decodeRequest(body), seconds, r, version);
+      const body = await readBody(q, { most: config().max_payload, clock, take: room.take });
+      if (body === undefined || "code" in body) return body;
+      if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
+      return await handAndWait(decodeRequest(body), { seconds, r, tokenVersion: version, taken: room.giveBack });
     } catch (error) {
       return refused(error);
+    } finally {
+      room.giveBack();
     }
   };
 }

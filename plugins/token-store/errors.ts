@@ -10,5 +10,6 @@ export const tokenErrors = errorTable({
   busy: (name: string) => `The ${name} token is being replaced at this moment; try again when that is done.`,
   stale: (name: string) => `The ${name} token was replaced meanwhile; look at it again before replacing it.`,
   weak_token: (rule: string) => `This token cannot be used: ${rule}.`,
-  store_unavailable: (reason: string) => `The token could not be stored: ${reason}. The old one is still valid.`,
+  store_unavailable: (what: string, reason: string, outcome: string) =>
+    `The token could not be ${what}: ${reason}. ${outcome}.`,
 });

@@ -4,7 +4,7 @@ import { describe, infoOf } from "./describe.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenStoreEvents } from "./events.ts";
 import { hold, nothingHeld, type Held } from "./held.ts";
-import { replacements, unavailable } from "./replacement.ts";
+import { checkFailed, notChecked, replacements, unavailable } from "./replacement.ts";
 import { concern, generate, weakness } from "./rules.ts";
 import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
 import { createWatching } from "./watching.ts";
@@ -76,7 +76,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     if (!token.replacing) return;
     let cancel = (): void => undefined;
     const tooLong = new Promise<never>((_, reject) => {
-      cancel = scope.after(WAIT_MS, () => reject(tokenErrors.store_unavailable("it is being replaced")));
+      cancel = scope.after(WAIT_MS, () => reject(notChecked("it is being replaced")));
     });
     try {
       await Promise.race([token.replacing, tooLong]);
@@ -85,11 +85,19 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     }
   }
 
+  async function ask(name: TokenName, candidate: string): Promise<boolean> {
+    try {
+      return (await form.verify?.(name, candidate)) ?? false;
+    } catch (error) {
+      throw checkFailed(log, name, error);
+    }
+  }
+
   async function verify(name: TokenName, candidate: string): Promise<number | false> {
     const token = held(name);
     await settled(token);
     if (candidate.trim() === "") return false;
-    if (form.verify) return (await form.verify(name, candidate.trim())) ? token.version : false;
+    if (form.verify) return (await ask(name, candidate.trim())) ? token.version : false;
     return token.compare?.matches(candidate) ? token.version : false;
   }
 

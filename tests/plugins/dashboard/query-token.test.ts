@@ -181,3 +181,33 @@ describe("GET /?token= in setup", () => {
     expect(await (await stand.open("/setup?error=rate_limited")).text()).toContain('data-countdown="60"');
   });
 });
+
+describe("a page of another site that opens the address, again and again", () => {
+  const elsewhere = { "sec-fetch-site": "cross-site" };
+
+  test("signs in with the right token, as a link in a mail does", async () => {
+    await using stand = await startDashboard();
+    expect(where(await stand.open(`/?token=${TOKEN}`, elsewhere))).toEqual([303, "/"]);
+  });
+
+  test.each(["cross-site", "same-site"])("(%s) leaves half of the tries to who is at home", async (site) => {
+    await using stand = await startDashboard();
+    for (let n = 0; n < 8; n++) await stand.open(`/?token=${wrong(n)}`, { "sec-fetch-site": site });
+    const last = await stand.open(`/?token=${wrong(9)}`, { "sec-fetch-site": site });
+    expect(where(last)).toEqual([302, "/login?error=rate_limited"]);
+    for (let n = 20; n < 25; n++) {
+      await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+    }
+    await refusal(await stand.post("/login", { token: wrong(26) }), 429, "rate_limited");
+  });
+
+  test("a form without an origin, as plain http sends it, leaves half of them too", async () => {
+    await using stand = await startDashboard();
+    for (let n = 0; n < 5; n++) {
+      expect((await stand.form("/login", { token: wrong(n) }, { origin: "null" })).status).toBe(401);
+    }
+    expect((await stand.form("/login", { token: wrong(6) }, { origin: "null" })).status).toBe(429);
+    await refusal(await stand.post("/login", { token: wrong(7) }), 401, "invalid_token");
+    expect((await stand.form("/login", { token: TOKEN }, { origin: "null" })).status).toBe(303);
+  });
+});

@@ -178,3 +178,29 @@ describe("ten thousand keys", () => {
     expect(limiter.wrong("late 10", "10")).toEqual({ outcome: "wrong", counted: 1 });
   });
 });
+
+describe("what another site may have sent", () => {
+  const foreign = async (limiter: Limiter, value: string): Promise<string> =>
+    (await limiter.judge(ip, value, () => (value.startsWith("right") ? 1 : false), { half: true })).outcome;
+
+  test("spends half of the tries and no more; ten values in all, as ever", async () => {
+    const { limiter, guess } = stand();
+    for (let n = 0; n < 5; n += 1) expect(await foreign(limiter, `elsewhere ${n}`)).toBe("wrong");
+    expect(await foreign(limiter, "elsewhere 5")).toBe("limited");
+    expect(await foreign(limiter, "right but short")).toBe("limited");
+    expect(await foreign(limiter, `right${long(1)}`)).toBe("right");
+    for (let n = 0; n < 5; n += 1) expect(await guess(`here ${n}`)).toBe("wrong");
+    expect(await guess("here 5")).toBe("limited");
+  });
+
+  test("waits until enough of the tries have left the window", async () => {
+    const { limiter, clock } = stand(4);
+    await foreign(limiter, "a");
+    clock.increment(10_000);
+    await foreign(limiter, "b");
+    const verdict = await limiter.judge(ip, "c", () => false, { half: true });
+    expect(verdict).toEqual({ outcome: "limited", retryAfterSeconds: 50 });
+    clock.increment(50_000);
+    expect(await foreign(limiter, "c")).toBe("wrong");
+  });
+});

@@ -1,5 +1,7 @@
 import { chmod, readFile, readdir, stat } from "node:fs/promises";
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
+import { codeOf } from "../../../kernel/index.ts";
 import { files, memory } from "../../../plugins/token-store/index.ts";
 import { codeFrom, refusal } from "../../kernel/parts.ts";
 import { withFiles, withHome, withTokens } from "./stand.ts";
@@ -249,6 +251,21 @@ describe("a host's own check", () => {
       expect(await tokens.verify("launcher", "  ")).toBe(false);
       expect(asked).toEqual(["open sesame", "close sesame"]);
       expect(tokens.derive("launcher", "cookie")).toHaveLength(32);
+    });
+  });
+
+  test("that throws is a store that cannot answer: its words, which may quote the candidate, are nobody's", async () => {
+    const broken = { ...form, verify: (_: string, candidate: string): never => {
+      throw Object.assign(new Error(`no entry for ${candidate}`), { code: "ECONNREFUSED" });
+    } };
+    await withTokens(broken, { launcher: { generate: true } }, async ({ tokens, lines }) => {
+      const error = await tokens.verify("launcher", "open sesame").catch((thrown: unknown) => thrown as Error);
+      expect(codeOf(error)).toBe("store_unavailable");
+      expect((error as Error).message).toBe(
+        "The token could not be checked: the host's own check failed. Try again in a moment.",
+      );
+      expect(inspect([error, lines], { depth: 9 })).not.toContain("sesame");
+      expect(lines.at(-1)).toMatchObject({ level: "error", name: "launcher", code: "ECONNREFUSED" });
     });
   });
 });

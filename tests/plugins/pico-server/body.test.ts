@@ -1,0 +1,59 @@
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { SimulatedClock } from "xstate";
+import { describe, expect, test } from "vitest";
+import { readBody } from "../../../plugins/pico-server/body.ts";
+import { createBudget, type Budget } from "../../../plugins/pico-server/budget.ts";
+
+const KiB = 1024;
+
+/** What becomes of a body of so many bytes while the budget has no more room than it has. */
+async function post(bytes: number, budget: Budget, most = 1024 * KiB): Promise<unknown> {
+  const clock = new SimulatedClock();
+  let settle = (_: unknown): void => undefined;
+  const outcome = new Promise((done) => void (settle = done));
+  const server = createServer((q, r) => {
+    const reading = readBody(q, { most, clock: { ...clock, now: () => clock.now(),
+      setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (id) => clock.clearTimeout(id as number) },
+    take: budget.take });
+    void reading.then(settle).finally(() => r.end());
+  }).listen(0, "127.0.0.1");
+  await new Promise((ready) => server.once("listening", ready));
+  const { port } = server.address() as AddressInfo;
+  const q = request({ port, host: "127.0.0.1", method: "POST", headers: { "content-type": "application/json" } });
+  q.on("error", () => undefined).on("response", (answer) => answer.resume());
+  q.end(Buffer.alloc(bytes, "x"));
+  const found = await outcome;
+  server.closeAllConnections();
+  server.close();
+  return Buffer.isBuffer(found) ? found.byteLength : found;
+}
+
+describe("the body of a posted message", () => {
+  test("counts as it comes, in the budget of all that is not accepted", async () => {
+    const budget = createBudget(256 * KiB);
+    expect(await post(200 * KiB, budget)).toBe(200 * KiB);
+    expect(budget.take(57 * KiB)).toBe(false);
+    expect(budget.take(56 * KiB)).toBe(true);
+  });
+
+  test("is refused when there is no room for it, and taken when there is again", async () => {
+    const budget = createBudget(256 * KiB);
+    expect(budget.take(100 * KiB)).toBe(true);
+    expect(await post(200 * KiB, budget)).toMatchObject({ code: "busy" });
+    const fresh = createBudget(256 * KiB);
+    expect(fresh.take(100 * KiB)).toBe(true);
+    fresh.give(100 * KiB);
+    expect(await post(200 * KiB, fresh)).toBe(200 * KiB);
+  });
+
+  test("holds up connections that send while posts fill the budget, until there is room", () => {
+    const budget = createBudget(100);
+    const one = { held: false, bytes: 0, hold: (isHeld: boolean) => void (one.held = isHeld) };
+    budget.take(90);
+    budget.grow(one, 20);
+    expect(one.held).toBe(true);
+    budget.give(90);
+    expect(one.held).toBe(false);
+  });
+});
