@@ -19,7 +19,8 @@ const reasons: Record<string, string> = {
 export const fileErrors = errorTable({
   FILE_CORRUPT: (place: string, expected: string, fix: string) => `${place}: expected ${expected}. ${fix}`,
   FILE_UNREADABLE: (path: string, reason: string) => `${path} cannot be read: ${reason}.`,
-  FILE_TOO_LARGE: (path: string) => `${path} is larger than 1 MiB, which no file of this service is. Look what it holds.`,
+  FILE_TOO_LARGE: (path: string) =>
+    `${path} is larger than 1 MiB, which no file of this service is. Look what it holds.`,
   FILE_LOCKED: (path: string, holder: string) => `${path} is in use by ${holder}.`,
   FILE_EDIT_REFUSED: (path: string, reason: string) => `${path} was not changed: ${reason}`,
   FILE_WRITABLE_BY_OTHERS: (path: string, problem: string, fix: string) =>
