@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";
 import { http } from "doorward/plugins/http";
@@ -172,6 +178,62 @@ describe("a broker that restarts", { skip }, () => {
     await ann.leave();
   });
 });
+
+describe("the launcher with this package in its home", { skip }, () => {
+  test("runs the channel with the password of its environment; killed, its status is offline", async (t) => {
+    const broker = await startBroker();
+    t.after(broker.remove);
+    const { launcher, home, started } = launch(t, broker, password);
+    await started();
+    const ann = await joinSession(broker, "ann");
+    await ann.watchStatus();
+    assert.equal(await ann.next(), "online");
+    await ann.say("hello");
+    assert.equal((await ann.next()).content, "hello");
+    assert.deepEqual(plugins(home).map(({ name, state }) => [name, state]), [["mqtt", "started"]]);
+    launcher.kill("SIGKILL");
+    assert.equal(await ann.next(), "offline");
+    await ann.leave();
+  });
+
+  test("runs without it when the password is wrong, and says so", async (t) => {
+    const broker = await startBroker();
+    t.after(broker.remove);
+    const { home, started } = launch(t, broker, "wrong");
+    await started();
+    const [{ state, reason }] = plugins(home);
+    assert.equal(state, "failed");
+    assert.match(reason, /"mqtt" cannot start: the broker refuses the connection .*channels\.mqtt\.user/);
+  });
+});
+
+const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
+const program = join(dirname(manifest), "dist", "bin", "doorward.js");
+const plugins = (home) => JSON.parse(
+  execFileSync(process.execPath, [program, "status", "-json"], { env: { SERVICE_HOME: home } }),
+).plugins;
+
+function launch(t, { url }, token) {
+  const home = mkdtempSync(join(tmpdir(), "doorward-home-"));
+  mkdirSync(join(home, "node_modules"));
+  symlinkSync(dirname(fileURLToPath(import.meta.url)), join(home, "node_modules", "doorward-channel-mqtt"));
+  const config = { plugins: ["doorward-channel-mqtt"], channels: { mqtt: { url } } };
+  writeFileSync(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
+  const env = {
+    SERVICE_HOME: home, SERVICE_CHANNELS_MQTT_TOKEN: token, SERVICE_LAUNCHER_TOKEN: `launcher-${password}`,
+  };
+  const launcher = spawn(process.execPath, [program, "-port", "0"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(launcher, "exit");
+  t.after(async () => {
+    launcher.kill("SIGKILL");
+    await ended;
+    rmSync(home, { recursive: true, force: true });
+  });
+  return { launcher, home, started: async () => {
+    for await (const text of launcher.stdout.iterator({ destroyOnReturn: false })) if (/Files/.test(text)) return;
+    throw new Error("the launcher did not start");
+  } };
+}
 
 describe("a broker with a certificate of its own", { skip }, () => {
   test("is trusted when the authority is given, and refused when it is not", async (t) => {
