@@ -13,6 +13,8 @@ export const safetyHeaders: Readonly<Record<string, string>> = {
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 };
 
+const safety = Object.entries(safetyHeaders);
+
 export function makeSafe(answer: ServerResponse): void {
-  for (const [name, value] of Object.entries(safetyHeaders)) answer.setHeader(name, value);
+  for (const [name, value] of safety) answer.setHeader(name, value);
 }

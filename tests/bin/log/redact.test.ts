@@ -3,6 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createRedactor, redactLine } from "../../../bin/log/index.ts";
+import { redactSuspicious } from "../../../bin/log/redact.ts";
 import { openLog, temporaryFolder } from "./support.ts";
 
 const secret = "Zq9-x_Zq9.secret";
@@ -53,6 +54,21 @@ test.each([
   "GET /api/x?page=2&codec=1#top 200",
 ])("%s is left as it is", (line) => {
   expect(redactLine(line)).toBe(line);
+});
+
+test("a line that is left after one look holds nothing that any rule would find", () => {
+  const word = fc.constantFrom(
+    ..."Token tokens passwd password passphrase secret api-key API_KEY private_key credentials authorization Cookie".split(" "),
+    ..."set-cookie sec-websocket-protocol Referer referrer x-api-key Bearer Basic ott_abc token. code= link= key%3d".split(" "),
+    ..."? & # ; %3f %26 %23 = : \" \\ { } [ ] , abcdefghijklmnopq 12345678 launcher (first run):".split(" "), " ",
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), (words) => {
+      const line = words.join("");
+      expect(redactLine(line)).toBe(redactSuspicious(line));
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 test("redacting twice changes nothing more", () => {
