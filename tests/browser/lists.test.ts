@@ -109,6 +109,7 @@ test("the checks run on opening and again by the button, each with its reason an
   await desk.look("/doctor", async (page) => {
     await page.getByText("1 failed, 1 warning of 5 checks.").waitFor();
     await page.getByText("chmod 600").waitFor();
+    expect(await page.locator(".checks .badge").allTextContents()).toEqual(["Failed", "Warning", "Good", "Good", "Good"]);
     await page.locator("h3 code").getByText("Bearer <token>", { exact: true }).waitFor();
     desk.site.views.set("POST /api/doctor", { checks: [{ id: "a", title: "Clock", result: "ok", reason: "Right." }] });
     await page.getByRole("button", { name: "Run again" }).click();

@@ -63,8 +63,15 @@ function showPage(view: ConnectionsView): void {
   setLive("none", filtered ? "No connection fits the filter." : "Nobody is connected.");
   const end = offset + view.connections.length;
   setLive("range", total > 0 ? `${count(offset + 1)} to ${count(end)} of ${count(total)}` : "");
-  document.querySelector<HTMLButtonElement>('[data-page="-1"]')!.disabled = offset === 0;
-  document.querySelector<HTMLButtonElement>('[data-page="1"]')!.disabled = end >= total;
+  turn(-1, offset > 0, end < total);
+  turn(1, end < total, offset > 0);
+}
+
+/** A list that fits one page has nothing to turn. */
+function turn(by: -1 | 1, isPossible: boolean, isOther: boolean): void {
+  const made = document.querySelector<HTMLButtonElement>(`[data-page="${by}"]`)!;
+  made.disabled = !isPossible;
+  show(made, isPossible || isOther);
 }
 
 function row(first: ConnectionView): Row<ConnectionView> {

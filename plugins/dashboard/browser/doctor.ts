@@ -34,9 +34,14 @@ async function examine(): Promise<Refusal | undefined> {
   }
   hasRun = true;
   const { checks } = answer.body;
-  list.replaceChildren(...checks.map(check));
+  list.replaceChildren(...worstFirst(checks).map(check));
   setLive("summary", summary(checks));
   return undefined;
+}
+
+/** What is to be mended stands on top; beyond that the order says what to look at first. */
+function worstFirst(checks: readonly CheckView[]): readonly CheckView[] {
+  return (["failed", "warning", "ok"] as const).flatMap((wanted) => checks.filter(({ result }) => result === wanted));
 }
 
 function check({ title, result, reason, fix }: CheckView): HTMLElement {

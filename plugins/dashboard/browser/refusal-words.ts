@@ -4,14 +4,14 @@ import type { RefusalView } from "../status.ts";
 import { timesWords, wordFor } from "./words.ts";
 
 const methods: Readonly<Record<string, string>> = {
-  header: "Authorization header", subprotocol: "Subprotocol", query: "Token in the address", none: "No token",
+  header: "Authorization header", subprotocol: "Subprotocol", query: "Token in the address",
 };
 
 const titles: Readonly<Record<string, string>> = {
   token_mismatch: "Wrong token",
   token_missing: "No token",
   token_malformed: "Malformed token",
-  token_query_disabled: "Token in the address, which is switched off",
+  token_query_disabled: "Token by a way that is switched off",
   rate_limited: "Too many wrong tokens",
   origin_not_allowed: "Page of an origin that is not allowed",
   bad_handshake: "Malformed handshake",
@@ -57,7 +57,7 @@ export function clientRefusalFix({ code, address }: Pick<RefusalView, "code" | "
 
 /** Which client: how its token came, from where, how often. */
 export function clientRefusalDetail({ via, address, origin, times }: RefusalView): string {
-  const which = [wordFor(methods, via) ?? via, address, origin].filter((part) => part !== undefined);
+  const which = [wordFor(methods, via), address, origin].filter((part) => part !== undefined);
   return which.join(" · ") + timesWords(times);
 }
 

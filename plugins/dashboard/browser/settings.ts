@@ -6,11 +6,12 @@ import { sectionForm, type SectionForm } from "./settings-form.ts";
 import { startStream } from "./stream.ts";
 
 const place = live("sections")!;
+const order = ["channels.pico", "channels.pico_client", "launcher"];
 const forms = new Map<string, SectionForm>();
 
 startDesk();
 const refresh = async () => {
-  const refused = await load<SettingsView>("/api/settings", ({ sections }) => sections.forEach(put));
+  const refused = await load<SettingsView>("/api/settings", ({ sections }) => inOrder(sections).forEach(put));
   setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
   return refused;
 };
@@ -26,6 +27,11 @@ startStream({
 addEventListener("beforeunload", (event) => {
   if ([...forms.values()].some((form) => form.isChanged())) event.preventDefault();
 });
+
+/** What is changed most comes first, and the longest form has a column of its own. */
+function inOrder(sections: readonly SettingsSectionView[]): readonly SettingsSectionView[] {
+  return [...sections].sort((a, b) => order.indexOf(a.section) - order.indexOf(b.section));
+}
 
 /** A form that is there takes what is new in the files and keeps what was typed. */
 function put(view: SettingsSectionView): void {

@@ -24,7 +24,7 @@ ${pulse()}</div>
 ${warningsCard(status)}
 <div class="columns">
 <div class="main-column">${channelCard(status)}
-${status.channel && connectCard(status.channel, status.tokens)}</div>
+${status.channel && connectCard(status.channel, status.tokens, page.url)}</div>
 <div class="side-column"><div class="stack">${launcherCard(status)}
 ${status.program && programCard(status.program)}</div>${activity(status)}</div>
 </div>`;
