@@ -1,4 +1,4 @@
-import { codeOf, type Clock, type Log } from "../../kernel/index.ts";
+import type { Clock, Log } from "../../kernel/index.ts";
 import type { Incoming, Media } from "../channels/index.ts";
 import {
   decode, errors, WireError,
@@ -7,6 +7,7 @@ import {
 import type { Budget, Holder } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
+import { refusalFor } from "./failures.ts";
 import { createBucket, createStrikes } from "./rates.ts";
 
 const mostPending = 32;
@@ -113,7 +114,8 @@ export function createInbound(options: InboundOptions): Inbound {
   function handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
     const { content, media, hops } = payload;
     const id = named ?? options.newId();
-    const message = { channel: "pico", session, id, content, media: media.length === 0 ? none : media.map(image), at: clock.now(), hops };
+    const images = media.length === 0 ? none : media.map(image);
+    const message = { channel: "pico", session, id, content, media: images, at: clock.now(), hops };
     const isKnown = options.acknowledges && named !== undefined;
     pending += 1;
     budget.grow(holder, bytes);
@@ -185,17 +187,4 @@ export function createInbound(options: InboundOptions): Inbound {
       budget.leave(holder);
     },
   };
-}
-
-const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
-/** Their sentences are the application's own, meant for whoever sent the message. */
-const worded: readonly ErrorCode[] = ["application_refused", "application_ended", "no_answer"];
-
-/** What the peer learns about a delivery that failed; details stay in the log. */
-export function refusalFor(error: unknown): { readonly code: ErrorCode; readonly message: string } {
-  const found = codeOf(error);
-  const own = worded.find((known) => known === found);
-  if (own !== undefined) return { code: own, message: (error as Error).message };
-  const code = found === "not_running" ? "busy" : (passedOn.find((known) => known === found) ?? "internal");
-  return { code, message: errors[code].message };
 }

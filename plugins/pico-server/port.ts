@@ -2,7 +2,7 @@ import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type { ChannelPort, Media, Outgoing, PortReceipt, ToolCall } from "../channels/index.ts";
 import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
-import { refusalFor } from "./inbound.ts";
+import { refusalFor } from "./failures.ts";
 import type { Appended, SessionLog } from "./session-log.ts";
 
 const majors = ["image", "audio", "video"];

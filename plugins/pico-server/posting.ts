@@ -8,7 +8,7 @@ import type { Budget } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import type { Admission } from "./gate.ts";
-import { refusalFor } from "./inbound.ts";
+import { refusalFor } from "./failures.ts";
 import type { Knock } from "./knock.ts";
 import { createBuckets } from "./rates.ts";
 import type { Refusal } from "./refusals.ts";
