@@ -104,11 +104,11 @@ function warningsOf(door: Door): WarningView[] {
       fix: "Move it to .security.yml, or to an environment variable in containers.",
     });
   }
-  for (const { from, state, reason = "its reason is in the log" } of door.plugins()) {
+  for (const { from, state, reason } of door.plugins()) {
     if (state !== "failed") continue;
     warnings.push({
       id: `plugin-failed-${from}`,
-      text: `The plugin ${from} is not running: ${reason}`,
+      text: reason ?? `The plugin "${from}" is not running.`,
       fix: "Mend it, or take it out of plugins in config.json; then start again.",
     });
   }
