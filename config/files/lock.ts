@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
 import { readFile, stat, unlink, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { targetOf } from "./atomic.ts";
@@ -57,6 +57,9 @@ function create(lock: string, content: string): boolean {
     const file = openSync(lock, "wx", 0o600);
     try {
       writeSync(file, content);
+    } catch (error) {
+      unlinkSync(lock); // a full disk takes the name and not the content
+      throw error;
     } finally {
       closeSync(file);
     }

@@ -40,7 +40,7 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     ...(channel ? { channel } : {}),
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
-    warnings: warningsOf(door),
+    warnings: [...warningsOf(door), ...(await fileWarnings(door))],
     ...(door.program ? { program: door.program.status() } : {}),
     ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
   };
@@ -71,7 +71,7 @@ export async function channelOf(door: Door, request: FastifyRequest): Promise<Ch
     messagesOut: status.messagesOut,
     perMinute: door.activity.perMinute(),
     refusals: door.activity.clientRefusals(),
-    ...(section && !held ? { etag: section.etag } : {}),
+    ...(section && !held && section.etag !== "" ? { etag: section.etag } : {}),
   };
 }
 
@@ -83,6 +83,17 @@ function channelUrl(door: Door, request: FastifyRequest, status: PicoServerStatu
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   url.pathname = status.path;
   return url.href;
+}
+
+/** One for each thing that is wrong in the files, however many sections it concerns. */
+async function fileWarnings({ settings }: Door): Promise<WarningView[]> {
+  const sections = (await settings?.describe()) ?? [];
+  const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
+  return [...problems].map((problem) => ({
+    id: "settings-not-taken",
+    text: `An edit of the settings was not taken: ${problem}`,
+    fix: "Mend the file; until then the settings before it stay in effect.",
+  }));
 }
 
 function warningsOf(door: Door): WarningView[] {

@@ -29,6 +29,9 @@ const translated: Readonly<Record<string, RefusalCode>> = {
   field_not_editable: "field_not_editable",
   invalid_setting: "invalid_setting",
   etag_mismatch: "etag_mismatch",
+  FILE_CORRUPT: "store_unavailable",
+  FILE_EDIT_REFUSED: "store_unavailable",
+  FILE_UNREADABLE: "store_unavailable",
   PICO_TOKEN_MISSING: "invalid_setting",
 };
 /** What the framework refuses by itself. */

@@ -41,6 +41,7 @@ export function createSettings(
   sources: SettingsSources,
   configuration: Configuration,
   changed: (section: string, keys: readonly string[]) => void,
+  rejected: (section: string) => string | undefined,
 ): Omit<Settings, "instance"> & { readonly adopt: (section: string) => Promise<Adopted | undefined> } {
   const read = new Map<string, { readonly stamp: string | undefined; readonly content: Raw | undefined }>();
 
@@ -60,6 +61,12 @@ export function createSettings(
     read.set(path, { stamp, content });
     return sectionOf(content, keys);
   }
+
+  const stored = (section: string): Promise<{ etag: string; problem?: string }> =>
+    shown(section).then((raw) => ({ etag: etagOf(raw) }), (error: unknown) => {
+      if (codeOf(error) === "internal") throw error;
+      return { etag: "", problem: (error as Error).message };
+    });
 
   function checkPatch(section: string, patch: Readonly<Raw>): void {
     const schema = configuration.describe().find((found) => found.section === section)?.schema;
@@ -133,12 +140,15 @@ export function createSettings(
     adopt: (section) => inTurn(() => adopt(section)),
     describe: () =>
       Promise.all(
-        configuration.describe().map(async ({ section, schema, value }) => ({
-          section, schema, value,
-          managedByEnv: [...sources.managed(section).keys()],
-          managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
-          etag: etagOf(await shown(section)),
-        })),
+        configuration.describe().map(async ({ section, schema, value }) => {
+          const { etag, problem = rejected(section) } = await stored(section);
+          return {
+            section, schema, value, etag,
+            managedByEnv: [...sources.managed(section).keys()],
+            managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
+            ...(problem === undefined ? {} : { problem }),
+          };
+        }),
       ),
   };
 }

@@ -9,6 +9,8 @@ const RETRY_MS = 2_000;
 interface Following {
   readonly sources: SettingsSources;
   readonly sections: () => readonly string[];
+  /** Section -> what was said against its file, while that stands. */
+  readonly rejected: Map<string, string>;
   readonly adopt: (section: string) => Promise<{ now: string[]; afterRestart: string[] } | undefined>;
   readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after" | "onReady" | "onStop">;
 }
@@ -16,10 +18,8 @@ interface Following {
 /** From now on edits of the files by hand take effect as changes of the dashboard do; what is not valid changes
  *  nothing. What the files hold at first is what the kernel was started with, or what its host chose to start it with
  *  instead. Resolves when that has been read. */
-export async function followFiles({ sources, sections, adopt, scope }: Following): Promise<void> {
+export async function followFiles({ sources, sections, rejected, adopt, scope }: Following): Promise<void> {
   const { log, emit, after } = scope;
-  /** Section -> what was said against its file: said once. */
-  const rejected = new Map<string, string>();
   /** Sections whose file was there. */
   const known = new Set<string>();
   const first = new Set<string>();

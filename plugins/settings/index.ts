@@ -24,11 +24,12 @@ export function settings(sources: SettingsSources): Plugin<{
     async start(scope) {
       const { configuration, emit, log, random } = scope;
       const instance = await ensureInstance();
-      const { adopt, ...edit } = createSettings(sources, configuration, (section, keys) =>
-        emit("settings:changed", { section, keys: keys.join(",") }),
-      );
+      const rejected = new Map<string, string>();
+      const changed = (section: string, keys: readonly string[]): void =>
+        emit("settings:changed", { section, keys: keys.join(",") });
+      const { adopt, ...edit } = createSettings(sources, configuration, changed, (section) => rejected.get(section));
       const sections = (): string[] => configuration.describe().map(({ section }) => section);
-      await followFiles({ sources, sections, adopt, scope });
+      await followFiles({ sources, sections, rejected, adopt, scope });
       return { settings: { ...edit, instance: () => instance } };
 
       /** Reads the six hex digits that name the cookies, and makes them on the first start. */

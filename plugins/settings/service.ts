@@ -7,12 +7,14 @@ export interface SettingsSection {
   readonly managedByEnv: string[];
   /** Field -> the flag of the command line that holds it, above the environment. */
   readonly managedByFlag: Readonly<Record<string, string>>;
+  /** Empty while the file cannot be read. */
   readonly etag: string;
+  /** Why what stands in the file is not in use; the values before stay until it is mended. */
+  readonly problem?: string;
 }
 
 /** The only writer of `config.json` and of the non-token keys of `launcher-config.json`. */
 export interface Settings {
-  /** Rejects what reading the files rejects. */
   describe(): Promise<SettingsSection[]>;
   /** Validates, writes and applies the changed fields. Rejects: `field_not_editable`, `invalid_setting`,
    *  `etag_mismatch`, `store_unavailable`, or the code of the plugin that refused the change. */

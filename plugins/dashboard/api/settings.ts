@@ -20,7 +20,7 @@ const GUARDED = new Set(["allow_origins", "allow_token_query", "allowed_hosts", 
 type Patch = Record<string, unknown>;
 
 function viewOf(door: Door, from: SettingsSection): SettingsSectionView {
-  const { section, schema, value, managedByEnv, managedByFlag, etag } = from;
+  const { section, schema, value, managedByEnv, managedByFlag, etag, problem } = from;
   const { properties = {} } = schema as { properties?: Record<string, { editable?: boolean }> };
   const variable = (field: string): string => `${door.brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
   const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
@@ -29,6 +29,7 @@ function viewOf(door: Door, from: SettingsSection): SettingsSectionView {
     editable: editable.filter((key) => !managedByEnv.includes(key) && !Object.hasOwn(managedByFlag, key)),
     managedByEnv: Object.fromEntries(managedByEnv.map((field) => [field, variable(field)])),
     managedByFlag,
+    ...(problem === undefined ? {} : { problem }),
   };
 }
 

@@ -50,6 +50,8 @@ export interface SettingsSectionView {
   readonly managedByEnv: Readonly<Record<string, string>>;
   /** Field -> the flag of the command line that holds it, above the environment: `-port`. */
   readonly managedByFlag: Readonly<Record<string, string>>;
+  /** Why what stands in the file is not in use. */
+  readonly problem?: string;
 }
 export interface SettingsView { readonly sections: readonly SettingsSectionView[] }
 export interface SettingsChangedView {

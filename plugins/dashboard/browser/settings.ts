@@ -18,10 +18,7 @@ const refresh = async () => {
 startStream({
   refresh,
   on: {
-    settings: ({ section, rejected }) => {
-      if (rejected !== undefined) forms.get(section)?.say(`An edit of the file was not taken: ${rejected}`, "warn");
-      void refresh();
-    },
+    settings: () => void refresh(),
   },
 });
 addEventListener("beforeunload", (event) => {
@@ -35,9 +32,11 @@ function inOrder(sections: readonly SettingsSectionView[]): readonly SettingsSec
 
 /** A form that is there takes what is new in the files and keeps what was typed. */
 function put(view: SettingsSectionView): void {
-  const form = forms.get(view.section);
-  if (form) return form.take(view);
-  const made = sectionForm(view, refresh);
-  forms.set(view.section, made);
-  place.append(made.element);
+  const { section, problem } = view;
+  const known = forms.get(section);
+  const form = known ?? sectionForm(view, refresh);
+  forms.set(section, form);
+  if (known) known.take(view);
+  else place.append(form.element);
+  if (problem !== undefined) form.say(`An edit of the file was not taken: ${problem}`, "warn");
 }
