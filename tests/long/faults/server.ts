@@ -17,6 +17,7 @@ export interface Line {
 
 interface Orders {
   say(order: { session: string; content: string; bytes?: number }): string;
+  now(): number;
   connections(): number;
   queued(): number;
   stall(order: { ms: number }): void;

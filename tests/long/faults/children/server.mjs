@@ -29,6 +29,7 @@ const orders = {
     const text = bytes === undefined ? content : content.padEnd(bytes, ".");
     return (await speaker.send({ channel: "pico", session }, { content: text })).status;
   },
+  now: () => Date.now(),
   connections: () => pico.status().connections,
   queued: () => Math.max(0, ...pico.connections().map(({ queuedBytes }) => queuedBytes)),
   /** Nothing else runs in this process meanwhile. */
