@@ -102,9 +102,13 @@ export function createGate(options: GateOptions): Gate {
       return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
     }
     if (verdict.outcome === "wrong") return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
-    const { version, candidate } = verdict.match;
+    return admitted(verdict.match);
+  }
+
+  /** By itself, so that what a connection keeps of its admission leads to no token. */
+  function admitted({ version, candidate: { method, echo } }: Match): Admission {
     const isCurrent = (): boolean => tokens.info("pico").version === version;
-    return { method: candidate.method, version, identity: undefined, echo: candidate.echo, isCurrent };
+    return { method, version, identity: undefined, echo, isCurrent };
   }
 
   const gate: Gate = {

@@ -35,9 +35,12 @@ export interface Stream {
   partialBytes: number;
 }
 
+/** Most streams never hold one: they share this. */
+const noPartials: Map<string, Uint8Array> = new Map();
+
 export const newStream = (epoch: string): Stream => ({
   epoch, listeners: new Set(), seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
-  receipts: [], partials: new Map(), partialBytes: 0,
+  receipts: [], partials: noPartials, partialBytes: 0,
 });
 
 export const cursorOf = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
@@ -53,6 +56,7 @@ function forgetPartial(stream: Stream, message: string): void {
 
 function keepPartial(stream: Stream, message: string, frame: Uint8Array): void {
   forgetPartial(stream, message);
+  if (stream.partials === noPartials) stream.partials = new Map();
   stream.partials.set(message, frame);
   stream.partialBytes += frame.byteLength;
   const [oldest] = stream.partials.keys();
