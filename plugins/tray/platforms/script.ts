@@ -27,6 +27,7 @@ export function scriptFile(name: string): string {
 /** Rejects when the script cannot be started or does not say that it is ready. */
 export async function openScript({ command, iconSize }: Script, options: FaceOptions): Promise<Face> {
   const { env, choose, shown, log, after, leaving } = options;
+  leaving.throwIfAborted();
   const [name = "", ...words] = command;
   const child = spawn(name, words, { stdio: ["pipe", "pipe", "ignore"], env, windowsHide: true });
   const say = (line: object): void => void child.stdin.write(`${asciiOf(line)}\n`);
@@ -35,16 +36,24 @@ export async function openScript({ command, iconSize }: Script, options: FaceOpt
     child.once("exit", (code) => reject(new Error(`the script of the tray ended (${code ?? "by a signal"})`)));
   });
   child.stdin.on("error", () => undefined);
-  leaving.addEventListener("abort", () => child.stdin.end(), { once: true });
+  leaving.addEventListener("abort", () => {
+    child.stdin.end();
+    child.stdout.destroy();
+    child.unref(); // one that hangs keeps nobody from ending
+  }, { once: true });
 
   const ready = new Promise<void>((resolve, reject) => {
+    const release = after(PATIENCE_MS, () => reject(new Error("the script of the tray does not answer")));
+    void ended.catch(release);
     readLines(child.stdout, (line) => {
       const { ready: isReady, choice, error } = objectOf(line);
-      if (isReady === true) resolve();
+      if (isReady === true) {
+        release();
+        resolve();
+      }
       if (choices.has(choice)) choose(choice as Choice);
       if (typeof error === "string") log.warn({ reason: error.slice(0, 300) }, "the script of the tray complains");
     });
-    after(PATIENCE_MS, () => reject(new Error("the script of the tray does not answer")));
   });
   say({ view: drawn(options.view, iconSize) });
   try {
