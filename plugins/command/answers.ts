@@ -174,8 +174,8 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
         case "error": {
           const request = requests.find(line.payload.request_id);
           if (!request) return void placeOf({}, line.payload.request_id);
-          const sentence = plainText(line.payload.message ?? "", 1_000).trim() || "The application refused the message.";
-          return request.fail(commandErrors.application_refused(sentence));
+          const sentence = plainText(line.payload.message ?? "", 1_000).trim();
+          return request.fail(commandErrors.application_refused(sentence || "The application refused the message."));
         }
       }
     },
