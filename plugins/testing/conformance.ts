@@ -6,13 +6,13 @@ import { rules, type ChannelRule } from "./rules.ts";
 
 export const channelRules = Object.keys(rules) as readonly ChannelRule[];
 
-export interface ChannelConformance<L extends readonly AnyPlugin[]> {
+export interface ChannelConformance<L extends readonly AnyPlugin[], C extends AnyPlugin = AnyPlugin> {
   /** Started before the channel; `channels()` and an application come from the kit. */
   readonly before?: L & Wired<L>;
   /** For the kernel, as `createKernel` takes it. */
   readonly config?: Readonly<Record<string, unknown>>;
   /** A new peer, in a session that nobody else is in. */
-  join(services: ServicesOf<L>): Promise<Peer> | Peer;
+  join(services: ServicesOf<readonly [...L, C]>): Promise<Peer> | Peer;
   /** Something between the channel and its peers keeps what they say while the channel is stopped: a broker, a mailbox.
    *  Then it has to be handed over after the next start; default false: nothing of it may be. */
   readonly keeps?: boolean;
@@ -24,9 +24,11 @@ export interface ChannelConformance<L extends readonly AnyPlugin[]> {
 
 /** Runs the channel against every rule, each with a start of its own. Rejects `CHANNEL_NOT_CONFORMING`, which names the
  *  broken rules and how they were broken; `details.broken` lists them. */
-export async function runChannelConformance<const L extends readonly AnyPlugin[] = readonly []>(
-  channel: AnyPlugin,
-  options: ChannelConformance<L>,
+export async function runChannelConformance<
+  const L extends readonly AnyPlugin[] = readonly [], C extends AnyPlugin = AnyPlugin,
+>(
+  channel: C,
+  options: ChannelConformance<L, C>,
 ): Promise<void> {
   const { before = [], config = {}, patienceMs = 5_000, keeps = false } = options;
   const join = options.join as (services: unknown) => Promise<Peer> | Peer;

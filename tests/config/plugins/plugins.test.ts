@@ -114,6 +114,19 @@ describe("a plugin that config.json names", () => {
       expect(await views(desk)).toMatchObject([{ state: "failed", reason: expect.stringContaining(reason) }]);
     }));
 
+  test("no name of the launcher's own plugins can be taken", () =>
+    withDesk(async (desk) => {
+      const { kernel } = await desk.start();
+      const own = kernel.health().plugins.map(({ name }) => name);
+      await kernel.stop();
+      for (const name of own) await put(desk, `${name}.js`, `export default { name: "${name}", api: 1, start() {} };`);
+      await use(desk, own.map((name) => `./${name}.js`));
+      await desk.start();
+      expect((await views(desk)).map(({ from, state }) => [from, state])).toEqual(
+        own.map((name) => [`./${name}.js`, "failed"]),
+      );
+    }));
+
   test("what a failed one would have read is no slip of the keyboard", () =>
     withDesk(async (desk) => {
       await use(desk, ["./pica.js"], { channels: { pica: {} } });

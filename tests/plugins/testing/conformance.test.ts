@@ -5,7 +5,8 @@ import {
   channelRules, connect, memoryTokens, runChannelConformance, testTokens,
   type ChannelRule, type Peer, type Seen,
 } from "../../../plugins/testing/index.ts";
-import { codeOf } from "../../../kernel/index.ts";
+import { codeOf, type Plugin } from "../../../kernel/index.ts";
+import type { Channels } from "../../../plugins/channels/index.ts";
 import { paper, type Breaks } from "./paper.ts";
 
 const patienceMs = 300;
@@ -105,6 +106,21 @@ describe("a channel in memory", () => {
     const rule: ChannelRule = "stops while peers are there, hands over nothing more, and can start again";
     expect(await verdict({ remembers: true }, [rule], true)).toEqual([]);
     expect(await verdict({}, [rule], true)).toEqual([rule]);
+  });
+
+  test("a peer joins with the services of the channel and of what stands before it", async () => {
+    const { plugin: { shape: _, ...plugin }, join } = paper();
+    const offering: Plugin<{ needs: { channels: Channels }; offers: { desk: number } }> = {
+      ...plugin, start: async (scope) => (await plugin.start(scope), { desk: 7 }),
+    };
+    const rules = channelRules.slice(1, 2);
+    const joined: unknown[] = [];
+    await runChannelConformance(offering, { rules, join: ({ desk }) => (joined.push(desk satisfies number), join()) });
+    await runChannelConformance(offering, {
+      rules, before: [memoryTokens()] as const,
+      join: ({ desk, tokens }) => (joined.push(desk satisfies number, typeof tokens.verify), join()),
+    });
+    expect(joined).toEqual([7, 7, "function"]);
   });
 
   test("what it cannot do is not asked of it", async () => {
