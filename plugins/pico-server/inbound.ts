@@ -4,7 +4,6 @@ import {
   decode, errors, WireError,
   type ClientFrame, type CloseName, type ErrorCode, type Inline, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
-import { refusalFor } from "./failures.ts";
 import type { Budget, Holder } from "./budget.ts";
 import { messageRate, type PicoServerConfig } from "./config.ts";
 import type { Counters } from "./counters.ts";
