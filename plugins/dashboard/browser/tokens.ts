@@ -37,7 +37,8 @@ function card(token: TokenRow): HTMLElement {
     el("p", { class: "quiet-text" }, purposes[name] ?? ""),
     el("dl", { class: "facts" },
       fact("Comes from", sourceWords(token)),
-      managedByEnv && token.variable !== undefined && fact("Variable", el("code", {}, token.variable)),
+      managedByEnv && token.variable !== undefined && el("div", { class: "stacked" },
+        el("dt", {}, "Variable"), el("dd", {}, el("code", {}, token.variable))),
       changedAt !== undefined && fact("Last changed", timeAgo(changedAt)),
       token.source !== "none" && fact("Strength", concern === undefined
         ? el("span", { class: "badge ok" }, "Good") : el("span", { class: "badge warn" }, "Weak"))),
