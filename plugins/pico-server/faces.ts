@@ -18,10 +18,18 @@ export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T 
   };
 }
 
+const types = ["message.create", "message.update", "message.delete", "typing.start", "typing.stop"] as const;
+const starts = types.map((type) => ({ type, bytes: Buffer.from(`{"type":"${type}"`) }));
+
+/** From the end, where they differ. */
+function startsWith(frame: Uint8Array, start: Uint8Array): boolean {
+  for (let at = start.length - 1; at >= 0; at--) if (frame[at] !== start[at]) return false;
+  return true;
+}
+
 /** The type stands first, as `port` writes frames; another form of the log may have written them anew. */
 function readType(frame: Uint8Array): ServerFrame["type"] {
-  const text = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
-  const [, first] = /^\{"type":"([a-z.]+)"/.exec(text.toString("latin1", 0, 40)) ?? [];
-  return (first ?? (JSON.parse(text.toString()) as { type: string }).type) as ServerFrame["type"];
+  for (const { type, bytes } of starts) if (startsWith(frame, bytes)) return type;
+  return (JSON.parse(Buffer.from(frame).toString()) as ServerFrame).type;
 }
 export const typeOf = oncePerEntry(({ frame }) => readType(frame));
