@@ -2,7 +2,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { launchBrowser } from "./browser.ts";
-import { fresh, running } from "./sample.ts";
+import { fresh, program, running } from "./sample.ts";
 import { pages, startSite, type TestSite } from "./site.ts";
 
 let browser: Browser;
@@ -30,7 +30,7 @@ const zoomed = { width: 640, height: 450 };
 
 /** A page behind the door is complete when it says that it is current. */
 async function openPage(page: Page, path: string): Promise<void> {
-  site.status = path === "/overview-off" ? fresh : running;
+  site.status = path === "/overview-program" ? { ...fresh, program } : path === "/overview-off" ? fresh : running;
   await page.goto(site.origin + path);
   if ((await page.locator('[data-live="feed"]').count()) > 0) await page.getByText("Live", { exact: true }).waitFor();
 }
