@@ -66,7 +66,7 @@ async function find(entry: PluginEntry, before: readonly FoundPlugin[], options:
     return { ...entry, plugin: await findOne(entry, others, options) };
   } catch (error) {
     if (entry.required || codeOf(error) === "FILE_WRITABLE_BY_OTHERS") throw error;
-    return { ...entry, problem: (error as Error).message };
+    return { ...entry, problem: options.redact(wordsOf(error)) };
   }
 }
 
