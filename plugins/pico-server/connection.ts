@@ -42,6 +42,7 @@ export interface ConnectionOptions {
   readonly gone: (connection: Link, fact: Disconnected) => void;
 }
 
+const nothing = new Uint8Array(0);
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, " ");
 
 /** One client: its queue, its sessions, its frames and its signs of life. */
@@ -72,7 +73,7 @@ export function createConnection(options: ConnectionOptions): Link {
 
   function answer(frame: ServerFrame): void {
     counters.framesOut[frame.type] += 1;
-    outbox.send(framed(Buffer.from(encode({ ...frame, timestamp: clock.now() }))));
+    outbox.send(framed(nothing, encode({ ...frame, timestamp: clock.now() })));
   }
 
   function broken(error: unknown): void {

@@ -3,10 +3,10 @@ import type { Cursor, Heard } from "./session-log.ts";
 
 const closing = "}".charCodeAt(0);
 
-/** The frame with its place in the stream, as clients of the extension read it. */
-export function numbered(frame: Uint8Array, { epoch, seq }: Cursor): Buffer {
+/** The frame with its place in the stream, as clients of the extension read it: two parts that follow each other. */
+export function numbered(frame: Uint8Array, { epoch, seq }: Cursor): readonly [head: Uint8Array, tail: string] {
   const end = frame.lastIndexOf(closing);
-  return Buffer.concat([frame.subarray(0, end), Buffer.from(`,"epoch":${JSON.stringify(epoch)},"seq":${seq}}`)]);
+  return [frame.subarray(0, end), `,"epoch":${JSON.stringify(epoch)},"seq":${seq}}`];
 }
 
 /** All who hear an entry hear it one after the other: what was made for the first serves the rest. */

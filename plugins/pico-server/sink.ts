@@ -26,9 +26,9 @@ function queueOf(socket: object): number {
 
 const textFrame = 0x81; // the last fragment of a text message
 
-/** A WebSocket text frame of a server, unmasked: the same bytes for everybody who hears it. */
-export function framed(text: Uint8Array): Buffer {
-  const { byteLength } = text;
+/** A WebSocket text frame of a server, unmasked: the same bytes for everybody who hears it. `tail` goes on behind. */
+export function framed(text: Uint8Array, tail = ""): Buffer {
+  const byteLength = text.byteLength + Buffer.byteLength(tail);
   const lead = byteLength < 126 ? 2 : byteLength < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(lead + byteLength);
   frame[0] = textFrame;
@@ -36,6 +36,7 @@ export function framed(text: Uint8Array): Buffer {
   if (lead === 4) frame.writeUInt16BE(byteLength, 2);
   if (lead === 10) frame.writeBigUInt64BE(BigInt(byteLength), 2);
   frame.set(text, lead);
+  if (tail !== "") frame.write(tail, lead + text.byteLength);
   return frame;
 }
 

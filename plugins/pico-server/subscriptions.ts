@@ -7,7 +7,7 @@ import { framed } from "./sink.ts";
 const mostPerConnection = 64;
 
 const plainBytes = oncePerEntry(({ frame }) => framed(frame));
-const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(numbered(frame, cursor)));
+const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(...numbered(frame, cursor)));
 
 /** A client of the extension: it hears the session it is bound to with numbers, and says what it has. */
 export interface Resuming {

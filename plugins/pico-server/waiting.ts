@@ -63,7 +63,10 @@ export function waitForAnswers(options: WaitOptions): Waiting {
   r.once("close", leave);
 
   function take(): Answers {
-    const texts = heard.map(({ frame, cursor }) => numbered(frame, cursor).toString());
+    const texts = heard.map(({ frame, cursor }) => {
+      const [head, tail] = numbered(frame, cursor);
+      return Buffer.from(head).toString() + tail;
+    });
     const last: Cursor | undefined = heard.at(-1)?.cursor;
     if (!last || r.destroyed) return { messages: [] };
     sessions.note(session, { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq }, "written");
