@@ -30,7 +30,7 @@ const titles: Readonly<Record<string, string>> = {
 
 const fixes: Readonly<Record<string, string>> = {
   token_mismatch:
-    "Compare the client's token with the channel's (page Tokens, doorward token show pico): no quotes, space, line end.",
+    "Compare the client's token with the channel's (Tokens, doorward token show pico): no quotes, space or line end.",
   token_missing:
     "Send Authorization: Bearer <token>, from a browser the subprotocol token.<token>. Proxies may remove headers.",
   token_malformed:

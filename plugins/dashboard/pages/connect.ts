@@ -19,7 +19,8 @@ export function connectPage(page: ConnectPage): string {
 function both(page: ConnectPage, channel: ChannelView): Html {
   return html`${!channel.enabled && html`<p class="notice warn">The channel is off, so nothing can connect now.
 <a href="${page.url("/")}">Turn it on on the overview</a>.</p>`}
-<div class="connect-columns"><div class="stack"><section class="card" aria-labelledby="h-address"><h2 id="h-address">Address of the channel</h2>
+<div class="connect-columns"><div class="stack"><section class="card" aria-labelledby="h-address">
+<h2 id="h-address">Address of the channel</h2>
 <div class="copyable"><input id="channel-url" class="mono" readonly value="${channel.url}" aria-labelledby="h-address">
 <button type="button" class="quiet scripted" data-copy="channel-url" aria-label="Copy address">Copy</button></div>
 </section>
