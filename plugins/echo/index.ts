@@ -10,7 +10,7 @@ export function echo(): Plugin<{ needs: { channels: Channels } }> {
     start({ needs, onStop }) {
       const release = needs.channels.handle(async ({ content, media, reply }) => {
         try {
-          await reply({ content, ...(media.length === 0 ? {} : { attachments: media }) });
+          await reply(media.length === 0 ? { content } : { content, attachments: media });
         } catch (error) {
           // Posted, and nobody of the session listens: the message was taken all the same.
           if (codeOf(error) !== "undeliverable") throw error;

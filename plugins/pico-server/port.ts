@@ -14,13 +14,15 @@ function attachment({ type, bytes, url }: Media): Attachment {
   return { type: majors.includes(major) ? major : "file", url: address, content_type: type };
 }
 
+const none: readonly Media[] = [];
+
 type Update = Outgoing & { readonly final?: boolean };
 
 const toolCall = ({ id, name, arguments: text }: ToolCall): object =>
   ({ id, type: "function", function: { name, arguments: text } });
 
 function payloadOf(id: string, message: Update, final = message.final): ServerMessage {
-  const { content, kind, attachments = [], toolCalls, contextUsage, model } = message;
+  const { content, kind, attachments = none, toolCalls, contextUsage, model } = message;
   const isText = kind === undefined && attachments.length === 0 && !toolCalls && !contextUsage && model === undefined;
   if (isText) return final ? { message_id: id, content, final } : { message_id: id, content };
   return {
