@@ -65,6 +65,7 @@ export function createOutbox({ sink, counters, now, written, full }: OutboxOptio
   }
 
   function pump(): void {
+    if (queue.length === 0) return;
     let at = 0;
     while (open && at < queue.length && sink.pending() < mostInSocket) {
       const { bytes, entry } = queue[at++]!;

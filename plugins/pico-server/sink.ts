@@ -57,9 +57,16 @@ const large = 16 * 1024;
 export function webSocketSink(ws: NamedSocket, socket: Duplex): Sink {
   let frames: Uint8Array[] = [];
   let bytes = 0;
+  let drained = (): void => undefined;
 
   function flush(): void {
     if (frames.length === 0) return;
+    give();
+    // What the machine took at once is followed by no "drain".
+    if (!socket.writableNeedDrain) drained();
+  }
+
+  function give(): void {
     const all = frames;
     const size = bytes;
     frames = [];
@@ -82,7 +89,10 @@ export function webSocketSink(ws: NamedSocket, socket: Duplex): Sink {
       bytes += frame.byteLength;
     },
     pending: () => bytes + socket.writableLength,
-    onDrain: (run) => void socket.on("drain", run),
+    onDrain(run) {
+      drained = run;
+      socket.on("drain", run);
+    },
     waiting: () => queueOf(socket),
   };
 }

@@ -38,6 +38,25 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     healthy.forEach(({ ws }) => ws.terminate());
   });
 
+  test("a slow line is none that stands still: it gets all of 16 MB, longer than write_timeout on their way", async ({ expect }) => {
+    await using server = await startServer({ config: { write_timeout: 4, read_timeout: 600 } });
+    await using network = await createFaultProxy({ port: server.port });
+    const peer = await join(`${network.through(server.url)}?session_id=s`);
+    network.set({ down: { bytes: 65_536, everyMs: 30 } });
+    const bytes = 400_000;
+    const count = 40;
+    const began = performance.now();
+    for (let n = 0; n < count; n++) {
+      await eventually(async () => (await server.ask("queued")) < 2 * 1024 * 1024);
+      await server.ask("say", { session: "s", content: `${n} `, bytes });
+    }
+    await eventually(() => peer.heard.length === count || server.disconnected.length > 0);
+    expect(server.disconnected).toEqual([]);
+    expect(performance.now() - began).toBeGreaterThan(4_000);
+    expect(peer.heard.map((text) => [text.length, text.split(" ", 1)[0]])).toEqual(contents(count).map((n) => [bytes, n]));
+    peer.ws.terminate();
+  });
+
   test("a client that drips a byte a second is ended, in its handshake and after it; others talk on", async ({ expect }) => {
     await using server = await startServer({ config: { read_timeout: 3, ping_interval: 1 } });
     await using network = await createFaultProxy({ port: server.port });
