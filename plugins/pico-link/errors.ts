@@ -2,8 +2,8 @@
 export const linkErrors = {
   outbox_full: "Too many messages wait.",
   too_large: "The message is too large.",
-  expired: "Nobody confirmed the message in five minutes; it may have arrived.",
-  stopped: "The link was stopped; the message may have arrived.",
+  expired: "Nobody confirmed the message; it may have arrived.",
+  stopped: "The link was stopped; it may have arrived.",
 } as const;
 
 /** `code`: one of `linkErrors`, or the server's own. */

@@ -17,9 +17,8 @@ function read(type: string, envelope: Envelope, payload: Json, object: Json): Se
   switch (type) {
     case "message.create":
     case "media.create":
-      return { type, ...envelope, ...readNumber(object), payload: readServerMessage(payload) };
     case "message.update":
-      needed(payload, "message_id");
+      if (type === "message.update") needed(payload, "message_id");
       return { type, ...envelope, ...readNumber(object), payload: readServerMessage(payload) };
     case "message.delete":
       return { type, ...envelope, ...readNumber(object), payload: { message_id: needed(payload, "message_id") } };
@@ -55,8 +54,7 @@ function readNumber(object: Json): Numbered {
 
 function readError(payload: Json): ErrorPayload {
   const request_id = readName(payload, "request_id", isId);
-  const error = { code: readText(payload, "code"), message: readText(payload, "message") };
-  return request_id === undefined ? error : { ...error, request_id };
+  return { code: readText(payload, "code"), message: readText(payload, "message"), ...(request_id && { request_id }) };
 }
 
 const readAck = (payload: Json): MessageAckFrame["payload"] => ({

@@ -24,13 +24,9 @@ export function own(object: Json, key: string): unknown {
 export const asObject = (value: unknown): Json | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
 
-/** A copy without `__proto__` keys, for what is handed on unread. */
-export function harmless(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(harmless);
-  const object = asObject(value);
-  if (!object) return value;
-  return Object.fromEntries(Object.entries(object).flatMap(([k, v]) => (k === "__proto__" ? [] : [[k, harmless(v)]])));
-}
+/** A copy of something that was JSON, without `__proto__` keys: for what is handed on unread. */
+export const harmless = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (key, inner: unknown) => (key === "__proto__" ? undefined : inner));
 
 /** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. Text that is too short
  *  to be deep is not looked at. */

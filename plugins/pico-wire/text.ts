@@ -1,7 +1,5 @@
 import { limits } from "./limits.ts";
 
-const control = /\p{Cc}/u;
-
 const utf8 = new TextEncoder();
 
 /** The text as UTF-8. */
@@ -12,12 +10,11 @@ export const bytesOf = (text: string): Uint8Array => utf8.encode(text);
 export const fits = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || bytesOf(text).length <= bytes);
 
-/** A word of ASCII, as nearly all names are: seen at one look. */
-const word = /^[\w.:@/+=-]{1,64}$/;
+/** ASCII, as nearly all names are, is seen at one look; the rest without control characters and halves of pairs. */
+const name = /^(?:[!-~]+|[^\p{Cc}\p{Cs}]+)$/u;
 
-/** A name both sides print and compare: no control characters, no half of a surrogate pair, bounded. */
-const isName = (text: string, bytes: number): boolean =>
-  word.test(text) || (text !== "" && fits(text, bytes) && text.isWellFormed() && !control.test(text));
+/** A name both sides print and compare, bounded. */
+const isName = (text: string, bytes: number): boolean => fits(text, bytes) && name.test(text);
 
 export const isSessionId = (text: string): boolean => isName(text, limits.sessionId);
 export const isId = (text: string): boolean => isName(text, limits.id);

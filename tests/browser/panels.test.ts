@@ -47,7 +47,9 @@ test("settings with a wrong value, a conflict and what was saved", async () => {
     desk.site.views.set("GET /api/settings", { sections: [{ ...sections[0]!, value, etag: '"p7"' }] });
     desk.site.emit("settings", { at: 1, section: "channels.pico", keys: ["ping_interval"] });
     await page.getByText("The file says 45 meanwhile").waitFor();
-    desk.site.emit("settings", { at: 2, section: "channels.pico", rejected: "ping_interval: expected a number" });
+    const problem = "ping_interval: expected a number";
+    desk.site.views.set("GET /api/settings", { sections: [{ ...sections[0]!, value, etag: '"p7"', problem }] });
+    desk.site.emit("settings", { at: 2, section: "channels.pico", rejected: problem });
     await page.getByText("An edit of the file was not taken").waitFor();
     await check(page);
   }, checker);

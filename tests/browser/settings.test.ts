@@ -9,10 +9,10 @@ const save = (page: Page, name: string): Promise<void> =>
   form(page, name).getByRole("button", { name: "Save" }).click();
 
 /** The answer of `GET /api/settings` with other values of a section. */
-function changed(section: string, value: object, etag: string): object {
+function changed(section: string, value: object, etag: string, problem?: string): object {
   return {
     sections: sections.map((each) => each.section === section
-      ? { ...each, value: { ...(each.value as object), ...value }, etag } : each),
+      ? { ...each, value: { ...(each.value as object), ...value }, etag, ...(problem && { problem }) } : each),
   };
 }
 
@@ -118,7 +118,9 @@ test("an edit of the file by hand appears by itself, and one that is refused is 
     desk.site.views.set("GET /api/settings", changed("channels.pico", { ping_interval: 20 }, '"p3"'));
     desk.site.emit("settings", { at: 1, section: "channels.pico", keys: ["ping_interval"] });
     await expect.poll(() => page.getByLabel("Ping interval").inputValue()).toBe("20");
-    desk.site.emit("settings", { at: 2, section: "launcher", rejected: "session_days: expected a number" });
+    const problem = "session_days: expected a number";
+    desk.site.views.set("GET /api/settings", changed("launcher", {}, '"l1"', problem));
+    desk.site.emit("settings", { at: 2, section: "launcher", rejected: problem });
     await page.getByText("An edit of the file was not taken: session_days").waitFor();
   });
 });

@@ -167,7 +167,7 @@ describe("what goes wrong inside", () => {
       }
     }
     expect((await stand.open(`/?token=${wrong(1)}`)).status).toBe(503);
-    expect(stand.lines.filter(({ level }) => level === "error")[0]).toMatchObject({ reason: "ECONNREFUSED" });
+    expect(stand.lines.filter(({ level }) => level === "error")[0]).toMatchObject({ code: "ECONNREFUSED" });
     expect(stand.logged()).not.toContain("wrong-token");
     expect(stand.facts).toEqual([]);
   });

@@ -81,7 +81,7 @@ describe("a link", () => {
     await using there = await far(undefined, { port: first.port });
     await expect(second).resolves.toMatchObject({ status: "delivered" });
     await here.until(here.heard, ({ content }) => content === "you said two");
-    await here.until(here.lines, ({ text, ["reason"]: reason }) => text.includes("are lost") && reason === "epoch_changed");
+    await here.until(here.lines, ({ text, ["reason"]: reason }) => text.includes("is lost") && reason === "epoch_changed");
     expect(there.heard.length).toBe(1);
   });
 
