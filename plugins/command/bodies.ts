@@ -77,10 +77,14 @@ function urlOf({ type, bytes, url }: Media): string | undefined {
   return bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
 }
 
+/** Ends of lines for some readers, newer Node among them; JSON leaves them as they are. */
+const separators = /[\u2028\u2029]/g;
+const escapes: Readonly<Record<string, string>> = { "\u2028": "\\u2028", "\u2029": "\\u2029" };
+
 /** A message as a line for the program, which names it by `id`. */
 export function lineOf(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
-  return JSON.stringify({
+  const line = JSON.stringify({
     type: "message.send", id, channel, session_id: session, timestamp: at,
     payload: {
       content,
@@ -90,4 +94,5 @@ export function lineOf(id: string, message: Message): string {
       ...(hops > 0 && { hops }),
     },
   });
+  return line.replace(separators, (separator) => escapes[separator]!);
 }
