@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-/** What takes long or loads the machine: one file after the other, and the killed writers of the other suite four times. */
+/** What takes long or loads the machine: two files side by side, since they wait more than they work, and the killed
+ *  writers of the other suite twenty times as often. */
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),
@@ -9,7 +10,7 @@ export default defineConfig({
     testTimeout: 240_000,
     hookTimeout: 60_000,
     pool: "forks",
-    fileParallelism: false,
+    maxWorkers: 2,
     env: { KILLS: "200" },
   },
 });

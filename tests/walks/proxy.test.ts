@@ -166,7 +166,10 @@ describe.each([
       expect(failed).toEqual([]);
     }));
 
-  test.skipIf(name !== "nginx")("the doctor's page says that a proxy drops Upgrade, and how to mend it", () => {
+  // Caddy cannot be told to do either by mistake.
+  if (name !== "nginx") return;
+
+  test("the doctor's page says that a proxy drops Upgrade, and how to mend it", () => {
     const { withoutUpgrade } = proxy as Nginx;
     return page(withoutUpgrade, async (page) => {
       await page.goto(at("doctor", withoutUpgrade).href);
@@ -177,7 +180,7 @@ describe.each([
     });
   });
 
-  test.skipIf(name !== "nginx")("the doctor says that a proxy does not tell how the browser came", async () => {
+  test("the doctor says that a proxy does not tell how the browser came", async () => {
     const { withoutScheme } = proxy as Nginx;
     const login = await ask(at("login", withoutScheme), { token: launcher.token });
     const answer = await ask(at("api/doctor", withoutScheme), {}, { cookie: bare(cookieOf(login)) });
