@@ -49,7 +49,8 @@ const states = {
  *  also when one of them could be changed by others, and when a required one cannot be loaded. */
 export async function loadWithPlugins(options: PluginsOptions): Promise<Loaded & { readonly found: FoundPlugin[] }> {
   const { builtIn, home, config: file = join(home, "config.json") } = options;
-  const { pluginEntries } = await load(builtIn, { ...options, stray: "warn" });
+  // Only the list: what the files say else is read with the plugins that are in it.
+  const { pluginEntries } = await load([], { home, config: file, env: {}, stray: "warn" });
   const entries = readEntries(pluginEntries, file);
   if (entries.length > 0) await requireTrusted([...(await withFolder(file)), home]);
   const found: FoundPlugin[] = [];
