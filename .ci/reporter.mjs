@@ -1,0 +1,75 @@
+// A vitest reporter for .ci/run. In the folder $RESULTS it keeps `counts`, "PASSED FAILED", and `notes`, what has to be
+// seen at the end of the log: each failed test with its error, each that needed a second try, and after a run that was
+// broken off the files it was at. Both are written whenever a file begins or ends, so that they outlive a kill.
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { stripVTControlCharacters } from "node:util";
+
+const folder = process.env.RESULTS;
+const most = { message: 8, difference: 8, frames: 4, width: 240 };
+
+export default class Results {
+  #passed = 0;
+  #failures = [];
+  #retried = [];
+  #open = new Set();
+
+  onTestModuleStart({ relativeModuleId }) {
+    this.#open.add(relativeModuleId);
+    this.#write();
+  }
+
+  onTestCaseResult(test) {
+    const { state, errors } = test.result();
+    const name = `${test.module.relativeModuleId} > ${test.fullName}`;
+    const { retryCount = 0, duration = 0 } = test.diagnostic() ?? {};
+    const took = `${(duration / 1000).toFixed(1)} s`;
+    if (state === "passed") this.#passed += 1;
+    if (state === "failed") this.#fail(`${name} (${retryCount + 1} tries, ${took})`, errors);
+    else if (retryCount > 0) this.#retried.push([`${name} (${took})`, ...(errors ?? []).flatMap(lines)]);
+  }
+
+  onTestSuiteResult(suite) {
+    if (suite.errors().length > 0) this.#fail(`${suite.module.relativeModuleId} > ${suite.fullName}`, suite.errors());
+  }
+
+  onTestModuleEnd(module) {
+    if (module.errors().length > 0) this.#fail(module.relativeModuleId, module.errors());
+    this.#open.delete(module.relativeModuleId);
+    this.#write();
+  }
+
+  onTestRunEnd(_, unhandled) {
+    for (const error of unhandled) this.#fail("an error outside of tests", [error]);
+    this.#write();
+  }
+
+  #fail(name, errors) {
+    this.#failures.push([name, ...errors.flatMap(lines)]);
+  }
+
+  #write() {
+    const notes = [
+      ...this.#failures.map(([name, ...rest]) => [`FAILED: ${name}`, ...rest]),
+      ...this.#retried.map(([name, ...rest]) => [`passed in the second try: ${name}`, ...rest]),
+      ...[...this.#open].map((name) => [`not finished: ${name}`]),
+    ];
+    writeFileSync(path.join(folder, "counts"), `${this.#passed} ${this.#failures.length}\n`);
+    writeFileSync(path.join(folder, "notes"), notes.map((note) => `${note.join("\n    ")}\n`).join(""));
+  }
+}
+
+/** What is said of an error, where, and its cause; bounded. */
+function lines({ name, message = "", diff = "", stack = "", cause }) {
+  const frames = stack.split("\n")
+    .filter((line) => /^\s+at /.test(line) && !/node_modules|node:|<anonymous>/.test(line));
+  const parts = [
+    [`${name}: ${message}`, most.message],
+    [diff, most.difference],
+    [frames.map((line) => line.trim()).join("\n"), most.frames],
+    [cause?.message === undefined ? "" : `because of ${cause.message}`, 2],
+  ];
+  return parts.flatMap(([text, limit]) =>
+    stripVTControlCharacters(text).split("\n").filter((line) => line.trim() !== "").slice(0, limit)
+      .map((line) => line.slice(0, most.width)));
+}
