@@ -6,6 +6,9 @@ import { commands } from "./commands/index.ts";
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
 for (const name of Object.keys(process.env)) if (/^SERVICE_.*TOKEN$/.test(name)) delete process.env[name];
 
+// Whoever read them has gone (`doorward | head`): what goes on has other readers.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+
 try {
   process.exitCode = await run(parseArguments(process.argv.slice(2), commands));
 } catch (error) {
@@ -41,6 +44,13 @@ async function runCommand({ name, words, values, json }: CommandArguments, versi
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const { message, stack } = error as Error;
+    if (json) {
+      const [{ codeOf }, { plainJson }] = await Promise.all([
+        import("../kernel/index.ts"), import("./client/text.ts"),
+      ]);
+      process.stdout.write(`${plainJson({ error: codeOf(error), message })}\n`);
+      return 1;
+    }
     process.stderr.write(`doorward: ${message}\n${values["debug"] === true ? `${stack}\n` : ""}`);
     return 1;
   }

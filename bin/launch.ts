@@ -21,14 +21,18 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const { env, debug } = options;
   const home = homeOf(env);
   const log = await openLog(home, options);
+  let kernel: Launcher | undefined;
+  let end: End | undefined;
   try {
     const quitting = new AbortController();
-    const kernel = await build(home, log, options, () => quitting.abort());
-    const ended = untilSignal(kernel, log, quitting.signal);
+    kernel = await build(home, log, options, () => quitting.abort());
+    end = untilEnd(kernel, log, quitting.signal);
     await kernel.start();
     await welcome(kernel, home, options);
-    return await ended;
+    return await end.code;
   } catch (error) {
+    if (end?.hasBegun()) return await end.code; // the start was called off
+    await kernel?.stop({ timeoutMs: stopMs(kernel) });
     log.log.error({ err: error }, "the launcher cannot start");
     const unknown = codeOf(error) === "internal";
     const sentence = unknown ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
@@ -93,20 +97,34 @@ function stopMs({ services }: Launcher): number {
   return 1_800 + (picoServer?.stopSeconds() ?? 0) * 1_000;
 }
 
-/** Resolves to 0 after a clean stop, by a signal or by its owner. A second signal ends the process at once. */
-function untilSignal(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): Promise<number> {
-  return new Promise((done) => {
-    let stopping = false;
-    const stop = (signal: NodeJS.Signals | "quit"): void => {
+interface End {
+  readonly code: Promise<number>;
+  hasBegun(): boolean;
+}
+
+/** Stops at a signal, at its owner's wish, and with exit code 1 at an error that nobody has caught, as plugins by others
+ *  may have them. A second one of these ends the process at once. */
+function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): End {
+  let stopping = false;
+  const code = new Promise<number>((done) => {
+    const stop = (how: number): void => {
       if (stopping) process.exit(1);
       stopping = true;
-      log.log.info({ signal }, "stopping");
-      void kernel.stop({ timeoutMs: stopMs(kernel) }).then(() => done(0));
+      void kernel.stop({ timeoutMs: stopMs(kernel) }).then(() => done(how));
     };
-    process.on("SIGINT", stop);
-    process.on("SIGTERM", stop);
-    quitting.addEventListener("abort", () => stop("quit"));
+    const told = (signal: NodeJS.Signals | "quit"): void => {
+      log.log.info({ signal }, "stopping");
+      stop(0);
+    };
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, told);
+    quitting.addEventListener("abort", () => told("quit"));
+    process.on("uncaughtException", (error) => {
+      log.log.error({ err: error }, "an error that nobody caught: stopping");
+      process.stderr.write("doorward: an internal error ends the launcher; launcher.log has it\n");
+      stop(1);
+    });
   });
+  return { code, hasBegun: () => stopping };
 }
 
 async function welcome(kernel: Launcher, home: string, options: LaunchOptions): Promise<void> {

@@ -1,4 +1,5 @@
 import type { CheckView } from "../../config/doctor/index.ts";
+import { plainLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, refused } from "./local.ts";
@@ -15,7 +16,9 @@ export async function doctor(call: Call): Promise<number> {
   if (call.json) printJson(call, { running: answer !== undefined, checks });
   else {
     for (const { title, result, reason, fix } of checks) {
-      call.out(`${marks[result]}  ${title}\n         ${reason}\n${fix === undefined ? "" : `         fix: ${fix}\n`}`);
+      // Reasons quote what proxies, other services and plugins say.
+      const rows = [title, reason, ...(fix === undefined ? [] : [`fix: ${fix}`])].map(plainLine);
+      call.out(`${marks[result]}  ${rows.join("\n         ")}\n`);
     }
     call.say(failed === 0 ? "nothing failed\n" : `${failed} failed\n`);
   }

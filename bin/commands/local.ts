@@ -1,5 +1,6 @@
-import { request } from "node:http";
+import { request, type IncomingMessage } from "node:http";
 import { localPaths } from "../../config/local/index.ts";
+import { plainLine } from "../client/text.ts";
 import { exit, printJson, type Call } from "./command.ts";
 
 export interface Answer<T> {
@@ -20,9 +21,9 @@ export function askLauncher<T>(
     const length = Buffer.byteLength(text);
     const headers = { host: "localhost", "content-type": "application/json", "content-length": length };
     const ask = request({ socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 }, (answer) => {
-      let received = "";
-      answer.setEncoding("utf8").on("data", (chunk: string) => { received += chunk; });
-      answer.on("end", () => done({ status: answer.statusCode ?? 0, body: JSON.parse(received) as T }));
+      read<T>(answer).then((parsed) => done({ status: answer.statusCode ?? 0, body: parsed }), () => {
+        failed(new Error("the launcher gave no whole answer; it may be stopping"));
+      });
     });
     ask.on("timeout", () => ask.destroy(new Error("the launcher does not answer")));
     ask.on("error", (error: NodeJS.ErrnoException) => {
@@ -32,6 +33,12 @@ export function askLauncher<T>(
     });
     ask.end(text);
   });
+}
+
+async function read<T>(answer: IncomingMessage): Promise<T> {
+  let text = "";
+  for await (const chunk of answer.setEncoding("utf8")) text += String(chunk);
+  return JSON.parse(text) as T;
 }
 
 /** Says that no launcher runs; exit code 4. */
@@ -45,6 +52,6 @@ export function nobodyThere(call: Call): number {
 export function refused(call: Call, body: unknown): number {
   const { message = "the launcher refused" } = body as { message?: string };
   if (call.json) printJson(call, body);
-  else call.say(`doorward: ${message}\n`);
+  else call.say(`doorward: ${plainLine(message)}\n`);
   return exit.failed;
 }

@@ -1,3 +1,4 @@
+import { plainLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, nobodyThere, refused } from "./local.ts";
@@ -11,8 +12,6 @@ interface Session {
 }
 
 const time = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
-/** What a browser says of itself must not move the cursor of a terminal. */
-const plain = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]/gu, " ");
 
 /** `doorward sessions list|revoke ID`. */
 export async function sessions(call: Call): Promise<number> {
@@ -31,7 +30,7 @@ async function list(call: Call): Promise<number> {
     return exit.done;
   }
   for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
-    const browser = plain(userAgent).slice(0, 60);
+    const browser = plainLine(userAgent).slice(0, 60);
     call.out(`${id}  since ${time(createdAt)}  used ${time(lastUsedAt)}  ${address}  ${browser}\n`);
   }
   if (answer.body.sessions.length === 0) call.say("nobody is signed in\n");

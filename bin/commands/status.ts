@@ -1,3 +1,4 @@
+import { plainLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, nobodyThere, refused } from "./local.ts";
@@ -24,7 +25,7 @@ export async function status(call: Call): Promise<number> {
     printJson(call, { running: true, ...answer.body });
     return exit.done;
   }
-  const row = (name: string, text: string): void => call.out(`${name.padEnd(10)} ${text}\n`);
+  const row = (name: string, text: string): void => call.out(`${name.padEnd(10)} ${plainLine(text)}\n`);
   row("State", state);
   row("Version", version);
   row("Since", new Date(startedAt).toISOString());

@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/usage.ts";
-import { withDesk } from "./desk.ts";
+import { withDesk, type Ran } from "./desk.ts";
 
 const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 const config = { launcher_token: OWN };
@@ -92,6 +92,35 @@ describe("with a running launcher", () => {
         "handshake-header": "ok", "handshake-subprotocol": "ok", "handshake-query": "ok", "handshake-requests": "ok",
       });
     }));
+});
+
+describe("a launcher that answers oddly", () => {
+  const head = (bytes: number): string => `HTTP/1.1 200 OK\r\ncontent-length: ${bytes}\r\n\r\n`;
+  const answered = (answer: string, line: string): Promise<Ran> => new Promise((done, failed) => {
+    void withDesk(async (desk) => {
+      await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      const odd = createServer((socket) => socket.once("data", () => socket.end(answer)))
+        .listen(join(desk.home, "run", "launcher.sock"));
+      try {
+        done(await desk.run(line));
+      } finally {
+        odd.close();
+      }
+    }).catch(failed);
+  });
+
+  test.each([["no JSON", `${head(4)}busy`], ["half an answer", `${head(400)}{"a":`]])(
+    "%s is a failure with a sentence", async (_, answer) => {
+      await expect(answered(answer, "status")).rejects.toThrow("no whole answer");
+    });
+
+  test("what others say in the doctor's reasons does not reach the terminal's controls", async () => {
+    const check = { result: "failed", title: "a\u001b[2J", reason: "b\u001b]0;c\u0007\n\u202ed", fix: "e\u009b31m" };
+    const body = JSON.stringify({ checks: [check] });
+    const { out } = await answered(`${head(Buffer.byteLength(body))}${body}`, "doctor");
+    expect(out).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+    expect(out.trim().split("\n")).toHaveLength(3);
+  });
 });
 
 describe("the socket of the owner", () => {

@@ -1,0 +1,51 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, it, vi } from "vitest";
+import { spawnLauncher, startLauncher } from "./launcher.ts";
+
+const made: string[] = [];
+afterEach(async () => {
+  for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
+});
+
+/** A home whose launcher loads a plugin with this `start`. */
+async function homeWith(start: string): Promise<string> {
+  const home = await mkdtemp(join(tmpdir(), "doorward-odd-"));
+  made.push(home);
+  await writeFile(join(home, "odd.mjs"), `export default { name: "odd", api: 1, start(scope) { ${start} } };`);
+  await writeFile(join(home, "config.json"), JSON.stringify({ plugins: [{ name: "./odd.mjs", required: true }] }));
+  return home;
+}
+
+it("goes on when nobody reads its output any more", async () => {
+  await using launcher = await spawnLauncher();
+  launcher.child.stdout!.destroy();
+  launcher.child.stderr!.destroy();
+  const base = await vi.waitFor(async () => {
+    const { addresses } = JSON.parse(await readFile(join(launcher.home, "run", "launcher.json"), "utf8"));
+    return addresses[0] as string;
+  }, 15_000);
+  await vi.waitFor(async () => expect((await fetch(new URL("/readyz", base))).status).toBe(200), 5_000);
+  // The banner has been written by the time it says that it stops.
+  launcher.child.kill("SIGHUP");
+  expect(await launcher.ended).toEqual({ code: 0, signal: null });
+});
+
+it("ends with 0 when it is stopped while it starts", async () => {
+  const home = await homeWith("scope.onReady(() => new Promise((done) => { console.log('at work'); setTimeout(done, 1_000); }));");
+  await using launcher = await spawnLauncher({ env: { SERVICE_HOME: home } });
+  await vi.waitFor(() => expect(launcher.stdout()).toContain("at work"), 15_000);
+  launcher.child.kill("SIGTERM");
+  expect(await launcher.ended).toEqual({ code: 0, signal: null });
+  expect(launcher.stderr()).not.toContain("doorward:");
+});
+
+it("logs an error that a plugin throws where nobody catches it, stops, and ends with 1", async () => {
+  const home = await homeWith("process.once('SIGUSR2', () => Promise.reject(new Error('of somebody else')));");
+  await using launcher = await startLauncher({ env: { SERVICE_HOME: home } });
+  launcher.child.kill("SIGUSR2");
+  expect(await launcher.ended).toEqual({ code: 1, signal: null });
+  expect(await readFile(join(home, "logs", "launcher.log"), "utf8")).toContain("of somebody else");
+  await expect(readFile(join(home, "run", "launcher.json"))).rejects.toThrow("ENOENT");
+});
