@@ -27,6 +27,7 @@ interface Sent {
   /** The channel's name of it; undefined when it was not sent. */
   readonly id: Promise<string | undefined>;
   isFinal: boolean;
+  /** The text so far, while it grows. */
   content: string;
   next: Outgoing | undefined;
   updatedAt: number;
@@ -97,7 +98,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     if (name === undefined) return;
     const id = sent.then((receipt) => receipt.id, () => undefined);
     shown.set(name, {
-      address, request, id, isFinal: final, content: message.content, next: undefined, updatedAt: clock.now(),
+      address, request, id, isFinal: final, content: final ? "" : message.content, next: undefined, updatedAt: clock.now(),
       cancelTimer: undefined,
     });
     if (shown.size > mostShown) forget(shown.keys().next().value!);
@@ -123,14 +124,16 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     const message = shown.get(name);
     if (!message) return log.warn({ message_id: name }, "the program updates a message it has not created");
     message.request?.touch();
-    message.content = payload.content;
+    message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {
       const isAnswer = !message.isFinal;
       message.isFinal = true;
       return conclude(isAnswer ? message.request : undefined, change(message, { ...outgoing(payload), final: true }));
     }
     message.next = outgoing(payload);
-    message.cancelTimer ??= after(Math.max(0, message.updatedAt + updateEveryMs - clock.now()), () => {
+    // A clock that was set back must not hold it.
+    const wait = Math.min(updateEveryMs, Math.max(0, message.updatedAt + updateEveryMs - clock.now()));
+    message.cancelTimer ??= after(wait, () => {
       if (message.next) conclude(undefined, change(message, message.next));
     });
   }

@@ -39,13 +39,14 @@ export function openGuard(missing: (error: Error) => void): Guard {
   };
 }
 
-/** To the program and all it has started; nothing when nobody of them is left. */
+/** To the program and all it has started that this user may end; nothing when nobody of them is left. */
 export function signalGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (child.pid === undefined) return;
   if (!hasGroups) return void child.kill(signal);
   try {
     process.kill(-child.pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    // EPERM: whoever is left belongs to another user, or is dead and not yet forgotten (macOS).
+    if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }

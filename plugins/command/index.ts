@@ -54,6 +54,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       let answered = 0;
       let failed = 0;
       let isTelling = false;
+      let isPaused = false;
 
       const speech = createSpeech({ clock, log, redact });
       const changed = (): void =>
@@ -86,6 +87,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         tooLong: (beginning) => speech.stray(beginning, "over 1 MiB"),
         drained: () => requests.pump(),
         up() {
+          supervisor.running()?.pause(isPaused);
           requests.pump();
           changed();
         },
@@ -103,7 +105,10 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       });
       const answers = createAnswers({
         channels, requests, clock, log, after,
-        pause: (isPaused) => supervisor.running()?.pause(isPaused),
+        pause(is) {
+          isPaused = is;
+          supervisor.running()?.pause(is);
+        },
       });
 
       scope.onStop(channels.handle(requests.take, { perSession }));

@@ -10,6 +10,8 @@ const killAfterMs = 1_300;
 const lastWordsMs = 300;
 const mostLine = 1024 * 1024;
 const mostErrorLine = 8 * 1024;
+/** Bytes of standard error that are read between two rests of a second: a flood waits. */
+const mostErrors = 1024 * 1024;
 
 export interface ProcessOptions {
   readonly command: readonly [string, ...string[]];
@@ -50,18 +52,35 @@ export function startProcess(options: ProcessOptions): Running {
     return neverStarted(options, reason);
   }
   const timers: Release[] = [];
+  let errorBytes = 0;
+  let cancelRest: Release | undefined;
+  let isStopping = false;
+  let isDeaf = false;
   let isOver = false;
 
   const output = createLines({ most: mostLine, line, tooLong });
   const errors = createLines({ most: mostErrorLine, line: said, tooLong: (beginning) => said(`${beginning} …`) });
   child.stdout.on("data", output.take).on("error", () => undefined);
-  child.stderr.on("data", errors.take).on("error", () => undefined);
-  child.stdin.on("drain", drained).on("error", () => undefined); // it has closed its input; how it ends will tell
+  child.stderr.on("error", () => undefined).on("data", (chunk: Buffer) => {
+    errors.take(chunk);
+    errorBytes += chunk.byteLength;
+    if (errorBytes < mostErrors || child.stderr.isPaused()) return;
+    child.stderr.pause();
+    cancelRest = after(1_000, () => {
+      errorBytes = 0;
+      child.stderr.resume();
+    });
+  });
+  child.stdin.on("drain", drained).on("error", () => {
+    isDeaf = true; // it has closed its input, or is about to end
+    stop();
+  });
 
   function end(how: string, isClean: boolean): void {
     if (isOver) return;
     isOver = true;
     for (const cancel of timers) cancel();
+    cancelRest?.();
     signalGroup(child, "SIGKILL");
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     output.end();
@@ -69,10 +88,18 @@ export function startProcess(options: ProcessOptions): Running {
     options.ended(how, isClean);
   }
 
+  function stop(): void {
+    if (isStopping || isOver) return;
+    isStopping = true;
+    child.stdin.end();
+    timers.push(after(termAfterMs, () => signalGroup(child, "SIGTERM")));
+    timers.push(after(killAfterMs, () => signalGroup(child, "SIGKILL")));
+  }
+
   child.on("error", () => undefined); // a signal could not be sent: how it ends will tell
   child.once("exit", (code, signal) => {
-    const how = signal ?? `exit code ${code}`;
-    child.stdout.resume();
+    const how = `${signal ?? `exit code ${code}`}${isDeaf && signal ? ", it had closed its input" : ""}`;
+    for (const stream of [child.stdout, child.stderr]) stream.resume();
     child.once("close", () => end(how, code === 0));
     timers.push(after(lastWordsMs, () => end(how, code === 0)));
   });
@@ -81,11 +108,7 @@ export function startProcess(options: ProcessOptions): Running {
     pid: child.pid,
     write: (text) => child.stdin.write(`${text}\n`),
     pause: (isPaused) => void (isPaused ? child.stdout.pause() : child.stdout.resume()),
-    stop() {
-      child.stdin.end();
-      timers.push(after(termAfterMs, () => signalGroup(child, "SIGTERM")));
-      timers.push(after(killAfterMs, () => signalGroup(child, "SIGKILL")));
-    },
+    stop,
   };
 }
 

@@ -32,7 +32,9 @@ export interface Speech {
 }
 
 export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
-  const recent: ProgramLine[] = [];
+  /** As they came: of a flood only what somebody looks at is made fit to be seen. */
+  const recent: { readonly at: number; readonly given: string }[] = [];
+  const clean = (given: string): string => redact(plainText(given));
   let tokens = burst;
   let filledAt = clock.now();
   let leftOut = 0;
@@ -40,7 +42,7 @@ export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
 
   function mayWrite(): boolean {
     const now = clock.now();
-    tokens = Math.min(burst, tokens + ((now - filledAt) / 1_000) * perSecond);
+    tokens = Math.min(burst, tokens + (Math.max(0, now - filledAt) / 1_000) * perSecond);
     filledAt = now;
     if (tokens < 1) {
       leftOut += 1;
@@ -54,10 +56,9 @@ export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
 
   return {
     said(given) {
-      const text = redact(plainText(given));
-      recent.push({ at: clock.now(), text });
+      recent.push({ at: clock.now(), given });
       if (recent.length > keptLines) recent.shift();
-      if (mayWrite()) log.info({ stream: "stderr" }, text);
+      if (mayWrite()) log.info({ stream: "stderr" }, clean(given));
     },
     stray(given, reason) {
       if (!wasExplained) {
@@ -68,8 +69,8 @@ export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
             "(docs/handlers.md); for the log there is standard error",
         );
       }
-      if (mayWrite()) log.info({ stream: "stdout", reason }, redact(plainText(given)));
+      if (mayWrite()) log.info({ stream: "stdout", reason }, clean(given));
     },
-    recent: () => recent,
+    recent: () => recent.map(({ at, given }) => ({ at, text: clean(given) })),
   };
 }
