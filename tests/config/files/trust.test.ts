@@ -45,4 +45,20 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     expect(await withFolder(join(links, "a"))).toEqual([join(real, "a"), real, links]);
     await expect(withFolder(join(links, "b"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
   });
+
+  test("a folder on the way that others can write to is refused, also on the way to what a link means", async () => {
+    const folder = temporaryFolder();
+    const [open, real, links] = ["open", "open/real", "links"].map((name) => join(folder, name));
+    for (const each of [open, real, links]) mkdirSync(each!, { mode: 0o755 });
+    writeFileSync(join(real!, "a"), "", { mode: 0o644 });
+    symlinkSync(real!, join(links!, "to-real"));
+    const paths = [join(real!, "a"), join(links!, "to-real", "a")];
+    for (const path of paths) await expect(requireTrusted([path])).resolves.toBeUndefined();
+    chmodSync(open!, 0o777);
+    for (const path of paths) await expect(requireTrusted([path])).rejects.toThrow(`close it with: chmod go-w ${open}`);
+    chmodSync(open!, 0o1777);
+    for (const path of paths) await expect(requireTrusted([path])).resolves.toBeUndefined();
+    symlinkSync(join(links!, "b"), join(links!, "b")); // one that leads nowhere is no endless way
+    await expect(requireTrusted([join(links!, "b", "c")])).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+  });
 });
