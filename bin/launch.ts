@@ -102,8 +102,8 @@ interface End {
   hasBegun(): boolean;
 }
 
-/** Stops at a signal, at its owner's wish, and with exit code 1 at an error that nobody has caught, as plugins by others
- *  may have them. A second one of these ends the process at once. */
+/** Stops at a signal, at its owner's wish, and with exit code 1 at an error that nobody has caught, as plugins by
+ *  others may have them. A second one of these ends the process at once. */
 function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): End {
   let stopping = false;
   const code = new Promise<number>((done) => {

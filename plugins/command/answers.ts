@@ -98,8 +98,8 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     if (name === undefined) return;
     const id = sent.then((receipt) => receipt.id, () => undefined);
     shown.set(name, {
-      address, request, id, isFinal: final, content: final ? "" : message.content, next: undefined, updatedAt: clock.now(),
-      cancelTimer: undefined,
+      address, request, id, isFinal: final, content: final ? "" : message.content,
+      next: undefined, updatedAt: clock.now(), cancelTimer: undefined,
     });
     if (shown.size > mostShown) forget(shown.keys().next().value!);
   }
