@@ -6,8 +6,22 @@ export interface Carried {
   readonly out: number;
 }
 
+type Counting = Pick<Socket, "bytesRead" | "bytesWritten">;
+
 /** Counts from now on: what the socket carried before was the handshake, or another request. */
-export function meter(socket: Pick<Socket, "bytesRead" | "bytesWritten"> | null): () => Carried {
-  const { bytesRead = 0, bytesWritten = 0 } = socket ?? {};
-  return () => ({ in: (socket?.bytesRead ?? 0) - bytesRead, out: (socket?.bytesWritten ?? 0) - bytesWritten });
+export class Meter {
+  private readonly socket: Counting | null;
+  private readonly readBefore: number;
+  private readonly writtenBefore: number;
+
+  constructor(socket: Counting | null) {
+    this.socket = socket;
+    this.readBefore = socket?.bytesRead ?? 0;
+    this.writtenBefore = socket?.bytesWritten ?? 0;
+  }
+
+  carried(): Carried {
+    const { bytesRead = 0, bytesWritten = 0 } = this.socket ?? {};
+    return { in: bytesRead - this.readBefore, out: bytesWritten - this.writtenBefore };
+  }
 }

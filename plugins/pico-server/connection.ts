@@ -1,193 +1,200 @@
 import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
-import type { Clock, Log, Release } from "../../kernel/index.ts";
+import type { Incoming } from "../channels/index.ts";
 import { closeReason, closes, encode, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
-import { meter } from "./carried.ts";
-import { pingEveryMs, type PicoServerConfig } from "./config.ts";
-import type { Link } from "./connections.ts";
-import { countTail, type Counters } from "./counters.ts";
-import type { PicoServerEvents } from "./events.ts";
+import { Meter, type Carried } from "./carried.ts";
+import { pingEveryMs } from "./config.ts";
+import type { Link, Traffic } from "./connections.ts";
+import { countTail } from "./counters.ts";
+import { endingOf, type Said } from "./ending.ts";
 import type { Admission } from "./gate.ts";
 import { greeting } from "./greeting.ts";
-import type { Extension } from "./handshake.ts";
-import { createInbound, type InboundOptions } from "./inbound.ts";
-import { createOutbox } from "./outbox.ts";
-import { createPace } from "./pace.ts";
-import type { Heard, SessionLog } from "./session-log.ts";
-import { framed, webSocketSink } from "./sink.ts";
-import type { NamedSocket } from "./socket.ts";
-import { createSubscriptions, type Resuming } from "./subscriptions.ts";
-
-type Disconnected = PicoServerEvents["pico-server:disconnected"];
-
-export interface ConnectionOptions {
-  readonly ws: NamedSocket;
-  readonly socket: Duplex;
-  readonly id: string;
-  readonly session: string;
-  readonly admission: Admission;
-  /** Undefined: a plain client. */
-  readonly extension: Extension | undefined;
-  readonly sessions: SessionLog;
-  readonly counters: Counters;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly config: () => PicoServerConfig;
-  readonly newId: () => string;
-  readonly budget: InboundOptions["budget"];
-  readonly deliver: InboundOptions["deliver"];
-  /** The application has a message of this session. */
-  readonly isBusy: (session: string) => boolean;
-  /** The socket is gone. */
-  readonly gone: (connection: Link, fact: Disconnected) => void;
-}
+import type { Opening } from "./handshake.ts";
+import { Inbound, type InboundOwner } from "./inbound.ts";
+import { Outbox, type OutboxOwner } from "./outbox.ts";
+import { isJustAwake, Pulse, soonMs } from "./pulse.ts";
+import type { Start } from "./reader.ts";
+import type { Known } from "./roster.ts";
+import type { Heard } from "./session-log.ts";
+import type { Deliver, Shared } from "./shared.ts";
+import { framed, pingFrame, WebSocketSink } from "./sink.ts";
+import type { Keeper, NamedSocket } from "./socket.ts";
+import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
+import { notDue } from "./wheel.ts";
 
 const nothing = new Uint8Array(0);
-const printable = (text: string): string => text.replace(/\p{Cc}/gu, " ");
+/** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which nothing
+ *  happens: what one of them may never need is made when it is needed. */
+export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, SubscriptionsOwner {
+  readonly id: string;
+  readonly conn: string | undefined;
+  readonly session: string;
+  readonly tokenVersion: number | undefined;
+  readonly acknowledges: boolean;
+  known: Known | undefined = undefined;
+  due = notDue;
+  private readonly shared: Shared;
+  private readonly ws: NamedSocket;
+  private readonly pulse: Pulse;
+  private readonly meter: Meter;
+  private readonly sink: WebSocketSink;
+  private readonly outbox: Outbox;
+  private readonly inbound: Inbound;
+  private readonly subscriptions: Subscriptions;
+  private messagesIn = 0;
+  private messagesOut = 0;
+  private said: Said | undefined = undefined;
+  private isViolated = false;
+  private readonly resumes: boolean;
+  private isBegun = false;
+  private readonly stopWatching: (() => void) | undefined;
 
-/** One client: its queue, its sessions, its frames and its signs of life. */
-export function createConnection(options: ConnectionOptions): Link {
-  const { ws, id, session, admission, extension, clock, counters, log, config } = options;
-  const socket = options.socket as Socket;
-  const conn = extension && options.newId();
-  let closing: { code: number; reason: string } | undefined;
-  let violation = false;
-  let begun = !extension;
-  let stopWatching: Release | undefined;
-  let heardAt = clock.now();
-  let pingedAt = heardAt;
-  let bytesRead = socket.bytesRead;
-  const carried = meter(socket);
-  const pace = createPace(() => socket.bytesRead);
-  let messagesIn = 0;
-  let messagesOut = 0;
-
-  const sink = webSocketSink(ws, socket);
-  const full = (): void => close("slow_consumer");
-  /** Clients of the extension acknowledge what they have of their own session. */
-  function written({ session: from, cursor: { epoch, seq } }: Heard): void {
-    const progress = extension && from === session ? "sent" : "written";
-    options.sessions.note(from, { epoch, after: seq - 1, upTo: seq }, progress);
+  constructor(shared: Shared, id: string, { ws, socket, session, extension }: Opening, admission: Admission) {
+    this.shared = shared;
+    this.id = id;
+    this.ws = ws;
+    this.session = session;
+    this.tokenVersion = admission.version;
+    this.acknowledges = extension !== undefined;
+    this.conn = extension && shared.newId();
+    this.resumes = extension?.resume !== undefined;
+    this.pulse = new Pulse(socket as Socket, shared.awake.now());
+    this.meter = new Meter(socket as Socket);
+    this.sink = new WebSocketSink(ws, socket);
+    this.outbox = new Outbox(shared, this, this.sink);
+    this.inbound = new Inbound(shared, this);
+    this.subscriptions = new Subscriptions(shared.sessions, this);
+    ws.keeper = this;
+    if (extension) this.subscriptions.resume(session, extension.resume);
+    else this.subscriptions.use(session);
+    if (extension && !this.isBegun) ws.pause(); // nothing may be answered before the greeting
+    this.stopWatching = admission.identity?.onEnd(() => this.close("session_ended"));
   }
-  const outbox = createOutbox({ sink, counters, now: () => clock.now(), written, full });
 
-  function answer(frame: ServerFrame): void {
-    counters.framesOut[frame.type] += 1;
-    outbox.send(framed(nothing, encode({ ...frame, timestamp: clock.now() })));
+  close(name: CloseName, retryMs?: number): void {
+    if (this.said) return;
+    this.said = { code: closes[name].code, reason: closeReason(name, retryMs) };
+    this.release();
+    this.ws.resume(); // or the peer's answer to the close would never be read
+    this.ws.close(this.said.code, this.said.reason);
   }
 
-  function broken(error: unknown): void {
-    log.error({ err: error, connection: id }, "a connection failed");
-    close("internal");
+  isBusy(): boolean {
+    return this.inbound.isPending() || this.outbox.waiting() > 0 || this.subscriptions.some(this.shared.isBusy);
   }
 
-  const resuming = (after: Extension["resume"], own: string): Resuming => ({
-    session,
-    after,
-    begin(tail) {
-      countTail(counters, after !== undefined, tail);
-      for (const frame of greeting({ conn: own, session, resumes: after !== undefined, tail, config: config() })) {
-        answer(frame);
-      }
-      begun = true;
-      ws.resume();
-    },
-  });
+  carried(): Carried {
+    return this.meter.carried();
+  }
 
-  ws.on("ping", pace.whole).on("pong", pace.whole);
-  ws.on("message", (data) => {
-    pace.whole();
+  traffic(): Traffic {
+    const { messagesIn, messagesOut, pulse, shared: { clock, awake } } = this;
+    const lastHeardAt = clock.now() - (awake.now() - pulse.heardAt);
+    return { messagesIn, messagesOut, queuedBytes: this.outbox.waiting(), lastHeardAt };
+  }
+
+  tick(): number {
+    const { pulse, outbox, inbound, shared: { awake, config } } = this;
+    const now = awake.now();
+    const { read_timeout, write_timeout } = config();
+    const askEveryMs = pingEveryMs(config());
+    if (this.said) return askEveryMs;
+    if (inbound.isPaused) pulse.beat(now);
+    const found = pulse.look(awake, read_timeout * 1_000, askEveryMs);
+    if (found === "silent") this.close("heartbeat");
+    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !isJustAwake(awake)) this.close("slow_consumer");
+    else if (found === "ask") outbox.control(pingFrame);
+    const restMs = pulse.rest(now, read_timeout * 1_000, askEveryMs);
+    return inbound.isPaused || outbox.isStalling() ? Math.min(soonMs, restMs) : restMs;
+  }
+
+  message(data: Buffer): void {
+    this.beat();
     try {
-      inbound.take(data as Buffer);
+      this.inbound.take(data);
     } catch (error) {
-      broken(error);
+      this.failed(error);
     }
-  });
-  ws.on("error", (error: NodeJS.ErrnoException) => {
-    violation ||= error.code?.startsWith("WS_ERR_") ?? false;
-  });
-  ws.on("close", (code, reason) => {
-    release();
-    options.gone(connection, { connection: id, session, ...ending(code, reason.toString()) });
-  });
-
-  const subscriptions = createSubscriptions({
-    log: options.sessions,
-    send(bytes, entry) {
-      messagesOut += 1;
-      outbox.send(bytes, entry);
-    },
-    failed: broken,
-    resuming: extension && conn ? resuming(extension.resume, conn) : undefined,
-  });
-  const inbound = createInbound({
-    clock, counters, log, config, session, close, answer,
-    acknowledges: extension !== undefined,
-    newId: options.newId,
-    budget: options.budget,
-    deliver(message, how) {
-      messagesIn += 1;
-      return options.deliver(message, how);
-    },
-    use: subscriptions.use,
-    acknowledged: subscriptions.acknowledge,
-    pause: () => ws.pause(),
-    resume: () => ws.resume(),
-  });
-  if (!begun) ws.pause(); // nothing may be answered before the greeting
-
-  function release(): void {
-    inbound.stop();
-    subscriptions.close();
-    outbox.clear();
-    stopWatching?.();
   }
 
-  function close(name: CloseName, retryMs?: number): void {
-    if (closing) return;
-    closing = { code: closes[name].code, reason: closeReason(name, retryMs) };
-    release();
-    ws.resume(); // or the peer's answer to the close would never be read
-    ws.close(closing.code, closing.reason);
+  beat(): void {
+    this.pulse.beat(this.shared.awake.now());
   }
 
-  /** Who ended it: a client says a code first, the library answers a violation, a network says nothing. */
-  function ending(code: number, text: string): Omit<Disconnected, "connection" | "session"> {
-    if (closing) return { ...closing, initiator: "server" };
-    if (violation) return { ...ws.closedWith, initiator: "server" };
-    return { code, reason: printable(text), initiator: code === 1006 ? "network" : "client" };
+  violated({ code }: NodeJS.ErrnoException): void {
+    this.isViolated ||= code?.startsWith("WS_ERR_") ?? false;
   }
 
-  const connection: Link = {
-    id,
-    conn,
-    tokenVersion: admission.version,
-    close,
-    carried,
-    isBusy: () => inbound.isPending() || outbox.waiting() > 0 || subscriptions.some(options.isBusy),
-    traffic: () => ({ messagesIn, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: heardAt }),
-    tick(lateMs, isSpared) {
-      const now = clock.now();
-      heardAt = Math.min(heardAt + lateMs, now); // the clock may have been set back, too
-      pingedAt = Math.min(pingedAt, now);
-      if (inbound.isPaused()) pace.whole();
-      if (socket.bytesRead !== bytesRead || inbound.isPaused()) {
-        bytesRead = socket.bytesRead;
-        heardAt = now;
-      }
-      if (closing) return;
-      const patience = config().read_timeout * 1_000;
-      const isSilent = now - heardAt >= patience || pace.isTooSlow(now, patience, lateMs);
-      const isStuck = outbox.stalledFor(now, lateMs) >= config().write_timeout * 1_000;
-      if (isSilent && !isSpared) return close("heartbeat");
-      if (isStuck && !isSpared) return close("slow_consumer");
-      if (lateMs > 0) return void (pingedAt = 0); // at its next turn: all in one go would hold up the rest
-      if (now - pingedAt < pingEveryMs(config())) return;
-      pingedAt = now;
-      ws.ping();
-    },
-  };
-  subscriptions.use(session);
-  stopWatching = admission.identity?.onEnd(() => close("session_ended"));
-  return connection;
+  closing(): void {
+    this.sink.flush();
+  }
+
+  closed(code: number, reason: string): void {
+    this.release();
+    const ending = endingOf(code, reason, this.said ?? (this.isViolated ? this.ws.closedWith : undefined));
+    this.shared.gone(this, { connection: this.id, session: this.session, ...ending });
+  }
+
+  answer(frame: ServerFrame): void {
+    const { counters, clock } = this.shared;
+    counters.framesOut[frame.type] += 1;
+    this.outbox.send(framed(nothing, encode({ ...frame, timestamp: clock.now() })));
+  }
+
+  deliver(message: Incoming, how: { dedupe: boolean }): ReturnType<Deliver> {
+    this.messagesIn += 1;
+    return this.shared.deliver(message, how);
+  }
+
+  use(session: string): void {
+    this.subscriptions.use(session);
+  }
+
+  acknowledged(seq: number): void {
+    this.subscriptions.acknowledge(seq);
+  }
+
+  pause(isPaused: boolean): void {
+    this.ws[isPaused ? "pause" : "resume"]();
+  }
+
+  send(bytes: Uint8Array, entry: Heard): void {
+    this.messagesOut += 1;
+    this.outbox.send(bytes, entry);
+  }
+
+  /** Where the session stands, to a client of the extension. */
+  begin(start: Start): void {
+    const { session, conn = "", resumes, shared: { counters, config } } = this;
+    countTail(counters, resumes, start);
+    for (const frame of greeting({ conn, session, resumes, tail: start, config: config() })) this.answer(frame);
+    this.isBegun = true;
+    this.ws.resume();
+  }
+
+  failed(error: unknown): void {
+    this.shared.log.error({ err: error, connection: this.id }, "a connection failed");
+    this.close("internal");
+  }
+
+  /** Clients of the extension acknowledge what they have of their own session. */
+  written(entry: Heard): void {
+    const { session, cursor: { epoch, seq } } = entry;
+    const progress = this.acknowledges && session === this.session ? "sent" : "written";
+    this.shared.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, progress);
+  }
+
+  full(): void {
+    this.close("slow_consumer");
+  }
+
+  watch(): void {
+    this.shared.hasten(this);
+  }
+
+  private release(): void {
+    this.inbound.stop();
+    this.subscriptions.close();
+    this.outbox.clear();
+    this.stopWatching?.();
+  }
 }

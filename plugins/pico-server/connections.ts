@@ -1,8 +1,12 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { CloseName } from "../pico-wire/index.ts";
 import type { Carried } from "./carried.ts";
+import type { Known } from "./roster.ts";
 import type { PicoConnection } from "./service.ts";
-import { createWheel, type Ticking } from "./wheel.ts";
+import { createWheel, type Awake, type Ticking } from "./wheel.ts";
+
+/** What changes while somebody is connected. */
+export type Traffic = Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
 
 /** A peer that holds a slot: a WebSocket, a stream of events, somebody who waits for an answer. */
 export interface Link extends Ticking {
@@ -13,22 +17,28 @@ export interface Link extends Ticking {
   readonly tokenVersion: number | undefined;
   /** Says why, and cuts the socket a second later if the peer does not answer. */
   close(name: CloseName, retryMs?: number): void;
-  /** Once a second: pings, and ends what is dead or stuck. */
-  tick(lateMs: number, isSpared: boolean): void;
+  /** As pages show it; who waits for the answer to a posted message is not shown. */
+  known?: Known | undefined;
+  /** Pings, and ends what is dead or stuck. */
+  tick(): number;
   /** The application has a message of its sessions, or something waits to be sent to it. */
   isBusy(): boolean;
   /** Bytes on its socket since it began. */
   carried(): Carried;
-  /** What changes while it lives. */
-  traffic(): Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
+  traffic(): Traffic;
 }
 
 /** All connections, and the wheel that looks at them. */
 export interface Connections {
   /** Slots that are taken. */
   count(): number;
-  /** All that are here. */
+  /** All that are here, the oldest first. */
   list(): Iterable<Link>;
+  find(id: string): Link | undefined;
+  /** The time they are watched in. */
+  readonly awake: Awake;
+  /** Each of them is looked at within a second, or this one. */
+  hasten(one?: Link): void;
   /** Seconds the wheel came too late at worst in the last minute. */
   lateSeconds(): number;
   add(connection: Link): void;
@@ -53,7 +63,7 @@ interface Owner {
 }
 
 export function createConnections({ clock, after, random, reconnectRate }: Owner): Connections {
-  const all = new Set<Link>();
+  const all = new Map<string, Link>();
   const byConn = new Map<string, Link>();
   /** Closed for their own successors: they hold no slot while they leave. */
   const replaced = new Set<Link>();
@@ -68,16 +78,21 @@ export function createConnections({ clock, after, random, reconnectRate }: Owner
 
   return {
     count: () => all.size - replaced.size,
-    list: () => all,
+    list: () => all.values(),
+    find: (id) => all.get(id),
+    awake: wheel,
+    hasten(one) {
+      for (const link of one ? [one] : all.values()) wheel.hasten(link);
+    },
     lateSeconds: () => wheel.lateMs() / 1_000,
     knows: (conn) => byConn.has(conn),
     add(connection) {
-      all.add(connection);
+      all.set(connection.id, connection);
       if (connection.conn !== undefined) byConn.set(connection.conn, connection);
       wheel.add(connection);
     },
     remove(connection) {
-      all.delete(connection);
+      all.delete(connection.id);
       replaced.delete(connection);
       if (connection.conn !== undefined) byConn.delete(connection.conn);
       wheel.remove(connection);
@@ -92,10 +107,10 @@ export function createConnections({ clock, after, random, reconnectRate }: Owner
       old.close("replaced");
     },
     close(name, which = () => true) {
-      for (const connection of [...all].filter(which)) connection.close(name);
+      for (const connection of [...all.values()].filter(which)) connection.close(name);
     },
     endBefore(version, graceS) {
-      const old = [...all].filter(({ tokenVersion = version }) => tokenVersion < version);
+      const old = [...all.values()].filter(({ tokenVersion = version }) => tokenVersion < version);
       old.forEach((connection, at) => {
         const end = (): void => connection.close("token_rotated", retryMs(old.length));
         if (graceS <= 0) end();

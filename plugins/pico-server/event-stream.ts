@@ -1,19 +1,18 @@
 import type { ServerResponse } from "node:http";
-import type { Clock } from "../../kernel/index.ts";
 import { closeReason, closes, encode, formatCursor, type CloseName } from "../pico-wire/index.ts";
-import { meter } from "./carried.ts";
-import { pingEveryMs, type PicoServerConfig } from "./config.ts";
+import { Meter } from "./carried.ts";
+import { pingEveryMs } from "./config.ts";
 import type { Link } from "./connections.ts";
-import { countTail, type Counters } from "./counters.ts";
-import type { PicoServerEvents } from "./events.ts";
+import { countTail } from "./counters.ts";
 import { oncePerEntry } from "./faces.ts";
 import { retry } from "./greeting.ts";
-import { createOutbox } from "./outbox.ts";
-import { readSession } from "./reader.ts";
-import type { Cursor, SessionLog } from "./session-log.ts";
+import { Outbox } from "./outbox.ts";
+import { isJustAwake, soonMs } from "./pulse.ts";
+import { Reader } from "./reader.ts";
+import type { Cursor } from "./session-log.ts";
+import type { Shared } from "./shared.ts";
 import { answerSink } from "./sink.ts";
-
-type Disconnected = PicoServerEvents["pico-server:disconnected"];
+import { notDue } from "./wheel.ts";
 
 export interface EventStreamOptions {
   readonly r: ServerResponse;
@@ -22,13 +21,6 @@ export interface EventStreamOptions {
   readonly session: string;
   readonly after: Cursor | undefined;
   readonly tokenVersion: number | undefined;
-  readonly sessions: SessionLog;
-  readonly counters: Counters;
-  readonly clock: Clock;
-  readonly config: () => PicoServerConfig;
-  readonly isBusy: (session: string) => boolean;
-  readonly failed: (error: unknown) => void;
-  readonly gone: (link: Link, fact: Disconnected) => void;
 }
 
 /** One server-sent event. Its id is the place after it: `Last-Event-ID` brings a client back to it. */
@@ -41,11 +33,12 @@ const start = (cursor: Cursor): Buffer => Buffer.from(`retry: ${retry.min * 2}\n
 const comment = Buffer.from(":\n\n");
 
 /** A session's messages for those whose network lets no WebSocket through. */
-export function createEventStream(options: EventStreamOptions): Link {
-  const { r, id, session, clock, counters, config, after } = options;
+export function createEventStream(shared: Shared, options: EventStreamOptions): Link {
+  const { r, id, session, after } = options;
+  const { clock, awake, counters, config, sessions, log } = shared;
   let closing: { code: number; reason: string } | undefined;
   let messagesOut = 0;
-  let writtenAt = clock.now();
+  let writtenAt = awake.now();
 
   r.writeHead(200, {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -54,29 +47,25 @@ export function createEventStream(options: EventStreamOptions): Link {
     ...options.headers,
   });
   r.flushHeaders();
-  const carried = meter(r.socket);
-  const outbox = createOutbox({
-    sink: answerSink(r),
-    counters,
-    now: () => clock.now(),
+  const meter = new Meter(r.socket);
+  const outbox = new Outbox(shared, {
     full: () => close("slow_consumer"),
-    written: ({ cursor: { epoch, seq } }) =>
-      options.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
-  });
+    watch: () => shared.hasten(link),
+    written: ({ cursor: { epoch, seq } }) => sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
+  }, answerSink(r));
   const put = (bytes: Uint8Array): void => outbox.send(bytes);
 
-  const release = readSession({
-    log: options.sessions, session, after, resumes: true, failed: options.failed,
-    begin(tail) {
-      const { top, gap, frames } = tail;
-      countTail(counters, after !== undefined, tail);
+  const reader = new Reader(sessions, session, {
+    failed: (error) => log.error({ err: error, connection: id }, "an event stream failed"),
+    begin(_, { top, gap, frames }) {
+      countTail(counters, after !== undefined, gap ? { gap } : {});
       put(start({ ...top, seq: top.seq - frames.length }));
       if (!gap) return;
       const frame = { type: "gap", session_id: session, payload: gap, timestamp: clock.now() } as const;
       counters.framesOut.gap += 1;
       put(event(encode(frame)));
     },
-    take(entry) {
+    take(_, entry) {
       messagesOut += 1;
       outbox.send(eventOf(entry), entry);
     },
@@ -85,7 +74,7 @@ export function createEventStream(options: EventStreamOptions): Link {
   function close(name: CloseName, retryMs?: number): void {
     if (closing) return;
     closing = { code: closes[name].code, reason: closeReason(name, retryMs) };
-    release();
+    reader.stop();
     if (retryMs !== undefined) put(Buffer.from(`retry: ${Math.round(retryMs)}\n\n`));
     outbox.clear();
     const linger = clock.setTimeout(() => r.destroy(), 1_000);
@@ -95,29 +84,37 @@ export function createEventStream(options: EventStreamOptions): Link {
 
   r.on("error", () => undefined);
   r.on("close", () => {
-    release();
+    reader.stop();
     outbox.clear();
     const ending = closing ?? { code: closes.normal.code, reason: "" };
-    options.gone(link, { connection: id, session, ...ending, initiator: closing ? "server" : "client" });
+    shared.gone(link, { connection: id, session, ...ending, initiator: closing ? "server" : "client" });
   });
 
   const link: Link = {
     id,
     tokenVersion: options.tokenVersion,
+    due: notDue,
+    known: undefined,
     close,
-    carried,
-    isBusy: () => outbox.waiting() > 0 || options.isBusy(session),
-    traffic: () => ({ messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt: writtenAt }),
-    tick(lateMs, isSpared) {
-      const now = clock.now();
-      if (closing) return;
-      const isStuck = outbox.stalledFor(now, lateMs) >= config().write_timeout * 1_000;
-      if (isStuck && !isSpared) return close("slow_consumer");
-      writtenAt = Math.min(writtenAt, now); // the clock may have been set back
-      if (now - writtenAt < pingEveryMs(config())) return;
-      writtenAt = now;
-      put(comment);
+    carried: () => meter.carried(),
+    isBusy: () => outbox.waiting() > 0 || shared.isBusy(session),
+    traffic() {
+      const lastHeardAt = clock.now() - (awake.now() - writtenAt);
+      return { messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt };
+    },
+    tick() {
+      const now = awake.now();
+      const everyMs = pingEveryMs(config());
+      if (closing) return everyMs;
+      const isStuck = outbox.stalledFor(now) >= config().write_timeout * 1_000;
+      if (isStuck && !isJustAwake(awake)) close("slow_consumer");
+      else if (now - writtenAt >= everyMs) {
+        writtenAt = now;
+        put(comment);
+      }
+      return outbox.isStalling() ? soonMs : writtenAt + everyMs - now;
     },
   };
+  reader.start({ after, resumes: true });
   return link;
 }

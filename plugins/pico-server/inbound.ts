@@ -1,14 +1,12 @@
-import type { Clock, Log } from "../../kernel/index.ts";
 import type { Incoming, Media } from "../channels/index.ts";
 import {
   decode, errors, WireError,
   type ClientFrame, type CloseName, type ErrorCode, type Inline, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
-import type { Budget, Holder } from "./budget.ts";
-import { messageRate, type PicoServerConfig } from "./config.ts";
-import type { Counters } from "./counters.ts";
+import type { Holder } from "./budget.ts";
 import { refusalFor } from "./failures.ts";
-import { createBucket, createStrikes } from "./rates.ts";
+import { createBucket, createStrikes, type Bucket, type Strikes } from "./rates.ts";
+import type { Deliver, Shared } from "./shared.ts";
 
 const mostPending = 32;
 const deduped = { dedupe: true } as const;
@@ -17,27 +15,21 @@ const plain = { dedupe: false } as const;
 const smallFrame = 64 * 1024;
 const minuteMs = 60_000;
 
-export interface InboundOptions {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly config: () => PicoServerConfig;
+/** Whose frames they are. */
+export interface InboundOwner {
   /** The session of frames that name none. */
   readonly session: string;
-  readonly newId: () => string;
-  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
   /** The peer is told what was taken, and messages it sends again are taken once. */
   readonly acknowledges: boolean;
   /** The peer has everything up to this number. */
-  readonly acknowledged: (seq: number) => void;
-  readonly answer: (frame: ServerFrame) => void;
-  readonly close: (name: CloseName, retryMs?: number) => void;
-  readonly counters: Counters;
+  acknowledged(seq: number): void;
+  deliver(...message: Parameters<Deliver>): ReturnType<Deliver>;
+  answer(frame: ServerFrame): void;
+  close(name: CloseName, retryMs?: number): void;
   /** A frame named this session. */
-  readonly use: (session: string) => void;
-  /** Of all connections. */
-  readonly budget: Budget;
-  readonly pause: () => void;
-  readonly resume: () => void;
+  use(session: string): void;
+  /** Reads no more for now; `false`: goes on. */
+  pause(isPaused: boolean): void;
 }
 
 /** Of the frame that is refused, as far as they could be read. */
@@ -47,144 +39,162 @@ interface Names {
   readonly message?: string | undefined;
 }
 
-export interface Inbound {
-  take(data: Uint8Array): void;
-  isPaused(): boolean;
-  /** Something was read and is not accepted yet. */
-  isPending(): boolean;
-  stop(): void;
-}
-
 const none: readonly Media[] = [];
 const image = ({ type, base64 }: Inline): Media => ({ type, bytes: Buffer.from(base64, "base64") });
 
+function read(data: Uint8Array): ClientFrame | WireError {
+  try {
+    return decode(data, "client");
+  } catch (error) {
+    if (error instanceof WireError) return error;
+    throw error;
+  }
+}
+
 /** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted, and while all
  *  connections together hold too much. */
-export function createInbound(options: InboundOptions): Inbound {
-  const { clock, log, config, session: bound, budget, answer, close, counters: { framesIn } } = options;
-  const allowed = createBucket(() => messageRate(config()), clock.now());
-  const tooFast = createStrikes(5, minuteMs);
-  const malformed = createStrikes(20, minuteMs);
+export class Inbound implements Holder {
+  /** What it holds; the budget's. */
+  bytes = 0;
+  isPaused = false;
+  private readonly shared: Shared;
+  private readonly owner: InboundOwner;
+  private allowed: Bucket | undefined = undefined;
+  private tooFast: Strikes | undefined = undefined;
+  private malformed: Strikes | undefined = undefined;
   /** What had left the socket before the pause began. */
-  const waiting: Uint8Array[] = [];
-  let pending = 0;
-  let paused = false;
-  let isHeld = false;
-  let stopped = false;
+  private waiting: Uint8Array[] | undefined = undefined;
+  private pending = 0;
+  private isHeld = false;
+  private isStopped = false;
 
-  const holder: Holder = {
-    bytes: 0,
-    hold(should) {
-      isHeld = should;
-      drain();
-    },
-  };
-
-  function refuse(code: ErrorCode, from: Names): void {
-    const { requestId, sessionId = bound } = from;
-    const request = requestId === undefined ? {} : { request_id: requestId };
-    const payload = { code, message: from.message ?? errors[code].message, ...request };
-    answer({ type: "error", session_id: sessionId, payload });
+  constructor(shared: Shared, owner: InboundOwner) {
+    this.shared = shared;
+    this.owner = owner;
   }
 
-  function read(data: Uint8Array): ClientFrame | WireError {
-    try {
-      return decode(data, "client");
-    } catch (error) {
-      if (error instanceof WireError) return error;
-      throw error;
+  take(data: Uint8Array): void {
+    if (this.isStopped) return;
+    const { clock, messageRate, budget } = this.shared;
+    const now = clock.now();
+    this.allowed ??= createBucket(messageRate, now);
+    if (!this.allowed(now)) return this.slowDown(data);
+    if (this.isFull() || this.hasWaiting()) {
+      (this.waiting ??= []).push(data);
+      budget.grow(this, data.byteLength);
+    } else {
+      this.handle(data);
     }
+    this.drain();
   }
 
-  function slowDown(data: Uint8Array): void {
-    framesIn.invalid += 1;
+  /** Something was read and is not accepted yet. */
+  isPending(): boolean {
+    return this.pending > 0 || this.hasWaiting();
+  }
+
+  hold(isHeld: boolean): void {
+    this.isHeld = isHeld;
+    this.drain();
+  }
+
+  stop(): void {
+    const { budget } = this.shared;
+    this.isStopped = true;
+    for (const { byteLength } of this.waiting ?? []) budget.shrink(this, byteLength);
+    this.waiting = undefined;
+    budget.leave(this);
+  }
+
+  private refuse(code: ErrorCode, { requestId, sessionId = this.owner.session, message }: Names): void {
+    const request = requestId === undefined ? {} : { request_id: requestId };
+    const payload = { code, message: message ?? errors[code].message, ...request };
+    this.owner.answer({ type: "error", session_id: sessionId, payload });
+  }
+
+  private slowDown(data: Uint8Array): void {
+    const { counters, clock } = this.shared;
+    counters.framesIn.invalid += 1;
     const frame = data.byteLength <= smallFrame ? read(data) : undefined;
     const names = frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
-    refuse("rate_limited", { requestId: names.requestId, sessionId: names.sessionId });
-    if (tooFast(clock.now())) close("rate_limited", 5_000);
+    this.refuse("rate_limited", { requestId: names.requestId, sessionId: names.sessionId });
+    this.tooFast ??= createStrikes(5, minuteMs);
+    if (this.tooFast(clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
-  function failed({ session, id }: Incoming, error: unknown): void {
+  private failed({ session, id }: Incoming, error: unknown): void {
     const { code, message } = refusalFor(error);
-    if (code === "internal") log.error({ err: error, session, id }, "a message could not be processed");
-    refuse(code, { requestId: id, sessionId: session, message });
+    if (code === "internal") this.shared.log.error({ err: error, session, id }, "a message could not be processed");
+    this.refuse(code, { requestId: id, sessionId: session, message });
   }
 
   /** Who named the message can be told, and is known when it sends it again. */
-  function handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
+  private handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
+    const { owner, shared: { budget, clock, newId } } = this;
     const { content, media, hops } = payload;
-    const id = named ?? options.newId();
+    const id = named ?? newId();
     const images = media.length === 0 ? none : media.map(image);
     const message = { channel: "pico", session, id, content, media: images, at: clock.now(), hops };
-    const isKnown = options.acknowledges && named !== undefined;
-    pending += 1;
-    budget.grow(holder, bytes);
-    const settle = (): void => {
-      pending -= 1;
-      budget.shrink(holder, bytes);
-      drain();
-    };
-    options.deliver(message, isKnown ? deduped : plain).then((status) => {
-      if (isKnown) answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
-      settle();
+    const isKnown = owner.acknowledges && named !== undefined;
+    this.pending += 1;
+    budget.grow(this, bytes);
+    owner.deliver(message, isKnown ? deduped : plain).then((status) => {
+      if (isKnown) owner.answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
+      this.settle(bytes);
     }, (error: unknown) => {
-      failed(message, error);
-      settle();
+      this.failed(message, error);
+      this.settle(bytes);
     });
   }
 
-  function handle(data: Uint8Array): void {
+  private settle(bytes: number): void {
+    this.pending -= 1;
+    this.shared.budget.shrink(this, bytes);
+    this.drain();
+  }
+
+  private handle(data: Uint8Array): void {
+    const { owner, shared: { counters, clock } } = this;
     const frame = read(data);
     if (frame instanceof WireError) {
-      framesIn.invalid += 1;
-      refuse(frame.code, frame);
-      if (frame.code === "invalid_message" && malformed(clock.now())) close("bad_request");
+      counters.framesIn.invalid += 1;
+      this.refuse(frame.code, frame);
+      if (frame.code !== "invalid_message") return;
+      this.malformed ??= createStrikes(20, minuteMs);
+      if (this.malformed(clock.now())) owner.close("bad_request");
       return;
     }
-    const session = frame.session_id ?? bound;
-    options.use(session);
+    const session = frame.session_id ?? owner.session;
+    owner.use(session);
     const { type, id } = frame;
-    framesIn[type] += 1;
-    if (type === "ping") answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
-    if (type === "message.send" || type === "media.send") handOver(data.byteLength, id, session, frame.payload);
-    if (type === "ack" && options.acknowledges) options.acknowledged(frame.payload.seq);
+    counters.framesIn[type] += 1;
+    if (type === "ping") owner.answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
+    if (type === "message.send" || type === "media.send") this.handOver(data.byteLength, id, session, frame.payload);
+    if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
     // typing.start and typing.stop: nobody in here asks for them
   }
 
-  /** One message may always be handed over, or all could wait for each other. */
-  const isFull = (): boolean => pending >= mostPending || (isHeld && pending > 0);
-  const next = (): Uint8Array | undefined => (stopped || isFull() ? undefined : waiting.shift());
-
-  function drain(): void {
-    for (let data = next(); data; data = next()) {
-      budget.shrink(holder, data.byteLength);
-      handle(data);
-    }
-    const full = isFull() || waiting.length > 0;
-    if (full === paused || stopped) return;
-    paused = full;
-    if (full) options.pause();
-    else options.resume();
+  private hasWaiting(): boolean {
+    return this.waiting !== undefined && this.waiting.length > 0;
   }
 
-  return {
-    take(data) {
-      if (stopped) return;
-      if (!allowed(clock.now())) return slowDown(data);
-      if (waiting.length === 0 && !isFull()) {
-        handle(data);
-      } else {
-        waiting.push(data);
-        budget.grow(holder, data.byteLength);
-      }
-      drain();
-    },
-    isPaused: () => paused,
-    isPending: () => pending + waiting.length > 0,
-    stop() {
-      stopped = true;
-      for (const { byteLength } of waiting.splice(0)) budget.shrink(holder, byteLength);
-      budget.leave(holder);
-    },
-  };
+  /** One message may always be handed over, or all could wait for each other. */
+  private isFull(): boolean {
+    return this.pending >= mostPending || (this.isHeld && this.pending > 0);
+  }
+
+  private next(): Uint8Array | undefined {
+    return this.isStopped || this.isFull() ? undefined : this.waiting?.shift();
+  }
+
+  private drain(): void {
+    for (let data = this.next(); data; data = this.next()) {
+      this.shared.budget.shrink(this, data.byteLength);
+      this.handle(data);
+    }
+    const isFull = this.isFull() || this.hasWaiting();
+    if (isFull === this.isPaused || this.isStopped) return;
+    this.isPaused = isFull;
+    this.owner.pause(isFull);
+  }
 }

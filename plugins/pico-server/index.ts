@@ -7,8 +7,8 @@ import type { Http } from "../http/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
 import { createBudget } from "./budget.ts";
 import { checkSettings } from "./checks.ts";
-import { picoSchema, type PicoServerConfig } from "./config.ts";
-import { createConnection } from "./connection.ts";
+import { messageRate, picoSchema, type PicoServerConfig } from "./config.ts";
+import { Connection } from "./connection.ts";
 import { createConnections, type Link } from "./connections.ts";
 import { newCounters } from "./counters.ts";
 import { createDrain } from "./drain.ts";
@@ -21,9 +21,10 @@ import { memoryLog } from "./memory-log.ts";
 import { countClose, readMetrics } from "./metrics.ts";
 import { createPort } from "./port.ts";
 import { createRefused } from "./refused.ts";
-import { createRoster } from "./roster.ts";
+import { createRoster, knownOf } from "./roster.ts";
 import { createRequests, type RequestOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
+import type { Deliver, Shared } from "./shared.ts";
 import { createUpgrader } from "./socket.ts";
 
 export type { PicoServerConfig } from "./config.ts";
@@ -44,8 +45,6 @@ export type PicoServerShape = {
   needs: { tokens: Tokens; http: Http; channels: Channels };
   offers: { picoServer: PicoServer };
 };
-
-type Gone = (link: Link, fact: PicoServerEvents["pico-server:disconnected"]) => void;
 
 const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds a posted message may take to arrive: it may hold images. */
@@ -76,14 +75,14 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const connections = createConnections({ ...scope, reconnectRate: () => config().reconnect_rate });
       const counters = newCounters();
       const budget = createBudget(mostHeld);
-      const roster = createRoster(clock);
+      const roster = createRoster(connections);
       const sessions = memoryLog({
         random: scope.random, now: () => clock.now(), after: scope.after,
         left: (session) => inlet.left(session),
         settled: (session, id, status, reason) => inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
-      const deliver: typeof inlet.deliver = (message, options) => {
+      const deliver: Deliver = (message, options) => {
         messagesIn += 1;
         return inlet.deliver(message, options);
       };
@@ -95,43 +94,42 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       const refused = createRefused({ ...scope, counters, gate });
 
-      /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
-      function enter(id: string, session: string, knock: Knock, from: Admission, make: (gone: Gone) => Link): void {
-        const { method } = from;
-        const { address } = knock.peer;
-        const link = make((gone, fact) => {
-          connections.remove(gone);
-          roster.remove(id);
-          const { in: bytesIn, out: bytesOut } = gone.carried();
+      const shared: Shared = {
+        clock, log, config, newId, counters, sessions, budget, deliver, isBusy,
+        awake: connections.awake,
+        hasten: connections.hasten,
+        messageRate: () => messageRate(config()),
+        gone(link, fact) {
+          connections.remove(link);
+          const { in: bytesIn, out: bytesOut } = link.carried();
           counters.bytesIn += bytesIn;
           counters.bytesOut += bytesOut;
           countClose(counters, fact);
           emit("pico-server:disconnected", fact);
-        });
+        },
+      };
+
+      /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
+      function enter(link: Link, session: string, { peer: { address }, q }: Knock, { method }: Admission): void {
+        link.known = knownOf({ session, address, method }, q.headers, clock.now());
         connections.add(link);
-        roster.add(link, { session, address, method }, knock.q.headers);
-        emit("pico-server:connected", { connection: id, session, address, method });
+        emit("pico-server:connected", { connection: link.id, session, address, method });
       }
 
       function opened(opening: Opening, knock: Knock, admission: Admission): void {
-        const id = newId();
-        const shared = { id, admission, sessions, counters, clock, log, config, newId, budget, deliver, isBusy };
         counters.handshakes["accepted"]! += 1;
-        enter(id, opening.session, knock, admission, (gone) => createConnection({ ...opening, ...shared, gone }));
+        enter(new Connection(shared, newId(), opening, admission), opening.session, knock, admission);
       }
 
       const listens: RequestOptions["listens"] = ({ session, after }, r, headers, knock, admission) => {
-        const id = newId();
         const { version: tokenVersion } = admission;
-        const shared = { id, session, after, tokenVersion, sessions, counters, clock, config, isBusy };
-        const failed = (error: unknown): void => log.error({ err: error, connection: id }, "an event stream failed");
-        enter(id, session, knock, admission, (gone) => createEventStream({ ...shared, r, headers, failed, gone }));
+        enter(createEventStream(shared, { r, headers, id: newId(), session, after, tokenVersion }), session, knock, admission);
       };
 
-      const shared = { http, gate, log, config, newId, refused, connections };
+      const door = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
-      const handshake = createHandshake({ ...shared, upgrader, opened });
-      const requests = createRequests({ ...shared, clock, sessions, deliver, isBusy, budget, listens });
+      const handshake = createHandshake({ ...door, upgrader, opened });
+      const requests = createRequests({ ...door, clock, sessions, deliver, isBusy, budget, listens });
       const onGateway = { listener: "gateway", anyAuthorization: true } as const;
       http.request("/pico", requests, onGateway);
       http.request("/pico/messages", requests, { ...onGateway, bodySeconds: postSeconds });
@@ -150,6 +148,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       scope.onConfig(async (next) => {
         await checkSettings(next, checked);
         if (!next.enabled) connections.close("going_away");
+        else connections.hasten(); // other times may hold now
       });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => {
         serving = false;

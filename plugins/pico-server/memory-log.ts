@@ -2,8 +2,8 @@ import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
 import type { Appended, Beginning, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
-  costOf, cursorOf, empty, isOver, newStream, put, settleRest, tailAfter, take, trim, wasWritten, type Stream,
-  type Window,
+  addHearer, costOf, cursorOf, empty, hearersOf, isOver, newStream, put, removeHearer, settleRest, tailAfter, take, trim,
+  wasWritten, type Stream, type Window,
 } from "./stream.ts";
 
 const MiB = 1024 * 1024;
@@ -117,7 +117,9 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
   function tell(session: string, stream: Stream, entry: Entry): void {
     const { frame, numbered, message } = entry;
     const heard: Heard = { session, cursor: cursorOf(stream), frame, numbered, message };
-    for (const hear of stream.listeners) hear(heard);
+    const { hearers } = stream;
+    if (hearers instanceof Set) for (const hearer of hearers) hearer.hear(heard);
+    else hearers?.hear(heard);
   }
 
   return {
@@ -131,7 +133,7 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       if (isOver(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
       makeRoom(session);
       const settled = !stream.resumes && stream.plain >= stream.seq;
-      return { cursor: cursorOf(stream), heard: stream.listeners.size, settled };
+      return { cursor: cursorOf(stream), heard: hearersOf(stream), settled };
     },
 
     readAfter(session, cursor, beginning = "given") {
@@ -140,19 +142,20 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       return { top: undefined, ...(cursor && { gap: { reason: "epoch_changed" } }), frames: [], partials: [] };
     },
 
-    subscribe(session, hear, { resumes = false } = {}) {
+    subscribe(session, hearer, { resumes = false } = {}) {
       const stream = open(session);
       stream.resumes ||= resumes;
       idle.delete(session);
-      const own = (entry: Heard): void => hear(entry);
-      stream.listeners.add(own);
+      addHearer(stream, hearer);
       makeRoom(session);
-      return () => {
-        if (!stream.listeners.delete(own) || stream.listeners.size > 0) return;
-        if (stream.seq > 0 || stream.resumes) rest(session);
-        else end(session);
-        options.left?.(session);
-      };
+    },
+
+    unsubscribe(session, hearer) {
+      const stream = streams.get(session);
+      if (!stream || !removeHearer(stream, hearer) || hearersOf(stream) > 0) return;
+      if (stream.seq > 0 || stream.resumes) rest(session);
+      else end(session);
+      options.left?.(session);
     },
 
     top(session) {

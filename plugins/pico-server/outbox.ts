@@ -1,7 +1,7 @@
-import type { Counters } from "./counters.ts";
 import { typeOf } from "./faces.ts";
 import type { Heard } from "./session-log.ts";
-import type { Sink } from "./sink.ts";
+import type { Shared } from "./shared.ts";
+import type { Filler, Sink } from "./sink.ts";
 
 const mostInSocket = 256 * 1024;
 const mostQueuedBytes = 4 * 1024 * 1024;
@@ -24,107 +24,138 @@ const isTyping = ({ entry }: Item): boolean => entry !== undefined && !entry.num
 const isOutdatedBy = (last: Heard) => ({ entry }: Item): boolean =>
   entry !== undefined && !entry.numbered && entry.message === last.message && entry.session === last.session;
 
-export interface OutboxOptions {
-  readonly sink: Sink;
-  readonly counters: Counters;
-  readonly now: () => number;
+export interface OutboxOwner {
   /** A numbered entry was given to the socket. */
-  readonly written: (entry: Heard) => void;
+  written(entry: Heard): void;
   /** Said once: the peer reads too slowly, and more waits for it than may. */
-  readonly full: () => void;
+  full(): void;
+  /** Something waits: from now on it is asked every second for how long. */
+  watch(): void;
 }
 
-/** Owns the queue of one connection, so that a stuck peer delays nobody else. */
-export interface Outbox {
-  send(bytes: Uint8Array, entry?: Heard): void;
-  /** Milliseconds without progress of what waits; 0 when nothing waits. Asked at every tick. `lateMs`: this process
-   *  slept meanwhile. */
-  stalledFor(now: number, lateMs: number): number;
-  /** Bytes that wait, those in the socket included. */
-  waiting(): number;
-  clear(): void;
-}
+/** Owns the queue of one connection, so that a stuck peer delays nobody else. Keeps at most 256 KiB in the socket and
+ *  queues the rest: what is queued can still be dropped or replaced. */
+export class Outbox implements Filler {
+  private readonly shared: Pick<Shared, "counters" | "awake">;
+  private readonly owner: OutboxOwner;
+  private readonly sink: Sink;
+  private queue: Item[] | undefined = undefined;
+  private queuedBytes = 0;
+  private givenBytes = 0;
+  private open = true;
+  /** While something waits: since when nothing has moved, and what had left and what waited when it was last asked. */
+  private isWatched = false;
+  private progressAt = 0;
+  private left = 0;
+  private inMachine = 0;
 
-/** Keeps at most 256 KiB in the socket and queues the rest: what is queued can still be dropped or replaced. */
-export function createOutbox({ sink, counters, now, written, full }: OutboxOptions): Outbox {
-  let queue: Item[] = [];
-  let queuedBytes = 0;
-  let givenBytes = 0;
-  let open = true;
-  let progressAt = 0;
-  let seen = { left: 0, waiting: 0 };
-
-  function write(bytes: Uint8Array, entry: Heard | undefined): void {
-    if (!sink.isOpen()) return;
-    if (sink.pending() === 0) progressAt = now();
-    givenBytes += bytes.byteLength;
-    sink.write(bytes);
-    if (!entry) return;
-    counters.framesOut[typeOf(entry)] += 1;
-    if (entry.numbered) written(entry);
+  constructor(shared: Pick<Shared, "counters" | "awake">, owner: OutboxOwner, sink: Sink) {
+    this.shared = shared;
+    this.owner = owner;
+    this.sink = sink;
+    sink.filler = this;
   }
 
-  function pump(): void {
-    if (queue.length === 0) return;
+  send(bytes: Uint8Array, entry?: Heard): void {
+    if (!this.open) return;
+    const isFree = this.queue === undefined || this.queue.length === 0;
+    if (isFree && this.sink.pending() < mostInSocket) return this.write(bytes, entry);
+    this.enqueue({ bytes, entry });
+    if (this.isOver()) this.shared.counters.dropped.typing += this.drop(isTyping);
+    if (!this.isOver()) return;
+    this.clear();
+    this.owner.full();
+  }
+
+  /** A control frame waits for nothing that is queued. */
+  control(bytes: Uint8Array): void {
+    if (this.open) this.write(bytes, undefined);
+  }
+
+  /** Bytes that wait, those in the socket included. */
+  waiting(): number {
+    return this.queuedBytes + this.sink.pending();
+  }
+
+  isStalling(): boolean {
+    return this.isWatched;
+  }
+
+  /** Milliseconds without progress of what waits; 0 when nothing waits. */
+  stalledFor(now: number): number {
+    if (!this.isWatched) return 0;
+    const pending = this.sink.pending();
+    const left = this.givenBytes - pending;
+    const inMachine = this.sink.waiting();
+    if (left !== this.left || inMachine < this.inMachine) this.progressAt = now;
+    this.left = left;
+    this.inMachine = inMachine;
+    this.isWatched = pending > 0;
+    return pending === 0 ? 0 : now - this.progressAt;
+  }
+
+  clear(): void {
+    this.open = false;
+    this.shared.counters.dropped.closed += this.queue?.length ?? 0;
+    this.queue = undefined;
+    this.queuedBytes = 0;
+  }
+
+  behind(): void {
+    if (this.isWatched) return;
+    this.isWatched = true;
+    this.progressAt = this.shared.awake.now();
+    this.left = this.givenBytes - this.sink.pending();
+    this.inMachine = this.sink.waiting();
+    this.owner.watch();
+  }
+
+  drained(): void {
+    const { queue, sink } = this;
+    if (queue === undefined || queue.length === 0) return;
     let at = 0;
-    while (open && at < queue.length && sink.pending() < mostInSocket) {
+    while (this.open && at < queue.length && sink.pending() < mostInSocket) {
       const { bytes, entry } = queue[at++]!;
-      queuedBytes -= bytes.byteLength;
-      write(bytes, entry);
+      this.queuedBytes -= bytes.byteLength;
+      this.write(bytes, entry);
     }
     queue.splice(0, at);
   }
-  sink.onDrain(pump);
 
-  /** Answers how many have gone. */
-  function drop(isDropped: (item: Item) => boolean): number {
-    const before = queue.length;
-    queue = queue.filter((item) => {
-      const stays = !isDropped(item);
-      if (!stays) queuedBytes -= item.bytes.byteLength;
-      return stays;
-    });
-    return before - queue.length;
+  private write(bytes: Uint8Array, entry: Heard | undefined): void {
+    if (!this.sink.isOpen()) return;
+    this.givenBytes += bytes.byteLength;
+    this.sink.write(bytes);
+    if (!entry) return;
+    this.shared.counters.framesOut[typeOf(entry)] += 1;
+    if (entry.numbered) this.owner.written(entry);
   }
 
-  function enqueue(item: Item): void {
+  private isOver(): boolean {
+    return (this.queue?.length ?? 0) > mostQueuedFrames || this.queuedBytes > mostQueuedBytes;
+  }
+
+  /** Answers how many have gone. */
+  private drop(isDropped: (item: Item) => boolean): number {
+    const before = this.queue ?? [];
+    this.queue = before.filter((item) => {
+      const stays = !isDropped(item);
+      if (!stays) this.queuedBytes -= item.bytes.byteLength;
+      return stays;
+    });
+    return before.length - this.queue.length;
+  }
+
+  private enqueue(item: Item): void {
+    const { counters } = this.shared;
     const { entry, bytes } = item;
-    if (entry?.numbered && entry.message !== undefined) counters.coalesced += drop(isOutdatedBy(entry));
+    if (entry?.numbered && entry.message !== undefined) counters.coalesced += this.drop(isOutdatedBy(entry));
+    const queue = (this.queue ??= []);
     const key = entry && keyOf(entry);
     const before = key === undefined ? -1 : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
-    queuedBytes += bytes.byteLength - (queue[before]?.bytes.byteLength ?? 0);
+    this.queuedBytes += bytes.byteLength - (queue[before]?.bytes.byteLength ?? 0);
     if (before === -1) return void queue.push(item);
     queue[before] = item;
     counters.coalesced += 1;
   }
-
-  const isOver = (): boolean => queue.length > mostQueuedFrames || queuedBytes > mostQueuedBytes;
-
-  const outbox: Outbox = {
-    send(bytes, entry) {
-      if (!open) return;
-      if (queue.length === 0 && sink.pending() < mostInSocket) return write(bytes, entry);
-      enqueue({ bytes, entry });
-      if (isOver()) counters.dropped.typing += drop(isTyping);
-      if (!isOver()) return;
-      outbox.clear();
-      full();
-    },
-    waiting: () => queuedBytes + sink.pending(),
-    stalledFor(time, lateMs) {
-      const pending = sink.pending();
-      const current = { left: givenBytes - pending, waiting: sink.waiting() };
-      progressAt = Math.min(progressAt + lateMs, time); // the clock may have been set back, too
-      if (pending === 0 || current.left !== seen.left || current.waiting < seen.waiting) progressAt = time;
-      seen = current;
-      return pending === 0 ? 0 : time - progressAt;
-    },
-    clear() {
-      open = false;
-      counters.dropped.closed += queue.length;
-      queue = [];
-      queuedBytes = 0;
-    },
-  };
-  return outbox;
 }

@@ -37,8 +37,11 @@ export function createBuckets(rate: () => Rate): (key: string, now: number) => b
   };
 }
 
-/** Counts within a sliding window; true when `most` is reached. */
-export function createStrikes(most: number, windowMs: number): (now: number) => boolean {
+/** Counts one; true when there are too many. */
+export type Strikes = (now: number) => boolean;
+
+/** Counts within a sliding window, up to `most`. */
+export function createStrikes(most: number, windowMs: number): Strikes {
   let times: number[] = [];
   return (now) => {
     times = [...times.filter((at) => now - at < windowMs), now];

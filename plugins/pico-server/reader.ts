@@ -1,55 +1,68 @@
-import type { Release } from "../../kernel/index.ts";
-import type { Beginning, Cursor, Heard, SessionLog, Tail } from "./session-log.ts";
+import type { Beginning, Cursor, Heard, Hearer, SessionLog, Tail } from "./session-log.ts";
 
-export interface ReaderOptions {
-  readonly log: SessionLog;
-  readonly session: string;
+/** Where the stream stands, and what it holds for the reader, which follows at once. */
+export type Start = Tail & { readonly top: Cursor };
+
+export interface ReaderOwner {
+  begin(reader: Reader, start: Start): void;
+  take(reader: Reader, entry: Heard): void;
+  failed(error: unknown): void;
+}
+
+export interface Place {
   /** What came after it is wanted; undefined: what came after the beginning. */
   readonly after: Cursor | undefined;
   /** Default `given`. */
   readonly beginning?: Beginning;
   /** It may come back with a cursor. */
   readonly resumes: boolean;
-  /** Where the stream stands; what it holds for this reader follows at once. */
-  readonly begin: (tail: Tail & { readonly top: Cursor }) => void;
-  readonly take: (entry: Heard) => void;
-  readonly failed: (error: unknown) => void;
 }
 
 /** Hears a session from a place on: first what is held behind it, then what comes; nothing twice, nothing left out. */
-export function readSession(options: ReaderOptions): Release {
-  const { log, session, after, begin, take } = options;
+export class Reader implements Hearer {
+  readonly session: string;
+  private readonly log: SessionLog;
+  private readonly owner: ReaderOwner;
   /** Numbered frames that came while the tail was looked up. */
-  let early: Heard[] | undefined = [];
-  let open = true;
-  const release = log.subscribe(session, (entry) => {
-    if (!early) take(entry);
-    else if (entry.numbered) early.push(entry);
-  }, { resumes: options.resumes });
+  private early: Heard[] | undefined = [];
+  private open = true;
 
-  function replay({ top, frames }: Tail & { readonly top: Cursor }): void {
+  constructor(log: SessionLog, session: string, owner: ReaderOwner) {
+    this.log = log;
+    this.session = session;
+    this.owner = owner;
+  }
+
+  start({ after, beginning, resumes }: Place): void {
+    this.log.subscribe(this.session, this, { resumes });
+    const tail = this.log.readAfter(this.session, after, beginning);
+    if (tail instanceof Promise) tail.then((late) => this.begin(late)).catch((error) => this.owner.failed(error));
+    else this.begin(tail);
+  }
+
+  hear(entry: Heard): void {
+    if (!this.early) this.owner.take(this, entry);
+    else if (entry.numbered) this.early.push(entry);
+  }
+
+  stop(): void {
+    if (!this.open) return;
+    this.open = false;
+    this.log.unsubscribe(this.session, this);
+  }
+
+  private begin(tail: Tail): void {
+    const { session, owner } = this;
+    const { top, frames, partials } = tail;
+    if (!this.open || !top) return;
+    owner.begin(this, { ...tail, top });
     frames.forEach((frame, at) => {
       const cursor = { epoch: top.epoch, seq: top.seq - frames.length + at + 1 };
-      take({ session, cursor, frame, numbered: true });
+      owner.take(this, { session, cursor, frame, numbered: true });
     });
+    for (const frame of partials) owner.take(this, { session, cursor: top, frame, numbered: false });
+    const rest = this.early;
+    this.early = undefined;
+    for (const entry of rest ?? []) if (entry.cursor.seq > top.seq) owner.take(this, entry);
   }
-
-  function start(tail: Tail): void {
-    const { top } = tail;
-    if (!open || !top) return;
-    begin({ ...tail, top });
-    replay({ ...tail, top });
-    for (const frame of tail.partials) take({ session, cursor: top, frame, numbered: false });
-    const rest = early?.filter(({ cursor }) => cursor.seq > top.seq) ?? [];
-    early = undefined;
-    rest.forEach(take);
-  }
-
-  const tail = log.readAfter(session, after, options.beginning);
-  if (tail instanceof Promise) tail.then(start).catch(options.failed);
-  else start(tail);
-  return () => {
-    open = false;
-    release();
-  };
 }

@@ -1,38 +1,42 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Clock } from "../../kernel/index.ts";
-import type { Link } from "./connections.ts";
+import type { Connections, Link } from "./connections.ts";
 import type { PicoConnection } from "./service.ts";
 
-type Known = Pick<PicoConnection, "session" | "address" | "method">;
-interface Entry {
-  readonly connection: Link;
-  readonly known: Omit<PicoConnection, keyof ReturnType<Link["traffic"]>>;
+/** What does not change while somebody is connected. */
+export interface Known extends Pick<PicoConnection, "session" | "address" | "method" | "since"> {
+  readonly origin: string | undefined;
+  readonly userAgent: string | undefined;
 }
 
 const longest = 300;
+/** By itself: a part of a text would keep the whole of it. */
+const cut = (text: string | undefined): string | undefined =>
+  text !== undefined && text.length > longest ? Buffer.from(text.slice(0, longest)).toString() : text;
+
+type Place = Pick<Known, "session" | "address" | "method">;
+
+/** Key by key: of copied objects each one would have a shape of its own, larger than itself. */
+export function knownOf(
+  { session, address, method }: Place, { origin, "user-agent": userAgent }: IncomingHttpHeaders, since: number,
+): Known {
+  return { session, address, method, since, origin: cut(origin), userAgent: cut(userAgent) };
+}
+
+function shown(link: Link, { session, address, method, since, origin, userAgent }: Known): PicoConnection {
+  const names = { ...(origin !== undefined && { origin }), ...(userAgent !== undefined && { userAgent }) };
+  return { id: link.id, session, address, method, since, ...names, ...link.traffic() };
+}
 
 /** Who is connected, for pages: names, where from, and what went over it. */
-export function createRoster(clock: Clock) {
-  const entries = new Map<string, Entry>();
+export function createRoster(connections: Pick<Connections, "list" | "find">) {
   return {
-    add(connection: Link, known: Known, { origin, "user-agent": userAgent }: IncomingHttpHeaders): void {
-      entries.set(connection.id, {
-        connection,
-        known: {
-          ...known,
-          id: connection.id,
-          since: clock.now(),
-          ...(origin === undefined ? {} : { origin: origin.slice(0, longest) }),
-          ...(userAgent === undefined ? {} : { userAgent: userAgent.slice(0, longest) }),
-        },
-      });
-    },
-    remove: (id: string): void => void entries.delete(id),
     list: (): PicoConnection[] =>
-      [...entries.values()].map(({ connection, known }) => ({ ...known, ...connection.traffic() })),
+      [...connections.list()].flatMap((link) => (link.known ? [shown(link, link.known)] : [])),
     disconnect(id: string): boolean {
-      entries.get(id)?.connection.close("forbidden");
-      return entries.has(id);
+      const link = connections.find(id);
+      if (!link?.known) return false;
+      link.close("forbidden");
+      return true;
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Awaitable } from "../../kernel/index.ts";
 import type { Cursor } from "../pico-wire/index.ts";
 
 export type { Cursor } from "../pico-wire/index.ts";
@@ -15,6 +15,10 @@ export interface Heard extends Entry {
   readonly session: string;
   /** Its own place when it is numbered, else that of the last numbered one. */
   readonly cursor: Cursor;
+}
+/** Who listens to a session: an object and no function, as there is one for each connection. */
+export interface Hearer {
+  hear(entry: Heard): void;
 }
 export interface Appended {
   /** Undefined: the session has no stream. */
@@ -67,7 +71,9 @@ export interface SessionLog {
   readAfter(session: string, cursor: Cursor | undefined, beginning?: Beginning): Awaitable<Tail>;
   /** Begins the session's stream when there is none, and keeps it while somebody listens. `resumes`: the listener may
    *  come back with a cursor, so that the place is kept although nothing was said yet. */
-  subscribe(session: string, hear: (entry: Heard) => void, options?: { readonly resumes?: boolean }): Release;
+  subscribe(session: string, hearer: Hearer, options?: { readonly resumes?: boolean }): void;
+  /** Nothing happens when it does not listen. */
+  unsubscribe(session: string, hearer: Hearer): void;
   top(session: string): Awaitable<Cursor | undefined>;
   /** How far a listener got; numbers of another epoch mean nothing. */
   note(session: string, reach: Reach, progress: Progress): void;

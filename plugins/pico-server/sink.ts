@@ -3,16 +3,24 @@ import type { Socket } from "node:net";
 import type { ServerResponse } from "node:http";
 import type { NamedSocket } from "./socket.ts";
 
+/** Who gives a sink its bytes. */
+export interface Filler {
+  /** What was written has left: there is room for more. */
+  drained(): void;
+  /** Something was written that has not left at once. */
+  behind(): void;
+}
+
 /** Where the bytes of one peer go. */
 export interface Sink {
   isOpen(): boolean;
   write(bytes: Uint8Array): void;
   /** Bytes that were written and have not left this process. */
   pending(): number;
-  /** Calls when everything that was written has left. */
-  onDrain(run: () => void): void;
   /** Changes whenever the machine took something; falls while it does. */
   waiting(): number;
+  /** Set by who fills it, once. */
+  filler: Filler | undefined;
 }
 
 /** Node's own name for it; where there is none, a peer is judged by whole writes. */
@@ -25,6 +33,8 @@ function queueOf(socket: object): number {
 }
 
 const textFrame = 0x81; // the last fragment of a text message
+/** A ping that says nothing: the same bytes for everybody. */
+export const pingFrame = Buffer.from([0x89, 0]);
 
 /** A WebSocket text frame of a server, unmasked: the same bytes for everybody who hears it. `tail` goes on behind. */
 export function framed(text: Uint8Array, tail = ""): Buffer {
@@ -41,12 +51,12 @@ export function framed(text: Uint8Array, tail = ""): Buffer {
 }
 
 /* What one turn of the event loop writes to a socket leaves it in one piece. */
-let due: (() => void)[] = [];
+let due: WebSocketSink[] = [];
 
 function flushAll(): void {
   const all = due;
   due = [];
-  for (const flush of all) flush();
+  for (const sink of all) sink.flush();
 }
 
 /** From this size on frames are not copied together. */
@@ -54,53 +64,77 @@ const large = 16 * 1024;
 
 /** Takes frames made by `framed`: the library is not asked to wrap the same message for each of its hearers. What was
  *  taken in a turn leaves before the close that ends it, whoever closes. */
-export function webSocketSink(ws: NamedSocket, socket: Duplex): Sink {
-  let frames: Uint8Array[] = [];
-  let bytes = 0;
-  let drained = (): void => undefined;
+export class WebSocketSink implements Sink {
+  private readonly ws: NamedSocket;
+  private readonly socket: Duplex;
+  filler: Filler | undefined = undefined;
+  /** Of this turn: most often one. */
+  private first: Uint8Array | undefined = undefined;
+  private more: Uint8Array[] | undefined = undefined;
+  private bytes = 0;
+  private isBegun = false;
+  private isAwaited = false;
 
-  function flush(): void {
-    if (frames.length === 0) return;
-    give();
+  constructor(ws: NamedSocket, socket: Duplex) {
+    this.ws = ws;
+    this.socket = socket;
+  }
+
+  isOpen(): boolean {
+    return this.ws.readyState === this.ws.OPEN && this.socket.writable;
+  }
+
+  write(frame: Uint8Array): void {
+    this.bytes += frame.byteLength;
+    if (this.first) return void (this.more ??= []).push(frame);
+    this.first = frame;
+    if (due.push(this) === 1) setImmediate(flushAll);
+    if (this.isBegun) return;
+    this.isBegun = true;
+    this.socket.prependListener("end", () => this.flush());
+  }
+
+  pending(): number {
+    return this.bytes + this.socket.writableLength;
+  }
+
+  waiting(): number {
+    return queueOf(this.socket);
+  }
+
+  flush(): void {
+    const { first, more, bytes, socket } = this;
+    if (!first) return;
+    this.first = this.more = undefined;
+    this.bytes = 0;
+    if (socket.writable) give(socket, first, more, bytes);
+    if (socket.writableLength > 0) this.fallBehind();
     // What the machine took at once is followed by no "drain".
-    if (!socket.writableNeedDrain) drained();
+    if (!socket.writableNeedDrain) this.filler?.drained();
   }
 
-  function give(): void {
-    const all = frames;
-    const size = bytes;
-    frames = [];
-    bytes = 0;
-    if (!socket.writable) return;
-    if (all.length === 1) return void socket.write(all[0]);
-    if (size <= large) return void socket.write(joined(all, size));
-    socket.cork();
-    for (const frame of all) socket.write(frame);
-    socket.uncork();
+  private fallBehind(): void {
+    this.filler?.behind();
+    if (this.isAwaited) return;
+    this.isAwaited = true;
+    this.socket.on("drain", () => this.filler?.drained());
   }
-
-  ws.beforeClose = flush;
-  socket.prependListener("end", flush);
-  return {
-    isOpen: () => ws.readyState === ws.OPEN && socket.writable,
-    write(frame) {
-      if (frames.length === 0 && due.push(flush) === 1) setImmediate(flushAll);
-      frames.push(frame);
-      bytes += frame.byteLength;
-    },
-    pending: () => bytes + socket.writableLength,
-    onDrain(run) {
-      drained = run;
-      socket.on("drain", run);
-    },
-    waiting: () => queueOf(socket),
-  };
 }
 
-function joined(frames: readonly Uint8Array[], size: number): Buffer {
+function give(socket: Duplex, first: Uint8Array, more: readonly Uint8Array[] | undefined, bytes: number): void {
+  if (!more) return void socket.write(first);
+  if (bytes <= large) return void socket.write(joined(first, more, bytes));
+  socket.cork();
+  socket.write(first);
+  for (const frame of more) socket.write(frame);
+  socket.uncork();
+}
+
+function joined(first: Uint8Array, more: readonly Uint8Array[], size: number): Buffer {
   const all = Buffer.allocUnsafe(size);
-  let at = 0;
-  for (const frame of frames) {
+  all.set(first);
+  let at = first.byteLength;
+  for (const frame of more) {
     all.set(frame, at);
     at += frame.byteLength;
   }
@@ -109,11 +143,16 @@ function joined(frames: readonly Uint8Array[], size: number): Buffer {
 
 export function answerSink(answer: ServerResponse): Sink {
   const socket = answer.socket as Socket | null;
-  return {
+  const sink: Sink = {
+    filler: undefined,
     isOpen: () => !answer.writableEnded && !answer.destroyed,
-    write: (bytes) => void answer.write(bytes),
+    write(bytes) {
+      answer.write(bytes);
+      sink.filler?.behind();
+    },
     pending: () => answer.writableLength,
-    onDrain: (run) => void answer.on("drain", run),
     waiting: () => (socket ? queueOf(socket) : 0),
   };
+  answer.on("drain", () => sink.filler?.drained());
+  return sink;
 }

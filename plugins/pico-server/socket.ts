@@ -3,18 +3,40 @@ import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { closes, closeReason } from "../pico-wire/index.ts";
 
+/** Who looks after a socket. */
+export interface Keeper {
+  message(data: Buffer): void;
+  /** A control frame came. */
+  beat(): void;
+  violated(error: NodeJS.ErrnoException): void;
+  /** A close is written next. */
+  closing(): void;
+  closed(code: number, reason: string): void;
+}
+
 const neverClosed = { code: 1006, reason: "" };
 
-/** The library closes by itself for violations of the protocol, with the bare code: one of them has a name. */
+/** The library closes by itself for violations of the protocol, with the bare code: one of them has a name. Its events
+ *  go to the keeper, past the lists of listeners that each socket would have to hold. */
 export class NamedSocket extends WebSocket {
   closedWith = neverClosed;
-  /** Runs before a close is written. */
-  beforeClose: (() => void) | undefined;
+  keeper: Keeper | undefined = undefined;
+
   override close(code?: number, reason?: string | Buffer): void {
     const text = reason ?? (code === closes.too_big.code ? closeReason("too_big") : "");
     if (this.readyState === WebSocket.OPEN) this.closedWith = { code: code ?? 1005, reason: text.toString() };
-    this.beforeClose?.();
+    this.keeper?.closing();
     super.close(code, text);
+  }
+
+  override emit(type: string | symbol, ...values: unknown[]): boolean {
+    const { keeper } = this;
+    if (!keeper) return super.emit(type, ...values);
+    if (type === "message") keeper.message(values[0] as Buffer);
+    else if (type === "ping" || type === "pong") keeper.beat();
+    else if (type === "error") keeper.violated(values[0] as NodeJS.ErrnoException);
+    else if (type === "close") keeper.closed(values[0] as number, String(values[1]));
+    return true;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Beginning, Cursor, Entry, Gap, Heard, Reach, Settled, Tail } from "./session-log.ts";
+import type { Beginning, Cursor, Entry, Gap, Hearer, Reach, Settled, Tail } from "./session-log.ts";
 
 /** What a stream holds for those who come back. */
 export interface Window {
@@ -17,7 +17,8 @@ const mostReceipts = 1_024;
 /** One session's numbered frames, and who hears them. */
 export interface Stream {
   readonly epoch: string;
-  readonly listeners: Set<(entry: Heard) => void>;
+  /** Most often one. */
+  hearers: Hearer | Set<Hearer> | undefined;
   seq: number;
   /** Ends with `seq`. */
   held: Uint8Array[];
@@ -39,9 +40,30 @@ export interface Stream {
 const noPartials: Map<string, Uint8Array> = new Map();
 
 export const newStream = (epoch: string): Stream => ({
-  epoch, listeners: new Set(), seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
+  epoch, hearers: undefined, seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
   receipts: [], partials: noPartials, partialBytes: 0,
 });
+
+export function addHearer(stream: Stream, hearer: Hearer): void {
+  const { hearers } = stream;
+  if (hearers === undefined) stream.hearers = hearer;
+  else if (hearers instanceof Set) hearers.add(hearer);
+  else stream.hearers = new Set([hearers, hearer]);
+}
+
+/** `false`: it is none of them. */
+export function removeHearer(stream: Stream, hearer: Hearer): boolean {
+  const { hearers } = stream;
+  if (hearers instanceof Set) return hearers.delete(hearer);
+  if (hearers !== hearer) return false;
+  stream.hearers = undefined;
+  return true;
+}
+
+export function hearersOf({ hearers }: Stream): number {
+  if (hearers instanceof Set) return hearers.size;
+  return hearers ? 1 : 0;
+}
 
 export const cursorOf = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
 

@@ -1,7 +1,6 @@
-import type { Release } from "../../kernel/index.ts";
 import { numbered, oncePerEntry } from "./faces.ts";
-import { readSession } from "./reader.ts";
-import type { Cursor, Heard, SessionLog, Tail } from "./session-log.ts";
+import { Reader, type ReaderOwner, type Start } from "./reader.ts";
+import type { Cursor, Heard, SessionLog } from "./session-log.ts";
 import { framed } from "./sink.ts";
 
 const mostPerConnection = 64;
@@ -9,98 +8,89 @@ const mostPerConnection = 64;
 const plainBytes = oncePerEntry(({ frame }) => framed(frame));
 const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(...numbered(frame, cursor)));
 
-/** A client of the extension: it hears the session it is bound to with numbers, and says what it has. */
-export interface Resuming {
-  readonly session: string;
-  readonly after: Cursor | undefined;
-  readonly begin: (tail: Tail & { readonly top: Cursor }) => void;
+export interface SubscriptionsOwner {
+  send(bytes: Uint8Array, entry: Heard): void;
+  failed(error: unknown): void;
+  /** Of the extension's session. */
+  begin(start: Start): void;
 }
 
-export interface SubscriptionOptions {
-  readonly log: SessionLog;
-  readonly send: (bytes: Uint8Array, entry: Heard) => void;
-  readonly failed: (error: unknown) => void;
-  readonly resuming: Resuming | undefined;
-}
-
-/** The sessions one connection hears: at most 64, the longest unused leaves; that of the extension stays. */
-export interface Subscriptions {
-  /** Hears the session from now on; hearing and naming it are uses. */
-  use(session: string): void;
-  /** Everything of the extension's session up to `seq` has arrived. */
-  acknowledge(seq: number): void;
-  /** Whether it holds for one of the sessions. */
-  some(holds: (session: string) => boolean): boolean;
-  close(): void;
-}
-
-export function createSubscriptions({ log, send, failed, resuming }: SubscriptionOptions): Subscriptions {
+/** The sessions one connection hears: at most 64, the longest unused leaves; that of the extension stays, which hears
+ *  it with numbers, and says what it has. */
+export class Subscriptions implements ReaderOwner {
+  private readonly log: SessionLog;
+  private readonly owner: SubscriptionsOwner;
   /** The longest unused comes first. */
-  const heard = new Map<string, Release>();
-  /** The last one. */
-  let latest: string | undefined;
-  let open = true;
-  let stopResuming: Release = () => undefined;
+  private readers: Reader[] | undefined = undefined;
+  private resumer: Reader | undefined = undefined;
   /** What this client may acknowledge: behind the gaps it was told of. */
-  let mine: { readonly epoch: string; readonly after: number } | undefined;
+  private mine: { readonly epoch: string; readonly after: number } | undefined = undefined;
+  private open = true;
 
-  function touch(session: string): boolean {
-    if (session === latest) return true;
-    const release = heard.get(session);
-    if (!release) return false;
-    heard.delete(session);
-    heard.set(session, release);
-    latest = session;
+  constructor(log: SessionLog, owner: SubscriptionsOwner) {
+    this.log = log;
+    this.owner = owner;
+  }
+
+  /** The session of a client of the extension, from the place on that it named. */
+  resume(session: string, after: Cursor | undefined): void {
+    this.resumer = new Reader(this.log, session, this);
+    this.resumer.start({ after, beginning: "confirmed", resumes: true });
+  }
+
+  /** Hears the session from now on; hearing and naming it are uses. */
+  use(session: string): void {
+    if (!this.open || session === this.resumer?.session || this.touch(session)) return;
+    const reader = new Reader(this.log, session, this);
+    if (this.readers) this.readers.push(reader);
+    else this.readers = [reader];
+    reader.start({ after: undefined, resumes: false });
+    if (this.readers.length > mostPerConnection) this.readers.shift()?.stop();
+  }
+
+  /** Everything of the extension's session up to `seq` has arrived. */
+  acknowledge(seq: number): void {
+    if (this.resumer && this.mine) this.log.note(this.resumer.session, { ...this.mine, upTo: seq }, "taken");
+  }
+
+  /** Whether it holds for one of the sessions. */
+  some(holds: (session: string) => boolean): boolean {
+    const isHeld = ({ session }: Reader): boolean => holds(session);
+    return (this.readers?.some(isHeld) ?? false) || (this.resumer !== undefined && isHeld(this.resumer));
+  }
+
+  close(): void {
+    this.open = false;
+    this.resumer?.stop();
+    for (const reader of this.readers ?? []) reader.stop();
+    this.readers = undefined;
+  }
+
+  begin(reader: Reader, start: Start): void {
+    if (reader !== this.resumer) return;
+    const { gap, top } = start;
+    this.mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
+    this.owner.begin(start);
+  }
+
+  take(reader: Reader, entry: Heard): void {
+    if (reader === this.resumer) return this.owner.send(entry.numbered ? numberedBytes(entry) : plainBytes(entry), entry);
+    if (this.readers && this.readers.length > 1) this.touch(reader.session);
+    this.owner.send(plainBytes(entry), entry);
+  }
+
+  failed(error: unknown): void {
+    this.owner.failed(error);
+  }
+
+  private touch(session: string): boolean {
+    const { readers } = this;
+    if (readers === undefined) return false;
+    const last = readers.length - 1;
+    if (readers[last]?.session === session) return true;
+    const at = readers.findIndex((reader) => reader.session === session);
+    if (at === -1) return false;
+    readers.push(...readers.splice(at, 1));
     return true;
   }
-
-  function leave(session: string): void {
-    heard.get(session)?.();
-    heard.delete(session);
-  }
-
-  function hear(session: string): void {
-    latest = session;
-    heard.set(session, () => undefined); // it may begin before it can be left
-    heard.set(session, readSession({
-      log, session, after: undefined, resumes: false, failed,
-      begin: () => undefined,
-      take(entry) {
-        if (heard.size > 1) touch(session);
-        send(plainBytes(entry), entry);
-      },
-    }));
-  }
-
-  function resume({ session, after, begin }: Resuming): void {
-    stopResuming = readSession({
-      log, session, after, beginning: "confirmed", resumes: true, failed,
-      begin(tail) {
-        const { gap, top } = tail;
-        mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
-        begin(tail);
-      },
-      take: (entry) => send(entry.numbered ? numberedBytes(entry) : plainBytes(entry), entry),
-    });
-    if (!open) stopResuming();
-  }
-  if (resuming) resume(resuming);
-
-  return {
-    use(session) {
-      if (!open || session === resuming?.session || touch(session)) return;
-      hear(session);
-      const [oldest] = heard.keys();
-      if (heard.size > mostPerConnection && oldest !== undefined) leave(oldest);
-    },
-    acknowledge(seq) {
-      if (resuming && mine) log.note(resuming.session, { ...mine, upTo: seq }, "taken");
-    },
-    some: (holds) => [...heard.keys(), ...(resuming ? [resuming.session] : [])].some(holds),
-    close() {
-      open = false;
-      stopResuming();
-      for (const session of [...heard.keys()]) leave(session);
-    },
-  };
 }

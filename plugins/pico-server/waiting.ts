@@ -3,7 +3,8 @@ import type { Clock } from "../../kernel/index.ts";
 import { formatCursor } from "../pico-wire/index.ts";
 import type { Link } from "./connections.ts";
 import { numbered } from "./faces.ts";
-import type { Cursor, Heard, SessionLog } from "./session-log.ts";
+import type { Cursor, Heard, Hearer, SessionLog } from "./session-log.ts";
+import { notDue } from "./wheel.ts";
 
 /** Seconds somebody who posts a message may wait for answers. */
 export const mostWaitSeconds = 60;
@@ -55,11 +56,14 @@ export function waitForAnswers(options: WaitOptions): Waiting {
     done();
   };
   const timer = clock.setTimeout(done, seconds * 1_000);
-  const release = sessions.subscribe(session, (entry) => {
-    if (!entry.numbered) return;
-    heard.push(entry);
-    done();
-  }, { resumes: true });
+  const hearer: Hearer = {
+    hear(entry) {
+      if (!entry.numbered) return;
+      heard.push(entry);
+      done();
+    },
+  };
+  sessions.subscribe(session, hearer, { resumes: true });
   r.once("close", leave);
 
   function take(): Answers {
@@ -79,7 +83,8 @@ export function waitForAnswers(options: WaitOptions): Waiting {
       id,
       tokenVersion,
       close: leave,
-      tick: () => undefined,
+      due: notDue,
+      tick: () => mostWaitSeconds * 1_000,
       isBusy: () => isBusy(session),
       carried: () => ({ in: 0, out: 0 }),
       traffic: () => ({ messagesIn: 1, messagesOut: heard.length, queuedBytes: 0, lastHeardAt: startedAt }),
@@ -91,7 +96,7 @@ export function waitForAnswers(options: WaitOptions): Waiting {
     stop() {
       clock.clearTimeout(timer);
       r.off("close", leave);
-      release();
+      sessions.unsubscribe(session, hearer);
     },
   };
 }

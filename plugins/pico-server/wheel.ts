@@ -1,34 +1,48 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 
-export interface Ticking {
-  /** `lateMs`: this process slept for so long, the others did not. `isSpared`: so short a while ago that nobody has had
-   *  the time to be asked and to answer since. */
-  tick(lateMs: number, isSpared: boolean): void;
+/** Time while this process ran, in milliseconds: it stands while the process sleeps, and no clock that is set moves it. */
+export interface Awake {
+  /** As of the last step of the wheel. */
+  now(): number;
+  /** When it slept last; before anybody came when it never did. */
+  wokeAt(): number;
 }
 
-/** Looks at everybody once a second, at a part of them each time: a thousand pings in one go would hold up the rest. */
-export interface Wheel {
+export const notDue = -1;
+export interface Ticking {
+  /** The step of the wheel at which it is due, `notDue` while it is in none; the wheel's own. */
+  due: number;
+  /** Looks after itself. Answers how many milliseconds may pass until the next time. */
+  tick(): number;
+}
+
+/** Calls everybody when they are due, and touches nobody else. Its steps are short: a thousand pings in one go would
+ *  hold up the rest. */
+export interface Wheel extends Awake {
   add(one: Ticking): void;
+  /** Its turn comes within a second. */
+  hasten(one: Ticking): void;
   remove(one: Ticking): void;
   /** How late a step was at worst, in the last minute or a little less. */
   lateMs(): number;
   stop(): void;
 }
 
-const turnMs = 1_000;
+const stepMs = 50;
+/** A second: what is due at once is spread over as many steps, and so many are made up for when one came late. */
 const parts = 20;
-const stepMs = turnMs / parts;
-/** After this process slept: five turns. */
-const sparedSteps = 5 * parts;
+/** Steps of a whole turn; who may wait longer is looked at once on the way. */
+const slotCount = 1_024;
 const halfMs = 30_000;
 
 export function createWheel(clock: Clock, after: (ms: number, run: () => void) => Release): Wheel {
-  const slots = Array.from({ length: parts }, () => new Set<Ticking>());
-  const places = new Map<Ticking, Set<Ticking>>();
-  let added = 0;
+  const slots: Set<Ticking>[] = Array.from({ length: slotCount });
+  let count = 0;
+  let spread = 0;
+  /** Steps since the beginning. */
   let at = 0;
+  let wokeAt = Number.NEGATIVE_INFINITY;
   let steppedAt = 0;
-  let spared = 0;
   let stopTimer: Release | undefined;
   /** The worst of this half minute and of the one before. */
   let worst = { since: 0, now: 0, before: 0 };
@@ -39,6 +53,20 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
     worst = { since: now, now: 0, before: passed < 2 * halfMs ? worst.now : 0 };
   }
 
+  function place(one: Ticking, steps: number): void {
+    one.due = at + Math.min(Math.max(1, steps), slotCount - 1);
+    (slots[one.due % slotCount] ??= new Set()).add(one);
+  }
+
+  function take(one: Ticking): void {
+    slots[one.due % slotCount]?.delete(one);
+    one.due = notDue;
+  }
+
+  function placeSoon(one: Ticking): void {
+    place(one, 1 + (spread++ % parts));
+  }
+
   function stepLater(): void {
     stopTimer = after(stepMs, () => {
       stepLater();
@@ -46,7 +74,7 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
     });
   }
 
-  /** A late timer makes up for the steps it missed, a whole turn at most; what is beyond a turn, this process slept. */
+  /** A late timer makes up for the steps it missed, a second at most; what is beyond, this process slept. */
   function step(): void {
     const now = clock.now();
     const passed = now - steppedAt;
@@ -54,12 +82,22 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
     if (steps <= 0) return void (steppedAt = Math.min(steppedAt, now)); // the clock was set back
     turnWorst(now);
     worst.now = Math.max(worst.now, passed - stepMs);
-    const late = Math.max(0, passed - turnMs);
+    if (passed > parts * stepMs) wokeAt = at * stepMs;
     steppedAt += passed - (passed % stepMs);
-    if (late > 0) spared = sparedSteps;
-    for (let n = 0; n < steps; n++, spared--) {
-      for (const one of [...slots[at]!]) one.tick(late, spared > 0);
-      at = (at + 1) % parts;
+    for (let n = 0; n < steps; n++) {
+      at += 1;
+      const slot = slots[at % slotCount];
+      if (slot && slot.size > 0) turn(slot);
+    }
+  }
+
+  function turn(slot: Set<Ticking>): void {
+    for (const one of [...slot]) {
+      if (one.due !== at) continue; // one before it removed it
+      const waitMs = one.tick();
+      if (one.due !== at) continue; // it has gone, or moved itself
+      slot.delete(one);
+      place(one, Math.ceil(waitMs / stepMs));
     }
   }
 
@@ -70,22 +108,29 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
 
   return {
     stop,
+    now: () => at * stepMs,
+    wokeAt: () => wokeAt,
     lateMs() {
       turnWorst(clock.now());
       return Math.max(worst.now, worst.before);
     },
     add(one) {
-      const slot = slots[added++ % parts]!;
-      slot.add(one);
-      places.set(one, slot);
+      count += 1;
+      placeSoon(one);
       if (stopTimer) return;
       steppedAt = clock.now();
       stepLater();
     },
+    hasten(one) {
+      if (one.due <= at + parts) return; // soon anyway, or not here
+      take(one);
+      placeSoon(one);
+    },
     remove(one) {
-      places.get(one)?.delete(one);
-      places.delete(one);
-      if (places.size === 0) stop();
+      if (one.due === notDue) return;
+      take(one);
+      count -= 1;
+      if (count === 0) stop();
     },
   };
 }

@@ -24,7 +24,9 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
   async function listening(bounds?: LogBounds) {
     const stand = await make(bounds);
     const heard: Heard[] = [];
-    const release = stand.log.subscribe("s", (entry) => void heard.push(entry), { resumes: true });
+    const hearer = { hear: (entry: Heard) => void heard.push(entry) };
+    stand.log.subscribe("s", hearer, { resumes: true });
+    const release = () => stand.log.unsubscribe("s", hearer);
     const say = async (...texts: string[]) => {
       for (const text of texts) await stand.log.append("s", numbered(text));
     };
@@ -153,10 +155,11 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
       const before = await top();
       release();
       await pass(keptMs - 1);
-      const again = log.subscribe("s", () => undefined);
+      const again = { hear: () => undefined };
+      log.subscribe("s", again);
       await pass(keptMs * 3);
       expect(await top()).toEqual(before);
-      again();
+      log.unsubscribe("s", again);
     });
 
     test("a listener that left hears nothing more", async () => {

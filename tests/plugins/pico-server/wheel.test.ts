@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
-import { createWheel } from "../../../plugins/pico-server/wheel.ts";
+import { createWheel, notDue } from "../../../plugins/pico-server/wheel.ts";
 
 const timersOf = (clock: SimulatedClock) => ({
   setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms),
@@ -25,17 +25,19 @@ function wheel() {
   return { ...made, clock, timers: () => timers, setBack: (ms: number) => void (setBack += ms) };
 }
 
+const always = (tick: () => void, everyMs = 1_000) => ({ due: notDue, tick: () => (tick(), everyMs) });
+
 describe("the wheel", () => {
-  test("looks at each once a second, and at no more than a twentieth of them at a time", () => {
+  test("looks at each when it asked to be looked at, and at no more than a twentieth of them at a time", () => {
     const { clock, add } = wheel();
     const seen = new Map<number, number>();
     let most = 0;
     let now = 0;
     for (let n = 0; n < 1_000; n++) {
-      add({ tick: () => {
+      add(always(() => {
         seen.set(n, (seen.get(n) ?? 0) + 1);
         now += 1;
-      } });
+      }));
     }
     for (let step = 0; step < 60; step++) {
       now = 0;
@@ -46,30 +48,46 @@ describe("the wheel", () => {
     expect(most).toBe(50);
   });
 
-  test("makes up for steps it missed, once, and says how long the process slept", () => {
-    const { clock, add } = wheel();
-    const late: number[] = [];
-    add({ tick: (lateMs) => void late.push(lateMs) });
-    clock.increment(1_000);
-    clock.increment(10_000);
-    clock.increment(1_000);
-    expect(late).toEqual([0, 9_000, 0]);
+  test("touches nobody who is not due, however far away that is", () => {
+    const { clock, add, now } = wheel();
+    const at: number[] = [];
+    add(always(() => at.push(now()), 30_000));
+    for (let step = 0; step < 20 * 95; step++) clock.increment(50);
+    expect(at).toEqual([50, 30_050, 60_050, 90_050]);
   });
 
-  test("spares everybody for five turns after the process slept", () => {
-    const { clock, add } = wheel();
-    const spared: boolean[] = [];
-    add({ tick: (_, isSpared) => void spared.push(isSpared) });
-    clock.increment(1_000);
-    clock.increment(10_000);
-    for (let step = 0; step < 120; step++) clock.increment(50);
-    expect(spared).toEqual([false, true, true, true, true, true, false, false]);
+  test("looks within a second at who cannot wait", () => {
+    const { clock, add, hasten } = wheel();
+    const seen: string[] = [];
+    const [one, other] = ["one", "other"].map((name) => always(() => seen.push(name), 30_000));
+    add(one!);
+    add(other!);
+    for (let step = 0; step < 100; step++) clock.increment(50);
+    hasten(other!);
+    for (let step = 0; step < 20; step++) clock.increment(50);
+    expect(seen).toEqual(["one", "other", "other"]);
+  });
+
+  test("one who leaves is looked at no more, even when another one of the same step removes it", () => {
+    const { clock, add, remove } = wheel();
+    const last = always(() => expect.unreachable());
+    for (let n = 0; n < 20; n++) add(always(() => remove(last)));
+    add(last);
+    for (let step = 0; step < 40; step++) clock.increment(50);
+  });
+
+  test("makes up for steps it missed; its time leaves out what the process slept beyond a second", () => {
+    const { clock, add, now, wokeAt } = wheel();
+    const at: number[] = [];
+    add(always(() => at.push(now())));
+    for (const ms of [1_000, 10_000, 900, 1_100]) clock.increment(ms);
+    expect([at, now(), wokeAt()]).toEqual([[50, 1_050, 2_050, 3_050], 3_900, 2_900]);
   });
 
   test("goes on when the clock is set back", () => {
     const { clock, add, setBack } = wheel();
     let ticks = 0;
-    add({ tick: () => void (ticks += 1) });
+    add(always(() => (ticks += 1)));
     setBack(86_400_000);
     for (let second = 0; second < 5; second++) clock.increment(1_000);
     expect(ticks).toBeGreaterThanOrEqual(4);
@@ -77,7 +95,7 @@ describe("the wheel", () => {
 
   test("has one timer for all, and none for nobody", () => {
     const { add, remove, timers, clock } = wheel();
-    const all = [1, 2, 3].map(() => ({ tick: () => undefined }));
+    const all = [1, 2, 3].map(() => always(() => undefined));
     expect(timers()).toBe(0);
     all.forEach(add);
     clock.increment(500);
