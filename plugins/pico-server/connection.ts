@@ -22,8 +22,8 @@ import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
 import { notDue } from "./wheel.ts";
 
 const nothing = new Uint8Array(0);
-/** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which nothing
- *  happens: what one of them may never need is made when it is needed. */
+/** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which
+ *  nothing happens: what one of them may never need is made when it is needed. */
 export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, SubscriptionsOwner {
   readonly id: string;
   readonly conn: string | undefined;

@@ -123,7 +123,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       const listens: RequestOptions["listens"] = ({ session, after }, r, headers, knock, admission) => {
         const { version: tokenVersion } = admission;
-        enter(createEventStream(shared, { r, headers, id: newId(), session, after, tokenVersion }), session, knock, admission);
+        const link = createEventStream(shared, { r, headers, id: newId(), session, after, tokenVersion });
+        enter(link, session, knock, admission);
       };
 
       const door = { http, gate, log, config, newId, refused, connections };

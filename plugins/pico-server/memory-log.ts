@@ -2,8 +2,8 @@ import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
 import type { Appended, Beginning, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
-  addHearer, costOf, cursorOf, empty, hearersOf, isOver, newStream, put, removeHearer, settleRest, tailAfter, take, trim,
-  wasWritten, type Stream, type Window,
+  addHearer, costOf, cursorOf, empty, hearersOf, isOver, newStream, put, removeHearer, settleRest, tailAfter, take,
+  trim, wasWritten, type Stream, type Window,
 } from "./stream.ts";
 
 const MiB = 1024 * 1024;

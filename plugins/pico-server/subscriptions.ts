@@ -74,9 +74,9 @@ export class Subscriptions implements ReaderOwner {
   }
 
   take(reader: Reader, entry: Heard): void {
-    if (reader === this.resumer) return this.owner.send(entry.numbered ? numberedBytes(entry) : plainBytes(entry), entry);
-    if (this.readers && this.readers.length > 1) this.touch(reader.session);
-    this.owner.send(plainBytes(entry), entry);
+    const isMine = reader === this.resumer;
+    if (!isMine && this.readers && this.readers.length > 1) this.touch(reader.session);
+    this.owner.send(isMine && entry.numbered ? numberedBytes(entry) : plainBytes(entry), entry);
   }
 
   failed(error: unknown): void {

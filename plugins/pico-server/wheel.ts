@@ -1,6 +1,7 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 
-/** Time while this process ran, in milliseconds: it stands while the process sleeps, and no clock that is set moves it. */
+/** Time in which this process ran, in milliseconds: it stands while the process sleeps, and no clock that is set moves
+ *  it. */
 export interface Awake {
   /** As of the last step of the wheel. */
   now(): number;
