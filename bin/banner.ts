@@ -15,6 +15,8 @@ export interface BannerFacts {
   readonly remote: boolean;
   /** `ws://…/pico` when the channel is on. */
   readonly channel?: string;
+  /** The program that answers; absent: the echo. */
+  readonly program?: string;
 }
 
 const sources: Readonly<Record<string, string>> = {
@@ -25,7 +27,7 @@ const sources: Readonly<Record<string, string>> = {
 
 /** What a person sees in the terminal once everything is up. */
 export function banner(facts: BannerFacts): string {
-  const { addresses, source, token, tokenHint, link, opened, remote, channel } = facts;
+  const { addresses, source, token, tokenHint, link, opened, remote, channel, program } = facts;
   const [first] = addresses;
   const row = (name: string, text: string): string => `  ${name.padEnd(10)} ${text}`;
   const rows = [
@@ -38,6 +40,7 @@ export function banner(facts: BannerFacts): string {
     row("Sign in", opened ? "your browser was opened; or once, within 5 minutes:" : "once, within 5 minutes:"),
     row("", link),
     row("Pico", channel ?? "off; the dashboard turns it on"),
+    row("Program", program ?? "none, the launcher echoes; yours: doorward run -- python3 agent.py"),
     row("Files", facts.home),
   ];
   if (facts.state === "setup") rows.push("", "  First run: open the link and choose the token for this dashboard.");

@@ -3,6 +3,7 @@ import { launcher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../config/files/index.ts";
 import { codeOf } from "../kernel/index.ts";
 import type { Environment } from "../config/load/index.ts";
+import type { Program } from "../plugins/command/index.ts";
 import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
@@ -44,7 +45,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
 }
 
 /** The log file lies in the home; where that cannot be made, standard error gets the log. */
-async function openLog(home: string, { debug, console: onTerminal }: LaunchOptions): Promise<LauncherLog> {
+async function openLog(home: string, { debug, console: isConsole, program }: LaunchOptions): Promise<LauncherLog> {
   // A home that cannot be made stops the start only when something must be written to it.
   const warnings = await ensureHome(home).then((state) => state.warnings, () => []);
   const log = await createLog({
@@ -52,11 +53,15 @@ async function openLog(home: string, { debug, console: onTerminal }: LaunchOptio
     level: debug ? "debug" : "info",
     pretty: process.stderr.isTTY,
     stderr: process.stderr,
-    ...(onTerminal || debug ? { stdout: process.stderr } : {}),
+    ...(isConsole || debug || program ? { stdout: process.stderr } : {}),
+    ...(isConsole || debug ? {} : { shows: (line: string) => ofProgram.test(line) }),
   });
   for (const warning of warnings) log.log.warn({ home }, warning);
   return log;
 }
+
+/** With "run", who started it sees what the program says, and warnings; why a start failed is said in a sentence. */
+const ofProgram = /^\{"level":(?:30,"time":"[^"]*","plugin":"command"|40|[56]0,"time":"[^"]*","plugin")/;
 
 async function build(home: string, log: LauncherLog, options: LaunchOptions, quit: () => void): Promise<Launcher> {
   const { env, version, config, tray = !options.console } = options;
@@ -129,6 +134,7 @@ function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): En
 
 async function welcome(kernel: Launcher, home: string, options: LaunchOptions): Promise<void> {
   const { tokens, tokenSecrets, http, signInLinks, picoServer } = kernel.services;
+  const { program } = kernel.services as { program?: Program };
   const addresses = http.addresses();
   const { source } = tokens.info("launcher");
   const state = kernel.state();
@@ -149,5 +155,6 @@ async function welcome(kernel: Launcher, home: string, options: LaunchOptions): 
     ...(value === undefined ? {} : { token: value }),
     ...(value === undefined && source !== "env" ? { tokenHint: "to see it: doorward token show" } : {}),
     ...(status.enabled ? { channel: channel.href } : {}),
+    ...(program ? { program: program.status().command } : {}),
   }));
 }

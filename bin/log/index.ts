@@ -17,6 +17,8 @@ export interface LogOptions extends RotationOptions {
   readonly pretty?: boolean;
   /** Gets every line too. */
   readonly stdout?: Terminal;
+  /** Which lines `stdout` gets; default all. */
+  readonly shows?: (line: string) => boolean;
   /** Gets every line, in place of `stdout`, when the file cannot be opened; one warning when the file loses lines. */
   readonly stderr: Terminal;
 }
@@ -37,13 +39,15 @@ export interface LauncherLog {
 
 /** Never rejects: a file that cannot be opened is one warning, and so is one that loses lines on a full disk. */
 export async function createLog(options: LogOptions): Promise<LauncherLog> {
-  const { level = "info", pretty = false, stdout, stderr, file: path } = options;
+  const { level = "info", pretty = false, stdout, stderr, file: path, shows } = options;
   const redactor = createRedactor();
   const lost = once((error: Error) => stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`));
   const opened = path === undefined ? undefined : await openLogFile(path, lost, options).catch((error: Error) => error);
   const file = opened instanceof Error ? undefined : opened;
   const followers = new Set<(line: string) => void>();
   const screen = opened instanceof Error ? stderr : stdout;
+  const show = screen && (await openTerminal(screen, pretty));
+  const shown = show && shows && screen === stdout ? (line: string) => void (shows(line) && show(line)) : show;
   const log = pino(
     {
       level,
@@ -52,7 +56,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
       serializers: { error: pino.stdSerializers.err },
       hooks: { streamWrite: redactor.redact },
     },
-    outputs(file, screen && (await openTerminal(screen, pretty)), followers),
+    outputs(file, shown, followers),
   );
   if (opened instanceof Error) log.warn({ file: path, error: opened }, "the log file cannot be opened");
   return {

@@ -10,7 +10,10 @@ export async function openTerminal(stream: Terminal, pretty: boolean): Promise<(
   stream.on("error", () => {});
   if (!pretty) return (line) => void stream.write(line);
   const { default: pretties } = await import("pino-pretty"); // CommonJS: a bundle gives it no names
-  const format = pretties.prettyFactory({ colorize: stream.isTTY === true, translateTime: "SYS:HH:MM:ss" });
+  const format = pretties.prettyFactory({
+    colorize: stream.isTTY === true, translateTime: "SYS:HH:MM:ss", singleLine: true, ignore: "plugin,name,pid,stream",
+    messageFormat: ({ plugin, pid, msg }) => [plugin, `${msg}${pid ? ` (process ${pid})` : ""}`].filter(Boolean).join(": "),
+  });
   return (line) => void stream.write(format(visible(line)) ?? line);
 }
 

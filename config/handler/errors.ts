@@ -2,5 +2,5 @@ import { errorTable } from "../../kernel/index.ts";
 
 export const handlerErrors = errorTable({
   PROGRAM_NOT_FOUND: (word: string, where: string) =>
-    `The program "${word}" is not there: ${where}. Install it, or name it by its whole path.`,
+    `The program "${word}" cannot be run: ${where}.`,
 });

@@ -43,14 +43,14 @@ export function readHandler(raw: unknown, file: string): HandlerConfig | undefin
     const form = typeof raw === "string" && /[\s/.]/.test(raw) ? inWords(raw) : example;
     throw loadErrors.CONFIG_BAD_VALUE(file, "handler", `"echo", or a program with its words in a list: ${form}`);
   }
+  const known = Object.keys(handlerSchema.shape);
+  for (const key of Object.keys(raw)) {
+    if (!known.includes(key)) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, hint(key, known));
+  }
   const { command } = raw as { command?: unknown };
   if (!Array.isArray(command) || command.length === 0) {
     const form = typeof command === "string" ? inWords(command) : example;
     throw loadErrors.CONFIG_BAD_VALUE(file, "handler.command", `a list of words, which no shell reads: ${form}`);
-  }
-  const known = Object.keys(handlerSchema.shape);
-  for (const key of Object.keys(raw)) {
-    if (!known.includes(key)) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, hint(key, known));
   }
   const result = handlerSchema.safeParse(raw);
   if (result.success) return result.data;
@@ -78,6 +78,8 @@ export async function programOf(raw: unknown, places: HandlerPlaces): Promise<Co
   if (!read) return undefined;
   if (!given) await requireTrusted([...(await withFolder(file)), home]);
   const cwd = given?.cwd ?? resolve(dirname(file), read.cwd ?? ".");
+  const isFolder = await stat(cwd).then((found) => found.isDirectory(), () => false);
+  if (!isFolder) throw loadErrors.CONFIG_BAD_VALUE(file, "handler.cwd", `a folder that exists, and ${cwd} is none`);
   const all = programEnvironment(env, brand, read.env);
   const [word, ...words] = read.command;
   const program = await findProgram(word, cwd, all["PATH"] ?? "/usr/bin:/bin");

@@ -14,7 +14,7 @@ export const picoClientErrors = errorTable({
   PICO_CLIENT_BAD_PROXY: (variable: string) =>
     `The environment variable ${variable} holds no address of a proxy (http://host:port).`,
   unsupported: "The other end takes text and pictures with bytes: no thoughts, no calls of tools, no addresses.",
-  undeliverable: (reason: string) => `The message did not go out: ${reason}`,
+  undeliverable: (reason: string) => `The message was not taken: ${reason}`,
   outbox_full: "Too many messages wait for the other end.",
   too_large: "The message is larger than the other end takes.",
   not_running: "The pico client is switched off or stopping.",

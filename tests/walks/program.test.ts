@@ -18,6 +18,7 @@ const echo = `
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, payload: { content } } = JSON.parse(line);
   if (content === "crash") process.exit(9);
+  console.error("a line for its author");
   const answer = content === "environment" ? JSON.stringify(process.env) : "you said " + content;
   console.log(JSON.stringify({ type: "message.create", payload: { request_id: id, content: answer } }));
 });`;
@@ -85,7 +86,7 @@ describe("the handler of config.json", () => {
 
   test.each([
     ["a command in one text", { command: "node agent.cjs" }, /"handler\.command" must be a list of words.*\["node", "agent\.cjs"\]/],
-    ["a program that is not there", { command: ["agnet"] }, /The program "agnet" is not there/],
+    ["a program that is not there", { command: ["agnet"] }, /The program "agnet" cannot be run: no folder of PATH/],
     ["an unknown key", { timeout: 5 }, /"handler\.timeout" is not a setting\. Did you mean "timeout_s"/],
   ])("%s stops the start with one sentence", async (_, handler, sentence) => {
     const { env } = await homeWith(echo, handler);
@@ -109,12 +110,15 @@ describe("doorward run", () => {
     const { home, env } = await homeWith(echo);
     await rm(join(home, "config.json"));
     await using launcher = await startLauncher({
-      env, cwd: home, args: ["run", "-port", "0", "-console", "--", process.execPath, "agent.cjs"],
+      env, cwd: home, args: ["run", "-port", "0", "--", process.execPath, "agent.cjs"],
     });
     const client = await pico(launcher.base);
     client.say("hello");
     expect((await client.next("message.create")).payload?.["content"]).toBe("you said hello");
     await client.close();
+    await until(() => launcher.stderr().includes("a line for its author"));
+    expect(launcher.stderr()).not.toContain("token source"); // what else the launcher says is for the file
+    expect(launcher.stdout()).toContain("agent.cjs");
     launcher.child.kill("SIGTERM");
     expect(await launcher.ended).toEqual({ code: 0, signal: null });
   });

@@ -26,8 +26,8 @@ test("the level decides what is written", async () => {
 
 test("pretty lines are for people and carry no control character of a peer", async () => {
   const { log, stdout } = await openLog({ pretty: true });
-  log.info({ from: "\u001b[2J\u0007\u009b1m" }, "hello \u001b]0;x\u0007\r\b there");
-  expect(stdout()).toContain("INFO");
+  log.info({ plugin: "shop", from: "\u001b[2J\u0007\u009b1m" }, "hello \u001b]0;x\u0007\r\b there");
+  expect(stdout()).toMatch(/^\[[\d:]{8}\] INFO: shop: hello .* there \{"from":.*\}\n$/);
   expect(stdout()).toContain("\\u001b]0;x");
   expect(stdout()).not.toMatch(/(?!\n)\p{Cc}/u);
 });

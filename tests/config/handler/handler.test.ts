@@ -73,7 +73,7 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     const { places } = home();
     await expect(programOf({ command: ["agnet"] }, places)).rejects.toMatchObject({ code: "PROGRAM_NOT_FOUND" });
     await expect(programOf({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
-    await expect(programOf({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(/away cannot be read/);
+    await expect(programOf({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(/"handler\.cwd" must be a folder that exists/);
   });
 
   test.each([
