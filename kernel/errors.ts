@@ -42,8 +42,7 @@ export function codeOf(error: unknown): string {
 export const kernelErrors = errorTable({
   KERNEL_PLUGIN_NAME: (name: string) => `"${name}" is not a plugin name: use lower-case words joined by hyphens.`,
   KERNEL_PLUGIN_API: (name: string, api: unknown) =>
-    `Plugin "${name}" ${api === undefined ? 'has no "api"' : `was made for version ${String(api)}`} of the plugin ` +
-    "contract; this kernel speaks version 1.",
+    `Plugin "${name}" was made for version ${String(api)} of the plugin contract; this kernel takes "api: 1".`,
   KERNEL_DUPLICATE_PLUGIN: (name: string) => `Two plugins are named "${name}"; give one of them another name.`,
   KERNEL_NEED_UNMET: (plugin: string, need: string) =>
     `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.`,

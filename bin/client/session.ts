@@ -7,6 +7,7 @@ import type { Call } from "../commands/command.ts";
 import { createRedactor } from "../log/redact.ts";
 import { fateOf, interrupted, type Fate } from "./fate.ts";
 import type { ClientArguments } from "./options.ts";
+import { ownChannel } from "./own.ts";
 import { plainLine } from "./text.ts";
 
 export interface SessionOptions extends ClientArguments {
@@ -42,7 +43,7 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
     if (fate) end(fate);
   }
   const kernel = await clientOnly({
-    home: call.home, env: call.env, application: answer,
+    home: call.home, env: call.env, application: answer, unnamed: () => ownChannel(call),
     log: logFor(call, (text) => notice(plainLine(redactor.redact(text)))),
     hear: { ...hear, onState },
     secret: (value) => redactor.add(value),

@@ -16,7 +16,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   token: {
     usage: [
-      ["token show [launcher|pico]", "prints a token (default: launcher)"],
+      ["token show [launcher|pico]", "prints a token (default: launcher; a channel of a plugin: its name)"],
       ["token source [launcher|pico]", "says where tokens come from, and which places disagree"],
       ["token set [launcher|pico]", "reads a token from standard input and stores it"],
       ["token rotate [launcher|pico]", "makes a new token, stores and prints it; -grace S for pico"],

@@ -7,7 +7,7 @@ interface Shown { readonly name: string; readonly token: string; readonly source
 /** Tokens in the files of the home, for when no launcher runs. */
 export interface OfflineTokens {
   show(name: string): Promise<Shown | undefined>;
-  describe(): Promise<TokenRow[]>;
+  describe(names?: readonly string[]): Promise<TokenRow[]>;
   /** Without a value a fresh one is made. Rejects `token_managed_by_env`, `weak_token`, `store_unavailable`. */
   replace(name: string, value: string | undefined): Promise<Shown>;
 }
@@ -36,7 +36,7 @@ export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens>
       const [own] = await places(name);
       return own && { name, token: own.value, source: own.source };
     },
-    describe: async () => (await Promise.all(["launcher", "pico", "pico_client"].map(describeOne))).flat(),
+    describe: async (names = ["launcher", "pico", "pico_client"]) => (await Promise.all(names.map(describeOne))).flat(),
     async replace(name, value) {
       const [own] = await places(name);
       if (own?.source === "env") throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");

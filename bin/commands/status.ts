@@ -11,6 +11,7 @@ interface Status {
   readonly sessions: number;
   readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
   readonly program?: { readonly state: string; readonly command: string; readonly restarts: number };
+  readonly channelUrl?: string;
   readonly channel?: { readonly enabled: boolean; readonly connections: number; readonly maxConnections: number };
 }
 
@@ -20,7 +21,7 @@ export async function status(call: Call): Promise<number> {
   const answer = await askLauncher<Status>(call, "GET", "status");
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);
-  const { state, version, startedAt, addresses, sessions, channel, program, plugins } = answer.body;
+  const { state, version, startedAt, addresses, sessions, channel, channelUrl, program, plugins } = answer.body;
   if (call.json) {
     printJson(call, { running: true, ...answer.body });
     return exit.done;
@@ -31,7 +32,8 @@ export async function status(call: Call): Promise<number> {
   row("Since", new Date(startedAt).toISOString());
   row("Dashboard", addresses.join(" "));
   row("Signed in", String(sessions));
-  row("Pico", channel?.enabled ? `on, ${channel.connections} of ${channel.maxConnections} connections` : "off");
+  const pico = channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
+  row("Pico", [pico || "off", channelUrl].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, ${program.restarts} restarts: ${program.command}`);
   for (const { name, state: how, reason } of plugins) row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   return exit.done;

@@ -45,7 +45,9 @@ const source: Action = async (call, name, offline) => {
   const answer = await askLauncher<{ tokens: TokenRow[] }>(call, "GET", "tokens");
   if (answer && answer.status !== 200) return refused(call, answer.body);
   const rows = answer?.body.tokens ?? (await offline.describe());
-  const wanted = call.words[1] === undefined ? rows : rows.filter((row) => row.name === name);
+  const named = rows.filter((row) => row.name === name);
+  // The launcher lists its own; of a plugin's channel the files tell.
+  const wanted = call.words[1] === undefined ? rows : named.length > 0 ? named : await offline.describe([name]);
   if (call.json) printJson(call, { running: answer !== undefined, tokens: wanted });
   else {
     for (const { name: own, source: label, variable, managedByEnv, concern, others } of wanted) {

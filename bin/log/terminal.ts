@@ -12,7 +12,8 @@ export async function openTerminal(stream: Terminal, pretty: boolean): Promise<(
   const { default: pretties } = await import("pino-pretty"); // CommonJS: a bundle gives it no names
   const format = pretties.prettyFactory({
     colorize: stream.isTTY === true, translateTime: "SYS:HH:MM:ss", singleLine: true, ignore: "plugin,name,pid,stream",
-    messageFormat: ({ plugin, pid, msg }) => [plugin, `${msg}${pid ? ` (process ${pid})` : ""}`].filter(Boolean).join(": "),
+    messageFormat: ({ plugin, pid, msg }) =>
+      `${plugin ? `${String(plugin)}: ` : ""}${String(msg)}${pid ? ` (process ${String(pid)})` : ""}`,
   });
   return (line) => void stream.write(format(visible(line)) ?? line);
 }

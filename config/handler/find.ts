@@ -14,11 +14,13 @@ export async function findProgram(word: string, cwd: string, searchPath: string)
   if (word.includes("/")) {
     const path = resolve(cwd, word);
     if (await canRun(path)) return path;
-    throw handlerErrors.PROGRAM_NOT_FOUND(word, `${path} is no file that may be run; look at its name, or make it one: chmod +x ${path}`);
+    const why = `${path} is no file that may be run; look at its name, or make it one: chmod +x ${path}`;
+    throw handlerErrors.PROGRAM_NOT_FOUND(word, why);
   }
   for (const folder of searchPath.split(delimiter)) {
     const path = resolve(cwd, join(folder || ".", word));
     if (await canRun(path)) return path;
   }
-  throw handlerErrors.PROGRAM_NOT_FOUND(word, `no folder of PATH (${searchPath || "empty"}) has it; install it, or name it by its whole path`);
+  const where = `no folder of PATH (${searchPath || "empty"}) has it; install it, or name it by its whole path`;
+  throw handlerErrors.PROGRAM_NOT_FOUND(word, where);
 }

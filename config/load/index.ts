@@ -130,6 +130,7 @@ function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string)
 
 /** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
 function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string, refuse: boolean): string[] {
+  const launcher = sections.find(({ section }) => section === "launcher")?.properties ?? {};
   const declared = sections.map(({ section }) => section).filter((name) => name !== "launcher");
   const known = new Set([...wellKnown, ...declared]);
   const groups = new Set([...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!));
@@ -137,7 +138,8 @@ function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string,
     if (known.has(name) || name === "$schema") return [];
     const meant = hint(last, alternatives);
     if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
-    return [`${path}: nothing reads "${name}"${meant && `.${meant}`}`];
+    const where = Object.hasOwn(launcher, name) ? "; it is a setting of launcher-config.json" : meant && `.${meant}`;
+    return [`${path}: nothing reads "${name}"${where}`];
   };
   const inGroup = (group: string): string[] =>
     [...known].filter((name) => name.startsWith(`${group}.`)).map((name) => name.slice(group.length + 1));

@@ -83,7 +83,10 @@ async function findOne(entry: PluginEntry, others: readonly AnyPlugin[], options
     return { ...named(plugin, options.redact), optional: !required };
   } catch (error) {
     if (codeOf(error) !== "internal") throw error;
-    throw pluginErrors.PLUGIN_BROKEN(from, options.redact(wordsOf(error)), { cause: error });
+    const words = options.redact(wordsOf(error));
+    // Node tells the place of such an error to a terminal alone.
+    const place = (error as Error | undefined)?.name === "SyntaxError" ? `; see where: node --check ${path}` : "";
+    throw pluginErrors.PLUGIN_BROKEN(from, `${words}${place}`, { cause: error });
   }
 }
 

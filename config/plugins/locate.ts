@@ -17,7 +17,9 @@ export async function locate(from: string, home: string): Promise<string> {
 
 async function inPackage(name: string, home: string): Promise<string> {
   const folder = name.split("/").slice(0, name.startsWith("@") ? 2 : 1).join("/");
-  const install = `install it: npm install --prefix ${home} ${folder}`;
+  const isFile = await access(join(home, name)).then(() => true, () => false);
+  const install = isFile ? `a file of the home begins with "./": "./${name}"`
+    : `install it: npm install --prefix ${home} ${folder}`;
   // A resolver alone would look for it in the folders above the home too.
   const isInstalled = await access(join(home, "node_modules", folder)).then(() => true, () => false);
   if (!isInstalled) throw pluginErrors.PLUGIN_NOT_FOUND(name, home, install);

@@ -5,7 +5,7 @@ import type { LinkHandlers } from "../../plugins/pico-link/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
-import { tokenFile } from "./token-file.ts";
+import { givenToken, tokenFile } from "./token-file.ts";
 
 export interface ClientOnlyOptions {
   readonly home: string;
@@ -18,6 +18,8 @@ export interface ClientOnlyOptions {
   readonly hear?: LinkHandlers;
   /** Address of the channel; stands above files and environment. */
   readonly url?: string;
+  /** The channel to talk to when nothing names one. */
+  readonly unnamed?: () => Promise<{ readonly url: string; readonly token: string } | undefined>;
   /** File with the channel's token and nothing else; stands above all other places. */
   readonly tokenFile?: string;
   /** The conversation; unset: the one kept in the home. */
@@ -38,18 +40,24 @@ const listener = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }>
 });
 
 /** A deployment without dashboard, listener and server: one link to the channel of another service. It is on unless
- *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, and what reading the files rejects. */
+ *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, `CLIENT_NO_ADDRESS`, and what reading the files
+ *  rejects. */
 export async function clientOnly(options: ClientOnlyOptions) {
   const { home, env, log, url, sessionId, profile, secret, hear = {} } = options;
   const client = picoClient({ home, env, ...(profile && { profile }), ...(sessionId && { sessionId }) });
   const flags = url === undefined ? {} : { [section]: { url } };
   const { config, warnings } = await load([client], { home, env, flags });
   for (const warning of warnings) log.warn({}, warning);
-  const own = { enabled: true, ...config[section] };
-  if (!own.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");
+  const named: { enabled?: unknown; url?: unknown } = { enabled: true, ...config[section] };
+  if (!named.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");
+  const found = named.url ? undefined : await options.unnamed?.();
+  if (!named.url && !found) throw presetErrors.CLIENT_NO_ADDRESS("SERVICE", home);
+  const own = { ...named, ...(found && { url: found.url }) };
   const form = files({ home, env, ...(secret && { secret }) });
   const path = options.tokenFile;
-  const tokens = path ? tokenFile(form, { name: "pico_client", path, ...(secret && { secret }) }) : form;
+  const tokens = path ? tokenFile(form, { name: "pico_client", path, ...(secret && { secret }) })
+    : found ? givenToken(form, "pico_client", found.token) : form;
+  if (found) secret?.(found.token);
   return createKernel(
     [tokenStore(tokens), channels(), client, listener(hear), application(options.application)],
     { config: { [section]: own }, log },

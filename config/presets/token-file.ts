@@ -36,6 +36,13 @@ export function tokenFile(others: StoreForm, { name, path, secret }: TokenFileOp
   };
 }
 
+/** One token that was handed over; the other ones come from the other form. */
+export const givenToken = (others: StoreForm, name: TokenName, value: string): StoreForm => ({
+  ...others,
+  resolve: async (asked, held) => (asked === name ? { value, source: "host" } : others.resolve(asked, held)),
+  watch: () => () => {},
+});
+
 /** As much as a token can be and a little more, whatever the path leads to: a pipe of a shell is a fine place. */
 async function readStart(path: string): Promise<string> {
   const file = await open(path, "r");

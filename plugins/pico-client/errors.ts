@@ -2,13 +2,13 @@ import { errorTable } from "../../kernel/index.ts";
 
 export const picoClientErrors = errorTable({
   PICO_CLIENT_URL_MISSING: (prefix: string) =>
-    "The pico client is enabled but has no address: " +
+    "The pico client has no address: " +
     `set the environment variable ${prefix}_CHANNELS_PICO_CLIENT_URL, or channels.pico_client.url in config.json, ` +
     "to the address of the channel (ws://host:port/pico).",
   PICO_CLIENT_TOKEN_MISSING: (prefix: string) =>
-    "The pico client is enabled but has no token: " +
+    "The pico client has no token: " +
     `set the environment variable ${prefix}_CHANNELS_PICO_CLIENT_TOKEN, or channels.pico_client.token in ` +
-    ".security.yml, to the token of the channel at the other end.",
+    ".security.yml, to the token of the channel at the other end (on the command line also: -token-file).",
   PICO_CLIENT_CA_UNREADABLE: (path: string, reason: string) =>
     `The certificates in "${path}" (channels.pico_client.ca_file) cannot be read: ${reason}.`,
   PICO_CLIENT_BAD_PROXY: (variable: string) =>

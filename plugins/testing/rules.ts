@@ -31,7 +31,8 @@ export const rules = {
     await guest.say(sample);
     await guest.say("next");
     const [first, second] = [await rig.messages.next("the message"), await rig.messages.next("the next message")];
-    claim(first.content === sample, `it changed the text ${JSON.stringify(sample)} to ${JSON.stringify(first.content)}`);
+    const change = `it changed the text ${JSON.stringify(sample)} to ${JSON.stringify(first.content)}`;
+    claim(first.content === sample, change);
     claim(second.content === "next", `it handed over ${JSON.stringify(second.content)} in place of the next message`);
     claim(first.session === guest.session, "the message came from another session");
     claim(first.id !== "" && first.id !== second.id, "two messages have one id");

@@ -252,7 +252,7 @@ test.each<[string, AnyPlugin[], string]>([
   [
     "KERNEL_PLUGIN_API",
     [plugin("shop", undefined, { api: 2 })],
-    'Plugin "shop" was made for version 2 of the plugin contract; this kernel speaks version 1.',
+    'Plugin "shop" was made for version 2 of the plugin contract; this kernel takes "api: 1".',
   ],
 ])("%s %#: the start is refused with a sentence", async (code, plugins, sentence) => {
   const error = await refusal(kernelOf(plugins).start());

@@ -56,6 +56,7 @@ describe("an owner at the command line", () => {
     const { code, out } = await doorward(home, "token rotate pico");
     expect(code).toBe(0);
     expect([await knock(base, leaked), await knock(base, out.trim())]).toEqual([401, 200]);
+    expect(await doorward(home, "send hello")).toEqual({ code: 0, out: "hello\n", err: "" });
 
     const file = join(home, ".security.yml");
     const edited = "edited-by-hand-0123456789-abcdefghijklmnop-x";

@@ -33,7 +33,7 @@ describe("handler in config.json", () => {
     [{ command: "node bot.js -v" }, 'which no shell reads: {"command":["node", "bot.js", "-v"]}.'],
     [{ command: ["a", 1] }, '"handler.command.1" must be string'],
     [{ command: ["a\0"] }, '"handler.command.0" must be a word without NUL'],
-    [{ command: ["a"], comand: 1 }, '"handler.comand" is not a setting. Did you mean "command"?'],
+    [{ comand: ["a"] }, '"handler.comand" is not a setting. Did you mean "command"?'],
     [{ command: ["a"], restart: "sometimes" }, '"handler.restart" must be'],
     [{ command: ["a"], timeout_s: -1 }, '"handler.timeout_s" must be'],
     [{ command: ["a"], env: { "A B": "" } }, '"handler.env'],

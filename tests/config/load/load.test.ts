@@ -211,11 +211,12 @@ describe("unknown keys", () => {
 
   test("what nobody could have meant is left alone with a warning", () =>
     withHome(async (home) => {
-      await home.write("config.json", { $schema: "x", mine: {}, channels: { telegram: { token: secret } } });
+      await home.write("config.json", { $schema: "x", mine: {}, channels: { telegram: { token: secret } }, port: 1 });
       const { warnings } = await from(home);
       expect(warnings).toEqual([
         `${home.at("config.json")}: nothing reads "mine"`,
         `${home.at("config.json")}: nothing reads "channels.telegram"`,
+        `${home.at("config.json")}: nothing reads "port"; it is a setting of launcher-config.json`,
       ]);
     }));
 
