@@ -13,10 +13,14 @@ export interface Closing {
 
 function collect(server: Server, event: "connection" | "secureConnection"): Set<Duplex> {
   const sockets = new Set<Duplex>();
+  /** One listener for all: an idle WebSocket keeps what hangs on its socket. */
+  function forget(this: Duplex): void {
+    sockets.delete(this);
+  }
   server.on(event, (socket: Duplex) => {
     if (sockets.has(socket)) return; // announced again by a request that is served as plain HTTP
     sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
+    socket.on("close", forget);
   });
   return sockets;
 }

@@ -42,13 +42,14 @@ export function createPeers(trustedProxies: () => readonly string[], log: Log): 
     return networks.length > 0 && inNetworks(address);
   }
 
-  /** Who holds the other end of the socket, worked out once for all its requests. */
-  function directOf(socket: Socket): Pick<Peer, "address" | "key"> {
+  /** Who holds the other end of the socket, worked out once for all its requests; one that becomes another protocol has
+   *  no further ones. */
+  function directOf({ socket, headers }: IncomingMessage): Pick<Peer, "address" | "key"> {
     const before = directs.get(socket);
     if (before) return before;
     const address = socket.remoteAddress === undefined ? noAddress : normaliseAddress(socket.remoteAddress);
     const direct = { address, key: addressKey(address) };
-    directs.set(socket, direct);
+    if (headers.upgrade === undefined) directs.set(socket, direct);
     return direct;
   }
 
@@ -74,7 +75,7 @@ export function createPeers(trustedProxies: () => readonly string[], log: Log): 
 
   function judge(request: IncomingMessage): Peer {
     const { socket } = request;
-    const direct = directOf(socket);
+    const direct = directOf(request);
     const encrypted = "encrypted" in socket && socket.encrypted === true;
     const host = (request.headers.host ?? "").toLowerCase();
     if (!isTrusted(direct.address)) {
