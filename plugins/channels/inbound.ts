@@ -3,7 +3,7 @@ import type { Clock, Log, Release } from "../../kernel/index.ts";
 import { createDedupe } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import { createLanes } from "./lanes.ts";
-import type { Application, ApplicationOptions, Channels, Incoming, Message } from "./service.ts";
+import type { Application, ApplicationOptions, Channels, Incoming, Message, Outgoing } from "./service.ts";
 import { createTickets, type Ticket } from "./tickets.ts";
 
 export const mostHops = 4;
@@ -27,6 +27,20 @@ export interface InboundOptions {
   readonly failed: (message: Incoming, error: unknown) => void;
 }
 
+/** A copy that names what it answers. One step for each key: an object made by spread would be of a form of its own each
+ *  time, and whoever reads it were slow. */
+function answerTo(id: string, message: Outgoing): Outgoing {
+  const { content, kind, toolCalls, attachments, inReplyTo = id, model, contextUsage, hops } = message;
+  const answer: { -readonly [K in keyof Outgoing]: Outgoing[K] } = { content, inReplyTo };
+  if (kind !== undefined) answer.kind = kind;
+  if (toolCalls !== undefined) answer.toolCalls = toolCalls;
+  if (attachments !== undefined) answer.attachments = attachments;
+  if (model !== undefined) answer.model = model;
+  if (contextUsage !== undefined) answer.contextUsage = contextUsage;
+  if (hops !== undefined) answer.hops = hops;
+  return answer;
+}
+
 /** From the channels to the one application: each session in order, sessions side by side. */
 export function createInbound({ clock, log, send, stream, received, failed }: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
@@ -38,7 +52,7 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
   function messageOf(incoming: Incoming, accept: () => void): Message {
     const { channel, session, id, content, media, sender, at, hops } = incoming;
     const to = { channel, session };
-    const reply: Message["reply"] = (message) => send(to, { ...message, inReplyTo: message.inReplyTo ?? id });
+    const reply: Message["reply"] = (message) => send(to, answerTo(id, message));
     const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
     const message = { channel, session, id, content, media, at, hops, accept, reply, stream: grow };
     return sender === undefined ? message : { ...message, sender };

@@ -1,16 +1,27 @@
 const nameBytes = 16;
 /** Few, since a name that lives on keeps the text it was cut from. */
 const atOnce = 16;
+/** Random bytes are drawn ahead: asking the system costs far more than the bytes do. */
+const drawnBytes = 4_096;
 
 /** Names of messages: 16 random bytes each, as hexadecimal digits, written out some at a time. */
 export function createNames(random: (bytes: number) => Uint8Array): () => string {
+  let drawn = Buffer.alloc(0);
+  let used = 0;
   let ahead = "";
   let at = 0;
-  return () => {
-    if (at === ahead.length) {
-      ahead = Buffer.from(random(nameBytes * atOnce)).toString("hex");
-      at = 0;
+
+  function writeOut(): void {
+    if (used === drawn.length) {
+      drawn = Buffer.from(random(drawnBytes));
+      used = 0;
     }
+    ahead = drawn.toString("hex", used, (used += nameBytes * atOnce));
+    at = 0;
+  }
+
+  return () => {
+    if (at === ahead.length) writeOut();
     return ahead.slice(at, (at += 2 * nameBytes));
   };
 }
