@@ -24,20 +24,22 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
   const open = new Set<Promise<unknown>>();
   let last: LinkChange | undefined;
   let isTold = false;
-  let session: Session | undefined;
+  let begin: (session: Session) => void;
+  /** Who types ahead loses nothing. */
+  const begun = new Promise<Session>((resolve) => { begin = resolve; });
 
   async function send(content: string): Promise<void> {
-    const sent = session?.link.send({ content }).catch((error: unknown) => {
+    const sent = begun.then(({ link }) => link.send({ content })).catch((error: unknown) => {
       screen.note(`not delivered: ${plainLine(reasonOf(error).message)}`);
     });
-    open.add(sent!);
+    open.add(sent);
     await sent;
-    open.delete(sent!);
+    open.delete(sent);
   }
 
   screen.status("connecting …");
   try {
-    session = await openSession(call, {
+    const session = await openSession(call, {
       ...given,
       notice: screen.note,
       answer(message) {
@@ -58,6 +60,7 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
         },
       },
     });
+    begin!(session);
     // Only what leaves nothing to wait for ends it.
     const stopped = session.ended.then((fate) => (fate === interrupted || last?.to === "stopped" ? undefined : left));
     await Promise.race([left, stopped]);

@@ -252,11 +252,10 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
     expect(await client.ended).toMatchObject({ code: 0 });
   });
 
-  test("control characters of the other end move nothing", async () => {
+  test("what is typed before it is connected is sent; control characters of the other end move nothing", async () => {
     await using there = await far(async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })));
     await using client = await atTerminal(["client", "-url", there.url]);
-    await client.said(/connected/);
-    client.child.stdin.write("x\r");
+    client.child.stdin.write("typed ahead\r");
     await client.said(/a\ufffd\[31mred\ufffd\ufffd2Jz/);
     client.child.stdin.write("\u0003");
     const { code, out } = await client.ended;
