@@ -34,16 +34,22 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
   return ({ url, token }, hear) => {
     const target = new URL(url);
     const proxy = proxyFor(url, env);
+    const left = new AbortController();
     const options: ClientOptions = {
       headers: token ? { Authorization: `Bearer ${token}` } : {},
       perMessageDeflate: false, maxPayload: mostPayload,
       ...(trusted && { ca: trusted }),
-      ...(proxy && { createConnection: tunnel(proxy, target, trusted) as unknown as CreateConnection }),
+      ...(proxy && {
+        createConnection: tunnel(proxy, target, { ca: trusted, left: left.signal }) as unknown as CreateConnection,
+      }),
     };
     const socket = new WebSocket(url, options);
     listen(socket, hear, { clock, log, refusalOf });
     let cutting: unknown;
-    socket.once("close", () => clock.clearTimeout(cutting));
+    socket.once("close", () => {
+      clock.clearTimeout(cutting);
+      left.abort();
+    });
     return {
       write: (text) => socket.send(text),
       buffered: () => socket.bufferedAmount,

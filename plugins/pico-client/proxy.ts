@@ -23,8 +23,18 @@ export function proxyFor(address: string, env: ProxyVariables): URL | undefined 
   if (!found || isExempt(url, read(env, "NO_PROXY")?.[0] ?? "")) return undefined;
   const [value, variable] = found;
   const text = value.includes("://") ? value : `http://${value}`;
-  if (!URL.canParse(text) || !/^https?:/.test(text)) throw picoClientErrors.PICO_CLIENT_BAD_PROXY(variable);
-  return new URL(text);
+  const proxy = URL.canParse(text) && /^https?:/.test(text) ? new URL(text) : undefined;
+  if (!proxy || credentialsOf(proxy) === undefined) throw picoClientErrors.PICO_CLIENT_BAD_PROXY(variable);
+  return proxy;
+}
+
+/** `""`: none; undefined: a percent sign in them is no escape. */
+function credentialsOf({ username, password }: URL): string | undefined {
+  try {
+    return username && `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** `*`, or names that are the host or end it; with `:port` for that port only. */
@@ -41,14 +51,20 @@ function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
 type Connected = (error: Error | null, socket?: Socket) => void;
 type Connect = (options: ClientRequestArgs, connected: Connected) => undefined;
 
+export interface TunnelOptions {
+  readonly ca: readonly string[] | undefined;
+  /** Nobody wants it any more: a proxy that does not answer is not waited for. */
+  readonly left: AbortSignal;
+}
+
 /** Connects through a tunnel of the proxy (CONNECT), for the option `createConnection` of a request. */
-export const tunnel = (proxy: URL, target: URL, ca: readonly string[] | undefined): Connect => (_, connected) => {
+export const tunnel = (proxy: URL, target: URL, { ca, left }: TunnelOptions): Connect => (_, connected) => {
   const isSecure = target.protocol === "wss:";
   const place = `${target.hostname}:${target.port || (isSecure ? 443 : 80)}`;
-  const credentials = proxy.username && `${decodeURIComponent(proxy.username)}:${decodeURIComponent(proxy.password)}`;
+  const credentials = credentialsOf(proxy);
   const ask = (proxy.protocol === "https:" ? secureRequest : request)({
     host: proxy.hostname.replace(/^\[|\]$/g, ""), port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
-    method: "CONNECT", path: place, agent: false,
+    method: "CONNECT", path: place, agent: false, signal: left,
     headers: {
       Host: place,
       ...(credentials && { "Proxy-Authorization": `Basic ${Buffer.from(credentials).toString("base64")}` }),

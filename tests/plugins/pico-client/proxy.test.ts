@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer as createSecureServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -46,6 +46,21 @@ test("a proxy that refuses is named, and tried again", async () => {
   await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "proxy_refused");
 });
 
+test("a proxy that does not answer is left together with the try", async () => {
+  let left = (): void => {};
+  const isLeft = new Promise<void>((resolve) => { left = resolve; });
+  const silent = createServer((socket) => socket.on("error", () => {}).on("close", () => left()).resume());
+  const knocked = once(silent.listen(0, "127.0.0.1"), "connection");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  {
+    await using _ = await near("ws://there.example/pico", { env: { HTTP_PROXY: `127.0.0.1:${port}` } });
+    await knocked;
+  }
+  await isLeft;
+  silent.close();
+});
+
 test("a certificate nobody vouches for is refused; the one of ca_file is taken, through a proxy too", async () => {
   const folder = await mkdtemp(join(tmpdir(), "doorward-ca-"));
   await using secure = await createSecure();
@@ -82,8 +97,8 @@ test.each([
   expect(proxyFor(url, env)?.href).toBe(proxy);
 });
 
-test("a proxy that is none stops the start and names its variable", async () => {
-  await expect(near("ws://there/pico", { env: { HTTP_PROXY: "ftp://p" } })).rejects.toMatchObject({
+test.each(["ftp://p", "http://me:p%ss@p"])("%s is no proxy: the start stops and names its variable", async (HTTP_PROXY) => {
+  await expect(near("ws://there/pico", { env: { HTTP_PROXY } })).rejects.toMatchObject({
     code: "PICO_CLIENT_BAD_PROXY", message: expect.stringContaining("HTTP_PROXY") as string,
   });
 });
