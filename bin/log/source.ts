@@ -1,5 +1,4 @@
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
+import { open, type FileHandle } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
 import type { Redactor } from "./redact.ts";
@@ -33,16 +32,26 @@ export function logSource({ file, redactor, follow }: Written): LogSource {
       return { lines: limit === 0 ? [] : found.slice(-limit), truncated: !isWhole || found.length > limit };
     },
     async *lines() {
-      const lines = createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Infinity });
+      const handle = await openIfThere(file);
+      if (!handle) return;
+      const lines = createInterface({ input: handle.createReadStream({ encoding: "utf8" }), crlfDelay: Infinity });
       for await (const line of lines) yield `${redactor.redact(line)}\n`;
     },
     follow: (heard) => follow((line) => heard(parse(line.trimEnd(), Date.now()))),
   };
 }
 
+/** Somebody may have cleared the folder. */
+const openIfThere = (file: string): Promise<FileHandle | undefined> =>
+  open(file, "r").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return undefined;
+  });
+
 /** The end of the file from the beginning of a line on. */
 async function tail(file: string): Promise<{ content: string; isWhole: boolean }> {
-  const handle = await open(file, "r");
+  const handle = await openIfThere(file);
+  if (!handle) return { content: "", isWhole: true };
   try {
     const { size } = await handle.stat();
     const from = Math.max(0, size - WINDOW);

@@ -71,7 +71,7 @@ export function refuse(door: Door, request: FastifyRequest, reply: FastifyReply,
     return page(reply, status, messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }));
   }
   const { retryAfterSeconds, hint, state } = extra;
-  return reply.code(status).send({
+  return reply.code(status).type("application/json; charset=utf-8").send({
     error: code,
     message,
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),

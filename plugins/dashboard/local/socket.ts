@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
@@ -42,10 +42,13 @@ async function makeWay(path: string): Promise<boolean> {
   return true;
 }
 
-/** Until the socket has its own mode it is as open as the umask says: the folder is what guards it. */
+/** Until the socket has its own mode it is as open as the umask says: the folder is what guards it. One that belongs to
+ *  all, as `XDG_RUNTIME_DIR` may name by mistake, is no place for it, and not ours to close. */
 async function narrow(folder: string): Promise<void> {
-  const found = await lstat(folder);
-  if (found.isDirectory() && (found.mode & 0o077) !== 0) await chmod(folder, 0o700);
+  const { mode, uid } = await stat(folder);
+  const isShared = (mode & 0o1000) !== 0 || (process.getuid !== undefined && uid !== process.getuid());
+  if (isShared) throw Object.assign(new Error(`${folder} is a folder of others too`), { code: "EACCES" });
+  if ((mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
 export function answers(path: string): Promise<boolean> {

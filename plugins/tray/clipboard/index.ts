@@ -45,7 +45,7 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     async copySecret(text) {
       const tool = await write(text);
       kept?.release();
-      kept = { text, tool, release: after(KEPT_MS, () => void clear()) };
+      kept = { text, tool, release: after(KEPT_MS, () => void clear().catch(() => undefined)) };
     },
     close: clear,
   };

@@ -153,6 +153,17 @@ describe("the socket of the owner", () => {
       expect(status).toBe(404);
     }));
 
+  test("is not put into a folder of others, which stays as it is", () =>
+    withDesk(async (desk) => {
+      const folder = join(desk.home, "run");
+      await mkdir(folder);
+      await chmod(folder, 0o1777);
+      const { lines } = await desk.start();
+      expect(lines.some(({ text }) => /socket for commands cannot be opened/.test(text))).toBe(true);
+      expect((await stat(folder)).mode & 0o7777).toBe(0o1777);
+      expect((await desk.run("status")).code).toBe(4);
+    }));
+
   test("of a dead process is taken over", () =>
     withDesk(async (desk) => {
       await mkdir(join(desk.home, "run"), { mode: 0o700 });

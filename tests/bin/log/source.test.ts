@@ -64,6 +64,13 @@ describe("the log as the dashboard shows it", () => {
       expect(lines.every(({ text }) => text === "old" || text === "newest")).toBe(true);
     }));
 
+  test("of a file that was taken away is empty", () =>
+    withLog(line(30, "one"), async (log, file) => {
+      await rm(file);
+      expect(await log.read(all)).toEqual({ lines: [], truncated: false });
+      for await (const _ of log.lines()) throw new Error("a line of nothing");
+    }));
+
   test("is followed line by line until it is let go", () =>
     withLog("", async (log, _, say) => {
       const heard: string[] = [];
