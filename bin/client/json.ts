@@ -76,8 +76,8 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
 
   const over = Promise.race([session.ended, left]);
   const read = eachLine(call.stdin, take, over).then(expected.close);
-  const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)]);
-  await session.close();
+  const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)])
+    .finally(() => session.close());
   call.stdin.destroy();
   if (outcome === undefined) return exit.done;
   if (typeof outcome === "object") {

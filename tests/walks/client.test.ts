@@ -158,6 +158,13 @@ describe("doorward client -json", () => {
     expect({ code, err }).toEqual({ code: 0, err: "" });
   });
 
+  test("a line without an end is refused, whatever comes", async () => {
+    const client = await start(["client", "-json"]);
+    client.child.stdin.end("x".repeat(64 * 1024 * 1024));
+    const { code, out } = await client.ended;
+    expect([code, JSON.parse(out)]).toMatchObject([1, { type: "error", payload: { message: expect.stringContaining("longer than") } }]);
+  });
+
   test("a refusal is a line and exit code 3; nobody there is a line and 4", async () => {
     const wrong = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "not-the-right-token" };
     const refused = await start(["client", "-json"], wrong);
