@@ -1,9 +1,10 @@
 import { spawn, spawnSync, type ChildProcessByStdio } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { buildSync } from "esbuild";
 import { afterAll, afterEach } from "vitest";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -25,24 +26,18 @@ afterAll(() => {
   if (compiled !== undefined) rmSync(compiled, { recursive: true, force: true });
 });
 
-/** The URL of a module, compiled: child processes of Node 20 do not run TypeScript. */
+/** The URL of a module, compiled into one file: child processes of Node 20 do not run TypeScript. */
 export function compiledModule(path: "config/files/index.js" | "bin/log/index.js"): string {
-  compiled ??= compile();
-  return pathToFileURL(join(compiled, "out", path)).href;
-}
-
-function compile(): string {
-  const folder = mkdtempSync(join(tmpdir(), "doorward-compiled-"));
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"), "dir");
-  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-  const compilerOptions = { rootDir: root, outDir: join(folder, "out"), noCheck: true, declaration: false };
-  const include = ["config/files", "kernel", "bin/log"].map((part) => join(root, part));
-  const project = join(folder, "tsconfig.json");
-  const base = join(root, "tsconfig.json");
-  writeFileSync(project, JSON.stringify({ extends: base, compilerOptions, include, exclude: [] }));
-  const done = spawnSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
-  if (done.status !== 0) throw new Error(String(done.stdout));
-  return folder;
+  if (compiled === undefined) {
+    compiled = mkdtempSync(join(tmpdir(), "doorward-compiled-"));
+    symlinkSync(join(root, "node_modules"), join(compiled, "node_modules"), "dir");
+  }
+  const outfile = join(compiled, path.replace("index.js", "index.mjs"));
+  const entry = join(root, path.replace(".js", ".ts"));
+  if (!existsSync(outfile)) {
+    buildSync({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm", packages: "external" });
+  }
+  return pathToFileURL(outfile).href;
 }
 
 /** Runs a script that may write files of at most `kibibytes`, as on a disk that is nearly full; answers what it printed. */
