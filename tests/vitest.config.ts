@@ -6,8 +6,10 @@ export default defineConfig({
     root: fileURLToPath(new URL("..", import.meta.url)),
     include: ["tests/**/*.test.ts"],
     exclude: ["tests/long/**", "**/node_modules/**", "dist/**"],
-    testTimeout: 30_000,
+    /** Twice as long as a browser's step may take, which says what it waited for. */
+    testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     maxWorkers: 3,
   },

@@ -65,7 +65,8 @@ export interface Desktop extends AsyncDisposable {
   /** Resolves when our icon is drawn in the panel. */
   iconIsThere(): Promise<void>;
   iconIsGone(): Promise<void>;
-  leftClick(): Promise<void>;
+  /** Clicks the icon until `isDone`. */
+  leftClick(isDone: () => Promise<boolean>): Promise<void>;
   /** Opens the menu; resolves when it has that many lines. */
   menu(lines: number): Promise<Menu>;
   /** Clicks a line of the open menu, counted from 0. */
@@ -111,7 +112,7 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
     const words = ["-window", "root", "-crop", area, "+repage", "-depth", "8", "rgb:-"];
     return (await run("import", words, { env, encoding: "buffer", timeout: 10_000 })).stdout;
   };
-  const until = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 20_000, interval: 50 });
+  const until = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 40_000, interval: 50 });
 
   /** The colour of the arch, which nothing else on this screen has. */
   async function hasIcon(): Promise<boolean> {
@@ -156,6 +157,23 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   const click = async (x: number, y: number, button: 1 | 3): Promise<void> =>
     void (await tool("xdotool", "mousemove", `${x}`, `${y}`, "click", `${button}`));
 
+  /** A panel that has just drawn an icon, or a menu, may miss a click: one every ten seconds, while there is no answer
+   *  to it. `look` rejects until there is. */
+  function clickUntil<T>(place: { x: number; y: number }, button: 1 | 3, look: () => Promise<T>): Promise<T> {
+    let patience = 0;
+    return until(async () => {
+      try {
+        return await look();
+      } catch (error) {
+        if (Date.now() > patience) {
+          patience = Date.now() + 10_000;
+          await click(place.x, place.y, button);
+        }
+        throw error;
+      }
+    });
+  }
+
   const desktop: Desktop = {
     env,
     opened: async () =>
@@ -166,27 +184,24 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
     iconIsGone: () => until(async () => {
       if (await hasIcon()) throw new Error("the panel still shows the icon");
     }),
-    leftClick: () => click(icon.x, icon.y, 1),
+    leftClick: (isDone) => clickUntil(icon, 1, async () => {
+      if (!(await isDone())) throw new Error("the click on the icon does nothing");
+    }),
     async menu(lines) {
-      let patience = 0;
+      await clickUntil(icon, 3, async () => {
+        if (!(await findMenu())) throw new Error("no menu opens");
+      });
       return until(async () => {
         const menu = await findMenu();
-        // A panel that has just drawn the icon may miss a click.
-        if (!menu && Date.now() > patience) {
-          patience = Date.now() + 3_000;
-          await click(icon.x, icon.y, 3);
-        }
         const found = menu?.rows.length ?? "no";
         if (found !== lines) throw new Error(`the menu has ${found} lines, not ${lines}`);
         return menu!;
       });
     },
-    async choose({ x, width, rows }, line) {
-      await click(x + Math.round(width / 2), rows[line]!, 1);
-      await until(async () => {
+    choose: ({ x, width, rows }, line) =>
+      clickUntil({ x: x + Math.round(width / 2), y: rows[line]! }, 1, async () => {
         if (await findMenu()) throw new Error("the menu stays");
-      });
-    },
+      }),
     clipboard: () => tool("xclip", "-selection", "clipboard", "-out").catch(() => ""),
     startPanel() {
       panel = spawn("xfce4-panel", ["--disable-wm-check"], { env, stdio: "ignore" });

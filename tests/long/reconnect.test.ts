@@ -32,6 +32,7 @@ test("2,000 messages each way across 20 cuts: each is taken once, answered once,
     const acknowledged = new Set<string>();
     const gaps: Frame[] = [];
     let resumed = 0;
+    let cutsMade = 0;
     let made = 0;
     let cursor: { epoch: string; seq: number } | undefined;
     let conn = "";
@@ -60,6 +61,10 @@ test("2,000 messages each way across 20 cuts: each is taken once, answered once,
           expect(frame).toMatchObject({ epoch: cursor!.epoch, seq: cursor!.seq + 1 });
           cursor = { epoch: frame.epoch!, seq: frame.seq! };
           heard.push(frame.payload!.content as string);
+          if (cutsMade < cuts && heard.length > (count / (cuts + 1)) * (cutsMade + 1)) {
+            cutsMade += 1;
+            network.cut();
+          }
           if (cursor.seq % 32 === 0) socket.send(JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }));
         }
         sayMore();
@@ -68,15 +73,7 @@ test("2,000 messages each way across 20 cuts: each is taken once, answered once,
       socket.on("error", () => undefined).on("close", () => done());
     });
 
-    let cutsMade = 0;
-    const cutter = setInterval(() => {
-      if (cutsMade < cuts && heard.length > (count / (cuts + 1)) * (cutsMade + 1)) {
-        cutsMade += 1;
-        network.cut();
-      }
-    }, 1);
     while (heard.length < count || acknowledged.size < count) await open();
-    clearInterval(cutter);
 
     expect(cutsMade).toBe(cuts);
     expect(gaps).toEqual([]);

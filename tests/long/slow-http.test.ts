@@ -37,7 +37,7 @@ test.skipIf(!isThere)("slow headers, slow bodies and slow readers: nobody else n
     env: { SERVICE_LAUNCHER_TOKEN: token, SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token },
   });
   const descriptors = async (): Promise<number> => (await readdir(`/proc/${launcher.child.pid}/fd`)).length;
-  await using client = await connect(new URL("/pico", launcher.base), { token });
+  await using client = await connect(new URL("/pico", launcher.base), { token, patienceMs: 60_000 });
   const before = await descriptors();
   let most = 0;
   let isOver = false;

@@ -75,12 +75,12 @@ async function play(steps: readonly Step[]): Promise<void> {
     await Promise.all(work);
     // What stands in the file in the end is what counts: one last edit is seen.
     await writeFile(file, security(value(TOKENS)));
-    await vi.waitFor(async () => expect(await tokens.verify("pico", value(TOKENS))).not.toBe(false), { timeout: 8_000 });
+    await vi.waitFor(async () => expect(await tokens.verify("pico", value(TOKENS))).not.toBe(false), { timeout: 20_000 });
     const statuses = await Promise.all(guests.map(({ answer }) => answer));
     expect(statuses.every((status) => [101, 401, 429].includes(status))).toBe(true);
     await vi.waitFor(() => {
       expect(guests.filter(({ ws }) => ws.readyState === WebSocket.OPEN)).toEqual([]);
-    }, { timeout: 8_000 });
+    }, { timeout: 20_000 });
     expect(rotations).toEqual([...rotations].sort((a, b) => a - b));
     expect(new Set(rotations).size).toBe(rotations.length);
   } finally {

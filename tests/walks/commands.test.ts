@@ -61,7 +61,7 @@ describe("an owner at the command line", () => {
     const file = join(home, ".security.yml");
     const edited = "edited-by-hand-0123456789-abcdefghijklmnop-x";
     await writeFile(file, (await readFile(file, "utf8")).replace(out.trim(), edited));
-    await vi.waitFor(async () => expect(await knock(base, edited)).toBe(200), { timeout: 5_000, interval: 50 });
+    await vi.waitFor(async () => expect(await knock(base, edited)).toBe(200), { timeout: 20_000, interval: 50 });
     expect(await knock(base, out.trim())).toBe(401);
     expect((await readFile(join(home, "logs", "launcher.log"), "utf8"))).not.toMatch(new RegExp(`${edited}|${out.trim()}`));
   });

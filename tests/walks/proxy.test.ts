@@ -117,7 +117,7 @@ describe.each([
     await vi.waitFor(async () => {
       const refused = (await log()).split("\n").filter((line) => line.includes("sign-in refused"));
       expect(refused.at(-1)).toContain(visitor);
-    });
+    }, { timeout: 20_000 });
     expect(await log()).not.toContain("192.0.2.66");
     expect(await log()).not.toContain("trusted_proxies are ignored");
   });

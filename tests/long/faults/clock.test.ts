@@ -17,7 +17,7 @@ test.skipIf(!library && !process.env["CI"])("a clock that is set a day forward a
     const set = (to: string): void => writeFileSync(times, `${to}\n`);
     set("+0");
     await using server = await startServer({
-      config: { read_timeout: 5, ping_interval: 1, max_connections: 200 },
+      config: { read_timeout: 8, ping_interval: 2, max_connections: 200 },
       env: {
         LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: times, FAKETIME_NO_CACHE: "1", FAKETIME_DONT_FAKE_MONOTONIC: "1",
       },

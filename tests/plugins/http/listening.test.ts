@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
@@ -171,8 +171,9 @@ describe("the gateway", () => {
 });
 
 describe("stop", () => {
-  const nothingLeft = (): Promise<void> =>
-    vi.waitFor(() => expect(process.getActiveResourcesInfo().filter((kind) => /TCP|TLS/.test(kind))).toEqual([]));
+  const nothingLeft = async (): Promise<void> => {
+    await expect.poll(() => process.getActiveResourcesInfo().filter((kind) => /TCP|TLS/.test(kind))).toEqual([]);
+  };
 
   async function started(): Promise<{ kernel: Kernel<[ReturnType<typeof http>]>; port: number }> {
     const kernel = createKernel([http({ port: 0 })]);

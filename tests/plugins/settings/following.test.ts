@@ -50,7 +50,7 @@ async function withFollowing(
 }
 
 const pico = (settingsOfIt: object, more: object = {}): object => ({ ...more, channels: { pico: settingsOfIt } });
-const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 6_000, interval: 20 });
+const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
 describe("an edit of config.json by hand", () => {
   test("takes effect, and says which fields wait for a restart", () =>

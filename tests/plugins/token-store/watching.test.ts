@@ -8,7 +8,7 @@ const NEW = "the-second-token-0123456789";
 const NEXT = "the-third-token-0123456789";
 
 const security = (token: string, name = "pico"): string => `channels:\n  ${name}:\n    token: "${token}"\n`;
-const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 6_000, interval: 20 });
+const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 const verifies = ({ tokens }: TokenStand, name: string, token: string): Promise<unknown> =>
   eventually(async () => expect(await tokens.verify(name, token)).not.toBe(false));
 const says = ({ lines }: TokenStand, text: RegExp): Promise<unknown> =>

@@ -43,6 +43,7 @@ const close = () => new Promise((done) => {
   const socket = all[at];
   all[at] = all.at(-1);
   all.pop();
+  if (socket.closed) return done(); // the service was first
   socket.once("close", done);
   oneOf(ways)(socket);
 });

@@ -36,7 +36,7 @@ describe("GET /api/connections", () => {
       expect((await closed)[0]).toBe(4403);
       await vi.waitFor(async () => {
         expect(await office.ask("DELETE", `/api/connections/${id}`)).toMatchObject({ status: 404 });
-      });
+      }, { timeout: 20_000 });
     }));
 });
 
@@ -59,7 +59,7 @@ describe("POST /api/channels/pico/try", () => {
         header: "101 true", subprotocol: "101 true", query: "token_query_disabled false", requests: "200 true",
       });
       expect(JSON.stringify(asked.body)).not.toContain(PICO);
-      await vi.waitFor(async () => expect((await office.ask("GET", "/api/connections")).body.total).toBe(0));
+      await expect.poll(async () => (await office.ask("GET", "/api/connections")).body.total).toBe(0);
     }));
 
   test("sees that the query is allowed", () =>

@@ -9,7 +9,7 @@ import { PICO, TOKEN, withOffice, type Office } from "./office.ts";
 const OTHER = "another-token-of-the-launcher-0123456789-abc";
 const probe = async ({ get }: Office, token: string): Promise<number> =>
   (await get("/pico", { authorization: `Bearer ${token}` })).status;
-const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 6_000, interval: 20 });
+const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
 describe("an edit of the files while it runs", () => {
   test("that takes the channel's token away sends everybody off with 4401 and answers 503 until there is one", () =>

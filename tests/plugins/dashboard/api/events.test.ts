@@ -35,10 +35,10 @@ async function listen(office: Office, path = "/api/events", headers: Record<stri
       const found = events.find((each) => each.name === name);
       expect(found, `${name} among ${events.map((each) => each.name).join(" ")}`).toBeDefined();
       return found!;
-    }, { timeout: 4_000, interval: 10 });
+    }, { timeout: 20_000, interval: 10 });
   return {
     answer, events, event,
-    ended: () => vi.waitFor(() => expect(ended).toBe(true), { timeout: 4_000, interval: 10 }),
+    ended: () => vi.waitFor(() => expect(ended).toBe(true), { timeout: 20_000, interval: 10 }),
     close: () => answer.destroy(),
   };
 }
@@ -198,7 +198,7 @@ describe("the log", () => {
       expect((await stream.event("log")).data).toEqual({ at: 1, level: "warn", text: "loud", fields: {} });
       expect(without.events.map(({ name }) => name)).toEqual(["hello"]);
       stream.close();
-      await vi.waitFor(() => expect(followers.size).toBe(0));
+      await expect.poll(() => followers.size).toBe(0);
     }, { dashboard: { log: source } });
   });
 
