@@ -1,32 +1,36 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
-import type { Incoming } from "./service.ts";
+import type { Incoming, Outcome } from "./service.ts";
 
 const keptMs = 600_000;
+/** Of the newest, and as many of those before them. */
 const mostPerSession = 1_024;
 const mostInAll = 65_536;
 
-interface Taken {
+/** A delivery under an id. */
+export interface Taken {
   readonly digest: string;
   readonly at: number;
-  /** Settles with the delivery. */
-  readonly outcome: Promise<unknown>;
+  isAccepted: boolean;
+  /** Who sent it again and waits for the outcome of the first. */
+  waiting: Outcome[] | undefined;
 }
 
-/** Remembers the ids a session has used: 1,024 of them, for ten minutes. */
+/** Remembers the ids a session has used: 1,024 of them or more, for ten minutes. */
 export interface Dedupe {
-  /** What was taken under this id: the same message, another one, or nothing. */
-  find(lane: string, message: Incoming): { readonly same: boolean; readonly outcome: Promise<unknown> } | undefined;
-  /** A delivery that rejects is forgotten, so that it can be tried again. */
-  remember(lane: string, message: Incoming, outcome: Promise<unknown>): void;
+  find(lane: string, id: string): Taken | undefined;
+  isSame(taken: Taken, message: Incoming): boolean;
+  remember(lane: string, message: Incoming): Taken;
+  /** A delivery that was rejected can be tried again. */
+  forget(lane: string, id: string, taken: Taken): void;
 }
 
-/** Text as long as a digest stands for itself. */
-const short = 43;
+/** Text shorter than a digest stands for itself. */
+const short = 42;
 
 /** Of what makes two messages the same: content and media, each part with its length before it. */
 function digestOf({ content, media }: Incoming): string {
-  if (media.length === 0 && content.length <= short) return `text:${content}`;
+  if (media.length === 0 && content.length <= short) return content;
   const hash = createHash("sha256");
   const part = (bytes: string | Uint8Array): void => {
     hash.update(`${typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.byteLength}:`).update(bytes);
@@ -40,52 +44,80 @@ function digestOf({ content, media }: Incoming): string {
   return hash.digest("base64url");
 }
 
+/** The older ones leave all at once: a map that loses its first key with each new one finds the next one slowly. */
+interface Session {
+  newest: Map<string, Taken>;
+  older: Map<string, Taken>;
+  usedAt: number;
+  /** Since it was last passed over. */
+  isUsed: boolean;
+}
+
 export function createDedupe(clock: Clock): Dedupe {
-  /** The session used longest ago comes first. */
-  const sessions = new Map<string, Map<string, Taken>>();
+  const sessions = new Map<string, Session>();
   let count = 0;
 
-  function forget(lane: string, id: string): void {
-    const taken = sessions.get(lane);
-    if (taken?.delete(id)) count -= 1;
-    if (taken?.size === 0) sessions.delete(lane);
+  function drop(lane: string, { newest, older }: Session): void {
+    sessions.delete(lane);
+    count -= newest.size + older.size;
   }
 
-  function prune(lane: string): void {
-    const taken = sessions.get(lane);
-    for (const [id, { at }] of taken ?? []) {
-      if (clock.now() - at < keptMs && taken!.size <= mostPerSession) break;
-      forget(lane, id);
+  function open(lane: string, now: number): Session {
+    for (const [other, session] of sessions) {
+      if (now - session.usedAt < keptMs) break;
+      drop(other, session);
     }
+    const session = { newest: new Map<string, Taken>(), older: new Map<string, Taken>(), usedAt: now, isUsed: false };
+    sessions.set(lane, session);
+    return session;
   }
 
-  function pruneOldest(): void {
-    for (const lane of sessions.keys()) {
-      prune(lane);
-      if (count > mostInAll) for (const id of [...(sessions.get(lane)?.keys() ?? [])]) forget(lane, id);
-      if (sessions.has(lane)) break;
+  /** From the front, those that were used meanwhile once to the end: sessions used longest ago leave first, and a use
+   *  costs no more than a mark. */
+  function makeRoom(): void {
+    for (const [lane, session] of sessions) {
+      if (count <= mostInAll) return;
+      if (!session.isUsed) {
+        drop(lane, session);
+        continue;
+      }
+      session.isUsed = false;
+      sessions.delete(lane);
+      sessions.set(lane, session);
     }
   }
 
   return {
-    find(lane, message) {
-      prune(lane);
-      const taken = sessions.get(lane)?.get(message.id);
-      return taken && { same: taken.digest === digestOf(message), outcome: taken.outcome };
+    find(lane, id) {
+      const session = sessions.get(lane);
+      const taken = session && (session.newest.get(id) ?? session.older.get(id));
+      return taken && clock.now() - taken.at < keptMs ? taken : undefined;
     },
 
-    remember(lane, message, outcome) {
-      const taken = sessions.get(lane) ?? new Map<string, Taken>();
-      sessions.delete(lane);
-      sessions.set(lane, taken);
-      const entry = { digest: digestOf(message), at: clock.now(), outcome };
-      taken.set(message.id, entry);
-      count += 1;
-      prune(lane);
-      pruneOldest();
-      outcome.catch(() => {
-        if (sessions.get(lane)?.get(message.id) === entry) forget(lane, message.id);
-      });
+    isSame: (taken, message) => taken.digest === digestOf(message),
+
+    remember(lane, message) {
+      const now = clock.now();
+      const session = sessions.get(lane) ?? open(lane, now);
+      if (session.newest.size >= mostPerSession) {
+        count -= session.older.size;
+        session.older = session.newest;
+        session.newest = new Map();
+      }
+      session.isUsed = session.newest.size > 0;
+      session.usedAt = now;
+      const taken: Taken = { digest: digestOf(message), at: now, isAccepted: false, waiting: undefined };
+      if (!session.newest.has(message.id)) count += 1;
+      session.newest.set(message.id, taken);
+      if (count > mostInAll) makeRoom();
+      return taken;
+    },
+
+    forget(lane, id, taken) {
+      const session = sessions.get(lane);
+      for (const ids of session ? [session.newest, session.older] : []) {
+        if (ids.get(id) === taken && ids.delete(id)) count -= 1;
+      }
     },
   };
 }

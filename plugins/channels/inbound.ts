@@ -1,16 +1,16 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { Clock, Log, Release } from "../../kernel/index.ts";
-import { createDedupe } from "./dedupe.ts";
+import { createDedupe, type Taken } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import { createLanes } from "./lanes.ts";
-import type { Application, ApplicationOptions, Channels, Incoming, Message, Outgoing } from "./service.ts";
+import type { Application, ApplicationOptions, Channels, Incoming, Message, Outcome, Outgoing } from "./service.ts";
 import { createTickets, type Ticket } from "./tickets.ts";
 
 export const mostHops = 4;
 
 export interface Inbound {
   handle(application: Application, options?: ApplicationOptions): Release;
-  deliver(message: Incoming, options?: { dedupe?: boolean }): Promise<"accepted" | "duplicate">;
+  hand(message: Incoming, outcome: Outcome, options?: { dedupe?: boolean }): void;
   isBusy(channel: string, session?: string): boolean;
   start(): void;
   /** Tells the application, and rejects every delivery that it has not settled. */
@@ -27,8 +27,8 @@ export interface InboundOptions {
   readonly failed: (message: Incoming, error: unknown) => void;
 }
 
-/** A copy that names what it answers. One step for each key: an object made by spread would be of a form of its own each
- *  time, and whoever reads it were slow. */
+/** A copy that names what it answers, made key by key: the engine gives a copy by spread a new hidden class each time,
+ *  and reading one of those is slow. */
 function answerTo(id: string, message: Outgoing): Outgoing {
   const { content, kind, toolCalls, attachments, inReplyTo = id, model, contextUsage, hops } = message;
   const answer: { -readonly [K in keyof Outgoing]: Outgoing[K] } = { content, inReplyTo };
@@ -67,20 +67,20 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
 
   function run(incoming: Incoming, ticket: Ticket, done: () => void): void {
     function taken(): void {
-      ticket.accept();
+      tickets.accept(ticket);
       done();
     }
     function threw(error: unknown): void {
-      if (!ticket.reject(error)) failedLate(incoming, error);
+      if (!tickets.reject(ticket, error)) failedLate(incoming, error);
       done();
     }
     if (!current || !stopping) {
-      ticket.reject(channelsErrors.no_application());
+      tickets.reject(ticket, channelsErrors.no_application());
       return done();
     }
     let answer: void | Promise<void>;
     try {
-      answer = current.application(messageOf(incoming, ticket.accept), stopping.signal);
+      answer = current.application(messageOf(incoming, () => void tickets.accept(ticket)), stopping.signal);
     } catch (error) {
       return threw(error);
     }
@@ -88,22 +88,33 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
     else Promise.resolve(answer).then(taken, threw);
   }
 
-  function take(incoming: Incoming, once: boolean): Promise<"accepted" | "duplicate"> {
-    if (!stopping) throw channelsErrors.not_running();
-    if (incoming.hops > mostHops) throw channelsErrors.loop();
-    const { channel, session } = incoming;
-    const lane = once ? `${channel}\0${session}` : "";
-    const before = once ? dedupe.find(lane, incoming) : undefined;
-    if (before) {
-      if (!before.same) throw channelsErrors.id_reused();
-      return before.outcome.then(() => "duplicate");
-    }
-    if (!current) throw channelsErrors.no_application();
-    const ticket = tickets.open();
-    if (once) dedupe.remember(lane, incoming, ticket.outcome);
+  /** Tells those, too, who sent the message again meanwhile. */
+  function first(lane: string, { id }: Incoming, taken: Taken, outcome: Outcome): Outcome {
+    return {
+      accepted(status) {
+        taken.isAccepted = true;
+        outcome.accepted(status);
+        for (const other of taken.waiting ?? []) other.accepted("duplicate");
+        taken.waiting = undefined;
+      },
+      rejected(error) {
+        dedupe.forget(lane, id, taken);
+        outcome.rejected(error);
+        for (const other of taken.waiting ?? []) other.rejected(error);
+      },
+    };
+  }
+
+  function again(incoming: Incoming, before: Taken, outcome: Outcome): void {
+    if (!dedupe.isSame(before, incoming)) outcome.rejected(channelsErrors.id_reused());
+    else if (before.isAccepted) outcome.accepted("duplicate");
+    else (before.waiting ??= []).push(outcome);
+  }
+
+  function take(incoming: Incoming, outcome: Outcome): void {
+    const ticket = tickets.open(outcome);
     received(incoming);
-    lanes.add(channel, session, (done) => run(incoming, ticket, done));
-    return ticket.outcome;
+    lanes.add(incoming.channel, incoming.session, (done) => run(incoming, ticket, done));
   }
 
   return {
@@ -116,12 +127,15 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
       };
     },
 
-    deliver(incoming, { dedupe: once = false } = {}) {
-      try {
-        return take(incoming, once);
-      } catch (error) {
-        return Promise.reject(error as Error);
-      }
+    hand(incoming, outcome, { dedupe: once = false } = {}) {
+      if (!stopping) return outcome.rejected(channelsErrors.not_running());
+      if (incoming.hops > mostHops) return outcome.rejected(channelsErrors.loop());
+      const lane = once ? `${incoming.channel}\0${incoming.session}` : "";
+      const before = once ? dedupe.find(lane, incoming.id) : undefined;
+      if (before) return again(incoming, before, outcome);
+      if (!current) return outcome.rejected(channelsErrors.no_application());
+      if (!once) return take(incoming, outcome);
+      take(incoming, first(lane, incoming, dedupe.remember(lane, incoming), outcome));
     },
 
     isBusy: lanes.has,

@@ -5,14 +5,14 @@ import { createInbound } from "./inbound.ts";
 import { createNames } from "./names.ts";
 import { createOutbound } from "./outbound.ts";
 import { createReceipts } from "./receipts.ts";
-import type { ChannelPort, Channels, Incoming } from "./service.ts";
+import type { ChannelPort, Channels, Incoming, Inlet } from "./service.ts";
 import { createStreams } from "./streams.ts";
 
 export { application } from "./application.ts";
 export type { ChannelsEvents } from "./events.ts";
 export type {
   Address, AnswerStream, Application, ApplicationOptions, ChannelPort, Channels, ContextUsage, Incoming, Inlet, Media,
-  Message, Outgoing, PortReceipt, Receipt, StreamOptions, ToolCall,
+  Message, Outcome, Outgoing, PortReceipt, Receipt, StreamOptions, ToolCall,
 } from "./service.ts";
 
 const bytesOf = ({ content, media }: Incoming): number =>
@@ -81,11 +81,14 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
           if (ports.has(name)) throw channelsErrors.channel_taken(name);
           ports.set(name, port);
           const isAttached = (): boolean => ports.get(name) === port;
+          const hand: Inlet["hand"] = (message, outcome, options) => {
+            if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
+            inbound.hand(message.channel === name ? message : { ...message, channel: name }, outcome, options);
+          };
           return {
-            deliver(message, options) {
-              if (!isAttached()) return Promise.reject(channelsErrors.not_running());
-              return inbound.deliver(message.channel === name ? message : { ...message, channel: name }, options);
-            },
+            hand,
+            deliver: (message, options) =>
+              new Promise((accepted, rejected) => hand(message, { accepted, rejected }, options)),
             receipt(session, receipt) {
               if (isAttached()) receipts.news(name, session, receipt);
             },

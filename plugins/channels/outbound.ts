@@ -38,6 +38,7 @@ export function createOutbound(options: OutboundOptions): Pick<Channels, "send" 
       const own = tracked = receipts.track(to.channel, to.session, id);
       const answer = call(channel);
       if (!("then" in answer)) return Promise.resolve(receipts.answered(own, answer));
+      receipts.waits(own);
       return answer.then((receipt) => receipts.answered(own, receipt)).catch((error: unknown) => failed(own, error));
     } catch (error) {
       return tracked ? failed(tracked, error) : Promise.reject(error as Error);

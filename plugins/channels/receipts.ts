@@ -8,13 +8,18 @@ export interface Tracked {
   readonly channel: string;
   readonly session: string;
   readonly id: string;
-  latest: Receipt | undefined;
+  /** Undefined: the channel has not answered yet. */
+  status: Receipt["status"] | undefined;
+  reason: string | undefined;
 }
 
 /** Statuses of what was sent: they only grow, and each growth is announced. */
 export interface Receipts {
-  /** Before the channel is asked to send, so that news which overtakes its answer is not lost. */
+  /** Before the channel is asked to send, so that news which overtakes its answer is not lost. `answered`, `waits` or
+   *  `failed` follows as soon as the channel returns. */
   track(channel: string, session: string, id: string): Tracked;
+  /** The channel answers later. */
+  waits(tracked: Tracked): void;
   /** What the channel answered, or the news that overtook it. */
   answered(tracked: Tracked, receipt: PortReceipt): Receipt;
   failed(tracked: Tracked): void;
@@ -26,6 +31,16 @@ export function createReceipts(announce: (channel: string, session: string, rece
    * the next one slowly. */
   let newest = new Map<string, Tracked>();
   let older = new Map<string, Tracked>();
+  /** Those the channel is being asked to send: most are answered at once, and no news of them will come. */
+  const asked: Tracked[] = [];
+
+  function list(entry: Tracked): void {
+    if (newest.size === mostTracked) {
+      older = newest;
+      newest = new Map();
+    }
+    newest.set(entry.id, entry);
+  }
 
   function forget(entry: Tracked): void {
     const { id } = entry;
@@ -34,38 +49,58 @@ export function createReceipts(announce: (channel: string, session: string, rece
     older.delete(id);
   }
 
-  /** `false`: the status does not grow. */
-  function keep(entry: Tracked, receipt: Receipt): boolean {
-    if (entry.latest && rank[receipt.status] <= rank[entry.latest.status]) return false;
-    entry.latest = receipt;
-    if (rank[receipt.status] === rank.delivered) forget(entry);
+  /** The channel has just returned from being asked. */
+  function returned(entry: Tracked): boolean {
+    if (asked.at(-1) !== entry) return false;
+    asked.pop();
     return true;
   }
 
+  /** `false`: the status does not grow. */
+  function keep(entry: Tracked, status: Receipt["status"], reason: string | undefined): boolean {
+    if (entry.status && rank[status] <= rank[entry.status]) return false;
+    entry.status = status;
+    entry.reason = reason;
+    return true;
+  }
+
+  const isSettled = ({ status }: Tracked): boolean => status !== undefined && rank[status] === rank.delivered;
+  const find = (id: string): Tracked | undefined =>
+    newest.get(id) ?? older.get(id) ?? asked.find((entry) => entry.id === id);
+
   return {
     track(channel, session, id) {
-      const entry: Tracked = { channel, session, id, latest: undefined };
-      if (newest.size === mostTracked) {
-        older = newest;
-        newest = new Map();
-      }
-      newest.set(id, entry);
+      const entry: Tracked = { channel, session, id, status: undefined, reason: undefined };
+      asked.push(entry);
       return entry;
     },
 
-    answered(entry, { status, reason, isLast = false }) {
-      keep(entry, reason === undefined ? { id: entry.id, status } : { id: entry.id, status, reason });
-      if (isLast) forget(entry);
-      return entry.latest!;
+    waits(entry) {
+      if (returned(entry) && !isSettled(entry)) list(entry);
     },
 
-    failed: forget,
+    answered(entry, { status, reason, isLast = false }) {
+      keep(entry, status, reason);
+      const isOver = isLast || isSettled(entry);
+      if (returned(entry)) {
+        if (!isOver) list(entry);
+      } else if (isOver) {
+        forget(entry);
+      }
+      const { id, status: latest = status } = entry;
+      return entry.reason === undefined ? { id, status: latest } : { id, status: latest, reason: entry.reason };
+    },
+
+    failed(entry) {
+      if (!returned(entry)) forget(entry);
+    },
 
     news(channel, session, receipt) {
-      const entry = newest.get(receipt.id) ?? older.get(receipt.id);
-      if (entry?.channel === channel && entry.session === session && keep(entry, receipt)) {
-        announce(channel, session, receipt);
-      }
+      const entry = find(receipt.id);
+      if (entry?.channel !== channel || entry.session !== session) return;
+      if (!keep(entry, receipt.status, receipt.reason)) return;
+      if (isSettled(entry)) forget(entry);
+      announce(channel, session, receipt);
     },
   };
 }

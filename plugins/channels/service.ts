@@ -100,10 +100,18 @@ export interface Channels {
   stream(to: Address, options?: StreamOptions): AnswerStream;
 }
 
+/** Who is told how a delivery ended: by one of both, once. */
+export interface Outcome {
+  accepted(status: "accepted" | "duplicate"): void;
+  rejected(error: unknown): void;
+}
+
 export interface Inlet {
   /** Settles when the application has: resolved = accepted, rejected = the channel reports an error, pending = the
    *  channel pauses. Rejects: `not_running`, `no_application`, `id_reused`, `loop`, or what the application threw. */
   deliver(message: Incoming, options?: { dedupe?: boolean }): Promise<"accepted" | "duplicate">;
+  /** The same for a channel that has many: `outcome` is told in place of a promise, maybe before this returns. */
+  hand(message: Incoming, outcome: Outcome, options?: { dedupe?: boolean }): void;
   /** Later news of a message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;
   /** Nobody hears this session any more. */

@@ -1,18 +1,16 @@
+import type { Outcome } from "./service.ts";
+
 /** One delivery: settles once, whoever is first. */
 export interface Ticket {
-  readonly outcome: Promise<"accepted">;
-  accept(): void;
-  /** `false`: it had settled before. */
-  reject(error: unknown): boolean;
-}
-
-interface Open extends Ticket {
+  readonly outcome: Outcome;
   settled: boolean;
 }
 
-/** All deliveries that have not settled. */
+/** All deliveries that have not settled. Each call answers `false` when the delivery had settled before. */
 export interface Tickets {
-  open(): Ticket;
+  open(outcome: Outcome): Ticket;
+  accept(ticket: Ticket): boolean;
+  reject(ticket: Ticket, error: unknown): boolean;
   rejectAll(error: () => Error): void;
 }
 
@@ -21,10 +19,10 @@ const slack = 2;
 const short = 64;
 
 export function createTickets(): Tickets {
-  let listed: Open[] = [];
+  let listed: Ticket[] = [];
   let openCount = 0;
 
-  function settle(ticket: Open): boolean {
+  function settle(ticket: Ticket): boolean {
     if (ticket.settled) return false;
     ticket.settled = true;
     openCount -= 1;
@@ -32,30 +30,27 @@ export function createTickets(): Tickets {
     return true;
   }
 
+  function reject(ticket: Ticket, error: unknown): boolean {
+    const isFirst = settle(ticket);
+    if (isFirst) ticket.outcome.rejected(error);
+    return isFirst;
+  }
+
   return {
-    open() {
-      let resolve: (outcome: "accepted") => void;
-      let refuse: (error: unknown) => void;
-      const outcome = new Promise<"accepted">((done, failed) => {
-        resolve = done;
-        refuse = failed;
-      });
-      const ticket: Open = {
-        outcome,
-        settled: false,
-        accept: () => void (settle(ticket) && resolve("accepted")),
-        reject(error) {
-          const isFirst = settle(ticket);
-          if (isFirst) refuse(error);
-          return isFirst;
-        },
-      };
+    reject,
+    open(outcome) {
+      const ticket = { outcome, settled: false };
       openCount += 1;
       listed.push(ticket);
       return ticket;
     },
+    accept(ticket) {
+      const isFirst = settle(ticket);
+      if (isFirst) ticket.outcome.accepted("accepted");
+      return isFirst;
+    },
     rejectAll(error) {
-      for (const ticket of [...listed]) ticket.reject(error());
+      for (const ticket of [...listed]) reject(ticket, error());
     },
   };
 }

@@ -48,8 +48,19 @@ export const picoSchema = z.strictObject({
 
 export type PicoServerConfig = z.output<typeof picoSchema>;
 
-export const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate =>
+const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate =>
   ({ perSecond: message_rate, burst: message_burst });
+
+/** The rate as it is set now, made once for each configuration. */
+export function rateOf(config: () => PicoServerConfig): () => Rate {
+  let seen = config();
+  let rate = messageRate(seen);
+  return () => {
+    const current = config();
+    if (current !== seen) rate = messageRate(seen = current);
+    return rate;
+  };
+}
 
 /** Milliseconds between two pings: below the time after which the peer would be given up. */
 export const pingEveryMs = ({ ping_interval, read_timeout }: PicoServerConfig): number =>

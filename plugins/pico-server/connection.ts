@@ -1,5 +1,4 @@
 import type { Socket } from "node:net";
-import type { Incoming } from "../channels/index.ts";
 import { closeReason, closes, encode, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
 import { Meter, type Carried } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
@@ -15,7 +14,7 @@ import { isJustAwake, Pulse, soonMs } from "./pulse.ts";
 import type { Start } from "./reader.ts";
 import type { Known } from "./roster.ts";
 import type { Heard } from "./session-log.ts";
-import type { Deliver, Shared } from "./shared.ts";
+import type { Hand, Shared } from "./shared.ts";
 import { framed, pingFrame, WebSocketSink } from "./sink.ts";
 import type { Keeper, NamedSocket } from "./socket.ts";
 import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
@@ -140,9 +139,9 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     this.outbox.send(framed(nothing, encode({ ...frame, timestamp: clock.now() })));
   }
 
-  deliver(message: Incoming, how: { dedupe: boolean }): ReturnType<Deliver> {
+  hand(...message: Parameters<Hand>): void {
     this.messagesIn += 1;
-    return this.shared.deliver(message, how);
+    this.shared.hand(...message);
   }
 
   use(session: string): void {

@@ -5,9 +5,16 @@ const closing = "}".charCodeAt(0);
 
 /** The frame with its place in the stream, as clients of the extension read it: two parts that follow each other. */
 export function numbered(frame: Uint8Array, { epoch, seq }: Cursor): readonly [head: Uint8Array, tail: string] {
-  const end = frame.lastIndexOf(closing);
-  return [frame.subarray(0, end), `,"epoch":${JSON.stringify(epoch)},"seq":${seq}}`];
+  const last = frame.length - 1;
+  const end = frame[last] === closing ? last : frame.lastIndexOf(closing);
+  return [frame.subarray(0, end), `,"epoch":${quoted(epoch)},"seq":${seq}}`];
 }
+
+/** Epochs are few beside the frames of each; in ASCII, whatever a log calls them. */
+function quoted(epoch: string): string {
+  return /^[\da-z]*$/i.test(epoch) ? `"${epoch}"` : JSON.stringify(epoch).replace(/[^ -~]/g, escape);
+}
+const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /** All who hear an entry hear it one after the other: what was made for the first serves the rest. */
 export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T {
@@ -21,15 +28,22 @@ export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T 
 const types = ["message.create", "message.update", "message.delete", "typing.start", "typing.stop"] as const;
 const starts = types.map((type) => ({ type, bytes: Buffer.from(`{"type":"${type}"`) }));
 
+/** Where the JSON begins in a whole WebSocket message of a server. */
+const leadOf = (framed: Uint8Array): number => (framed[1]! < 126 ? 2 : framed[1] === 126 ? 4 : 10);
+
 /** From the end, where they differ. */
-function startsWith(frame: Uint8Array, start: Uint8Array): boolean {
-  for (let at = start.length - 1; at >= 0; at--) if (frame[at] !== start[at]) return false;
+function startsWith(frame: Uint8Array, lead: number, start: Uint8Array): boolean {
+  for (let at = start.length - 1; at >= 0; at--) if (frame[lead + at] !== start[at]) return false;
   return true;
 }
 
 /** The type stands first, as `port` writes frames; another form of the log may have written them anew. */
-function readType(frame: Uint8Array): ServerFrame["type"] {
-  for (const { type, bytes } of starts) if (startsWith(frame, bytes)) return type;
+function readType({ frame }: Heard): ServerFrame["type"] {
   return (JSON.parse(Buffer.from(frame).toString()) as ServerFrame).type;
 }
-export const typeOf = oncePerEntry(({ frame }) => readType(frame));
+export const typeOf = oncePerEntry((entry) => {
+  const bytes = entry.framed ?? entry.frame;
+  const lead = entry.framed ? leadOf(bytes) : 0;
+  for (const { type, bytes: start } of starts) if (startsWith(bytes, lead, start)) return type;
+  return readType(entry);
+});

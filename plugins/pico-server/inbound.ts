@@ -1,12 +1,14 @@
-import type { Incoming, Media } from "../channels/index.ts";
+import type { Incoming } from "../channels/index.ts";
 import {
   decode, errors, WireError,
-  type ClientFrame, type CloseName, type ErrorCode, type Inline, type MessagePayload, type ServerFrame,
+  type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
 } from "../pico-wire/index.ts";
 import type { Holder } from "./budget.ts";
 import { refusalFor } from "./failures.ts";
+import { Handed } from "./handed.ts";
+import { mediaOf } from "./media.ts";
 import { createBucket, createStrikes, type Bucket, type Strikes } from "./rates.ts";
-import type { Deliver, Shared } from "./shared.ts";
+import type { Hand, Shared } from "./shared.ts";
 
 const mostPending = 32;
 const deduped = { dedupe: true } as const;
@@ -23,7 +25,7 @@ export interface InboundOwner {
   readonly acknowledges: boolean;
   /** The peer has everything up to this number. */
   acknowledged(seq: number): void;
-  deliver(...message: Parameters<Deliver>): ReturnType<Deliver>;
+  hand(...message: Parameters<Hand>): void;
   answer(frame: ServerFrame): void;
   close(name: CloseName, retryMs?: number): void;
   /** A frame named this session. */
@@ -38,9 +40,6 @@ interface Names {
   readonly sessionId?: string | undefined;
   readonly message?: string | undefined;
 }
-
-const none: readonly Media[] = [];
-const image = ({ type, base64 }: Inline): Media => ({ type, bytes: Buffer.from(base64, "base64") });
 
 function read(data: Uint8Array): ClientFrame | WireError {
   try {
@@ -67,6 +66,8 @@ export class Inbound implements Holder {
   private pending = 0;
   private isHeld = false;
   private isStopped = false;
+  /** Somebody further up the stack looks at what waits. */
+  private isDraining = false;
 
   constructor(shared: Shared, owner: InboundOwner) {
     this.shared = shared;
@@ -122,35 +123,31 @@ export class Inbound implements Holder {
     if (this.tooFast(clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
-  private failed({ session, id }: Incoming, error: unknown): void {
+  acknowledge({ session, id }: Incoming, status: "accepted" | "duplicate"): void {
+    this.owner.answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
+  }
+
+  failed({ session, id }: Incoming, error: unknown): void {
     const { code, message } = refusalFor(error);
     if (code === "internal") this.shared.log.error({ err: error, session, id }, "a message could not be processed");
     this.refuse(code, { requestId: id, sessionId: session, message });
   }
 
-  /** Who named the message can be told, and is known when it sends it again. */
+  settled(bytes: number): void {
+    this.pending -= 1;
+    this.shared.budget.shrink(this, bytes);
+    this.drain();
+  }
+
   private handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
     const { owner, shared: { budget, clock, newId } } = this;
     const { content, media, hops } = payload;
     const id = named ?? newId();
-    const images = media.length === 0 ? none : media.map(image);
-    const message = { channel: "pico", session, id, content, media: images, at: clock.now(), hops };
+    const message = { channel: "pico", session, id, content, media: mediaOf(media), at: clock.now(), hops };
     const isKnown = owner.acknowledges && named !== undefined;
     this.pending += 1;
     budget.grow(this, bytes);
-    owner.deliver(message, isKnown ? deduped : plain).then((status) => {
-      if (isKnown) owner.answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
-      this.settle(bytes);
-    }, (error: unknown) => {
-      this.failed(message, error);
-      this.settle(bytes);
-    });
-  }
-
-  private settle(bytes: number): void {
-    this.pending -= 1;
-    this.shared.budget.shrink(this, bytes);
-    this.drain();
+    owner.hand(message, new Handed(this, message, bytes, isKnown), isKnown ? deduped : plain);
   }
 
   private handle(data: Uint8Array): void {
@@ -188,10 +185,13 @@ export class Inbound implements Holder {
   }
 
   private drain(): void {
+    if (this.isDraining) return;
+    this.isDraining = true;
     for (let data = this.next(); data; data = this.next()) {
       this.shared.budget.shrink(this, data.byteLength);
       this.handle(data);
     }
+    this.isDraining = false;
     const isFull = this.isFull() || this.hasWaiting();
     if (isFull === this.isPaused || this.isStopped) return;
     this.isPaused = isFull;

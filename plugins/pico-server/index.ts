@@ -7,7 +7,7 @@ import type { Http } from "../http/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
 import { createBudget } from "./budget.ts";
 import { checkSettings } from "./checks.ts";
-import { messageRate, picoSchema, type PicoServerConfig } from "./config.ts";
+import { picoSchema, rateOf, type PicoServerConfig } from "./config.ts";
 import { Connection } from "./connection.ts";
 import { createConnections, type Link } from "./connections.ts";
 import { newCounters } from "./counters.ts";
@@ -24,7 +24,7 @@ import { createRefused } from "./refused.ts";
 import { createRoster, knownOf } from "./roster.ts";
 import { createRequests, type RequestOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
-import type { Deliver, Shared } from "./shared.ts";
+import type { Shared } from "./shared.ts";
 import { createUpgrader } from "./socket.ts";
 
 export type { PicoServerConfig } from "./config.ts";
@@ -82,9 +82,13 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         settled: (session, id, status, reason) => inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
-      const deliver: Deliver = (message, options) => {
+      const deliver: typeof inlet.deliver = (message, options) => {
         messagesIn += 1;
         return inlet.deliver(message, options);
+      };
+      const hand: typeof inlet.hand = (message, outcome, options) => {
+        messagesIn += 1;
+        inlet.hand(message, outcome, options);
       };
       const isOpen = (): boolean => serving && lifecycle.state() !== "unconfigured";
       const isBusy = (session?: string): boolean => inlet.isBusy(session);
@@ -95,10 +99,10 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const refused = createRefused({ ...scope, counters, gate });
 
       const shared: Shared = {
-        clock, log, config, newId, counters, sessions, budget, deliver, isBusy,
+        clock, log, config, newId, counters, sessions, budget, hand, isBusy,
         awake: connections.awake,
         hasten: connections.hasten,
-        messageRate: () => messageRate(config()),
+        messageRate: rateOf(config),
         gone(link, fact) {
           connections.remove(link);
           const { in: bytesIn, out: bytesOut } = link.carried();

@@ -1,10 +1,11 @@
 import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
-import type { Appended, Beginning, Cursor, Entry, Heard, SessionLog, Settled, Tail } from "./session-log.ts";
+import type { Appended, Beginning, Cursor, Entry, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
   addHearer, costOf, cursorOf, empty, hearersOf, isOver, newStream, put, removeHearer, settleRest, tailAfter, take,
   trim, wasWritten, type Stream, type Window,
 } from "./stream.ts";
+import { HeardEntry } from "./written.ts";
 
 const MiB = 1024 * 1024;
 
@@ -114,14 +115,6 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     return stream;
   }
 
-  function tell(session: string, stream: Stream, entry: Entry): void {
-    const { frame, numbered, message } = entry;
-    const heard: Heard = { session, cursor: cursorOf(stream), frame, numbered, message };
-    const { hearers } = stream;
-    if (hearers instanceof Set) for (const hearer of hearers) hearer.hear(heard);
-    else hearers?.hear(heard);
-  }
-
   return {
     append(session, entry) {
       const stream = streams.get(session) ?? (entry.numbered ? openIdle(session) : undefined);
@@ -129,11 +122,15 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       const before = costOf(stream);
       put(stream, entry);
       bytes += costOf(stream) - before;
-      tell(session, stream, entry);
+      const cursor = cursorOf(stream);
+      const heard = new HeardEntry(session, cursor, entry);
+      const { hearers } = stream;
+      if (hearers instanceof Set) for (const hearer of hearers) hearer.hear(heard);
+      else hearers?.hear(heard);
       if (isOver(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
       makeRoom(session);
       const settled = !stream.resumes && stream.plain >= stream.seq;
-      return { cursor: cursorOf(stream), heard: hearersOf(stream), settled };
+      return { cursor, heard: hearersOf(stream), settled };
     },
 
     readAfter(session, cursor, beginning = "given") {

@@ -4,6 +4,7 @@ import { encode, limits, type Attachment, type ServerFrame, type ServerMessage }
 import { picoErrors } from "./errors.ts";
 import { refusalFor } from "./failures.ts";
 import type { Appended, SessionLog } from "./session-log.ts";
+import { WrittenEntry, writeText, type Text } from "./written.ts";
 
 const majors = ["image", "audio", "video"];
 
@@ -21,10 +22,13 @@ type Update = Outgoing & { readonly final?: boolean };
 const toolCall = ({ id, name, arguments: text }: ToolCall): object =>
   ({ id, type: "function", function: { name, arguments: text } });
 
-function payloadOf(id: string, message: Update, final = message.final): ServerMessage {
+function isText({ kind, attachments, toolCalls, contextUsage, model }: Update): boolean {
+  return kind === undefined && toolCalls === undefined && contextUsage === undefined && model === undefined &&
+    (attachments === undefined || attachments.length === 0);
+}
+
+function payloadOf(id: string, message: Update, final: boolean | undefined): ServerMessage {
   const { content, kind, attachments = none, toolCalls, contextUsage, model } = message;
-  const isText = kind === undefined && attachments.length === 0 && !toolCalls && !contextUsage && model === undefined;
-  if (isText) return final ? { message_id: id, content, final } : { message_id: id, content };
   return {
     message_id: id,
     content,
@@ -40,14 +44,17 @@ function payloadOf(id: string, message: Update, final = message.final): ServerMe
 
 /** The channel as an application sees it: each message goes to every connection of its session. */
 export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
-  function publish(session: string, frame: ServerFrame, numbered: boolean, message?: string): Awaitable<Appended> {
-    const bytes = Buffer.from(encode(frame));
-    if (bytes.byteLength > limits.outboundFrame) throw picoErrors.too_large(bytes.byteLength, limits.outboundFrame);
-    return sessions.append(session, { frame: bytes, numbered, message });
+  function publish(
+    session: string, text: string, byteLength: number, numbered: boolean, message?: string,
+  ): Awaitable<Appended> {
+    if (byteLength > limits.outboundFrame) throw picoErrors.too_large(byteLength, limits.outboundFrame);
+    return sessions.append(session, new WrittenEntry(text, byteLength, numbered, message));
   }
 
-  function write(session: string, id: string, frame: ServerFrame, numbered = true): Awaitable<PortReceipt> {
-    const appended = publish(session, frame, numbered, id);
+  function write(
+    session: string, id: string, text: string, byteLength: number, numbered: boolean,
+  ): Awaitable<PortReceipt> {
+    const appended = publish(session, text, byteLength, numbered, id);
     const answer = ({ heard, settled = false }: Appended): PortReceipt => {
       sent();
       return { id, status: heard === 0 ? "buffered" : "written", isLast: numbered && settled };
@@ -55,27 +62,33 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     return appended instanceof Promise ? appended.then(answer) : answer(appended);
   }
 
+  function say(
+    type: Text["type"], session: string, id: string, message: Update, final: boolean | undefined, numbered: boolean,
+  ): Awaitable<PortReceipt> {
+    const now = clock.now();
+    const { content } = message;
+    const plain = isText(message) ? writeText({ type, session, id, content, final }, now) : undefined;
+    if (plain !== undefined) return write(session, id, plain, plain.length, numbered);
+    const text = encode({ type, payload: payloadOf(id, message, final), session_id: session, timestamp: now });
+    return write(session, id, text, Buffer.byteLength(text), numbered);
+  }
+
   /** To those who listen now; it may be lost. */
   function tell(session: string, frame: ServerFrame): void {
-    const whole = { ...frame, session_id: session, timestamp: clock.now() };
-    const said = async (): Promise<unknown> => publish(session, whole, false);
+    const text = encode({ ...frame, session_id: session, timestamp: clock.now() });
+    const said = async (): Promise<unknown> => publish(session, text, Buffer.byteLength(text), false);
     said().catch(() => undefined);
   }
 
   return {
     name: "pico",
-    send(session, id, message) {
-      const payload = payloadOf(id, message, message.final ?? true);
-      return write(session, id, { type: "message.create", payload, session_id: session, timestamp: clock.now() });
-    },
-    update(session, id, message) {
-      const payload = payloadOf(id, message);
-      const frame = { type: "message.update", payload, session_id: session, timestamp: clock.now() } as const;
-      return write(session, id, frame, message.final ?? false);
-    },
+    send: (session, id, message) => say("message.create", session, id, message, message.final ?? true, true),
+    update: (session, id, message) =>
+      say("message.update", session, id, message, message.final, message.final ?? false),
     remove(session, id) {
-      const payload = { message_id: id };
-      return write(session, id, { type: "message.delete", payload, session_id: session, timestamp: clock.now() });
+      const frame = { type: "message.delete", payload: { message_id: id }, session_id: session } as const;
+      const text = encode({ ...frame, timestamp: clock.now() });
+      return write(session, id, text, Buffer.byteLength(text), true);
     },
     typing(session, on) {
       tell(session, { type: on ? "typing.start" : "typing.stop" });

@@ -5,11 +5,12 @@ import { decodeRequest, WireError, type MessageRequest } from "../pico-wire/inde
 import type { Answer } from "./answers.ts";
 import { readBody } from "./body.ts";
 import type { Budget } from "./budget.ts";
-import { messageRate, type PicoServerConfig } from "./config.ts";
+import { rateOf, type PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import type { Admission } from "./gate.ts";
 import { refusalFor } from "./failures.ts";
 import type { Knock } from "./knock.ts";
+import { mediaOf } from "./media.ts";
 import { createBuckets } from "./rates.ts";
 import type { Refusal } from "./refusals.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -58,13 +59,12 @@ type Post = (knock: Knock, r: ServerResponse, admission: Admission) => Promise<A
 /** A message by plain HTTP, and, for those who wait, what the session hears after it. */
 export function createPosting(options: PostingOptions): Post {
   const { clock, log, config, connections, sessions, newId, deliver, isBusy, budget } = options;
-  const allowed = createBuckets(() => messageRate(config()));
+  const allowed = createBuckets(rateOf(config));
 
   async function hand({ id, payload }: MessageRequest, session: string): Promise<Answer["body"]> {
     const request_id = id ?? newId();
-    const media = payload.media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
-    const { content, hops } = payload;
-    const message = { channel: "pico", session, id: request_id, content, media, at: clock.now(), hops };
+    const { content, media, hops } = payload;
+    const message = { channel: "pico", session, id: request_id, content, media: mediaOf(media), at: clock.now(), hops };
     const status = await deliver(message, { dedupe: id !== undefined });
     return { status, request_id, session_id: session };
   }

@@ -1,5 +1,5 @@
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { Incoming } from "../channels/index.ts";
+import type { Inlet } from "../channels/index.ts";
 import type { Budget } from "./budget.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { Link } from "./connections.ts";
@@ -9,7 +9,7 @@ import type { Rate } from "./rates.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { Awake } from "./wheel.ts";
 
-export type Deliver = (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
+export type Hand = Inlet["hand"];
 export type Disconnected = PicoServerEvents["pico-server:disconnected"];
 
 /** What all connections have in common: one object, so that each keeps but one word of it. */
@@ -24,7 +24,7 @@ export interface Shared {
   readonly sessions: SessionLog;
   /** Of what was read and the application has not accepted. */
   readonly budget: Budget;
-  readonly deliver: Deliver;
+  readonly hand: Hand;
   /** The application has a message of this session. */
   readonly isBusy: (session: string) => boolean;
   /** It is looked at within a second. */

@@ -36,17 +36,22 @@ const textFrame = 0x81; // the last fragment of a text message
 /** A ping that says nothing: the same bytes for everybody. */
 export const pingFrame = Buffer.from([0x89, 0]);
 
-/** A WebSocket text frame of a server, unmasked: the same bytes for everybody who hears it. `tail` goes on behind. */
-export function framed(text: Uint8Array, tail = ""): Buffer {
-  const byteLength = text.byteLength + Buffer.byteLength(tail);
+/** A WebSocket text frame of a server, unmasked, whose last `byteLength` bytes, the payload, are to be written. */
+export function frameFor(byteLength: number): Buffer {
   const lead = byteLength < 126 ? 2 : byteLength < 65_536 ? 4 : 10;
   const frame = Buffer.allocUnsafe(lead + byteLength);
   frame[0] = textFrame;
   frame[1] = lead === 2 ? byteLength : lead === 4 ? 126 : 127;
   if (lead === 4) frame.writeUInt16BE(byteLength, 2);
   if (lead === 10) frame.writeBigUInt64BE(BigInt(byteLength), 2);
-  frame.set(text, lead);
-  if (tail !== "") frame.write(tail, lead + text.byteLength);
+  return frame;
+}
+
+/** The same bytes for everybody who hears it. `tail`, which is ASCII, goes on behind. */
+export function framed(text: Uint8Array, tail = ""): Buffer {
+  const frame = frameFor(text.byteLength + tail.length);
+  frame.set(text, frame.byteLength - text.byteLength - tail.length);
+  if (tail !== "") frame.write(tail, frame.byteLength - tail.length, "latin1");
   return frame;
 }
 

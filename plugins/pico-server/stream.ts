@@ -21,7 +21,7 @@ export interface Stream {
   hearers: Hearer | Set<Hearer> | undefined;
   seq: number;
   /** Ends with `seq`. */
-  held: Uint8Array[];
+  held: Entry[];
   heldBytes: number;
   /** Up to here some socket has had everything; up to `plain` one that acknowledges nothing. */
   written: number;
@@ -85,6 +85,9 @@ function keepPartial(stream: Stream, message: string, frame: Uint8Array): void {
   if (stream.partials.size > mostPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
+/** Bytes it holds. */
+const sizeOf = (entry: Entry): number => (entry.framed ?? entry.frame).byteLength;
+
 /** The last number that is not held any more. */
 const goneOf = ({ seq, held }: Stream): number => seq - held.length;
 
@@ -94,7 +97,7 @@ export function wasWritten(stream: Stream, upTo: number): void {
   if (stream.resumes) return;
   const { held } = stream;
   while (goneOf(stream) < upTo && held.length > 0) {
-    stream.heldBytes -= (held.length === 1 ? held.pop() : held.shift())!.byteLength; // the last leaves its room behind
+    stream.heldBytes -= sizeOf((held.length === 1 ? held.pop() : held.shift())!); // the last leaves its room behind
   }
   while (stream.receipts[0] && stream.receipts[0].seq <= upTo) stream.receipts.shift();
 }
@@ -107,29 +110,36 @@ type Lost = (id: string) => void;
 /** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
 export function trim(stream: Stream, window: Window, lost: Lost): void {
   while (isOver(stream, window)) {
-    stream.heldBytes -= stream.held.shift()!.byteLength;
+    stream.heldBytes -= sizeOf(stream.held.shift()!);
   }
   const gone = goneOf(stream);
-  const [first] = stream.receipts;
-  if (!first || first.seq > gone) return;
-  let surplus = stream.resumes ? stream.receipts.length - mostReceipts : stream.receipts.length;
-  stream.receipts = stream.receipts.filter(({ seq, id }) => {
-    if (seq > gone) return true;
+  const { receipts } = stream;
+  let surplus = stream.resumes ? receipts.length - mostReceipts : receipts.length;
+  while (surplus > 0 && receipts.length > 0 && receipts[0]!.seq <= Math.min(gone, stream.written)) {
+    receipts.shift();
     surplus -= 1;
-    if (seq > stream.written) lost(id);
-    else return surplus < 0;
-    return false;
+  }
+  if (gone > stream.written) loseUnwritten(stream, gone, lost);
+}
+
+/** Frames that left the window before any socket had them. */
+function loseUnwritten(stream: Stream, gone: number, lost: Lost): void {
+  stream.receipts = stream.receipts.filter(({ seq, id }) => {
+    const isLost = seq > stream.written && seq <= gone;
+    if (isLost) lost(id);
+    return !isLost;
   });
 }
 
-export function put(stream: Stream, { frame, numbered, message }: Entry): void {
-  if (!numbered) {
-    if (message !== undefined) keepPartial(stream, message, frame);
+export function put(stream: Stream, entry: Entry): void {
+  const { message } = entry;
+  if (!entry.numbered) {
+    if (message !== undefined) keepPartial(stream, message, entry.frame);
     return;
   }
   stream.seq += 1;
-  stream.held.push(frame);
-  stream.heldBytes += frame.byteLength;
+  stream.held.push(entry);
+  stream.heldBytes += sizeOf(entry);
   if (message === undefined) return;
   forgetPartial(stream, message);
   stream.receipts.push({ seq: stream.seq, id: message });
@@ -165,7 +175,8 @@ export function tailAfter(stream: Stream, cursor: Cursor | undefined, beginning:
   const { epoch, seq, held, written, plain, taken } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()];
-  const rest = (after: number): readonly Uint8Array[] => held.slice(Math.max(0, held.length - (seq - after)));
+  const rest = (after: number): readonly Uint8Array[] =>
+    held.slice(Math.max(0, held.length - (seq - after))).map(({ frame }) => frame);
   if (!cursor) {
     const begin = beginning === "given" ? written : Math.max(plain, taken);
     const frames = rest(begin);

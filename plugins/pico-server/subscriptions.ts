@@ -5,7 +5,8 @@ import { framed } from "./sink.ts";
 
 const mostPerConnection = 64;
 
-const plainBytes = oncePerEntry(({ frame }) => framed(frame));
+const wrapped = oncePerEntry(({ frame }) => framed(frame));
+const plainBytes = (entry: Heard): Uint8Array => entry.framed ?? wrapped(entry);
 const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(...numbered(frame, cursor)));
 
 export interface SubscriptionsOwner {

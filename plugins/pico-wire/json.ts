@@ -2,7 +2,7 @@ import { limits } from "./limits.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
+export const utf8 = new TextDecoder("utf-8", { fatal: true });
 const QUOTE = 0x22, COMMA = 0x2c, BACKSLASH = 0x5c, ARRAY = 0x5b, ARRAY_END = 0x5d, OBJECT = 0x7b, OBJECT_END = 0x7d;
 
 /** The object in a frame; `undefined` when there is none. Its keys must be read with `own`. */

@@ -5,12 +5,12 @@ import type { Attachment, Inline } from "./messages.ts";
 import { refused } from "./refused.ts";
 
 const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
-const none: readonly Inline[] = [];
+export const noMedia: readonly Inline[] = [];
 const notBase64 = /[^A-Za-z0-9+/]/;
 
 /** `media` and `attachments` of a client's message. Throws `invalid_media`. */
 export function readMedia(media: unknown, attachments: unknown): readonly Inline[] {
-  if (media === undefined && attachments === undefined) return none;
+  if (media === undefined && attachments === undefined) return noMedia;
   const all = [...items(media), ...items(attachments)];
   if (all.length > limits.media) throw new WireError("invalid_media", `A message holds at most ${limits.media} media.`);
   return all.map(readInline);

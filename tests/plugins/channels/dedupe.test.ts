@@ -5,15 +5,14 @@ import type { Incoming } from "../../../plugins/channels/index.ts";
 
 const message = (id: string, changes: Partial<Incoming> = {}): Incoming =>
   ({ channel: "toy", session: "s", id, content: "hello", media: [], at: 0, hops: 0, ...changes });
-const taken = Promise.resolve();
 
 test("the sessions used longest ago are forgotten when all together hold too much", () => {
   const dedupe = createDedupe(new SimulatedClock());
   for (let session = 0; session < 70; session += 1) {
-    for (let id = 0; id < 1_000; id += 1) dedupe.remember(`${session}`, message(`${id}`), taken);
+    for (let id = 0; id < 1_000; id += 1) dedupe.remember(`${session}`, message(`${id}`));
   }
-  expect(dedupe.find("0", message("999"))).toBeUndefined();
-  expect(dedupe.find("69", message("0"))).toMatchObject({ same: true });
+  expect(dedupe.find("0", "999")).toBeUndefined();
+  expect(dedupe.find("69", "0")).toBeDefined();
 });
 
 test.each<[string, Partial<Incoming>]>([
@@ -22,16 +21,34 @@ test.each<[string, Partial<Incoming>]>([
   ["where one part ends and the next begins", { content: "hell", media: [{ type: "o" }] }],
 ])("%s makes another message", (_, changes) => {
   const dedupe = createDedupe(new SimulatedClock());
-  dedupe.remember("s", message("a"), taken);
-  expect(dedupe.find("s", message("a", { at: 9, sender: "b", hops: 1 }))?.same).toBe(true);
-  expect(dedupe.find("s", message("a", changes))?.same).toBe(false);
+  dedupe.remember("s", message("a"));
+  const taken = dedupe.find("s", "a")!;
+  expect(dedupe.isSame(taken, message("a", { at: 9, sender: "b", hops: 1 }))).toBe(true);
+  expect(dedupe.isSame(taken, message("a", changes))).toBe(false);
 });
 
 test("a medium is told by its bytes", () => {
   const dedupe = createDedupe(new SimulatedClock());
   const image = (byte: number): Partial<Incoming> =>
     ({ media: [{ type: "image/png", bytes: new Uint8Array([byte]) }] });
-  dedupe.remember("s", message("a", image(1)), taken);
-  expect(dedupe.find("s", message("a", image(1)))?.same).toBe(true);
-  expect(dedupe.find("s", message("a", image(2)))?.same).toBe(false);
+  dedupe.remember("s", message("a", image(1)));
+  const taken = dedupe.find("s", "a")!;
+  expect(dedupe.isSame(taken, message("a", image(1)))).toBe(true);
+  expect(dedupe.isSame(taken, message("a", image(2)))).toBe(false);
+});
+
+test("a session keeps its newest 1,024 ids, ten minutes at most, and one in use outlives idle ones", () => {
+  const clock = new SimulatedClock();
+  const dedupe = createDedupe(clock);
+  for (let id = 0; id < 5_000; id += 1) dedupe.remember("long", message(`${id}`));
+  expect(dedupe.find("long", `${5_000 - 1_024}`)).toBeDefined();
+  expect(dedupe.find("long", "1000")).toBeUndefined();
+  dedupe.remember("used", message("first"));
+  for (let session = 0; session < 100; session += 1) {
+    dedupe.remember("used", message(`again ${session}`));
+    for (let id = 0; id < 1_000; id += 1) dedupe.remember(`${session}`, message(`${id}`));
+  }
+  expect(dedupe.find("used", "first")).toBeDefined();
+  clock.increment(600_000);
+  expect(dedupe.find("used", "first")).toBeUndefined();
 });

@@ -1,0 +1,9 @@
+import type { Media } from "../channels/index.ts";
+import type { Inline } from "../pico-wire/index.ts";
+
+const none: readonly Media[] = [];
+const image = ({ type, base64 }: Inline): Media => ({ type, bytes: Buffer.from(base64, "base64") });
+
+/** Images of a client's message, as applications get them. */
+export const mediaOf = (images: readonly Inline[]): readonly Media[] =>
+  images.length === 0 ? none : images.map(image);

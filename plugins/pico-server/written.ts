@@ -1,0 +1,81 @@
+import type { Cursor, Entry, Heard } from "./session-log.ts";
+import { frameFor } from "./sink.ts";
+
+/** Printable ASCII that needs no escape: it is its own JSON, and one byte for each character. */
+const isPlain = (text: string): boolean => !/[^ !#-[\]-~]/.test(text);
+
+let stampedAt = 0;
+let stamp = "0";
+
+/** Most messages of a turn have the same time. */
+function stampOf(now: number): string {
+  if (now !== stampedAt) {
+    stampedAt = now;
+    stamp = JSON.stringify(now);
+  }
+  return stamp;
+}
+
+/** A message that is text and nothing else. */
+export interface Text {
+  readonly type: "message.create" | "message.update";
+  readonly session: string;
+  readonly id: string;
+  readonly content: string;
+  readonly final: boolean | undefined;
+}
+
+/** What `encode` writes of it; undefined when a part of it needs more than quotes. */
+export function writeText({ type, session, id, content, final }: Text, now: number): string | undefined {
+  if (!isPlain(content) || !isPlain(id) || !isPlain(session)) return undefined;
+  const end = final ? ',"final":true' : "";
+  return `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${end}},` +
+    `"session_id":"${session}","timestamp":${stampOf(now)}}`;
+}
+
+/** A frame that was written once, header included, for all who hear it. */
+export class WrittenEntry implements Entry {
+  readonly framed: Buffer;
+  readonly numbered: boolean;
+  readonly message: string | undefined;
+  private readonly byteLength: number;
+
+  /** `text` has so many bytes as UTF-8; as many as characters: it is ASCII. */
+  constructor(text: string, byteLength: number, numbered: boolean, message: string | undefined) {
+    this.framed = frameFor(byteLength);
+    this.byteLength = byteLength;
+    this.numbered = numbered;
+    this.message = message;
+    const lead = this.framed.byteLength - byteLength;
+    this.framed.write(text, lead, text.length === byteLength ? "latin1" : "utf8");
+  }
+
+  get frame(): Uint8Array {
+    return this.framed.subarray(this.framed.byteLength - this.byteLength);
+  }
+}
+
+/** What listeners hear of an entry, whose frame is read where somebody needs it. */
+export class HeardEntry implements Heard {
+  readonly session: string;
+  readonly cursor: Cursor;
+  readonly numbered: boolean;
+  readonly message: string | undefined;
+  private readonly entry: Entry;
+
+  constructor(session: string, cursor: Cursor, entry: Entry) {
+    this.session = session;
+    this.cursor = cursor;
+    this.numbered = entry.numbered;
+    this.message = entry.message;
+    this.entry = entry;
+  }
+
+  get frame(): Uint8Array {
+    return this.entry.frame;
+  }
+
+  get framed(): Uint8Array | undefined {
+    return this.entry.framed;
+  }
+}
