@@ -34,6 +34,10 @@ function enhance(form: HTMLFormElement): void {
   enableCountdown(submit, code);
   for (const input of [token, confirm]) input.addEventListener("input", checkRules);
   checkRules();
+  // What was wrong with an own token must not hold the form back once the generated one is chosen.
+  form.addEventListener("change", () => {
+    if (!own.checked) for (const input of [token, confirm]) input.setCustomValidity("");
+  });
 
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
