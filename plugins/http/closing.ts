@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Server as TlsServer } from "node:tls";
+import { createBag, type Bag } from "./bag.ts";
 
 const graceMs = 1_000;
 
@@ -11,8 +12,8 @@ export interface Closing {
   finish(): Promise<void>;
 }
 
-function collect(server: Server, event: "connection" | "secureConnection"): Set<Duplex> {
-  const sockets = new Set<Duplex>();
+function collect(server: Server, event: "connection" | "secureConnection"): Bag<Duplex> {
+  const sockets = createBag<Duplex>();
   /** One listener for all: an idle WebSocket keeps what hangs on its socket. */
   function forget(this: Duplex): void {
     sockets.delete(this);
@@ -30,16 +31,18 @@ export function watchConnections(server: Server): Closing {
   const bare = collect(server, "connection");
   /** Those that requests name: under TLS they are others than the bare ones. */
   const sockets = server instanceof TlsServer ? collect(server, "secureConnection") : bare;
-  const answers = new Map<ServerResponse, Duplex>();
+  const answers = createBag<ServerResponse>();
+  /** One listener for all, here too. */
+  function left(this: ServerResponse): void {
+    answers.delete(this);
+    if (closed) server.closeIdleConnections();
+  }
   let closed: Promise<void> | undefined;
 
-  server.prependListener("request", (request: IncomingMessage, answer: ServerResponse) => {
-    answers.set(answer, request.socket);
+  server.prependListener("request", (_: IncomingMessage, answer: ServerResponse) => {
+    answers.add(answer);
     if (closed) answer.setHeader("Connection", "close");
-    answer.once("close", () => {
-      answers.delete(answer);
-      if (closed) server.closeIdleConnections();
-    });
+    answer.on("close", left);
   });
 
   const answered = (answer: ServerResponse): Promise<void> =>
@@ -49,18 +52,18 @@ export function watchConnections(server: Server): Closing {
     stopAccepting() {
       if (!server.listening) return;
       closed = new Promise((done) => void server.close(() => done()));
-      for (const answer of answers.keys()) if (!answer.headersSent) answer.setHeader("Connection", "close");
+      for (const answer of answers.all()) if (!answer.headersSent) answer.setHeader("Connection", "close");
       server.closeIdleConnections();
     },
 
     async finish() {
-      const busy = new Set(answers.values());
-      for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+      const busy = new Set<Duplex>(answers.all().map(({ req }) => req.socket));
+      for (const socket of sockets.all()) if (!busy.has(socket)) socket.destroy();
       // A timer of Node, not of the clock: sockets do not stand still when a test's clock does.
-      const cut = setTimeout(() => sockets.forEach((socket) => void socket.destroy()), graceMs);
-      await Promise.all([...answers.keys()].map(answered));
+      const cut = setTimeout(() => sockets.all().forEach((socket) => void socket.destroy()), graceMs);
+      await Promise.all(answers.all().map(answered));
       clearTimeout(cut);
-      for (const socket of [...sockets, ...bare]) socket.destroy();
+      for (const socket of [...sockets.all(), ...bare.all()]) socket.destroy();
       await closed;
     },
   };
