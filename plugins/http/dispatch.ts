@@ -8,6 +8,8 @@ import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts"
 import type { Listener, Peer, RouteOptions } from "./service.ts";
 
 const bodySeconds = 30;
+const hostName = "host";
+const authorizationName = "authorization";
 
 export interface Dispatcher {
   /** `false`: nobody here serves it, and it was not touched. */
@@ -40,9 +42,9 @@ function headerFault(request: IncomingMessage, target: Target, options: RouteOpt
   let hosts = 0;
   let authorizations = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!.toLowerCase();
-    if (name === "host") hosts += 1;
-    if (name === "authorization") authorizations += 1;
+    const name = rawHeaders[at]!;
+    if (name.length === hostName.length && name.toLowerCase() === hostName) hosts += 1;
+    if (name.length === authorizationName.length && name.toLowerCase() === authorizationName) authorizations += 1;
   }
   if (authorizations > 1 && !options.anyAuthorization) return refusals.twoAuthorizations;
   if (options.anyHost) return undefined;

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash as digestOf } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import { addressKey } from "./addresses.ts";
 import type { Limiter, Verdict } from "./service.ts";
@@ -30,8 +30,8 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
   let nextSweep = Number.NEGATIVE_INFINITY;
 
   /** Nobody sees one, so that there is nothing to extend: the key in front is enough, and a tenth of HMAC's time. */
-  const digest = (value: string): string =>
-    createHash("sha256").update(secret).update(value).digest("base64url").slice(0, 22);
+  const lead = Buffer.from(secret).toString("base64");
+  const digest = (value: string): string => digestOf("sha256", lead + value, "base64");
 
   function current(tries: Tries, now: number): Tries {
     for (const [hash, one] of tries) {

@@ -6,8 +6,9 @@ const tokensOf = (value: string | undefined): string[] =>
   (value ?? "").split(",").map((token) => token.trim().toLowerCase()).filter((token) => token !== "");
 
 /** An upgrade to anything else (`h2c`, `TLS/1.0`) may be ignored, and is: RFC 9110 7.8. */
-export const wantsWebSocket = (request: IncomingMessage): boolean =>
-  tokensOf(request.headers.upgrade).some((token) => token.split("/")[0] === "websocket");
+export function wantsWebSocket({ headers: { upgrade } }: IncomingMessage): boolean {
+  return upgrade === "websocket" || tokensOf(upgrade).some((token) => token.split("/")[0] === "websocket");
+}
 
 const upgradeTokens = new Set(["upgrade", "http2-settings"]);
 

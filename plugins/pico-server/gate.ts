@@ -55,7 +55,10 @@ export function createGate(options: GateOptions): Gate {
     isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
 
   /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
-  const hasOwnListener = (): boolean => http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
+  const isApart = (): boolean => http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
+  /** Once everything listens, that stays as it is. */
+  let apart: boolean | undefined;
+  const hasOwnListener = (): boolean => apart ?? (options.isOpen() ? (apart = isApart()) : isApart());
   const onDashboard = ({ q }: Knock): boolean => http.listener(q) === "dashboard";
 
   /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
@@ -89,9 +92,10 @@ export function createGate(options: GateOptions): Gate {
   }
 
   async function compare(knock: Knock, { tokens: offered }: Offer): Promise<Admission | Refusal> {
-    const candidates = offered.filter((token) => "value" in token);
-    const seen = new Set<string>();
-    const different = candidates.filter(({ value }) => !seen.has(value) && seen.add(value));
+    const different: Candidate[] = [];
+    for (const token of offered) {
+      if ("value" in token && !different.some(({ value }) => value === token.value)) different.push(token);
+    }
     const [first] = offered;
     if (first === undefined) return { code: "token_missing" };
     const { method } = first;

@@ -76,8 +76,14 @@ function readItem(item: string): Candidate | Unusable {
   return { method: "subprotocol", ...fromBytes(bytes), echo: item };
 }
 
-const linesOf = ({ rawHeaders }: IncomingMessage, name: string): string[] =>
-  rawHeaders.flatMap((text, at) => (at % 2 === 0 && text.toLowerCase() === name ? [rawHeaders[at + 1]!] : []));
+function linesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+  const lines: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const text = rawHeaders[at]!;
+    if (text.length === name.length && text.toLowerCase() === name) lines.push(rawHeaders[at + 1]!);
+  }
+  return lines;
+}
 
 function readProtocols(header: string | undefined): { items: string[]; readable: boolean } {
   if (header === undefined) return { items: [], readable: true };

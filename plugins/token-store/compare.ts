@@ -1,7 +1,7 @@
-import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, timingSafeEqual } from "node:crypto";
 
 // UTF-16 keeps unpaired surrogates apart, which UTF-8 would all turn into one replacement character.
-const digest = (text: string): Buffer => createHash("sha256").update(text, "utf16le").digest();
+const digest = (text: string): Buffer => hash("sha256", Buffer.from(text, "utf16le"), "buffer");
 
 export interface Comparison {
   /** Constant time: digests of equal length, no early exit. */

@@ -71,15 +71,14 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     return answer;
   }
 
-  /** Resolves when no replacement is under way; rejects after five seconds of one. */
-  async function settled(token: Held): Promise<void> {
-    if (!token.replacing) return;
+  /** Resolves when the replacement under way is over; rejects after five seconds of one. */
+  async function settled(replacing: Promise<void>): Promise<void> {
     let cancel = (): void => undefined;
     const tooLong = new Promise<never>((_, reject) => {
       cancel = scope.after(WAIT_MS, () => reject(notChecked("it is being replaced")));
     });
     try {
-      await Promise.race([token.replacing, tooLong]);
+      await Promise.race([replacing, tooLong]);
     } finally {
       cancel();
     }
@@ -95,7 +94,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
 
   async function verify(name: TokenName, candidate: string): Promise<number | false> {
     const token = held(name);
-    await settled(token);
+    if (token.replacing) await settled(token.replacing);
     if (candidate.trim() === "") return false;
     if (form.verify) return (await ask(name, candidate.trim())) ? token.version : false;
     return token.compare?.matches(candidate) ? token.version : false;
