@@ -43,8 +43,8 @@ export class NamedSocket extends WebSocket {
 /** The library's own name for what reads the socket. */
 const receiver = "_receiver";
 
-/** Each end after the first does nothing. The library ends its streams two and three times, and Node makes an error with
- *  its stack of every one too many, which nobody sees. */
+/** Each end after the first does nothing. The library ends its streams two and three times, and Node makes an error
+ *  with its stack of every one too many, which nobody sees. */
 function endOnce(stream: Writable | undefined): void {
   if (stream) stream.end = unlessEnded;
 }
