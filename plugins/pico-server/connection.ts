@@ -178,8 +178,8 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   /** Clients of the extension acknowledge what they have of their own session. */
   written(entry: Heard): void {
     const { session, cursor: { epoch, seq } } = entry;
-    const progress = this.acknowledges && session === this.session ? "sent" : "written";
-    this.shared.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, progress);
+    if (!this.acknowledges || session !== this.session) return this.shared.written(entry);
+    this.shared.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "sent");
   }
 
   full(): void {

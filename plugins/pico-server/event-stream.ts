@@ -51,7 +51,7 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
   const outbox = new Outbox(shared, {
     full: () => close("slow_consumer"),
     watch: () => shared.hasten(link),
-    written: ({ cursor: { epoch, seq } }) => sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
+    written: shared.written,
   }, answerSink(r));
   const put = (bytes: Uint8Array): void => outbox.send(bytes);
 

@@ -13,6 +13,7 @@ import { createConnections, type Link } from "./connections.ts";
 import { newCounters } from "./counters.ts";
 import { createDrain } from "./drain.ts";
 import { createEventStream } from "./event-stream.ts";
+import { oncePerEntry } from "./faces.ts";
 import type { PicoServerEvents } from "./events.ts";
 import { createGate, type Admission } from "./gate.ts";
 import { createHandshake, type Opening } from "./handshake.ts";
@@ -103,6 +104,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         awake: connections.awake,
         hasten: connections.hasten,
         messageRate: rateOf(config),
+        written: oncePerEntry(({ session, cursor: { epoch, seq } }) =>
+          sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written")),
         gone(link, fact) {
           connections.remove(link);
           const { in: bytesIn, out: bytesOut } = link.carried();

@@ -6,7 +6,7 @@ import type { Link } from "./connections.ts";
 import type { Counters } from "./counters.ts";
 import type { PicoServerEvents } from "./events.ts";
 import type { Rate } from "./rates.ts";
-import type { SessionLog } from "./session-log.ts";
+import type { Heard, SessionLog } from "./session-log.ts";
 import type { Awake } from "./wheel.ts";
 
 export type Hand = Inlet["hand"];
@@ -22,6 +22,8 @@ export interface Shared {
   readonly newId: () => string;
   readonly counters: Counters;
   readonly sessions: SessionLog;
+  /** A numbered entry was given to a socket that acknowledges nothing. */
+  readonly written: (entry: Heard) => void;
   /** Of what was read and the application has not accepted. */
   readonly budget: Budget;
   readonly hand: Hand;
