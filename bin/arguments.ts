@@ -101,7 +101,7 @@ export function parseArguments(
   const [name = "", ...rest] = argv;
   if (name === "run") return parseRun(rest);
   if (Object.hasOwn(commands, name)) return parseCommand(name, rest, commands[name]!);
-  return parseLauncher(argv);
+  return parseLauncher(argv, Object.keys(commands));
 }
 
 function parseCommand(
@@ -124,8 +124,14 @@ function parseRun(argv: readonly string[]): LauncherArguments {
   throw new UsageError(`"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`);
 }
 
-function parseLauncher(argv: readonly string[]): LauncherArguments {
+/** `names`: words that would have been a command. */
+function parseLauncher(argv: readonly string[], names: readonly string[] = []): LauncherArguments {
   const { values, positionals } = read(doubleDashes(argv, launcherOptions), launcherOptions);
+  const [file = "."] = positionals;
+  if (names.length > 0 && /^[\w-]+$/.test(file)) {
+    const meant = hint(file, ["run", ...names]);
+    throw new UsageError(`"${file}" is no command.${meant} A file of that name is written ./${file}`);
+  }
   const files = positionals.length;
   if (files > 1) throw new UsageError(`only one configuration file can be named, not ${files}`);
   const command = values.help ? "help" : values.version ? "version" : "launch";

@@ -34,8 +34,9 @@ export async function launch(options: LaunchOptions): Promise<number> {
   } catch (error) {
     if (end?.hasBegun()) return await end.code; // the start was called off
     await kernel?.stop({ timeoutMs: stopMs(kernel) });
-    log.log.error({ err: error }, "the launcher cannot start");
     const unknown = codeOf(error) === "internal";
+    const fields = unknown || debug ? { err: error } : { code: codeOf(error), reason: (error as Error).message };
+    log.log.error(fields, "the launcher cannot start");
     const sentence = unknown ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
     process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
     return 1;

@@ -7,7 +7,7 @@ const linkOptions = {
   url: { type: "string" }, "token-file": { type: "string" }, session: { type: "string" }, timeout: { type: "string" },
 } as const;
 
-/** Name -> command. A first word that is none of these is a path of a configuration file. */
+/** Name -> command. A first word with a dot or a slash is the path of a configuration file. */
 export const commands: Readonly<Record<string, Command>> = {
   open: {
     usage: [["open [-print]", "opens the dashboard with a fresh one-time link, or prints the link"]],

@@ -11,6 +11,7 @@ interface Status {
   readonly sessions: number;
   readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
   readonly program?: { readonly state: string; readonly command: string; readonly restarts: number };
+  readonly refusedEdits: readonly string[];
   readonly channelUrl?: string;
   readonly channel?: { readonly enabled: boolean; readonly connections: number; readonly maxConnections: number };
 }
@@ -34,7 +35,8 @@ export async function status(call: Call): Promise<number> {
   row("Signed in", String(sessions));
   const pico = channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
   row("Pico", [pico || "off", channelUrl].filter(Boolean).join(": "));
-  if (program) row("Program", `${program.state}, ${program.restarts} restarts: ${program.command}`);
+  if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
   for (const { name, state: how, reason } of plugins) row("Plugin", [name, how, reason].filter(Boolean).join(": "));
+  for (const text of answer.body.refusedEdits) row("Files", text);
   return exit.done;
 }

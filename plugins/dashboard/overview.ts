@@ -86,7 +86,7 @@ function channelUrl(door: Door, request: FastifyRequest, status: PicoServerStatu
 }
 
 /** One for each thing that is wrong in the files, however many sections it concerns. */
-async function fileWarnings({ settings }: Door): Promise<WarningView[]> {
+export async function fileWarnings({ settings }: Door): Promise<WarningView[]> {
   const sections = (await settings?.describe()) ?? [];
   const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
   return [...problems].map((problem) => ({

@@ -5,6 +5,7 @@ import { rotate, tokensView } from "../api/tokens.ts";
 import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
 import type { Door } from "../door.ts";
 import { Refusal, refusals } from "../errors.ts";
+import { fileWarnings } from "../overview.ts";
 import { asRefusal } from "../replies.ts";
 import { bodyOf } from "./socket.ts";
 
@@ -17,11 +18,12 @@ type Answer = (door: Door, asked: Asked) => unknown;
 
 /** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
 const routes: Readonly<Record<string, Answer>> = {
-  "GET /local/status": (door) => ({
+  "GET /local/status": async (door) => ({
     state: door.state(), version: door.version, startedAt: door.startedAt,
     addresses: door.http.addresses().map(({ href }) => href),
     channel: door.picoServer?.status(), channelUrl: channelUrl(door), sessions: door.sessions.list().length,
     plugins: door.plugins(), program: door.program?.status(),
+    refusedEdits: (await fileWarnings(door)).map(({ text }) => text),
   }),
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {

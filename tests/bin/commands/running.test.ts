@@ -23,6 +23,11 @@ describe("without a running launcher", () => {
 });
 
 describe("with a running launcher", () => {
+  test("a mistyped command starts no launcher", () =>
+    withDesk(async (desk) => {
+      await expect(desk.run("stauts")).rejects.toThrow('"stauts" is no command. Did you mean "status"?');
+    }));
+
   test("status says what it does", () =>
     withDesk(async (desk) => {
       await desk.write("launcher-config.json", config);
