@@ -37,6 +37,9 @@ describe("with a running launcher", () => {
       expect((await desk.run("status -json")).json()).toMatchObject({
         running: true, state: "running", version: "0.0.0", addresses: [base.href], sessions: 0,
       });
+      await desk.write("config.json", "{");
+      await expect.poll(async () => (await desk.run("status")).out, { timeout: 10_000 })
+        .toMatch(/^Files +An edit of the settings was not taken: \S+config\.json, line 1/m);
     }));
 
   test("open -print prints a link that signs in once", () =>
