@@ -17,17 +17,17 @@ export function askLauncher<T>(
   const { socket } = localPaths(call.home, call.env);
   if (socket === undefined) return Promise.resolve(undefined);
   return new Promise((done, failed) => {
+    const cut = (): void => failed(new Error("the launcher gave no whole answer; it may be stopping"));
     const text = body === undefined ? "" : JSON.stringify(body);
     const length = Buffer.byteLength(text);
     const headers = { host: "localhost", "content-type": "application/json", "content-length": length };
     const ask = request({ socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 }, (answer) => {
-      read<T>(answer).then((parsed) => done({ status: answer.statusCode ?? 0, body: parsed }), () => {
-        failed(new Error("the launcher gave no whole answer; it may be stopping"));
-      });
+      read<T>(answer).then((parsed) => done({ status: answer.statusCode ?? 0, body: parsed }), cut);
     });
     ask.on("timeout", () => ask.destroy(new Error("the launcher does not answer")));
     ask.on("error", (error: NodeJS.ErrnoException) => {
       if (gone.has(error.code ?? "")) done(undefined);
+      else if (error.code === "ECONNRESET" || error.code === "EPIPE") cut();
       else if (error.code === "EACCES") failed(new Error("the running launcher belongs to another user"));
       else failed(error);
     });

@@ -102,7 +102,8 @@ export function localRoutes(door: Door): RequestListener {
 
   return (request: IncomingMessage, reply: ServerResponse): void => {
     const send = (status: number, body: unknown): void => {
-      reply.writeHead(status, { "content-type": "application/json; charset=utf-8", "cache-control": "no-store" });
+      const type = "application/json; charset=utf-8";
+      reply.writeHead(status, { "content-type": type, "cache-control": "no-store", "connection": "close" });
       reply.end(JSON.stringify(body));
     };
     answer(request).then(

@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import type { Door } from "../door.ts";
 import type { LocalControl } from "../service.ts";
 
+const lastAnswersMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");
 
 /** Opens the owner's socket and answers how to close it. Where it cannot be opened there is one warning: everything
@@ -26,8 +27,12 @@ export async function openLocal(
     return async () => undefined;
   }
   return async () => {
-    server.closeAllConnections();
-    await new Promise<void>((done) => server.close(() => done())); // removes the socket
+    const closed = new Promise<void>((done) => server.close(() => done())); // removes the socket
+    server.closeIdleConnections();
+    // A token that is being replaced is told to who asked for it.
+    const cut = door.clock.setTimeout(() => server.closeAllConnections(), lastAnswersMs);
+    await closed;
+    door.clock.clearTimeout(cut);
     await rm(local.note, { force: true }).catch(() => undefined);
   };
 }

@@ -161,6 +161,28 @@ describe("the socket of the owner", () => {
       expect(status).toBe(404);
     }));
 
+  test("tells what it was asked before the stop: a new token is known to who made it", () =>
+    withDesk(async (desk) => {
+      await desk.write("launcher-config.json", config);
+      const { kernel } = await desk.start();
+      const body = '{"name":"launcher"}';
+      const { request } = await import("node:http");
+      const answer = new Promise<string>((done, failed) => {
+        const ask = request({
+          socketPath: join(desk.home, "run", "launcher.sock"), path: "/local/token/replace", method: "POST",
+          headers: { "content-type": "application/json", "content-length": body.length },
+        }, (told) => void told.setEncoding("utf8").on("data", done)).on("error", failed);
+        ask.write(body.slice(0, 5));
+        // Asked later: by its answer the first one is there.
+        void desk.run("status").then(() => {
+          void kernel.stop();
+          ask.end(body.slice(5));
+        }).catch(failed);
+      });
+      const { token } = JSON.parse(await answer) as { token: string };
+      expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(token);
+    }));
+
   test("is not put into a folder of others, which stays as it is", () =>
     withDesk(async (desk) => {
       const folder = join(desk.home, "run");

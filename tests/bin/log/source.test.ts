@@ -68,7 +68,7 @@ describe("the log as the dashboard shows it", () => {
     withLog(line(30, "one"), async (log, file) => {
       await rm(file);
       expect(await log.read(all)).toEqual({ lines: [], truncated: false });
-      for await (const _ of log.lines()) throw new Error("a line of nothing");
+      for await (const told of log.lines()) throw new Error(told);
     }));
 
   test("is followed line by line until it is let go", () =>
