@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { closeReason, closes, encode, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
+import { closeReason, closes, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
 import { Meter, type Carried } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
 import type { Link, Traffic } from "./connections.ts";
@@ -15,12 +15,12 @@ import type { Start } from "./reader.ts";
 import type { Known } from "./roster.ts";
 import type { Heard } from "./session-log.ts";
 import type { Hand, Shared } from "./shared.ts";
-import { framed, pingFrame, WebSocketSink } from "./sink.ts";
+import { framedText, pingFrame, WebSocketSink } from "./sink.ts";
 import type { Keeper, NamedSocket } from "./socket.ts";
 import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
 import { notDue } from "./wheel.ts";
+import { writeAnswer } from "./written.ts";
 
-const nothing = new Uint8Array(0);
 /** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which
  *  nothing happens: what one of them may never need is made when it is needed. */
 export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, SubscriptionsOwner {
@@ -136,7 +136,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   answer(frame: ServerFrame): void {
     const { counters, clock } = this.shared;
     counters.framesOut[frame.type] += 1;
-    this.outbox.send(framed(nothing, encode({ ...frame, timestamp: clock.now() })));
+    this.outbox.send(framedText(writeAnswer(frame, clock.now())));
   }
 
   hand(...message: Parameters<Hand>): void {

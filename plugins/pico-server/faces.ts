@@ -1,20 +1,39 @@
 import type { ServerFrame } from "../pico-wire/index.ts";
 import type { Cursor, Heard } from "./session-log.ts";
+import { framedText, frameFor } from "./sink.ts";
 
 const closing = "}".charCodeAt(0);
 
 /** The frame with its place in the stream, as clients of the extension read it: two parts that follow each other. */
-export function numbered(frame: Uint8Array, { epoch, seq }: Cursor): readonly [head: Uint8Array, tail: string] {
+export function numbered(frame: Uint8Array, cursor: Cursor): readonly [head: Uint8Array, tail: string] {
   const last = frame.length - 1;
   const end = frame[last] === closing ? last : frame.lastIndexOf(closing);
-  return [frame.subarray(0, end), `,"epoch":${quoted(epoch)},"seq":${seq}}`];
+  return [frame.subarray(0, end), numberOf(cursor)];
 }
 
-/** Epochs are few beside the frames of each; in ASCII, whatever a log calls them. */
+/** ASCII, whatever a log calls its epochs. */
+const numberOf = ({ epoch, seq }: Cursor): string => `,"epoch":${quoted(epoch)},"seq":${seq}}`;
+
 function quoted(epoch: string): string {
   return /^[\da-z]*$/i.test(epoch) ? `"${epoch}"` : JSON.stringify(epoch).replace(/[^ -~]/g, escape);
 }
 const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+
+/** The same as a whole WebSocket message. */
+export function numberedFrame(entry: Heard): Buffer {
+  const { framed } = entry;
+  const last = framed ? framed.length - 1 : 0;
+  if (!framed || framed[last] !== closing) {
+    const [head, tail] = numbered(entry.frame, entry.cursor);
+    return framedText(Buffer.from(head).toString() + tail);
+  }
+  const lead = leadOf(framed);
+  const tail = numberOf(entry.cursor);
+  const whole = frameFor(last - lead + tail.length);
+  framed.copy(whole, whole.length - tail.length - (last - lead), lead, last);
+  whole.write(tail, whole.length - tail.length, "latin1");
+  return whole;
+}
 
 /** All who hear an entry hear it one after the other: what was made for the first serves the rest. */
 export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T {

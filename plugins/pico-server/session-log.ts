@@ -7,7 +7,7 @@ export interface Entry {
   /** A whole frame as UTF-8, a JSON object, serialised once and shared by all who hear it. */
   readonly frame: Uint8Array;
   /** The same as a whole WebSocket message, where its writer made that. */
-  readonly framed?: Uint8Array | undefined;
+  readonly framed?: Buffer | undefined;
   /** It must not be lost: creates, final updates, deletes. Typing and updates on the way are not numbered. */
   readonly numbered: boolean;
   /** The message it is about. Without a number, the latest is kept until the message is final or deleted. */

@@ -47,11 +47,17 @@ export function frameFor(byteLength: number): Buffer {
   return frame;
 }
 
-/** The same bytes for everybody who hears it. `tail`, which is ASCII, goes on behind. */
-export function framed(text: Uint8Array, tail = ""): Buffer {
-  const frame = frameFor(text.byteLength + tail.length);
-  frame.set(text, frame.byteLength - text.byteLength - tail.length);
-  if (tail !== "") frame.write(tail, frame.byteLength - tail.length, "latin1");
+/** The same bytes for everybody who hears it. */
+export function framed(text: Uint8Array): Buffer {
+  const frame = frameFor(text.byteLength);
+  frame.set(text, frame.byteLength - text.byteLength);
+  return frame;
+}
+
+export function framedText(text: string, byteLength = Buffer.byteLength(text)): Buffer {
+  const frame = frameFor(byteLength);
+  const isAscii = text.length === byteLength;
+  frame.write(text, frame.byteLength - byteLength, isAscii ? "latin1" : "utf8");
   return frame;
 }
 

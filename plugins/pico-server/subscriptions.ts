@@ -1,4 +1,4 @@
-import { numbered, oncePerEntry } from "./faces.ts";
+import { numberedFrame, oncePerEntry } from "./faces.ts";
 import { Reader, type ReaderOwner, type Start } from "./reader.ts";
 import type { Cursor, Heard, SessionLog } from "./session-log.ts";
 import { framed } from "./sink.ts";
@@ -7,7 +7,7 @@ const mostPerConnection = 64;
 
 const wrapped = oncePerEntry(({ frame }) => framed(frame));
 const plainBytes = (entry: Heard): Uint8Array => entry.framed ?? wrapped(entry);
-const numberedBytes = oncePerEntry(({ frame, cursor }) => framed(...numbered(frame, cursor)));
+const numberedBytes = oncePerEntry(numberedFrame);
 
 export interface SubscriptionsOwner {
   send(bytes: Uint8Array, entry: Heard): void;

@@ -1,5 +1,6 @@
+import { encode, type ServerFrame } from "../pico-wire/index.ts";
 import type { Cursor, Entry, Heard } from "./session-log.ts";
-import { frameFor } from "./sink.ts";
+import { framedText } from "./sink.ts";
 
 /** Printable ASCII that needs no escape: it is its own JSON, and one byte for each character. */
 const isPlain = (text: string): boolean => !/[^ !#-[\]-~]/.test(text);
@@ -33,6 +34,15 @@ export function writeText({ type, session, id, content, final }: Text, now: numb
     `"session_id":"${session}","timestamp":${stampOf(now)}}`;
 }
 
+/** An answer to one peer, as `encode` writes it with the time behind it. */
+export function writeAnswer(frame: ServerFrame, now: number): string {
+  if (frame.type !== "message.ack") return encode({ ...frame, timestamp: now });
+  const { session_id: session = "", payload: { request_id: id, status } } = frame;
+  if (!isPlain(session) || !isPlain(id)) return encode({ ...frame, timestamp: now });
+  return `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}","status":"${status}"},` +
+    `"timestamp":${stampOf(now)}}`;
+}
+
 /** A frame that was written once, header included, for all who hear it. */
 export class WrittenEntry implements Entry {
   readonly framed: Buffer;
@@ -40,14 +50,12 @@ export class WrittenEntry implements Entry {
   readonly message: string | undefined;
   private readonly byteLength: number;
 
-  /** `text` has so many bytes as UTF-8; as many as characters: it is ASCII. */
+  /** `text` has so many bytes as UTF-8. */
   constructor(text: string, byteLength: number, numbered: boolean, message: string | undefined) {
-    this.framed = frameFor(byteLength);
+    this.framed = framedText(text, byteLength);
     this.byteLength = byteLength;
     this.numbered = numbered;
     this.message = message;
-    const lead = this.framed.byteLength - byteLength;
-    this.framed.write(text, lead, text.length === byteLength ? "latin1" : "utf8");
   }
 
   get frame(): Uint8Array {
@@ -75,7 +83,7 @@ export class HeardEntry implements Heard {
     return this.entry.frame;
   }
 
-  get framed(): Uint8Array | undefined {
+  get framed(): Buffer | undefined {
     return this.entry.framed;
   }
 }
