@@ -42,8 +42,11 @@ export async function launch(options: LaunchOptions): Promise<number> {
     return 1;
   } finally {
     log.close();
+    // What a plugin by others left running keeps nobody from ending.
+    setTimeout(() => process.exit(), lingerMs).unref();
   }
 }
+const lingerMs = 500;
 
 /** The log file lies in the home; where that cannot be made, standard error gets the log. */
 async function openLog(home: string, { debug, console: isConsole, program }: LaunchOptions): Promise<LauncherLog> {

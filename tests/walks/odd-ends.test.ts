@@ -41,8 +41,8 @@ it("ends with 0 when it is stopped while it starts", async () => {
   expect(launcher.stderr()).not.toContain("doorward:");
 });
 
-it("logs an error that a plugin throws where nobody catches it, stops, and ends with 1", async () => {
-  const home = await homeWith("process.once('SIGUSR2', () => Promise.reject(new Error('of somebody else')));");
+it("logs an error nobody catches, stops, and ends with 1, also when a plugin leaves something running", async () => {
+  const home = await homeWith("setInterval(() => {}, 60_000); process.once('SIGUSR2', () => Promise.reject(new Error('of somebody else')));");
   await using launcher = await startLauncher({ env: { SERVICE_HOME: home } });
   launcher.child.kill("SIGUSR2");
   expect(await launcher.ended).toEqual({ code: 1, signal: null });
