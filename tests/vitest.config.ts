@@ -1,16 +1,28 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
+const never = ["tests/long/**", "**/node_modules/**", "dist/**"];
+/** Their files share the processes they run in and the modules these load, which is a third of their time. */
+const sharing = ["tests/{attack,config,embedding,kernel,plugins,properties}/**/*.test.ts"];
+const others = ["tests/!(attack|config|embedding|kernel|plugins|properties)/**/*.test.ts", "tests/*.test.ts"];
+/** Not those that look at their process as a whole, or start and kill others. */
+const alone = [
+  "tests/attack/http.test.ts", "tests/config/files/atomic.test.ts", "tests/embedding/process.test.ts",
+  "tests/plugins/command/*.test.ts", "tests/plugins/http/listening.test.ts", "tests/plugins/tray/*.test.ts",
+];
+
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL("..", import.meta.url)),
-    include: ["tests/**/*.test.ts"],
-    exclude: ["tests/long/**", "**/node_modules/**", "dist/**"],
     /** Twice as long as a browser's step may take, which says what it waited for. */
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     maxWorkers: 3,
+    projects: [
+      { extends: true, test: { name: "sharing", isolate: false, include: sharing, exclude: [...never, ...alone] } },
+      { extends: true, test: { name: "alone", include: [...alone, ...others], exclude: never } },
+    ],
   },
 });

@@ -10,7 +10,7 @@ const bench = async (...args: string[]): Promise<string> =>
 
 /* What is measured is judged by people on a quiet machine; here it must only still work. */
 
-test("every workload of the benchmarks runs, with the peers that need no installation", async () => {
+test.concurrent("every workload of the benchmarks runs, with the peers that need no installation", async () => {
   const workloads =
     ["start", "memory", "logins", "handshakes", "echo", "sessions", "fanout", "streams", "idle", "curves"];
   const report = await bench("--peers", "ws,raw writes", ...workloads);
@@ -23,7 +23,7 @@ const hasPeers = existsSync(`${root}/bench/node_modules`);
 if (!hasPeers && process.env["CI"] === "true") throw new Error("the peers are missing: npm ci --prefix bench");
 if (!hasPeers) console.warn("skipped: peers of the benchmarks (npm ci --prefix bench)");
 
-test.skipIf(!hasPeers)("the peers of bench/package.json take part", async () => {
+test.concurrent.skipIf(!hasPeers)("the peers of bench/package.json take part", async () => {
   const report = await bench("--peers", "ws,socket.io,hocuspocus", "echo", "streams");
   expect(report.match(/^\| (socket\.io|hocuspocus) +\| \d/gm)).toHaveLength(6);
 });

@@ -1,0 +1,281 @@
+// Somebody comes and uses each of the examples, in the project that .ci/examples.mjs made, under the Node that runs
+// this file; each must end by itself when it is told to.
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { createServer } from "node:net";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const [, , project] = process.argv;
+/** Where this Node writes: others do the same beside it. */
+const own = path.join(project, `node-${process.version}`);
+mkdirSync(own);
+// The program of the tarball runs what "node" is.
+process.env.PATH = `${path.dirname(process.execPath)}:${process.env.PATH}`;
+const run = (command, ...args) =>
+  execFileSync(command, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+const token = "correct-horse-battery-staple";
+
+/** Example -> what is done with it once it listens; `at` is where. */
+const visits = {
+  async "embed-http"(at) {
+    expect(await text(at), "my own site");
+    expect(await text(new URL("health", at)), /"ready":true/);
+    expect(await talk(new URL("door/pico", at), { token }), "you said hello");
+    expect(await clientHears(new URL("door/pico", at)), "they said you said hello");
+    console.log("client: talks to embed-http and ends by itself");
+  },
+  async "embed-fastify"(at) {
+    expect(await text(at), "my own site");
+    expect(await talk(new URL("pico", at), { token }), "you said hello");
+    const headers = { cookie: "session=ann-s-cookie", origin: at.origin };
+    expect(await talk(new URL("pico", at), { headers }), "you said hello");
+  },
+  async "embed-express"(at) {
+    expect(await text(at), "my own site");
+    expect(await talk(new URL("pico", at), { token: "bob-s-own-token" }), "you said hello");
+    expect(await refused(new URL("pico", at), { token }), 401);
+  },
+  async "two-kernels"(acme, said) {
+    const umbrella = new URL(await said(/umbrella listening (\S+)/));
+    for (const [at, token] of [[acme, "acme-channel-token"], [umbrella, "umbrella-channel-token"]]) {
+      expect(await talk(new URL("pico", at), { token }), "hello");
+    }
+    expect(await refused(new URL("pico", umbrella), { token: "acme-channel-token" }), 401);
+  },
+  async "browser-page"(at) {
+    const answer = await fetch(at);
+    expect(await answer.text(), /new WebSocket/);
+    const [cookie] = answer.headers.get("set-cookie").split(";");
+    expect(await talk(new URL("pico", at), { headers: { cookie, origin: at.origin } }), "hello");
+    expect(await refused(new URL("pico", at), { headers: { origin: at.origin } }), 401);
+  },
+  async "llm-stream"(at) {
+    const { connect } = await kit();
+    const client = await connect(new URL("pico", at), { token });
+    client.say("why");
+    const { payload: thought } = await client.next("message.create");
+    expect(thought.kind, "thought");
+    const { payload: begun } = await client.next("message.create");
+    const updates = [];
+    for (;;) {
+      const { payload } = await client.next("message.update");
+      updates.push(payload);
+      if (payload.context_usage) break;
+    }
+    expect(updates.at(-1).content, "You asked: why. Here is what I think of it.");
+    expect([begun, ...updates].every(({ message_id }) => message_id === begun.message_id), true);
+    await client.close();
+  },
+  async bridge(at) {
+    const { joinSession } = await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href);
+    const { connect } = await kit();
+    const client = await connect(new URL("pico", at), { token, session: "one" });
+    const ann = await joinSession(broker, "one");
+    client.say("hello");
+    expect((await ann.next()).content, "hello");
+    await ann.say({ content: "hello yourself" });
+    expect((await client.next("message.create")).payload.content, "hello yourself");
+    await ann.say({ content: "round and round", hops: 4 });
+    expect((await ann.next()).code, "loop");
+    await ann.leave();
+    await client.close();
+  },
+};
+/** A real mosquitto, for the bridge. */
+let broker;
+
+/** Program of examples/handlers, what runs it, and its answer to "two words". */
+const handlers = [
+  ["echo.py", "python3", "you said two words"],
+  ["words.sh", "bash", "two words: 2 words"],
+  ["stream.mjs", process.execPath, "You asked: two words."],
+];
+
+try {
+  await firstAnswer();
+  broker = await (await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href)).startBroker();
+  for (const [name, visit] of Object.entries(visits)) await start(name, visit);
+  for (const each of handlers) await answered(...each);
+  execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], { cwd: project, stdio: "inherit" });
+  console.log("plugin: its tests pass");
+  for (const name of ["channel-udp", "channel-mqtt"]) {
+    run(process.execPath, "--test", ...testsOf(name));
+    console.log(`${name}: its tests pass`);
+  }
+  const tested = ["plugin", "channel-udp", "channel-mqtt"];
+  const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
+  const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+    .filter((name) => name !== "handlers");
+  const unknown = names.filter((name) => !tested.includes(name) && !(name in visits));
+  if (unknown.length > 0) throw new Error(`nobody runs the examples ${unknown.join(", ")}`);
+  console.log(`the examples work under Node ${process.version}`);
+} finally {
+  await broker?.remove();
+}
+
+function testsOf(folder) {
+  return readdirSync(path.join(project, folder)).filter((file) => file.endsWith(".test.js"))
+    .map((file) => path.join(folder, file));
+}
+
+/** What the page about embedding begins with, typed off it. */
+async function firstAnswer() {
+  const text = readFileSync(path.join(root, "docs", "embedding.md"), "utf8");
+  const port = await freePort();
+  for (const [, file, code] of text.matchAll(/<!-- (\w+\.mjs) -->\n```js\n([^]*?)```/g)) {
+    writeFileSync(path.join(own, file), code.replaceAll("8080", String(port)));
+  }
+  const host = spawn(process.execPath, ["hello.mjs"], { cwd: own, stdio: "inherit" });
+  try {
+    // The client tries until the host listens.
+    const asked = execFileSync(process.execPath, ["ask.mjs"], { cwd: own, encoding: "utf8", timeout: 40_000 });
+    expect(asked.trim(), "you said hello");
+    console.log("docs/embedding.md: the first answer came");
+  } finally {
+    host.kill("SIGKILL");
+  }
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+async function start(name, visit) {
+  const { PATH } = process.env;
+  const brands = Object.fromEntries(["acme", "umbrella"].flatMap((brand) => [
+    [`${brand.toUpperCase()}_CHANNELS_PICO_ENABLED`, "true"],
+    [`${brand.toUpperCase()}_CHANNELS_PICO_TOKEN`, `${brand}-channel-token`],
+  ]));
+  const child = spawn(process.execPath, [`built/${name}/index.js`], {
+    cwd: project, stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH, HOME: own, PORT: "0", ...brands, MQTT_URL: broker.url, MQTT_PASSWORD: token },
+  });
+  const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? code)));
+  let output = "";
+  const hear = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (more) => {
+      output += more;
+      for (const each of hear) each();
+    });
+  }
+  const said = (pattern) => within(30, `${name} to say ${pattern}`, new Promise((resolve, reject) => {
+    const look = () => pattern.test(output) && resolve(pattern.exec(output)[1]);
+    hear.push(look);
+    look();
+    void ended.then((code) => reject(new Error(`${name} ended with ${code}:\n${output}`)));
+  }));
+  try {
+    const where = await said(/listening ((?:http\S+)|\{[^}]*\})/);
+    const port = /port: (\d+)/.exec(where)?.[1];
+    await within(30, `the visit of ${name}`, visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said));
+    child.kill("SIGTERM");
+    expect(await within(20, `${name} to end`, ended), 0);
+    if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, ""))) throw new Error(`${name} said:\n${output}`);
+    const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8").trimEnd().split("\n").length;
+    console.log(`${name}: ${lines} lines, works and ends by itself`);
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+/** The program answers behind the launcher of the tarball. */
+async function answered(name, interpreter, answer) {
+  cpSync(path.join(root, "examples", "handlers", name), path.join(own, name));
+  chmodSync(path.join(own, name), 0o644);
+  const { PATH } = process.env;
+  const env = {
+    PATH, HOME: own, SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token,
+  };
+  const words = ["run", "-port", "0", "-no-browser", "--", interpreter, name];
+  const child = spawn(path.join(project, "node_modules/.bin/doorward"), words, { cwd: own, env, stdio: ["ignore", "pipe", "inherit"] });
+  try {
+    let output = "";
+    const where = new Promise((resolve) => child.stdout.on("data", (more) => {
+      output += more;
+      const found = /Pico +(\S+)[^]*Files/.exec(output)?.[1];
+      if (found) resolve(found);
+    }));
+    const { connect } = await kit();
+    const client = await connect(await within(30, `${name} to be served`, where), { token });
+    client.say("two words");
+    let payload;
+    do ({ payload } = await client.next()); while (payload?.final !== true);
+    expect(payload.content, answer);
+    await client.close();
+    child.kill("SIGTERM");
+    expect((await once(child, "close"))[0], 0);
+    console.log(`handlers/${name}: answers, and ends with its launcher`);
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+async function within(seconds, what, promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${seconds} s for ${what}`)), seconds * 1_000);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The test kit as the tarball has it. */
+function kit() {
+  const { resolve } = createRequire(path.join(project, "index.js"));
+  return import(pathToFileURL(resolve("doorward/testing")).href);
+}
+
+async function talk(channel, options) {
+  const { connect } = await kit();
+  const client = await connect(channel, options);
+  client.say("hello");
+  const { payload } = await client.next("message.create");
+  await client.close();
+  return payload.content;
+}
+
+/** What the example that is only a client says to have heard. */
+async function clientHears(channel) {
+  const child = spawn(process.execPath, ["built/client/index.js"], {
+    cwd: project, env: { PATH: process.env.PATH, PICO_URL: channel.href }, stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  try {
+    let output = "";
+    for await (const chunk of child.stdout) {
+      output += chunk;
+      if (String(chunk).includes("they said")) child.kill("SIGTERM");
+    }
+    expect((await ended)[0], 0);
+    return /they said .*/.exec(output)?.[0];
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+/** The status of a handshake that is turned away. */
+async function refused(channel, options) {
+  const { connect } = await kit();
+  return connect(channel, options).then(() => "nothing", ({ details }) => details.status);
+}
+
+async function text(url) {
+  return (await fetch(url, { headers: { connection: "close" } })).text();
+}
+
+function expect(seen, expected) {
+  if (expected instanceof RegExp ? expected.test(seen) : seen === expected) return;
+  throw new Error(`expected ${expected}, saw ${seen}`);
+}
