@@ -196,7 +196,8 @@ async function answered(name, interpreter, answer) {
     PATH, HOME: own, SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token,
   };
   const words = ["run", "-port", "0", "-no-browser", "--", interpreter, name];
-  const child = spawn(path.join(project, "node_modules/.bin/doorward"), words, { cwd: own, env, stdio: ["ignore", "pipe", "inherit"] });
+  const program = path.join(project, "node_modules/.bin/doorward");
+  const child = spawn(program, words, { cwd: own, env, stdio: ["ignore", "pipe", "inherit"] });
   try {
     let output = "";
     const where = new Promise((resolve) => child.stdout.on("data", (more) => {

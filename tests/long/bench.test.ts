@@ -23,7 +23,7 @@ const hasPeers = existsSync(`${root}/bench/node_modules`);
 if (!hasPeers && process.env["CI"] === "true") throw new Error("the peers are missing: npm ci --prefix bench");
 if (!hasPeers) console.warn("skipped: peers of the benchmarks (npm ci --prefix bench)");
 
-test.concurrent.skipIf(!hasPeers)("the peers of bench/package.json take part", async () => {
+test.skipIf(!hasPeers).concurrent("the peers of bench/package.json take part", async () => {
   const report = await bench("--peers", "ws,socket.io,hocuspocus", "echo", "streams");
   expect(report.match(/^\| (socket\.io|hocuspocus) +\| \d/gm)).toHaveLength(6);
 });
