@@ -44,7 +44,7 @@ export class Pulse {
   /** Milliseconds until it has to be looked at again. */
   rest(now: number, patienceMs: number, askEveryMs: number): number {
     const left = Math.min(this.askedAt + askEveryMs, this.heardAt + patienceMs) - now;
-    return left > 0 && this.seen === this.whole ? left : Math.min(soonMs, Math.abs(left));
+    return left > 0 && this.seen === this.whole ? left : soonMs;
   }
 
   /** `patienceMs`: without a byte, or for a message beside what its size allows. Who was last heard before this process

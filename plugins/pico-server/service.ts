@@ -25,7 +25,7 @@ export interface PicoConnection {
   readonly messagesOut: number;
   /** Bytes that wait to be sent. */
   readonly queuedBytes: number;
-  /** Unix milliseconds, to the second. */
+  /** Unix milliseconds: when its last whole frame had come, or when it was seen that a part of one had. */
   readonly lastHeardAt: number;
 }
 
