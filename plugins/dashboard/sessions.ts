@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
 
@@ -72,7 +72,7 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
       const id = Buffer.from(random(16)).toString("base64url");
       const session: Session = {
         id,
-        signIn: createHash("sha256").update(id).digest("hex").slice(0, 8),
+        signIn: hash("sha256", id, "hex").slice(0, 8),
         createdAt: now,
         expiresAt: now + Math.round(by.days * 86_400_000),
         address: by.address,

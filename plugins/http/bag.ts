@@ -10,8 +10,8 @@ export interface Bag<T extends object> {
 type Placed = Record<symbol, number | undefined>;
 
 /** Each item knows its place, and leaves it to the last one. A set would not do: when one that has become old grows
- *  anew, V8 makes its new table old, too, and what stood in the one before lives on until the next full collection, with
- *  all that hangs on it. */
+ *  anew, V8 makes its new table old, too, and what stood in the one before lives on until the next full collection,
+ *  with all that hangs on it. */
 export function createBag<T extends object>(): Bag<T> {
   const place = Symbol("place");
   const items: (T | undefined)[] = [];

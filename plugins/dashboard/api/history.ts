@@ -15,10 +15,26 @@ export interface Entry {
 export const frame = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** The text is made when a stream wants it: most of the time nobody listens. */
-function entryOf(number: number, level: LogLevel | undefined, make: () => string): Entry {
-  let text: string | undefined;
-  return { number, level, get text() { return (text ??= make()); } };
+/** Its text is made when a stream wants it: most of the time nobody listens. */
+class Fact implements Entry {
+  #text: string | undefined;
+  readonly number: number;
+  readonly level: LogLevel | undefined;
+  readonly #name: string;
+  readonly #data: object;
+  readonly #epoch: string;
+
+  constructor(number: number, level: LogLevel | undefined, name: string, data: object, epoch: string) {
+    this.number = number;
+    this.level = level;
+    this.#name = name;
+    this.#data = data;
+    this.#epoch = epoch;
+  }
+
+  get text(): string {
+    return (this.#text ??= frame(this.#name, this.#data, `${this.#epoch}-${this.number}`));
+  }
 }
 
 /** The newest events, numbered. `epoch` tells this process' numbers from those of one before. */
@@ -31,8 +47,7 @@ export function createHistory(epoch: string) {
     lastId: (): string => `${epoch}-${number}`,
     add(name: keyof FeedEvents, data: object, level?: LogLevel): Entry {
       number += 1;
-      const own = number;
-      const entry = entryOf(own, level, () => frame(name, data, `${epoch}-${own}`));
+      const entry = new Fact(number, level, name, data, epoch);
       const list = level === undefined ? facts : lines;
       list.push(entry);
       if (list.length > KEPT) list.shift();
