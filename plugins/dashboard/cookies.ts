@@ -37,7 +37,7 @@ export interface CookieBy {
   readonly secure: boolean;
 }
 
-/** `signed` is base64 and dots, which need no escapes: a value has one spelling. Of two for one name the last counts. */
+/** `signed` is base64 and dots, which need no escapes: a value has one spelling. The last of a name counts. */
 export function setCookie(reply: FastifyReply, { name, secure }: CookieBy, signed: string, maxAge: number): void {
   const lead = `${name}=`;
   const others = [reply.getHeader("set-cookie") ?? []].flat().filter((line) => !String(line).startsWith(lead));
