@@ -54,7 +54,7 @@ async function clock({ files, now }: Survey): Promise<CheckView> {
   const writtenAt = (path: string): Promise<number> => stat(path).then(({ mtimeMs }) => mtimeMs, () => 0);
   const times = await Promise.all(Object.values(files).map(writtenAt));
   const ahead = Math.max(...times) - now;
-  if (ahead < 60_000) return own.ok(`It is ${new Date(now).toISOString()}.`);
+  if (ahead < 60_000) return own.ok(`It is ${new Date(now).toISOString().slice(0, 19).replace("T", " ")} UTC.`);
   return own.warning(
       `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
       "set the clock, for example by NTP: sign-ins and links expire by it",

@@ -12,7 +12,7 @@ const ago = (ms: number): string =>
 /** Clients that could not get in lately, and why. Only the running launcher knows. */
 export function refusedChecks({ running, now }: Survey): CheckView[] {
   if (!running) return [];
-  const own = check("refused-clients", "No client was refused lately");
+  const own = check("refused-clients", "Refused clients");
   const recent = running.refusals.filter(({ at, blockedUntil = 0 }) => now - at < lately || blockedUntil > now);
   const [latest] = recent;
   if (!latest) return [own.ok("None in the last 10 minutes.")];

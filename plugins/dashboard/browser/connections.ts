@@ -86,7 +86,7 @@ function row(first: ConnectionView): Row<ConnectionView> {
   end.setAttribute("aria-label", `Disconnect ${first.session}`);
   const element = el("tr", { role: "row" },
     cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
-    cell("From", from), cell("Way in", el("span", {}, methodWords(first.method))),
+    cell("From", from), cell("Way in", el("span", {}, methodWords(first.method)), "nowrap"),
     cell("Since", since, "nowrap"), cell("In", received, "num"), cell("Out", sent, "num"),
     cell("Queued", queued, "num"), cell("Last heard", heard, "nowrap"), cell("", end, "act"));
   const update = (connection: ConnectionView): void => {
