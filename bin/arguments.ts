@@ -8,6 +8,8 @@ export { UsageError } from "./usage.ts";
 
 export interface LauncherArguments {
   readonly command: "launch" | "help" | "version";
+  /** The command that help is asked for. */
+  readonly about?: string;
   readonly config?: string;
   readonly console: boolean;
   /** `true`: there must be one; `false`: there must be none. */
@@ -48,9 +50,24 @@ const commandOptions = {
   help: { type: "boolean", short: "h" },
 } as const satisfies Options;
 
-export function usage(commands: Readonly<Record<string, Command>>): string {
-  const rows = Object.values(commands).flatMap((command) => command.usage);
+const asRows = (rows: Command["usage"]): string => {
   const wide = Math.max(...rows.map(([words]) => words.length));
+  return rows.map(([words, does]) => `  ${words.padEnd(wide)}  ${does}`).join("\n");
+};
+
+/** The help for one command, or for everything. */
+export function usage(commands: Readonly<Record<string, Command>>, about?: string): string {
+  const one = about === undefined ? undefined : commands[about];
+  if (one) {
+    return `Usage: doorward ${about} [options]
+
+${asRows(one.usage)}
+
+Options: ${Object.keys({ ...one.options, ...commandOptions }).map((name) => `-${name}`).join(" ")}.
+"doorward -help" tells of all commands and of the exit codes.
+`;
+  }
+  const rows = Object.values(commands).flatMap((command) => command.usage);
   return `Usage: doorward [path/to/config.json] [options]
        doorward run [options] -- PROGRAM [WORD]...
        doorward <command> [options]
@@ -70,7 +87,7 @@ messages; it is started in this folder, without a shell.
 
 Commands (each takes -json):
 
-${rows.map(([words, does]) => `  ${words.padEnd(wide)}  ${does}`).join("\n")}
+${asRows(rows)}
 
 One or two dashes are the same. Files live in $SERVICE_HOME (default ~/.service).
 Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 refused by the other side, 4 other side not reachable.
@@ -101,15 +118,19 @@ export function parseArguments(
   const [name = "", ...rest] = argv;
   if (name === "run") return parseRun(rest);
   if (Object.hasOwn(commands, name)) return parseCommand(name, rest, commands[name]!);
+  if (name === "help") return helpFor(rest.find((word) => Object.hasOwn(commands, word)));
   return parseLauncher(argv, Object.keys(commands));
 }
+
+const helpFor = (about: string | undefined): LauncherArguments =>
+  ({ command: "help", console: false, browser: false, debug: false, ...(about !== undefined && { about }) });
 
 function parseCommand(
   name: string, argv: readonly string[], { options = {} }: Command,
 ): LauncherArguments | CommandArguments {
   const all: Options = { ...options, ...commandOptions };
   const { values, positionals } = read(doubleDashes(argv, all), all);
-  if (values["help"]) return { command: "help", console: false, browser: false, debug: false };
+  if (values["help"]) return helpFor(name);
   return { command: "run", name, words: positionals, values, json: values["json"] === true };
 }
 

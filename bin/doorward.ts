@@ -19,7 +19,7 @@ try {
 
 async function run(given: LauncherArguments | CommandArguments): Promise<number> {
   if (given.command === "help") {
-    process.stdout.write(usage(commands));
+    process.stdout.write(usage(commands, given.about));
     return 0;
   }
   const { version } = await import("./version.ts");

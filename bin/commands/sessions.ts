@@ -11,7 +11,7 @@ interface Session {
   readonly userAgent: string;
 }
 
-const time = (at: number): string => new Date(at).toISOString().slice(0, 16).replace("T", " ");
+const time = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 /** `doorward sessions list|revoke ID`. */
 export async function sessions(call: Call): Promise<number> {
@@ -30,7 +30,7 @@ async function list(call: Call): Promise<number> {
     return exit.done;
   }
   for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
-    const browser = plainLine(userAgent).slice(0, 60);
+    const browser = plainLine(userAgent).slice(0, 120);
     call.out(`${id}  since ${time(createdAt)}  used ${time(lastUsedAt)}  ${address}  ${browser}\n`);
   }
   if (answer.body.sessions.length === 0) call.say("nobody is signed in\n");
