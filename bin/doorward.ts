@@ -35,12 +35,21 @@ async function run(given: LauncherArguments | CommandArguments): Promise<number>
 async function runCommand({ name, words, values, json }: CommandArguments, version: string): Promise<number> {
   const { homeOf } = await import("./home.ts");
   const command = await commands[name]!.load();
+  let isLost = false;
+  // A full disk took nothing: whoever counts on the result has to know.
+  process.stdout.on("error", ({ code = "" }: NodeJS.ErrnoException) => {
+    if (code === "EPIPE" || isLost) return;
+    isLost = true;
+    process.exitCode ||= 1;
+    process.stderr.write(`doorward: standard output cannot be written (${code})\n`);
+  });
   try {
-    return await command({
+    const ended = await command({
       words, values, json, env, version, home: homeOf(env), stdin: process.stdin,
       out: (text) => void process.stdout.write(text),
       say: (text) => void process.stderr.write(text),
     });
+    return isLost ? ended || 1 : ended;
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const { message, stack } = error as Error;

@@ -1,9 +1,13 @@
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, expect, it, vi } from "vitest";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
 
+const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const made: string[] = [];
 afterEach(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
@@ -30,6 +34,22 @@ it("goes on when nobody reads its output any more", async () => {
   // The banner has been written by the time it says that it stops.
   launcher.child.kill("SIGHUP");
   expect(await launcher.ended).toEqual({ code: 0, signal: null });
+});
+
+it.skipIf(!existsSync("/dev/full"))("a command whose result could not be written has failed; one whose reader left has not", async () => {
+  const full = openSync("/dev/full", "w");
+  const run = (stdout: number | "pipe"): Promise<[code: number | null, err: string]> => new Promise((done) => {
+    const child = spawn(process.execPath, [program, "token", "source", "-json"], {
+      env: { SERVICE_HOME: "/nowhere" }, stdio: ["ignore", stdout, "pipe"],
+    });
+    child.stdout?.destroy();
+    let err = "";
+    child.stderr!.on("data", (text) => void (err += String(text)));
+    child.on("close", (code) => done([code, err]));
+  });
+  expect(await run(full)).toEqual([1, "doorward: standard output cannot be written (ENOSPC)\n"]);
+  expect(await run("pipe")).toEqual([0, ""]);
+  closeSync(full);
 });
 
 it("ends with 0 when it is stopped while it starts", async () => {
