@@ -342,14 +342,16 @@ describe("backpressure", () => {
     stuck.destroy();
   });
 
-  test("4410 slow_consumer: nothing that waits has moved for write_timeout", async () => {
-    await using door = await stand({ config: { write_timeout: 5, read_timeout: 600 } });
+  test("4410 slow_consumer: nothing that waits has moved for write_timeout, though pings join it", async () => {
+    await using door = await stand({ config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 } });
     const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
+    const queued = (): number => door.services.picoServer.connections()[0]!.queuedBytes;
     stuck.pause();
-    while (stuck.writable && door.facts.every(({ type }) => type !== "pico-server:disconnected")) {
-      await door.say("s1", "x".repeat(500_000)).catch(() => undefined);
-      await door.pass(6, () => other.settled());
+    while (queued() < 1_000_000) {
+      await door.say("s1", "x".repeat(500_000));
+      await new Promise((resolve) => setImmediate(resolve));
     }
+    await door.pass(8, () => other.settled()); // its pings, which wait too, are no progress
     expect(await disconnected(door)).toMatchObject({ code: 4410, initiator: "server" });
     stuck.destroy();
   });
