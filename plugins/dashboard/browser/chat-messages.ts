@@ -57,7 +57,7 @@ export function transcript(): Transcript {
       setText(message.text, content);
       message.text.hidden = content === "";
       message.extras.append(...pictures.map((url) => picture(url, "")));
-      setText(message.state, "sending");
+      setText(message.state, "not taken yet");
     },
     settle(id, words, isProblem = false) {
       const message = shown.get(`out ${id}`);

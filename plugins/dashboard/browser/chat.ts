@@ -180,6 +180,6 @@ function showNames(): void {
   const focused = (document.activeElement as HTMLAnchorElement | null)?.hash;
   list.replaceChildren(...names.map((name) => el("li", {}, el("a", {
     href: `${base}/chat#${encodeURIComponent(name)}`, ...(name === current?.name && { "aria-current": "true" }),
-  }, el("span", {}, name), others.includes(name) && el("small", {}, "connected")))));
+  }, el("span", { title: name }, name), others.includes(name) && el("small", {}, "connected")))));
   if (focused) [...list.querySelectorAll("a")].find(({ hash }) => hash === focused)?.focus();
 }
