@@ -11,8 +11,8 @@ export const plain = (text: string): string => text.replace(/\r\n?/g, "\n").repl
 export const plainLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
 
 /** JSON leaves some control characters as they are. */
-export const plainJson = (value: unknown): string =>
-  JSON.stringify(value).replace(unsafe, (found) =>
+export const plainJson = (value: unknown, indent?: number): string =>
+  JSON.stringify(value, null, indent).replace(unsafe, (found) =>
     [...found].flatMap((sign) => sign.split("")).map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
       .join(""));
 

@@ -1,5 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
 import type { Environment } from "../../config/load/index.ts";
+import { plainJson } from "../client/text.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -32,4 +33,4 @@ export interface Call {
 /** 0 done, 1 failed, 2 wrong usage, 3 refused by the other side, 4 other side not reachable. */
 export const exit = { done: 0, failed: 1, usage: 2, refused: 3, unreachable: 4 } as const;
 
-export const printJson = ({ out }: Call, value: unknown): void => out(`${JSON.stringify(value, null, 2)}\n`);
+export const printJson = ({ out }: Call, value: unknown): void => out(`${plainJson(value, 2)}\n`);

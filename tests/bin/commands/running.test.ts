@@ -63,7 +63,9 @@ describe("with a running launcher", () => {
       const cookie = cookieOf(await signIn(base, OWN));
       const { out } = await desk.run("sessions");
       expect(out).toMatch(/^[0-9a-f]{8} {2}since .* 127\.0\.0\.1 {2}Tester/);
-      expect(out).not.toContain("\u009b");
+      const { out: json } = await desk.run("sessions -json");
+      expect([out, json].join("")).not.toContain("\u009b");
+      expect(JSON.parse(json).sessions[0].userAgent).toContain("\u009b2J");
       expect((await desk.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(0);
       expect((await fetch(new URL("/api/status", base), { headers: { cookie } })).status).toBe(401);
       expect((await desk.run(`sessions revoke ${out.slice(0, 8)}`)).code).toBe(1);
