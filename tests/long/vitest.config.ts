@@ -7,7 +7,7 @@ export default defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),
     include: ["tests/long/**/*.test.ts", "tests/config/files/atomic.test.ts"],
-    testTimeout: 240_000,
+    testTimeout: 360_000,
     /** What counts seconds, descriptors or memory of a whole machine fails when that machine stands still for some. Who
      *  needed the second try is named at the end of .ci/run: more than once in a while is a defect. */
     retry: 1,

@@ -130,4 +130,4 @@ test("kill -9 at any instant leaves the old or the new file, and the next writer
     await updateFile(path, () => complete(0));
   }));
   expect(readdirSync(folder).sort()).toEqual(names);
-}, 240_000);
+}, 360_000);
