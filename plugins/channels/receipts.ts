@@ -66,7 +66,7 @@ export function createReceipts(announce: (channel: string, session: string, rece
 
   const isSettled = ({ status }: Tracked): boolean => status !== undefined && rank[status] === rank.delivered;
   const find = (id: string): Tracked | undefined =>
-    newest.get(id) ?? older.get(id) ?? asked.find((entry) => entry.id === id);
+    asked.findLast((entry) => entry.id === id) ?? newest.get(id) ?? older.get(id);
 
   return {
     track(channel, session, id) {

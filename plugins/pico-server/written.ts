@@ -37,8 +37,8 @@ export function writeText({ type, session, id, content, final }: Text, now: numb
 /** An answer to one peer, as `encode` writes it with the time behind it. */
 export function writeAnswer(frame: ServerFrame, now: number): string {
   if (frame.type !== "message.ack") return encode({ ...frame, timestamp: now });
-  const { session_id: session = "", payload: { request_id: id, status } } = frame;
-  if (!isPlain(session) || !isPlain(id)) return encode({ ...frame, timestamp: now });
+  const { session_id: session, payload: { request_id: id, status } } = frame;
+  if (session === undefined || !isPlain(session) || !isPlain(id)) return encode({ ...frame, timestamp: now });
   return `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}","status":"${status}"},` +
     `"timestamp":${stampOf(now)}}`;
 }
