@@ -3,7 +3,9 @@ import { base } from "./dom.ts";
 import { askForToken } from "./secret-form.ts";
 
 let signingIn: Promise<boolean> | undefined;
-let why = "Your session has ended.";
+/** When nobody told: the stream was cut off before. */
+const unknown = "Your session has ended; a restart of the launcher ends every session.";
+let why = unknown;
 
 /** `ask` for the signed in: when the session has ended meanwhile, a panel asks for the token, what stands on the page
  *  stays, and the request is sent again. */
@@ -39,7 +41,7 @@ function signInHere(): Promise<boolean> {
     endsOn: ({ code }) => code === "setup_required",
   }).then((answer) => {
     signingIn = undefined;
-    why = "Your session has ended.";
+    why = unknown;
     if (answer && "refused" in answer) location.assign(`${base}/setup`);
     return answer !== undefined && "body" in answer;
   });

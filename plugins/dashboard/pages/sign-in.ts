@@ -24,7 +24,9 @@ export interface SignInPage extends Site {
 }
 
 const sentences: Readonly<Record<SignInFailure["code"], string>> = {
-  invalid_token: "That is not the launcher token. Check that you copied all of it.",
+  // A link that was used answers alike: nobody is told what was wrong.
+  invalid_token:
+    "That is not the launcher token. Check that you copied all of it. A sign-in link works once, for five minutes.",
   rate_limited: "Too many wrong tokens came from this address.",
   link_expired: "This sign-in link was used already or is too old. Sign in with the token.",
   invalid_body: "Enter the launcher token.",
