@@ -8,6 +8,7 @@ import type { PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import { isRefusal, type Admission, type Gate } from "./gate.ts";
 import { readKnock, type Knock, type Offer } from "./knock.ts";
+import { ownText } from "./own-text.ts";
 import { write, type Refusal } from "./refusals.ts";
 import type { NamedSocket, Upgrader } from "./socket.ts";
 
@@ -109,7 +110,8 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
     if (refusal) return refuse(knock, socket, refusal);
     socket.off("error", failed);
     const { admission, offer } = ready;
-    const session = knock.params.get("session_id") || options.newId();
+    const named = knock.params.get("session_id");
+    const session = named ? ownText(named) : options.newId();
     const { isAsked, resume, conn } = readExtension(knock.params);
     connections.replace(conn);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;

@@ -7,6 +7,7 @@ import type { PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
 import { isRefusal, type Admission, type Gate } from "./gate.ts";
 import { readKnock, type Knock } from "./knock.ts";
+import { ownText } from "./own-text.ts";
 import { createPosting, type PostingOptions } from "./posting.ts";
 import { write, type Refusal } from "./refusals.ts";
 import type { SessionLog } from "./session-log.ts";
@@ -70,7 +71,7 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
     const after = typeof last === "string" && last !== "" ? parseCursor(last) : undefined;
     if (last && !after) return { code: "bad_handshake", message: "Last-Event-ID is EPOCH:SEQ, as an event had it." };
     if (connections.count() >= config().max_connections) return { code: "too_many_connections" };
-    return { listen: { session, after }, admission };
+    return { listen: { session: ownText(session), after }, admission };
   }
 
   async function serve(knock: Knock, r: ServerResponse): Promise<Outcome> {

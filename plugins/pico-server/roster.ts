@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Connections, Link } from "./connections.ts";
+import { ownText } from "./own-text.ts";
 import type { PicoConnection } from "./service.ts";
 
 /** What does not change while somebody is connected. */
@@ -9,9 +10,8 @@ export interface Known extends Pick<PicoConnection, "session" | "address" | "met
 }
 
 const longest = 300;
-/** By itself: a part of a text would keep the whole of it. */
 const cut = (text: string | undefined): string | undefined =>
-  text !== undefined && text.length > longest ? Buffer.from(text.slice(0, longest)).toString() : text;
+  text !== undefined && text.length > longest ? ownText(text.slice(0, longest)) : text;
 
 type Place = Pick<Known, "session" | "address" | "method">;
 
