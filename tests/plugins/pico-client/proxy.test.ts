@@ -53,10 +53,9 @@ test("a proxy that does not answer is left together with the try", async () => {
   const knocked = once(silent.listen(0, "127.0.0.1"), "connection");
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
-  {
-    await using _ = await near("ws://there.example/pico", { env: { HTTP_PROXY: `127.0.0.1:${port}` } });
-    await knocked;
-  }
+  const here = await near("ws://there.example/pico", { env: { HTTP_PROXY: `127.0.0.1:${port}` } });
+  await knocked;
+  await here[Symbol.asyncDispose]();
   await isLeft;
   silent.close();
 });
