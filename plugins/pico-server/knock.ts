@@ -60,7 +60,9 @@ function fromBytes(bytes: Uint8Array): Pick<Candidate, "value" | "hopeless"> {
     return { value: Buffer.from(bytes).toString("latin1"), hopeless: true };
   }
 }
-const fromHeader = (latin1: string): Pick<Candidate, "value" | "hopeless"> => fromBytes(Buffer.from(latin1, "latin1"));
+const isAscii = /^[\x20-\x7e]*$/;
+const fromHeader = (latin1: string): Pick<Candidate, "value" | "hopeless"> =>
+  isAscii.test(latin1) ? { value: latin1.trim(), hopeless: false } : fromBytes(Buffer.from(latin1, "latin1"));
 
 function readHeader(line: string): Candidate | Unusable {
   const [, raw] = /^bearer ([^ \t].*)$/i.exec(line) ?? [];
