@@ -82,8 +82,13 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
       { ...fromEnv.values.get(section), ...flags?.[section] },
     );
   const contents = new Map<string, Raw>();
+  const missing: string[] = [];
   for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {
-    contents.set(path, (await readJson(path))?.value ?? {});
+    const content = await readJson(path);
+    if (!content && path === config) {
+      missing.push(`${path} is not there: every setting has its default. Is the name right?`);
+    }
+    contents.set(path, content?.value ?? {});
   }
   const loaded: Record<string, Raw> = {};
   for (const info of sections) {
@@ -104,7 +109,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     sources: { home, file, overlay, managed, flags: given },
     handler: main["handler"],
     pluginEntries: main["plugins"],
-    warnings: [...fromEnv.warnings, ...stray],
+    warnings: [...missing, ...fromEnv.warnings, ...stray],
   };
 }
 

@@ -61,6 +61,13 @@ describe("sections", () => {
       expect(config["channels.pico"]).toEqual({ enabled: true });
     }));
 
+  test("a file that was asked for by name and is not there is told of", () =>
+    withHome(async (home) => {
+      const config = home.at("ohter.json");
+      const { warnings } = await load(list, { home: home.path, env: {}, config });
+      expect(warnings).toEqual([`${config} is not there: every setting has its default. Is the name right?`]);
+    }));
+
   test("a corrupt file is refused with its place", () =>
     withHome(async (home) => {
       await home.write("config.json", '{\n  "channels": {\n}');
