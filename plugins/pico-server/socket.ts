@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Duplex, Writable } from "node:stream";
+import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { closes, closeReason } from "../pico-wire/index.ts";
 
@@ -40,20 +40,6 @@ export class NamedSocket extends WebSocket {
   }
 }
 
-/** The library's own name for what reads the socket. */
-const receiver = "_receiver";
-
-/** Each end after the first does nothing. The library ends its streams two and three times, and Node makes an error
- *  with its stack of every one too many, which nobody sees. */
-function endOnce(stream: Writable | undefined): void {
-  if (stream) stream.end = unlessEnded;
-}
-
-function unlessEnded(this: Writable, ...values: readonly unknown[]): Writable {
-  if (values.length === 0 && this.writableEnded) return this;
-  return Reflect.apply((Object.getPrototypeOf(this) as Writable).end, this, values) as Writable;
-}
-
 /** Milliseconds a peer has to answer a close before its socket is cut. */
 const closeGraceMs = 1_000;
 
@@ -86,11 +72,7 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
       // Its items were read by us: tokens may hold what the library refuses.
       if ("sec-websocket-protocol" in q.headers) delete q.headers["sec-websocket-protocol"];
       server.options.maxPayload = maxPayload();
-      server.handleUpgrade(q, socket, head, (ws) => {
-        endOnce(socket);
-        endOnce((ws as { [receiver]?: Writable })[receiver]);
-        opened(ws);
-      });
+      server.handleUpgrade(q, socket, head, opened);
     },
   };
 }
