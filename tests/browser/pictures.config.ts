@@ -1,5 +1,13 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import shared from "../vitest.config.ts";
 
 /** `npm run pictures`: writes the pictures of the README and the documentation. */
-export default defineConfig({ test: { ...shared.test, include: ["tests/browser/pictures.ts", "tests/desktop/pictures.ts"] } });
+export default defineConfig({
+  test: {
+    root: fileURLToPath(new URL("../..", import.meta.url)),
+    include: ["tests/browser/pictures.ts", "tests/desktop/pictures.ts"],
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    pool: "forks",
+  },
+});
