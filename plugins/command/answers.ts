@@ -52,6 +52,7 @@ export interface Answers {
 /** From the program's lines to the channels: each session in order, updates on the way at most nine a second. */
 export function createAnswers({ channels, requests, clock, log, after, pause }: AnswersOptions): Answers {
   const shown = new Map<string, Sent>();
+  let lastUnknown: string | undefined;
   const typing = new Map<string, Address>();
   const inOrder = createOrder(pause);
 
@@ -122,7 +123,12 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
 
   function update(name: string, payload: Shown): void {
     const message = shown.get(name);
-    if (!message) return log.warn({ message_id: name }, "the program updates a message it has not created");
+    if (!message) {
+      // Once for all updates that follow each other: there may be one for each token.
+      if (name !== lastUnknown) log.warn({ message_id: name }, "the program updates a message it has not created");
+      lastUnknown = name;
+      return;
+    }
     message.request?.touch();
     message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {

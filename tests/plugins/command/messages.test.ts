@@ -121,6 +121,17 @@ describe("a program answers", () => {
 });
 
 describe("what a program writes beside its messages", () => {
+  test("updates of a message that was never created are told of once", async () => {
+    await using door = await stand(`each((m) => {
+      for (const content of ["a", "b", "c"]) {
+        console.log(JSON.stringify({ type: "message.update", payload: { message_id: "gone", content } }));
+      }
+      answer(m, m.payload.content);
+    });`);
+    await door.say("hello");
+    expect(door.lines.filter(({ text }) => text === "the program updates a message it has not created")).toHaveLength(1);
+  });
+
   test("lines that are no messages go to the log, with one warning that shows the form", async () => {
     await using door = await stand(`
       console.log("Loading the model"); console.log("[1, 2"); console.log(JSON.stringify({ type: "hello" }));
