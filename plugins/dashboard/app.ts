@@ -1,3 +1,4 @@
+import cookie from "@fastify/cookie";
 import fastify, { type FastifyInstance } from "fastify";
 import { createServer } from "node:http";
 import { apiRoutes } from "./api/index.ts";
@@ -29,6 +30,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
     schemaController: { compilersFactory: noCompilers as never },
     serverFactory: (handler) => createServer(handler),
   });
+  await app.register(cookie);
   readBodies(app);
   app.addHook("onRequest", async (request, reply) => {
     await guard(door, request, reply);

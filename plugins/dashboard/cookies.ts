@@ -37,12 +37,11 @@ export interface CookieBy {
   readonly secure: boolean;
 }
 
-/** `signed` is base64 and dots, which need no escapes: a value has one spelling. The last of a name counts. */
+/** Base64 and dots need no escapes; without them a value has one spelling, and any changed byte makes it another. */
+const asItIs = String;
+
 export function setCookie(reply: FastifyReply, { name, secure }: CookieBy, signed: string, maxAge: number): void {
-  const lead = `${name}=`;
-  const others = [reply.getHeader("set-cookie") ?? []].flat().filter((line) => !String(line).startsWith(lead));
-  const cookie = `${lead}${signed}; Max-Age=${maxAge}; Path=/; HttpOnly; ${secure ? "Secure; " : ""}SameSite=Lax`;
-  void reply.removeHeader("set-cookie").header("set-cookie", [...others, cookie]);
+  void reply.setCookie(name, signed, { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge, encode: asItIs });
 }
 export function clearCookie(reply: FastifyReply, by: CookieBy): void {
   setCookie(reply, by, "", 0);
