@@ -147,18 +147,14 @@ async function welcome(kernel: Launcher, home: string, options: LaunchOptions): 
   const isNew = source === "random" || state === "setup";
   const shows = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const value = shows ? tokenSecrets.reveal("launcher") : undefined;
-  const status = picoServer.status();
-  const channel = path(status.path);
-  channel.protocol = channel.protocol === "https:" ? "wss:" : "ws:";
-  const gateway = http.addresses("gateway")[0];
-  if (status.listener === "gateway" && gateway) channel.host = gateway.host;
+  const channel = picoServer.url();
   process.stdout.write(banner({
     version: options.version, home, addresses, state, source, opened,
     link: path(signInLinks.mint().path).href,
     remote: isRemote(options.env),
     ...(value === undefined ? {} : { token: value }),
     ...(value === undefined && source !== "env" ? { tokenHint: "to see it: doorward token show" } : {}),
-    ...(status.enabled ? { channel: channel.href } : {}),
+    ...(channel === undefined ? {} : { channel }),
     ...(program ? { program: program.status().command } : {}),
   }));
 }

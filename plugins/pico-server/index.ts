@@ -27,6 +27,7 @@ import { createRequests, type RequestOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
 import type { Shared } from "./shared.ts";
 import { createUpgrader } from "./socket.ts";
+import { webSocketUrl } from "./web-socket-url.ts";
 
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
@@ -174,6 +175,10 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       return {
         picoServer: {
+          url() {
+            const [base] = http.addresses(gate.hasOwnListener() ? "gateway" : "dashboard");
+            return config().enabled && base ? webSocketUrl(http.url("/pico"), base) : undefined;
+          },
           connections: roster.list,
           disconnect: roster.disconnect,
           stopSeconds: () => config().drain_timeout,

@@ -55,6 +55,8 @@ export interface PicoMetrics {
 /** What a page shows of the channel; asked, never announced. */
 export interface PicoServer {
   status(): PicoServerStatus;
+  /** Where this machine reaches it (`ws:`, `wss:`); undefined while it is off, or no port is open. */
+  url(): string | undefined;
   metrics(): PicoMetrics;
   /** Seconds that sending the clients away may take when the service stops. */
   stopSeconds(): number;

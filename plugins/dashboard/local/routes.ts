@@ -21,7 +21,7 @@ const routes: Readonly<Record<string, Answer>> = {
   "GET /local/status": async (door) => ({
     state: door.state(), version: door.version, startedAt: door.startedAt,
     addresses: door.http.addresses().map(({ href }) => href),
-    channel: door.picoServer?.status(), channelUrl: channelUrl(door), sessions: door.sessions.list().length,
+    channel: door.picoServer?.status(), channelUrl: door.picoServer?.url(), sessions: door.sessions.list().length,
     plugins: door.plugins(), program: door.program?.status(),
     refusedEdits: (await fileWarnings(door)).map(({ text }) => text),
   }),
@@ -64,16 +64,6 @@ const routes: Readonly<Record<string, Answer>> = {
     return { checks: await door.doctor() };
   },
 };
-
-/** Where the pico channel is reached from this machine; `undefined` while it is off. */
-function channelUrl({ http, picoServer }: Door): string | undefined {
-  const status = picoServer?.status();
-  const [base] = http.addresses(status?.listener);
-  if (!status?.enabled || !base) return undefined;
-  const url = new URL(status.path, base);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return url.href;
-}
 
 function tokenOf(body: unknown): LocalToken {
   const parsed = localTokenBody.safeParse(body);
