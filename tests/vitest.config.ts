@@ -3,8 +3,9 @@ import { defineConfig } from "vitest/config";
 
 const never = ["tests/long/**", "**/node_modules/**", "dist/**"];
 /** Their files share the processes they run in and the modules these load, which is a third of their time. */
-const sharing = ["tests/{attack,config,embedding,kernel,plugins,properties}/**/*.test.ts"];
-const others = ["tests/!(attack|config|embedding|kernel|plugins|properties)/**/*.test.ts", "tests/*.test.ts"];
+const folders = ["attack", "config", "embedding", "kernel", "plugins", "properties"];
+const sharing = [`tests/{${folders.join(",")}}/**/*.test.ts`];
+const others = [`tests/!(${folders.join("|")})/**/*.test.ts`, "tests/*.test.ts"];
 /** Not those that look at their process as a whole, or start and kill others. */
 const alone = [
   "tests/attack/http.test.ts", "tests/config/files/atomic.test.ts", "tests/embedding/process.test.ts",
