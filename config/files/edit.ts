@@ -1,6 +1,7 @@
+import { resolve } from "node:path";
 import type { Awaitable } from "../../kernel/index.ts";
 import { codeOf } from "../../kernel/index.ts";
-import { targetOf, writeFileAtomic } from "./atomic.ts";
+import { writeFileAtomic } from "./atomic.ts";
 import { fileErrors, unavailable } from "./errors.ts";
 import { lockFile, type FileLock } from "./lock.ts";
 import { readText } from "./text.ts";
@@ -12,30 +13,27 @@ export interface UpdateOptions {
   readonly waitMs?: number;
 }
 
-/** The last edit of each file in this process; edits of one file run in the order they were asked for. */
+/** The last edit of each path in this process; edits of one path run in the order they were asked for. By its name and
+ *  not by what a link leads to, as that is known only later; two names of one file share its lock. */
 const queues = new Map<string, Promise<unknown>>();
 
 /** Reads, edits and atomically writes a file while no other edit, of this or another process, does.
  *  `edit` gets the text (`undefined`: no file) and answers the new one (`undefined` or the same: nothing is written).
  *  Resolves to whether it wrote. Rejects `store_unavailable` when it cannot write, `FILE_UNREADABLE`, `FILE_CORRUPT`
  *  (not UTF-8), and with whatever `edit` throws; the file is then as before. */
-export async function updateFile(
+export function updateFile(
   path: string,
   edit: (text: string | undefined) => Awaitable<string | undefined>,
   options: UpdateOptions = {},
 ): Promise<boolean> {
-  const target = await targetOf(path).catch((error: unknown) => {
-    throw unavailable(path, error);
-  });
-  const before = queues.get(target) ?? Promise.resolve();
+  const name = resolve(path);
+  const before = queues.get(name) ?? Promise.resolve();
   const mine = before.then(() => underLock(path, edit, options));
-  const settled = mine.catch(() => {});
-  queues.set(target, settled);
-  try {
-    return await mine;
-  } finally {
-    if (queues.get(target) === settled) queues.delete(target);
-  }
+  const settled = mine.catch(() => {}).then(() => {
+    if (queues.get(name) === settled) queues.delete(name);
+  });
+  queues.set(name, settled);
+  return mine;
 }
 
 async function underLock(

@@ -33,6 +33,30 @@ test("the table and the rates follow what happens, and the focus stays on its ro
   });
 });
 
+test("of answers that overtake each other the newest stays, and none to an earlier filter is shown", async () => {
+  await desk.look("/connections", async (page) => {
+    const held: ((number: number) => Promise<void>)[] = [];
+    await page.route("**/api/connections?*", (route) => void held.push((number) =>
+      route.fulfill({ json: { total: 1, connections: [connection(number)] } })));
+    const filter = page.getByRole("searchbox");
+    await filter.fill("a");
+    await expect.poll(() => held.length).toBe(1);
+    await filter.fill("b");
+    await expect.poll(() => held.length).toBe(2);
+    for (const asked of [3, 4]) {
+      desk.site.emit("connected", {});
+      await expect.poll(() => held.length).toBe(asked);
+    }
+    await held[2]!(6);
+    await page.getByText("robot-6", { exact: true }).waitFor();
+    await held[3]!(7);
+    await page.getByText("robot-7", { exact: true }).waitFor();
+    await held[0]!(8);
+    await held[1]!(9);
+    expect(await page.getByText("robot-7", { exact: true }).count()).toBe(1);
+  });
+});
+
 test("one connection is disconnected by its button", async () => {
   await desk.look("/connections", async (page) => {
     await page.getByRole("button", { name: "Disconnect garden" }).click();

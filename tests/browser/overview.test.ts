@@ -100,6 +100,40 @@ test("one click turns the channel on: with the etag last seen, and the card show
   });
 });
 
+test("a click that comes before the first status waits for it, also when a later question is still open", async () => {
+  desk.site.status = undefined;
+  desk.site.answer = () => {
+    desk.site.status = running;
+    return [200, { etag: '"b2"', now: ["enabled"], afterRestart: [] }];
+  };
+  await desk.open("/overview-off", {}, async (page) => {
+    await page.getByText("Reconnecting…").waitFor();
+    desk.site.status = fresh;
+    const held: (() => unknown)[] = [];
+    let isHeld = true;
+    await page.route("**/api/status", (route) => isHeld ? void held.push(() => route.continue()) : route.continue());
+    await page.getByRole("button", { name: "Turn the channel on" }).click();
+    await expect.poll(() => held.length).toBe(1);
+    desk.site.emit("settings", {});
+    await expect.poll(() => held.length).toBe(2);
+    void held[0]!();
+    await expect.poll(() => desk.site.sent.map((request) => request.headers["if-match"])).toEqual(['"a1"']);
+    isHeld = false;
+    for (const go of held.slice(1)) await go();
+    await page.getByText("The channel is on.").waitFor();
+  });
+});
+
+test("a service that does not answer a click is named, and nothing was sent", async () => {
+  desk.site.status = undefined;
+  await desk.open("/overview-off", {}, async (page) => {
+    await page.getByText("Reconnecting…").waitFor();
+    await page.getByRole("button", { name: "Turn the channel on" }).click();
+    await page.locator('[data-live="channel-said"]').getByText("The service refused (503).").waitFor();
+    expect(desk.site.sent).toEqual([]);
+  });
+});
+
 test("settings changed meanwhile are loaded and said, and nothing is overwritten", async () => {
   desk.site.status = fresh;
   desk.site.answer = () => {

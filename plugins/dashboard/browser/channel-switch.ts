@@ -20,8 +20,9 @@ export function enableChannelSwitch(feed: Feed): void {
 /** Whether it worked. The button that was pressed disappears then, so the focus needs a new place. */
 async function turn(feed: Feed, enabled: boolean, button: HTMLButtonElement): Promise<boolean> {
   button.disabled = true;
-  if (!feed.latest()) await feed.refresh();
-  const answer = await askOwner("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
+  const unknown = feed.latest() ? undefined : await feed.refresh();
+  const answer = unknown ? { refused: unknown }
+    : await askOwner("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
   await feed.refresh();
   button.disabled = false;
   if (!("refused" in answer)) {

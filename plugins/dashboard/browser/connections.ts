@@ -13,15 +13,11 @@ const filter = document.querySelector<HTMLInputElement>("#filter")!;
 const showRows = keepRows(live("rows")!, (connection: ConnectionView) => connection.id, row);
 let offset = 0;
 let total = 0;
-let round = 0;
 
 startDesk();
 const refresh = () => {
-  const mine = ++round;
   const query = new URLSearchParams({ offset: String(offset), limit: String(pageSize), text: filter.value.trim() });
-  return load<ConnectionsView>(`/api/connections?${query}`, (view) => {
-    if (mine === round) showPage(view);
-  });
+  return load<ConnectionsView>(`/api/connections?${query}`, showPage);
 };
 const soon = atMostEvery(1000, refresh);
 startStream({

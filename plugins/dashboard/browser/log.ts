@@ -19,14 +19,11 @@ let waiting: Node[] = [];
 let isPaused = false;
 let isScheduled = false;
 let skipped = 0;
-let round = 0;
 
 startDesk();
 const refresh = () => {
-  const mine = ++round;
   const query = new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) });
   return load<LogView>(`/api/log?${query}`, ({ lines }) => {
-    if (mine !== round) return;
     waiting = [];
     list.replaceChildren(...lines.map(line));
     skipped = 0;

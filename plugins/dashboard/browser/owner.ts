@@ -7,6 +7,16 @@ let signingIn: Promise<boolean> | undefined;
 const unknown = "Your session has ended; a restart of the launcher ends every session.";
 let why = unknown;
 
+interface Questions {
+  /** With its query. */
+  latest: string;
+  count: number;
+  /** Number of the one whose answer is shown. */
+  shown: number;
+}
+/** Of each address. */
+const asked = new Map<string, Questions>();
+
 /** `ask` for the signed in: when the session has ended meanwhile, a panel asks for the token, what stands on the page
  *  stays, and the request is sent again. */
 export async function askOwner<T>(method: string, path: string, body?: object, etag?: string): Promise<Answer<T>> {
@@ -17,10 +27,18 @@ export async function askOwner<T>(method: string, path: string, body?: object, e
   }
 }
 
-/** Loads something and shows it; answers the refusal, if there was one. */
+/** Loads something and shows it; answers the refusal, if there was one. Answers overtake each other: one that is older
+ *  than what is shown, or to another query than the latest, is not shown. */
 export async function load<T>(path: string, show: (body: T) => void): Promise<Refusal | undefined> {
+  const address = path.replace(/\?.*/, "");
+  const questions = asked.get(address) ?? { latest: path, count: 0, shown: 0 };
+  asked.set(address, questions);
+  questions.latest = path;
+  const mine = ++questions.count;
   const answer = await askOwner<T>("GET", path);
   if ("refused" in answer) return answer.refused;
+  if (mine < questions.shown || path !== questions.latest) return undefined;
+  questions.shown = mine;
   show(answer.body);
   return undefined;
 }

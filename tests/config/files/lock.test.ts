@@ -103,6 +103,10 @@ test("updates in one process run in the order they were asked for, also after on
   await expect(failing).rejects.toThrow("no");
   await all;
   expect(readFileSync(path, "utf8")).toBe("abcd");
+  const order: number[] = [];
+  const numbers = Array.from({ length: 100 }, (_, number) => number);
+  await Promise.all(numbers.map((number) => updateFile(path, () => void order.push(number))));
+  expect(order).toEqual(numbers);
 });
 
 test("an update that changes nothing does not write", async () => {
