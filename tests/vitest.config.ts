@@ -19,6 +19,9 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 20_000 } },
+    /** .ci/run alone tries a failed test once more, and names it at its end: it is a defect of the product or of the
+     *  test all the same. */
+    retry: process.env["CI"] ? 1 : 0,
     pool: "forks",
     maxWorkers: 3,
     projects: [
