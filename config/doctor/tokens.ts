@@ -1,5 +1,5 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { concern } from "../../plugins/token-store/index.ts";
+import { concern, tokenVariable } from "../../plugins/token-store/index.ts";
 import { placeOf } from "./places.ts";
 import { names, type Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
@@ -40,14 +40,19 @@ function disagreement({ places }: Survey): CheckView {
     );
 }
 
-function weak({ places }: Survey): CheckView {
+function weak({ places, prefix }: Survey): CheckView {
   const own = check("token-strength", "Tokens cannot be guessed");
   const doubts = names.flatMap((name) => {
     const [place] = places.get(name) ?? [];
     const doubt = place && concern(name, place.value);
-    return doubt ? [`${name}: ${doubt}`] : [];
+    return doubt ? [{ name, source: place.source, doubt }] : [];
   });
-  const [first] = doubts;
-  if (first === undefined) return own.ok("Every token is long enough and can be sent by each method.");
-  return own.warning(`${doubts.join("; ")}.`, `doorward token rotate ${first.split(":")[0]}`);
+  if (doubts.length === 0) return own.ok("Every token is long enough and can be sent by each method.");
+  const fixes = doubts.map(({ name, source }) => {
+    if (source === "env") return `change ${tokenVariable(name, prefix)} and start again`;
+    // The other service's: one made here would open nothing there.
+    if (name === "pico_client") return "ask for a better one where it belongs to: doorward token set pico_client";
+    return `doorward token rotate ${name}`;
+  });
+  return own.warning(`${doubts.map(({ name, doubt }) => `${name}: ${doubt}`).join("; ")}.`, fixes.join("; "));
 }

@@ -22,12 +22,10 @@ const UNSAFE = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** Where a form may come with `Origin: null`, as native forms do under `no-referrer`. */
 const PROVEN_FORMS = new Set(["/login", "/setup", "/logout"]);
 
-const isLoopback = (name: string): boolean => name === "localhost" || name === "::1" || /^127\./.test(name);
-
 function ownNames({ http }: Door): ReadonlySet<string> {
   const bound = http.addresses().map((url) => hostName(url.host));
   const own = new Set(bound.filter((name) => isIP(name) === 0));
-  if (!bound.every(isLoopback)) for (const name of [hostname(), `${hostname()}.local`]) own.add(name.toLowerCase());
+  if (http.isPublic()) for (const name of [hostname(), `${hostname()}.local`]) own.add(name.toLowerCase());
   return own;
 }
 

@@ -74,7 +74,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     config: { section: "launcher", schema: dashboardSchema },
     async start(scope) {
       const { needs: { tokens, tokenSecrets, http }, uses, clock, random, after, config, lifecycle, log, emit } = scope;
-      await tokens.claim("launcher", { generate: true });
+      await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
       await tokens.claim("metrics");
       let serving = false;
       let stopping = false;

@@ -7,7 +7,8 @@ import { ownOrigin } from "./origins.ts";
 import { overviewPage } from "./pages/index.ts";
 import { offeredToken, signInByQuery } from "./sign-in.ts";
 import { csrfOf } from "./sign-out.ts";
-import type { ChannelView, StatusView, TokenView, WarningView } from "./status.ts";
+import type { ChannelView, StatusView, TokenView } from "./status.ts";
+import { warningsOf } from "./warnings.ts";
 
 const CHANNEL = "channels.pico";
 
@@ -40,7 +41,7 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     ...(channel ? { channel } : {}),
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
-    warnings: [...warningsOf(door), ...(await fileWarnings(door))],
+    warnings: await warningsOf(door),
     ...(door.program ? { program: door.program.status() } : {}),
     ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
   };
@@ -83,45 +84,4 @@ function channelUrl(door: Door, request: FastifyRequest, status: PicoServerStatu
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   url.pathname = status.path;
   return url.href;
-}
-
-/** One for each thing that is wrong in the files, however many sections it concerns. */
-export async function fileWarnings({ settings }: Door): Promise<WarningView[]> {
-  const sections = (await settings?.describe()) ?? [];
-  const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
-  return [...problems].map((problem) => ({
-    id: "settings-not-taken",
-    text: `An edit of the settings was not taken: ${problem}`,
-    fix: "Mend the file; until then the settings before it stay in effect.",
-  }));
-}
-
-function warningsOf(door: Door): WarningView[] {
-  const warnings: WarningView[] = [];
-  const addresses = door.http.addresses();
-  const open = addresses.some(({ hostname }) => !/^(localhost|127\.|\[::1\])/.test(hostname));
-  if (open && addresses.some(({ protocol }) => protocol === "http:")) {
-    warnings.push({
-      id: "public-without-tls",
-      text: "The dashboard is reachable from other machines without encryption: tokens can be read on the way.",
-      fix: 'Set "tls" in launcher-config.json, or put a reverse proxy with https in front.',
-    });
-  }
-  for (const { name, source } of tokenOf(door, "pico")) {
-    if (source !== "config") continue;
-    warnings.push({
-      id: "token-in-config",
-      text: `The ${name} token is in config.json, which suits development only.`,
-      fix: "Move it to .security.yml, or to an environment variable in containers.",
-    });
-  }
-  for (const { from, state, reason } of door.plugins()) {
-    if (state !== "failed") continue;
-    warnings.push({
-      id: `plugin-failed-${from}`,
-      text: reason ?? `The plugin "${from}" is not running.`,
-      fix: "Mend it, or take it out of plugins in config.json; then start again.",
-    });
-  }
-  return warnings;
 }

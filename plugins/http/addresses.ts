@@ -33,6 +33,10 @@ export function addressKey(address: string): string {
   return `${network.join(":")}::/64`;
 }
 
+/** This machine alone, as `host` or the host of an address. A name that only resolves to it is not known to. */
+export const isLoopback = (host: string): boolean =>
+  host === "localhost" || /^\[?::1\]?$/.test(host) || (isIPv4(host) && host.startsWith("127."));
+
 function networkOf(text: string): { address: string; family: "ipv4" | "ipv6"; bits: number } | undefined {
   const [address = "", length, ...rest] = text.split("/");
   if (isIP(address) === 0 || address.includes("%") || rest.length > 0) return undefined;

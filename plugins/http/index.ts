@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Plugin } from "../../kernel/index.ts";
+import { isLoopback } from "./addresses.ts";
 import { refuse } from "./answers.ts";
 import { launcherSchema, type HttpConfig } from "./config.ts";
 import { createDispatcher } from "./dispatch.ts";
@@ -118,6 +119,10 @@ export function http(options: HttpOptions = {}): Plugin<{
         addresses: (listener = "dashboard") => {
           if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway");
           return options.server ? linksTo(options.server, basePath) : listeners.addresses("dashboard");
+        },
+        isPublic: () => {
+          const hosts = options.server ? linksTo(options.server, basePath).map(({ hostname }) => hostname) : [bindHost];
+          return hosts.some((name) => name === undefined || !isLoopback(name));
         },
         open: (listener, where) =>
           listeners.plan(listener, {

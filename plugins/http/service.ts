@@ -66,6 +66,8 @@ export interface Http {
   /** Where it listens, base path and a closing slash included, best for people first; empty before ready. `gateway`
    *  without its own listener: those of the only one. */
   addresses(listener?: Listener): URL[];
+  /** Whether other machines can reach the first listener: known before it opens, of a host's server once it listens. */
+  isPublic(): boolean;
   /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
   open(listener: "gateway", where: { readonly port: number; readonly host?: string | undefined }): void;
   /** Files this process may open at one time, connections among them; undefined where that cannot be known. */

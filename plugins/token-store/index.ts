@@ -4,7 +4,7 @@ import { createStore, type TokenStoreShape } from "./store.ts";
 
 export type { TokenStoreEvents } from "./events.ts";
 export { tokenErrors } from "./errors.ts";
-export { environment, type EnvironmentOptions } from "./environment.ts";
+export { environment, tokenVariable, type EnvironmentOptions } from "./environment.ts";
 export { memory } from "./memory.ts";
 export { concern, generate, weakness } from "./rules.ts";
 export { files, type FilesOptions } from "./files.ts";

@@ -21,9 +21,12 @@ export function concern(name: string, token: string): string | undefined {
   return undefined;
 }
 
+/** So short that somebody who can try will find it. */
+export const isGuessable = (token: string): boolean => [...token].length < 8;
+
 /** What no edit of a file may bring in while the service runs. Undefined: it may be used. */
 export function unusable(token: string): string | undefined {
-  if ([...token].length < 8) return "it has fewer than 8 characters";
+  if (isGuessable(token)) return "it has fewer than 8 characters";
   return /\p{Cc}/u.test(token) ? "it holds a control character" : undefined;
 }
 

@@ -13,8 +13,9 @@ export interface TokenInfo {
 
 /** Questions about tokens. The token itself never leaves: callers learn which version matched. */
 export interface Tokens {
-  /** Called in `start()`. Nothing unclaimed is read, generated or written. */
-  claim(name: TokenName, options?: { generate?: true }): Promise<TokenInfo>;
+  /** Called in `start()`. Nothing unclaimed is read, generated or written. `exposed`: other machines can try to guess
+   *  it; then one under 8 characters rejects `token_too_short`. */
+  claim(name: TokenName, options?: { generate?: true; exposed?: boolean }): Promise<TokenInfo>;
   /** The version the candidate matched. Compared in constant time; the candidate's ends are trimmed.
    *  Rejects `store_unavailable` after 5 s of replacement. */
   verify(name: TokenName, candidate: string): Promise<number | false>;

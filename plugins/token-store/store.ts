@@ -5,7 +5,7 @@ import { tokenErrors } from "./errors.ts";
 import type { TokenStoreEvents } from "./events.ts";
 import { hold, nothingHeld, type Held } from "./held.ts";
 import { checkFailed, notChecked, replacements, unavailable } from "./replacement.ts";
-import { concern, generate, weakness } from "./rules.ts";
+import { concern, generate, isGuessable, weakness } from "./rules.ts";
 import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
 import { createWatching } from "./watching.ts";
 
@@ -38,13 +38,14 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
   };
   const info = (name: TokenName): TokenInfo => infoOf(held(name));
 
-  async function claim(name: TokenName, { generate: wanted }: { generate?: true } = {}): Promise<TokenInfo> {
+  const claim: Tokens["claim"] = async (name, { generate: wanted, exposed = false } = {}) => {
     if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
     const token = nothingHeld();
     tokens.set(name, token);
     const found = await form.resolve(name);
     const value = found?.value.trim();
     if (found && value) {
+      if (exposed && isGuessable(value)) throw tokenErrors.token_too_short(name, found.source);
       hold(token, value);
       token.source = found.source;
       token.setupPending = found.setupPending ?? false;
@@ -69,7 +70,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     log.info({ name, source: answer.source }, `${name} token source: ${answer.source}`);
     scope.emit("token-store:resolved", { name, ...answer });
     return answer;
-  }
+  };
 
   /** Resolves when the replacement under way is over; rejects after five seconds of one. */
   async function settled(replacing: Promise<void>): Promise<void> {

@@ -60,6 +60,15 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     expect(await readFile(join(home, name), "utf8")).toBe(text);
   });
 
+  it("names a token that other machines could guess, before it listens; on this machine alone it is enough", async () => {
+    const env = { SERVICE_LAUNCHER_TOKEN: "1234567" };
+    const { code, sentences, all } = await refusal(env, ["-public", "-port", "0", "-no-browser"]);
+    expect([code, sentences]).toEqual([1, [expect.stringMatching(/launcher token \(source: env\).*127\.0\.0\.1/)]]);
+    expect(all).not.toContain("1234567");
+    await using launcher = await startLauncher({ env });
+    expect((await fetch(new URL("/healthz", launcher.base))).status).toBe(200);
+  });
+
   it("says where a pico token can be set and how to make one", async () => {
     const home = await homeWith({ "config.json": '{"channels":{"pico":{"enabled":true}}}' });
     const { code, sentences } = await refusal({ SERVICE_HOME: home });

@@ -5,8 +5,8 @@ import { rotate, tokensView } from "../api/tokens.ts";
 import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
 import type { Door } from "../door.ts";
 import { Refusal, refusals } from "../errors.ts";
-import { fileWarnings } from "../overview.ts";
 import { asRefusal } from "../replies.ts";
+import { fileWarnings } from "../warnings.ts";
 import { bodyOf } from "./socket.ts";
 
 interface Asked {

@@ -107,6 +107,14 @@ describe("the doctor", () => {
       expect(JSON.stringify(found)).not.toContain(STRONG);
     }));
 
+  test.each([
+    ["SERVICE_LAUNCHER_TOKEN", "change SERVICE_LAUNCHER_TOKEN and start again"],
+    ["SERVICE_CHANNELS_PICO_TOKEN", "change SERVICE_CHANNELS_PICO_TOKEN and start again"],
+  ])("sends whoever set a weak token in %s there: no command replaces it", (variable, fix) =>
+    withHome(async (home) => {
+      expect((await checks(home, { env: { [variable]: "short" } }))["token-strength"]).toMatchObject({ fix });
+    }));
+
   test("names who was refused lately and who is blocked for how long, and forgets what is long ago", () =>
     withHome(async (home) => {
       const wrong = { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9 · 12 times", fix: "compare" };

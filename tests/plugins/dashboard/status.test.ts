@@ -1,4 +1,9 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../../kernel/index.ts";
+import { channels } from "../../../plugins/channels/index.ts";
+import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
 import {
   BEGAN, DAY, TOKEN, inSetup, mintLink, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand,
@@ -100,6 +105,33 @@ describe("GET /api/status", () => {
     await using stand = await startDashboard({ host: "0.0.0.0" });
     const { warnings } = await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` });
     expect((warnings as { id: string }[]).map(({ id }) => id)).toEqual(["public-without-tls"]);
+  });
+
+  test("warns of tokens that are weak or in config.json, and says what mends each", async () => {
+    await using folder = await tempHome();
+    const config = { channels: { pico: { enabled: true, token: "short-one" } } };
+    await writeFile(join(folder.home, "config.json"), JSON.stringify(config));
+    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    await using stand = await startDashboard({ home: folder.home, before, env: { SERVICE_LAUNCHER_TOKEN: "short-too" } });
+    const asked = await json(stand, "/api/status", { authorization: "Bearer short-too" });
+    expect(asked["warnings"]).toMatchObject([
+      { id: "token-weak", text: expect.stringContaining("launcher"), fix: expect.stringContaining("SERVICE_LAUNCHER_TOKEN") },
+      { id: "token-in-config", text: expect.stringContaining("pico") },
+      { id: "token-weak", text: expect.stringContaining("pico"), fix: expect.stringContaining("doorward token rotate pico") },
+    ]);
+  });
+
+  test("warns of a file of tokens that cannot be read, once and by its place, and goes on", async () => {
+    await using folder = await tempHome();
+    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    await using stand = await startDashboard({ home: folder.home, before, env: { SERVICE_LAUNCHER_TOKEN: TOKEN } });
+    const ids = async () =>
+      ((await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` }))["warnings"] as { id: string }[]);
+    await writeFile(join(folder.home, ".security.yml"), "channels: [");
+    expect(await ids()).toMatchObject([{ id: "tokens-not-taken", text: expect.stringContaining(".security.yml, line 1") }]);
+    await writeFile(join(folder.home, "config.json"), "{");
+    await rm(join(folder.home, ".security.yml"));
+    await expect.poll(ids, { timeout: 20_000 }).toMatchObject([{ id: "settings-not-taken" }]);
   });
 
   test("holds no token", async () => {

@@ -232,6 +232,16 @@ test.each([
     expect(JSON.stringify(lines)).not.toContain(weak);
   }));
 
+test("one under 8 characters opens nothing that other machines can reach: they would guess it", async () => {
+  const claim = { launcher: { generate: true, exposed: true } } as const;
+  const error = await refusal(withTokens(memory({ launcher: "1234567" }), claim, () => undefined));
+  expect(error.code).toBe("token_too_short");
+  expect(error.message).not.toContain("1234567");
+  for (const fine of [memory({ launcher: "12345678" }), memory()]) {
+    await withTokens(fine, claim, ({ kernel }) => expect(kernel.state()).not.toBe("unconfigured"));
+  }
+});
+
 describe("a host's own check", () => {
   const form = {
     ...memory(), verify: (_name: string, candidate: string) => Promise.resolve(candidate === "open sesame"),

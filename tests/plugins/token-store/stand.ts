@@ -49,7 +49,7 @@ export interface TokenStand {
 
 type Claimer = Plugin<{ needs: { tokens: Tokens } }>;
 const heard = ["token-store:resolved", "token-store:rotated", "token-store:removed", "kernel:state-changed"];
-type Claims = Readonly<Record<string, { generate?: true }>>;
+type Claims = Readonly<Record<string, { generate?: true; exposed?: boolean }>>;
 
 /** Starts a token store on a form, claims names in order, and visits. */
 export async function withTokens(
