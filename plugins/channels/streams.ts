@@ -72,6 +72,9 @@ function createStream(
   let ended = false;
   let finishing: Promise<Receipt> | undefined;
 
+  /** Every update says the kind again: clients know a thought from an answer by it. */
+  const { kind } = first;
+  const grown = (content: string): Outgoing => (kind === undefined ? { content } : { content, kind });
   const isAlone = ({ status }: Receipt): boolean => status === "buffered" || status === "undelivered";
 
   async function show(): Promise<void> {
@@ -79,7 +82,7 @@ function createStream(
     shownAt = clock.now();
     try {
       receipt = receipt
-        ? await update(to, receipt.id, { content })
+        ? await update(to, receipt.id, grown(content))
         : await send(to, { ...first, content, final: false });
       shown = content;
       if (cancelWhenAlone && isAlone(receipt)) abort();
@@ -120,14 +123,14 @@ function createStream(
   async function leave(): Promise<Receipt> {
     await under;
     const content = failure === undefined ? text : shown;
-    return receipt ? update(to, receipt.id, { content, final: true }) : nothing;
+    return receipt ? update(to, receipt.id, { ...grown(content), final: true }) : nothing;
   }
 
   async function finish(last: Partial<Outgoing>): Promise<Receipt> {
     await under;
     if (failure !== undefined) throw failure;
     return receipt
-      ? update(to, receipt.id, { ...last, content: text, final: true })
+      ? update(to, receipt.id, { ...last, ...grown(text), final: true })
       : send(to, { ...first, ...last, content: text });
   }
 

@@ -26,6 +26,8 @@ interface Sent {
   readonly request: Request | undefined;
   /** The channel's name of it; undefined when it was not sent. */
   readonly id: Promise<string | undefined>;
+  /** Updates say it again: clients know a thought from an answer by it. */
+  readonly kind: Outgoing["kind"];
   isFinal: boolean;
   /** The text so far, while it grows. */
   content: string;
@@ -99,7 +101,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     if (name === undefined) return;
     const id = sent.then((receipt) => receipt.id, () => undefined);
     shown.set(name, {
-      address, request, id, isFinal: final, content: final ? "" : message.content,
+      address, request, id, kind, isFinal: final, content: final ? "" : message.content,
       next: undefined, updatedAt: clock.now(), cancelTimer: undefined,
     });
     if (shown.size > mostShown) forget(shown.keys().next().value!);
@@ -114,10 +116,10 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     message.cancelTimer?.();
     message.cancelTimer = message.next = undefined;
     message.updatedAt = clock.now();
-    const { address } = message;
+    const { address, kind } = message;
     return inOrder(address, async () => {
       const id = await message.id;
-      return id === undefined ? undefined : channels.update(address, id, next);
+      return id === undefined ? undefined : channels.update(address, id, kind ? { ...next, kind } : next);
     });
   }
 
@@ -132,7 +134,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     message.request?.touch();
     message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {
-      const isAnswer = !message.isFinal;
+      const isAnswer = !message.isFinal && message.kind === undefined;
       message.isFinal = true;
       return conclude(isAnswer ? message.request : undefined, change(message, { ...outgoing(payload), final: true }));
     }

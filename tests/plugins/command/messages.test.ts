@@ -54,6 +54,20 @@ describe("a program answers", () => {
     expect(await door.seen.next("typing")).toMatchObject({ what: "typing", on: false });
   });
 
+  test("a thought that grows stays one in its updates, and its end is not that of the answer", async () => {
+    await using door = await stand(`each((m) => {
+      answer(m, "let", { kind: "thought", message_id: "t", final: false });
+      say({ type: "message.update", payload: { message_id: "t", content: "let me see", final: true } });
+      setTimeout(() => answer(m, "42"), 20);
+    });`);
+    const accepted = door.say("hello");
+    await door.seen.next("the thought");
+    expect((await door.seen.next("its end")).message).toEqual({ content: "let me see", kind: "thought", final: true });
+    expect(door.status().answered).toBe(0);
+    expect((await door.seen.next("the answer")).message?.content).toBe("42");
+    expect(await accepted).toBe("accepted");
+  });
+
   test("a message it has created can be taken away, also without being asked it can speak", async () => {
     await using door = await stand(`
       say({ type: "message.create", channel: "toy", session_id: "ann", payload: { message_id: "n", content: "news" } });

@@ -43,6 +43,21 @@ describe("an answer that grows", () => {
     });
   });
 
+  test("says in each update again that it is a thought, so that no client takes it for the answer", async () => {
+    await using door = await stand({
+      app: async ({ stream }) => {
+        const thought = stream({ kind: "thought" });
+        thought.write("hm");
+        await Promise.resolve();
+        thought.write(", well");
+        await thought.end();
+      },
+    });
+    const client = await door.connect();
+    client.send({ type: "message.send", payload: { content: "?" } });
+    for (const frame of await payloads(client, 2)) expect(frame).toMatchObject({ kind: "thought", thought: true });
+  });
+
   test("is cancelled on request when the last of two viewers has gone, without another word of it", async () => {
     const answers: AnswerStream[] = [];
     await using door = await stand({
