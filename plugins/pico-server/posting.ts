@@ -26,16 +26,22 @@ export interface PostingOptions {
   readonly isBusy: (session: string) => boolean;
   /** Of all that is sent and not accepted. */
   readonly budget: Budget;
-  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<"accepted" | "duplicate">;
+  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<Status>;
 }
+
+type Status = "accepted" | "duplicate";
 
 /** Somebody who waits, `seconds` long, for what the session hears. */
 interface Patience {
   readonly seconds: number;
   readonly r: ServerResponse;
   readonly tokenVersion: number | undefined;
-  /** The application has the message, or refused it. */
-  readonly taken: () => void;
+}
+
+/** Of a posted message. */
+interface Names {
+  readonly request_id: string;
+  readonly session_id: string;
 }
 
 /** The share of one body. */
@@ -61,25 +67,27 @@ export function createPosting(options: PostingOptions): Post {
   const { clock, log, config, connections, sessions, newId, deliver, isBusy, budget } = options;
   const allowed = createBuckets(rateOf(config));
 
-  async function hand({ id, payload }: MessageRequest, session: string): Promise<Answer["body"]> {
-    const request_id = id ?? newId();
+  /** Rejects with why the application did not take it. */
+  function hand({ id, payload }: MessageRequest, { request_id, session_id: session }: Names): Promise<Status> {
     const { content, media, hops } = payload;
     const message = { channel: "pico", session, id: request_id, content, media: mediaOf(media), at: clock.now(), hops };
-    const status = await deliver(message, { dedupe: id !== undefined });
-    return { status, request_id, session_id: session };
+    return deliver(message, { dedupe: id !== undefined });
   }
 
-  async function handAndWait(
-    request: MessageRequest, { seconds, r, tokenVersion, taken }: Patience,
+  /** Begins to hear the session, hands the message over, and answers with what came. */
+  async function waitFor(
+    handOver: () => Promise<Status>, names: Names, { seconds, r, tokenVersion }: Patience,
   ): Promise<Answer | Refusal> {
-    const session = request.session_id ?? newId();
-    if (seconds === 0) return { status: 202, body: await hand(request, session) };
+    const { session_id: session } = names;
     const waiting = waitForAnswers({ r, id: newId(), session, seconds, tokenVersion, sessions, clock, isBusy });
     connections.add(waiting.link);
     try {
-      const body = await Promise.race([hand(request, session).finally(taken), waiting.ended]);
-      if (!body) return { code: "unavailable" };
+      const handed = handOver();
+      const outcome = await Promise.race([handed, waiting.over]);
+      if (outcome === "ended" || outcome === "late") handed.catch(refused); // nobody hears of it but the log
+      if (outcome === "ended") return { code: "unavailable" };
       const answers = await waiting.answers();
+      const body = { status: outcome === "late" ? "pending" : outcome, ...names };
       return answers.messages.length === 0 ? { status: 202, body } : { status: 200, body: { ...body, ...answers } };
     } finally {
       waiting.stop();
@@ -94,22 +102,30 @@ export function createPosting(options: PostingOptions): Post {
     return refusal;
   }
 
-  return async ({ q, peer, params }, r, { version }) => {
+  return async ({ q, peer, params }, r, { version: tokenVersion }) => {
     if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: "Too many messages; slow down." };
     const seconds = readWait(params);
     if (seconds === undefined) {
       return { code: "invalid_message", message: `wait is a number of seconds, at most ${mostWaitSeconds}.` };
     }
     const room = createRoom(budget);
+    let isHanded = false;
     try {
       const body = await readBody(q, { most: config().max_payload, clock, take: room.take });
       if (body === undefined || "code" in body) return body;
       if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
-      return await handAndWait(decodeRequest(body), { seconds, r, tokenVersion: version, taken: room.giveBack });
+      const request = decodeRequest(body);
+      const names = { request_id: request.id ?? newId(), session_id: request.session_id ?? newId() };
+      const handOver = (): Promise<Status> => {
+        isHanded = true;
+        return hand(request, names).finally(room.giveBack);
+      };
+      if (seconds > 0) return await waitFor(handOver, names, { seconds, r, tokenVersion });
+      return { status: 202, body: { status: await handOver(), ...names } };
     } catch (error) {
       return refused(error);
     } finally {
-      room.giveBack();
+      if (!isHanded) room.giveBack();
     }
   };
 }

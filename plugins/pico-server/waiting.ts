@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
-import { formatCursor } from "../pico-wire/index.ts";
+import { formatCursor, type ServerMessage } from "../pico-wire/index.ts";
 import type { Link } from "./connections.ts";
 import { numbered } from "./faces.ts";
-import type { Cursor, Heard, Hearer, SessionLog } from "./session-log.ts";
+import type { Cursor, Hearer, SessionLog } from "./session-log.ts";
 import { notDue } from "./wheel.ts";
 
 /** Seconds somebody who posts a message may wait for answers. */
@@ -33,52 +33,68 @@ export interface Answers {
   readonly cursor?: string;
 }
 
-/** Hears the session's messages from now on, for somebody who waits for the first of them. */
+/** The time is up, or nobody waits any more: the connection was closed, by either side. */
+type Over = "late" | "ended";
+
+/** Hears the session's messages from now on, for somebody who waits for the answer. */
 export interface Waiting {
   readonly link: Link;
-  /** The messages so far, when there is one or the time is up. */
+  /** What has come, once that is a whole answer, thoughts and calls of tools aside, or the time is up. */
   answers(): Promise<Answers>;
-  /** Nobody waits any more: the connection was closed, by either side. */
-  readonly ended: Promise<undefined>;
+  readonly over: Promise<Over>;
   stop(): void;
+}
+
+type Said =
+  | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
+  | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
+
+/** Whether what was said is an answer, and none of it still grows. */
+function createAnswer(): { hear(frame: Said): void; isWhole(): boolean } {
+  const growing = new Set<string>();
+  let isThere = false;
+  return {
+    hear({ type, payload }) {
+      if (type === "message.create" && !payload.final) return void growing.add(payload.message_id);
+      growing.delete(payload.message_id);
+      isThere ||= type !== "message.delete" && payload.kind === undefined;
+    },
+    isWhole: () => isThere && growing.size === 0,
+  };
 }
 
 export function waitForAnswers(options: WaitOptions): Waiting {
   const { r, id, session, seconds, tokenVersion, sessions, clock, isBusy } = options;
-  const heard: Heard[] = [];
+  const heard: { readonly frame: Said; readonly cursor: Cursor }[] = [];
+  const answer = createAnswer();
   const startedAt = clock.now();
   let done = (): void => undefined;
-  const enough = new Promise<void>((resolve) => void (done = resolve));
-  let end = (): void => undefined;
-  const ended = new Promise<undefined>((resolve) => void (end = () => resolve(undefined)));
-  const leave = (): void => {
-    end();
-    done();
-  };
-  const timer = clock.setTimeout(done, seconds * 1_000);
+  let finish: (how: Over) => void = () => undefined;
+  const over = new Promise<Over>((resolve) => void (finish = resolve));
+  const leave = (): void => finish("ended");
+  const timer = clock.setTimeout(() => finish("late"), seconds * 1_000);
   const hearer: Hearer = {
-    hear(entry) {
-      if (!entry.numbered) return;
-      heard.push(entry);
-      done();
+    hear({ frame, numbered: isNumbered, cursor }) {
+      if (!isNumbered) return;
+      const [head, tail] = numbered(frame, cursor);
+      const said = JSON.parse(Buffer.from(head).toString() + tail) as Said;
+      heard.push({ frame: said, cursor });
+      answer.hear(said);
+      if (answer.isWhole()) done();
     },
   };
   sessions.subscribe(session, hearer, { resumes: true });
   r.once("close", leave);
 
   function take(): Answers {
-    const texts = heard.map(({ frame, cursor }) => {
-      const [head, tail] = numbered(frame, cursor);
-      return Buffer.from(head).toString() + tail;
-    });
-    const last: Cursor | undefined = heard.at(-1)?.cursor;
+    const last = heard.at(-1)?.cursor;
     if (!last || r.destroyed) return { messages: [] };
     sessions.note(session, { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq }, "written");
-    return { messages: texts.map((text) => JSON.parse(text) as unknown), cursor: formatCursor(last) };
+    return { messages: heard.map(({ frame }) => frame), cursor: formatCursor(last) };
   }
 
   return {
-    ended,
+    over,
     link: {
       id,
       tokenVersion,
@@ -90,7 +106,8 @@ export function waitForAnswers(options: WaitOptions): Waiting {
       traffic: () => ({ messagesIn: 1, messagesOut: heard.length, queuedBytes: 0, lastHeardAt: startedAt }),
     },
     async answers() {
-      await enough;
+      const whole = new Promise<void>((resolve) => void (done = resolve));
+      if (!answer.isWhole()) await Promise.race([whole, over]);
       return take();
     },
     stop() {

@@ -152,6 +152,44 @@ describe("POST /pico/messages?wait=", () => {
     expect((await answer).body["messages"]).toMatchObject([{ payload: { content: "later" } }]);
   });
 
+  test("waits for the end of an answer that grows, and a thought is none", async () => {
+    await using door = await stand({ app: async (message) => {
+      message.accept();
+      await message.reply({ content: "hm", kind: "thought" });
+      const answer = message.stream();
+      answer.write("a");
+      await new Promise(setImmediate);
+      answer.write("b");
+      await answer.end();
+    } });
+    const messages = (await post(door, "wait=30")).body["messages"] as Frame[];
+    expect(messages.map(({ payload }) => payload?.content)).toEqual(["hm", "a", "ab"]);
+  });
+
+  test.each([
+    ["and nothing came: 202", [], 202], ["and something came: 200 with it", ["one moment"], 200],
+  ])("ends at its time although the application is still at it, %s", async (_, texts, expected) => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    const app: Application = async ({ reply }) => {
+      for (const content of texts) await reply({ content });
+      await held;
+    };
+    await using door = await stand({ app });
+    const answer = post(door, "wait=2", { id: "m1" });
+    const counts = (): number[] => {
+      const { messagesIn, messagesOut } = door.services.picoServer.status();
+      return [messagesIn, messagesOut];
+    };
+    await until(() => counts().join() === [1, texts.length].join());
+    door.clock.increment(2_000);
+    const { status, body } = await answer;
+    const contents = ((body["messages"] ?? []) as Frame[]).map(({ payload }) => payload?.content);
+    expect([status, body["status"], body["request_id"], contents]).toEqual([expected, "pending", "m1", texts]);
+    release();
+    expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate"); // the same again tells the outcome
+  });
+
   test("is 202 when nothing came in time", async () => {
     await using door = await stand();
     const answer = post(door, "wait=0.5");
