@@ -112,15 +112,19 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     shown.delete(name);
   }
 
+  /** In its turn, unless the message was not sent. */
+  const ofSent = ({ address, id }: Sent, act: (id: string) => Promise<Receipt>): Promise<Receipt | undefined> =>
+    inOrder(address, async () => {
+      const own = await id;
+      return own === undefined ? undefined : act(own);
+    });
+
   function change(message: Sent, next: Outgoing & { readonly final?: boolean }): Promise<Receipt | undefined> {
     message.cancelTimer?.();
     message.cancelTimer = message.next = undefined;
     message.updatedAt = clock.now();
     const { address, kind } = message;
-    return inOrder(address, async () => {
-      const id = await message.id;
-      return id === undefined ? undefined : channels.update(address, id, kind ? { ...next, kind } : next);
-    });
+    return ofSent(message, (id) => channels.update(address, id, kind ? { ...next, kind } : next));
   }
 
   function update(name: string, payload: Shown): void {
@@ -150,11 +154,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     const message = shown.get(name);
     if (!message) return log.warn({ message_id: name }, "the program deletes a message it has not created");
     forget(name);
-    const { address } = message;
-    conclude(undefined, inOrder(address, async () => {
-      const id = await message.id;
-      return id === undefined ? undefined : channels.remove(address, id);
-    }));
+    conclude(undefined, ofSent(message, (id) => channels.remove(message.address, id)));
   }
 
   function type(address: Address, on: boolean): void {
