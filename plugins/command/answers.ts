@@ -177,16 +177,14 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
           return place && type(place.address, line.type === "typing.start");
         }
         case "message.ack": {
-          const request = requests.find(line.payload.request_id);
-          if (!request) return void placeOf({}, line.payload.request_id);
-          request.touch();
-          return line.payload.final === true ? request.finish() : request.accept();
+          const request = placeOf({}, line.payload.request_id)?.request;
+          request?.touch();
+          return line.payload.final === true ? request?.finish() : request?.accept();
         }
         case "error": {
-          const request = requests.find(line.payload.request_id);
-          if (!request) return void placeOf({}, line.payload.request_id);
+          const request = placeOf({}, line.payload.request_id)?.request;
           const sentence = plainText(line.payload.message ?? "", 1_000).trim();
-          return request.fail(commandErrors.application_refused(sentence || "The application refused the message."));
+          return request?.fail(commandErrors.application_refused(sentence || "The application refused the message."));
         }
       }
     },
