@@ -5,7 +5,7 @@ import { apiRoutes } from "./api/index.ts";
 import { API_BODY, readBodies } from "./bodies.ts";
 import { seen, type Door } from "./door.ts";
 import { Refusal } from "./errors.ts";
-import { guard } from "./guard.ts";
+import { guard, stillOwner } from "./guard.ts";
 import { metricsRoute } from "./metrics/route.ts";
 import { overviewRoutes } from "./overview.ts";
 import { pageRoutes } from "./page-routes.ts";
@@ -36,6 +36,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
     await guard(door, request, reply);
     if (reply.sent) return reply;
   });
+  app.addHook("preHandler", async (request) => stillOwner(door, request));
   app.setErrorHandler((error, request, reply) =>
     refuse(door, request, reply, asRefusal(error, door, `${request.method} ${request.routeOptions.url ?? ""}`)),
   );

@@ -61,8 +61,8 @@ export type Via = DashboardEvents["dashboard:signed-in"]["via"];
 export interface Seen {
   readonly peer: Peer;
   session: Session | undefined;
-  /** A right `Authorization: Bearer`. */
-  bearer: boolean;
+  /** Version of the launcher token that came as `Authorization: Bearer`. */
+  bearer: number | undefined;
   /** `Origin: null`: the body must prove that the form is ours. */
   nullForm: boolean;
 }

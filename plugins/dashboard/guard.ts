@@ -39,7 +39,7 @@ export const cameFromHere = ({ headers }: IncomingMessage, peer: Peer): boolean 
 /** The checks of every request, in their order; the first that fails answers. */
 export async function guard(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const peer = door.http.peer(request.raw);
-  see(request, { peer, session: undefined, bearer: false, nullForm: false });
+  see(request, { peer, session: undefined, bearer: undefined, nullForm: false });
   void reply.header("vary", "Accept, Sec-Fetch-Mode");
   const access = request.is404 ? undefined : request.routeOptions.config.access;
   if (access === "health") return;
@@ -95,13 +95,21 @@ export async function requireOwner(door: Door, request: FastifyRequest, reply: F
   }
   const bearer = isApi(request) ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1] : undefined;
   if (bearer !== undefined) {
-    const { tokens: names = ["launcher"] } = request.is404 ? {} : request.routeOptions.config;
-    await judgeToken(door, peer, headerText(bearer), { via: "bearer", names });
-    seen(request).bearer = true;
+    const { tokens: names } = request.is404 ? {} : request.routeOptions.config;
+    const version = await judgeToken(door, peer, headerText(bearer), { via: "bearer", ...(names && { names }) });
+    if (!names) seen(request).bearer = version;
     return;
   }
   if (!wantsPage(request)) throw new Refusal("unauthorized");
   redirect(door, reply, 302, `/login?next=${encodeURIComponent(withoutToken(request.url))}`);
+}
+
+/** Who was let in may have been signed out while the body came, which may take half a minute. */
+export function stillOwner(door: Door, request: FastifyRequest): void {
+  if (request.is404 || request.routeOptions.config.access !== undefined) return;
+  const { session, bearer } = seen(request);
+  const isReplaced = bearer !== undefined && bearer !== door.tokens.info("launcher").version;
+  if (session?.endedBy !== undefined || isReplaced) throw new Refusal("unauthorized");
 }
 
 /** Node reads header bytes as Latin-1; tokens are UTF-8. Undecodable bytes can match no token. */

@@ -18,6 +18,8 @@ export interface Session {
   lastUsedAt: number;
   used: boolean;
   readonly ended: Set<(reason: string) => void>;
+  /** Absent while it lives. */
+  endedBy?: SignOutReason;
   cancelExpiry: Release;
 }
 
@@ -46,6 +48,7 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
   function end(session: Session, reason: SignOutReason): void {
     if (!sessions.delete(session.id)) return;
     session.cancelExpiry();
+    session.endedBy = reason;
     for (const ended of session.ended) ended(reason);
     session.ended.clear();
     onEnd(session, reason);

@@ -100,12 +100,12 @@ export async function signInByQuery(
 ): Promise<FastifyReply> {
   const next = one((request.query as Query)["next"]);
   const clean = next === undefined ? withoutToken(request.url) : safeNext(next);
-  const inSetup = door.state() === "setup";
-  if (!inSetup && seen(request).session) return redirect(door, reply, 303, clean);
+  const inSetup = (): boolean => door.state() === "setup";
+  if (!inSetup() && seen(request).session) return redirect(door, reply, 303, clean);
   try {
     const from = { via: "query", foreign: comesFromElsewhere(request) } as const;
     const by = await judgeCredential(door, seen(request).peer, value, from);
-    if (inSetup) {
+    if (inSetup()) {
       grantSetup(door, request, reply);
       return redirect(door, reply, 303, "/setup");
     }
@@ -117,7 +117,7 @@ export async function signInByQuery(
       return refuse(door, request, reply, refusal);
     }
     const wrong: RefusalCode | "link_expired" = isLink(value.trim()) ? "link_expired" : refusal.code;
-    if (inSetup) return redirect(door, reply, 302, `/setup?error=${wrong === "rate_limited" ? wrong : "invalid_code"}`);
-    return redirect(door, reply, 302, `/login?error=${wrong}`);
+    if (!inSetup()) return redirect(door, reply, 302, `/login?error=${wrong}`);
+    return redirect(door, reply, 302, `/setup?error=${wrong === "rate_limited" ? wrong : "invalid_code"}`);
   }
 }

@@ -71,8 +71,9 @@ export function tokenRoutes(app: FastifyInstance, door: Door): void {
     await requireCurrent(door, request, current);
     const { session } = seen(request);
     const { version, ...rotated } = await rotate(door, rotation);
-    // Every session has ended with the old token, the asking one too: it gets another.
-    if (rotation.which === "launcher" && session) signIn(door, request, reply, { version, via: "form" });
+    // Every session has ended with the old token, the asking one too: it gets another, unless it was signed out before.
+    const isOwn = rotation.which === "launcher" && session?.endedBy === "rotated";
+    if (isOwn) signIn(door, request, reply, { version, via: "form" });
     const view: RotatedView = { which: rotation.which, ...rotated };
     return reply.header("cache-control", "no-store").send(view);
   });

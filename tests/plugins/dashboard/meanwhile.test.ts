@@ -1,0 +1,98 @@
+import { request, type IncomingMessage } from "node:http";
+import { describe, expect, test } from "vitest";
+import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { gate } from "../../kernel/parts.ts";
+import {
+  inSetup, isIn, setCookieOf, signedIn, startDashboard, TOKEN, type DashboardStand, type Lines,
+} from "./stand.ts";
+
+/* What happens to a request when something else happens before it is answered. */
+
+/** A request whose head the launcher has looked at and whose body is held back. */
+async function begin(stand: DashboardStand, path: string, headers: Lines): Promise<() => Promise<number>> {
+  const all = { ...headers, "content-type": "application/json", "content-length": "2", expect: "100-continue" };
+  const asked = request(new URL(path, stand.base), { method: "POST", agent: false, headers: all as Record<string, string> });
+  const answered = new Promise<IncomingMessage>((done, failed) => void asked.on("response", done).on("error", failed));
+  asked.flushHeaders();
+  await new Promise((done) => asked.on("continue", done));
+  return async () => {
+    asked.end("{}");
+    const answer = await answered;
+    answer.resume();
+    return answer.statusCode!;
+  };
+}
+
+/** A store that is slow to write. */
+function slow(store: StoreForm): { form: StoreForm; writing: Promise<void>; write: () => void } {
+  const [begun, held] = [gate(), gate()];
+  const form: StoreForm = {
+    ...store,
+    async write(...what) {
+      begun.open();
+      await held.promise;
+      await store.write(...what);
+    },
+  };
+  return { form, writing: begun.promise, write: () => held.open() };
+}
+
+const rotate = (stand: DashboardStand, headers: Lines): Promise<Response> =>
+  stand.post("/api/token/rotate", { which: "launcher", current: TOKEN }, headers);
+
+describe("a request whose body is still on its way", () => {
+  test("does nothing any more when its session has been ended meanwhile", async () => {
+    await using stand = await startDashboard();
+    const [stolen, own] = [await signedIn(stand), await signedIn(stand)];
+    const finish = await begin(stand, "/api/signin-links", stolen);
+    expect((await stand.request("/api/sessions", { method: "DELETE", headers: own })).status).toBe(200);
+    expect(await finish()).toBe(401);
+  });
+
+  test.each([
+    ["session", (stand: DashboardStand) => signedIn(stand)],
+    ["program", async () => ({ authorization: `Bearer ${TOKEN}` })],
+  ])("gets no link for the new token when the launcher token is replaced: of a %s", async (_, headersOf) => {
+    await using stand = await startDashboard();
+    const finish = await begin(stand, "/api/signin-links", await headersOf(stand));
+    expect((await rotate(stand, await signedIn(stand))).status).toBe(200);
+    expect(await finish()).toBe(401);
+  });
+
+  test("is served when nothing has changed", async () => {
+    await using stand = await startDashboard();
+    for (const headers of [await signedIn(stand), { authorization: `Bearer ${TOKEN}` }]) {
+      expect(await (await begin(stand, "/api/signin-links", headers))()).toBe(200);
+    }
+  });
+});
+
+describe("while the launcher token is being written", () => {
+  test("who signs out stays signed out, though the replacement was theirs", async () => {
+    const { form, writing, write } = slow(memory({ launcher: TOKEN }));
+    await using stand = await startDashboard({ form });
+    const session = await signedIn(stand);
+    const replaced = rotate(stand, session);
+    await writing;
+    expect((await stand.post("/logout", undefined, session)).status).toBe(200);
+    write();
+    const answer = await replaced;
+    expect(await answer.json()).toMatchObject({ token: expect.any(String) });
+    expect(setCookieOf(answer)).toBeUndefined();
+    expect(await isIn(stand, session)).toBe(false);
+  });
+
+  test("an address with the right token signs in when setup is finished before it is compared", async () => {
+    const { form, writing, write } = slow(inSetup());
+    await using stand = await startDashboard({ form });
+    const finished = stand.post("/setup", { code: TOKEN, keep: true });
+    await writing;
+    const opened = stand.open(`/?token=${TOKEN}`);
+    await stand.get("/healthz"); // by now it waits for the comparison
+    write();
+    expect((await finished).status).toBe(200);
+    const answer = await opened;
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
+    expect(setCookieOf(answer)).toBeDefined();
+  });
+});
