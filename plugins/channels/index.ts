@@ -92,6 +92,9 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
             receipt(session, receipt) {
               if (isAttached()) receipts.news(name, session, receipt);
             },
+            typing(session, on) {
+              if (isAttached()) emit("channels:typing-changed", () => ({ channel: name, session, on }));
+            },
             left(session) {
               if (isAttached()) streams.left({ channel: name, session });
             },

@@ -114,6 +114,8 @@ export interface Inlet {
   hand(message: Incoming, outcome: Outcome, options?: { dedupe?: boolean }): void;
   /** Later news of a message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;
+  /** Somebody in this session writes, or stopped. */
+  typing(session: string, on: boolean): void;
   /** Nobody hears this session any more. */
   left(session: string): void;
   /** The application is at a message of this session, or of any: what it acknowledged and still answers included. */

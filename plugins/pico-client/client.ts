@@ -100,7 +100,10 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       },
       onUpdate: (message) => tell("onUpdate", message),
       onRemoved: (id) => tell("onRemoved", id),
-      onTyping: (on) => tell("onTyping", on),
+      onTyping: (on) => {
+        inlet?.typing(sessionId, on);
+        tell("onTyping", on);
+      },
       onFrame: (frame) => tell("onFrame", frame),
     });
     link.start();

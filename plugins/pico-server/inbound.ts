@@ -151,7 +151,7 @@ export class Inbound implements Holder {
   }
 
   private handle(data: Uint8Array): void {
-    const { owner, shared: { counters, clock } } = this;
+    const { owner, shared: { counters, clock, typing } } = this;
     const frame = read(data);
     if (frame instanceof WireError) {
       counters.framesIn.invalid += 1;
@@ -168,7 +168,7 @@ export class Inbound implements Holder {
     if (type === "ping") owner.answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
     if (type === "message.send" || type === "media.send") this.handOver(data.byteLength, id, session, frame.payload);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
-    // typing.start and typing.stop: nobody in here asks for them
+    if (type === "typing.start" || type === "typing.stop") typing(session, type === "typing.start");
   }
 
   private hasWaiting(): boolean {

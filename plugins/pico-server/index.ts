@@ -102,6 +102,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       const shared: Shared = {
         clock, log, config, newId, counters, sessions, budget, hand, isBusy,
+        typing: inlet.typing,
         awake: connections.awake,
         hasten: connections.hasten,
         messageRate: rateOf(config),

@@ -27,6 +27,8 @@ export interface Shared {
   /** Of what was read and the application has not accepted. */
   readonly budget: Budget;
   readonly hand: Hand;
+  /** Somebody in this session writes, or stopped. */
+  readonly typing: Inlet["typing"];
   /** The application has a message of this session. */
   readonly isBusy: (session: string) => boolean;
   /** It is looked at within a second. */

@@ -53,8 +53,10 @@ describe("a link", () => {
     const typing: boolean[] = [];
     here.link.listen({ onTyping: (on) => void typing.push(on) });
     here.link.typing(true);
-    there.channels.typing({ channel: "pico", session: here.link.session()! }, true);
-    await here.until(typing, (on) => on);
+    const session = here.link.session()!;
+    there.channels.typing({ channel: "pico", session }, true);
+    await here.until(here.typing, (fact) => fact.on && fact.channel === "pico_client" && fact.session === session);
+    expect(typing).toEqual([true]);
     await expect(here.link.send({ content: "hm", kind: "thought" })).rejects.toMatchObject({ code: "unsupported" });
   });
 

@@ -46,6 +46,7 @@ export interface Near extends AsyncDisposable {
   readonly tokens: TokenSecrets;
   readonly changes: Change[];
   readonly receipts: { id: string; status: string; reason?: string }[];
+  readonly typing: { channel: string; session: string; on: boolean }[];
   readonly heard: Incoming[];
   readonly lines: readonly LogEntry[];
   configure(config: object): Promise<unknown>;
@@ -100,12 +101,17 @@ export async function near(url: string, { config, token: own = token, app = () =
     receipts.push({ id, status, ...(reason === undefined ? {} : { reason }) });
     tell();
   });
+  const typing: Near["typing"] = [];
+  kernel.on("channels:typing-changed", (fact) => {
+    typing.push(fact);
+    tell();
+  });
   await kernel.start();
   const { picoLink, channels: own2, tokenSecrets } = kernel.services;
   const later = (): void => queueMicrotask(tell);
   picoLink.listen({ onUpdate: later, onTyping: later });
   return {
-    link: picoLink, channels: own2, tokens: tokenSecrets, changes, receipts, heard, lines,
+    link: picoLink, channels: own2, tokens: tokenSecrets, changes, receipts, typing, heard, lines,
     configure: (next) => configuration!.apply("channels.pico_client", next),
     until: (list, fits) => new Promise((resolve) => {
       const look = (): void => {

@@ -76,14 +76,17 @@ describe("a client's message", () => {
     expect((await until(() => taken[0])).content).toBe("hi");
   });
 
-  test("typing is never answered, a ping is answered with its id and reaches nobody", async () => {
+  test("typing is announced and never answered, a ping is answered with its id and reaches nobody", async () => {
     const { taken, app } = collect();
     await using door = await stand({ app });
+    const typing: object[] = [];
+    door.kernel.on("channels:typing-changed", (fact) => void typing.push(fact));
     const peer = await door.connect("/pico?session_id=s1");
     peer.send({ type: "typing.start", id: "t" });
     peer.send({ type: "typing.stop", payload: { anything: 1 } });
     peer.send({ type: "ping", id: "p1" });
     expect(await peer.next()).toEqual({ type: "pong", id: "p1", session_id: "s1", timestamp: door.clock.now() });
+    expect(typing).toEqual([true, false].map((on) => ({ channel: "pico", session: "s1", on })));
     expect(taken).toEqual([]);
   });
 });
