@@ -6,7 +6,8 @@ import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./v
 /** A flood is cut, and said to be: facts and log lines of one second. */
 const FACTS_A_SECOND = 100;
 const LINES_A_SECOND = 50;
-const ALIVE_EVERY = 15;
+/** Seconds between two `rate` at most: a sign of life, and the moment to look at what changes without a fact. */
+const RATE_EVERY = 15;
 const MOST_STREAMS = 4;
 
 type Name = keyof FeedEvents;
@@ -60,42 +61,43 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     if (linesNow <= LINES_A_SECOND) keep("log", line, line.level);
   };
 
+  /** Whoever follows the log at all wants to know. */
+  function tellLeftOut(): void {
+    if (factsNow > FACTS_A_SECOND) keep("missed", { count: factsNow - FACTS_A_SECOND });
+    if (linesNow > LINES_A_SECOND) keep("log-skipped", { count: linesNow - LINES_A_SECOND }, "error");
+    factsNow = 0;
+    linesNow = 0;
+  }
+
   function everySecond(): void {
     stopTicking = after(1_000, everySecond);
     seconds += 1;
-    if (factsNow > FACTS_A_SECOND) keep("missed", { count: factsNow - FACTS_A_SECOND });
-    if (linesNow > LINES_A_SECOND) {
-      const skipped = frame("log-skipped", { count: linesNow - LINES_A_SECOND });
-      for (const { log: level, sink } of streams) if (level !== undefined) sink.write(skipped);
-    }
-    factsNow = 0;
-    linesNow = 0;
+    tellLeftOut();
     const now = traffic();
     const rate = { ...now, in: now.in - before.in, out: now.out - before.out };
     before = now;
     const text = JSON.stringify(rate);
-    if (text !== lastRate) for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
+    const isNews = text !== lastRate || rate.in + rate.out > 0 || seconds % RATE_EVERY === 0;
     lastRate = text;
-    if (seconds % ALIVE_EVERY === 0) for (const { sink } of streams) sink.write(": alive\n\n");
+    if (isNews) for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
   }
 
   /** Works only while somebody listens. */
   function adjust(): void {
     if (streams.size > 0 && !stopTicking) {
       before = traffic();
-      lastRate = "";
       stopTicking = after(1_000, everySecond);
     }
     if (streams.size === 0) {
       stopTicking?.();
       stopTicking = undefined;
+      tellLeftOut();
     }
-    const wanted = [...streams].some(({ log: level }) => level !== undefined);
-    if (wanted) stopFollowing ??= log?.follow(heardLine);
-    else {
-      stopFollowing?.();
-      stopFollowing = undefined;
-    }
+    const wanted = log !== undefined && [...streams].some(({ log: level }) => level !== undefined);
+    if (wanted === (stopFollowing !== undefined)) return;
+    stopFollowing?.();
+    stopFollowing = wanted ? log?.follow(heardLine) : undefined;
+    history.keepLines(wanted);
   }
 
   function close(stream: Stream, name?: "superseded" | "ended", data: object = {}): void {
@@ -127,6 +129,7 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
       sink.write(frame("hello", hello, history.lastId()));
       for (const { text } of missed ?? []) sink.write(text);
       streams.add(stream);
+      lastRate = ""; // what the others know is news to this one
       adjust();
       return { left: () => close(stream), end: (reason) => close(stream, "ended", { reason }) };
     },

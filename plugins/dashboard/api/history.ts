@@ -42,8 +42,14 @@ export function createHistory(epoch: string) {
   const facts: Entry[] = [];
   const lines: Entry[] = [];
   let number = 0;
+  /** No line after this number is left out but those that are said to be. */
+  let linesFrom = Infinity;
 
   return {
+    /** Lines are added from now on, or not any more. */
+    keepLines(kept: boolean): void {
+      linesFrom = kept ? number : Infinity;
+    },
     lastId: (): string => `${epoch}-${number}`,
     add(name: keyof FeedEvents, data: object, level?: LogLevel): Entry {
       number += 1;
@@ -58,6 +64,7 @@ export function createHistory(epoch: string) {
       const [theirs, last = ""] = id?.split("-") ?? [];
       const known = Number(last);
       if (theirs !== epoch || !/^\d{1,15}$/.test(last) || known > number) return undefined;
+      if (withLines && known < linesFrom) return undefined;
       const lists = withLines ? [facts, lines] : [facts];
       // A full list may have lost what the stream has not seen.
       if (lists.some((list) => list.length === KEPT && list[0]!.number > known + 1)) return undefined;
