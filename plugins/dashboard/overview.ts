@@ -58,9 +58,10 @@ function tokenOf(door: Door, name: string): TokenView[] {
 }
 
 export async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelView | undefined> {
-  const status = door.picoServer?.status();
-  if (!status) return undefined;
+  if (!door.picoServer) return undefined;
   const section = (await door.settings?.describe())?.find(({ section: name }) => name === CHANNEL);
+  // After the etag: who changes what was shown must not overwrite what was not.
+  const status = door.picoServer.status();
   const held = section?.managedByEnv.includes("enabled");
   return {
     enabled: status.enabled,

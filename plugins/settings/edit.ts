@@ -138,17 +138,19 @@ export function createSettings(
   return {
     update: (section, patch, etag) => inTurn(() => update(section, patch, etag)),
     adopt: (section) => inTurn(() => adopt(section)),
-    describe: () =>
-      Promise.all(
-        configuration.describe().map(async ({ section, schema, value }) => {
-          const { etag, problem = rejected(section) } = await stored(section);
-          return {
-            section, schema, value, etag,
-            managedByEnv: [...sources.managed(section).keys()],
-            managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
-            ...(problem === undefined ? {} : { problem }),
-          };
-        }),
-      ),
+    async describe() {
+      const sections = configuration.describe().map(({ section }) => section);
+      const files = new Map(await Promise.all(sections.map(async (name) => [name, await stored(name)] as const)));
+      // Values after etags: who changes what was shown must not overwrite what was not.
+      return configuration.describe().map(({ section, schema, value }) => {
+        const { etag = "", problem = rejected(section) } = files.get(section) ?? {};
+        return {
+          section, schema, value, etag,
+          managedByEnv: [...sources.managed(section).keys()],
+          managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
+          ...(problem === undefined ? {} : { problem }),
+        };
+      });
+    },
   };
 }

@@ -1,5 +1,5 @@
 import { readJson, watchFiles } from "../../config/files/index.ts";
-import type { Scope } from "../../kernel/index.ts";
+import type { Release, Scope } from "../../kernel/index.ts";
 import type { SettingsEvents } from "./events.ts";
 import type { SettingsSources } from "./sources.ts";
 
@@ -23,6 +23,7 @@ export async function followFiles({ sources, sections, rejected, adopt, scope }:
   /** Sections whose file was there. */
   const known = new Set<string>();
   const first = new Set<string>();
+  const retries = new Map<string, Release>();
   let closed = false;
   const ready = new Promise<void>((done) => scope.onReady(() => done()));
 
@@ -32,9 +33,8 @@ export async function followFiles({ sources, sections, rejected, adopt, scope }:
       log.warn({ section }, `an edit of the settings was refused, the old ones stay: ${message}`);
       emit("settings:rejected", { section, message });
     }
-    after(RETRY_MS, () => {
-      if (rejected.has(section)) void follow(section);
-    });
+    retries.get(section)?.();
+    retries.set(section, after(RETRY_MS, () => void follow(section)));
   }
 
   async function follow(section: string): Promise<void> {
@@ -49,11 +49,13 @@ export async function followFiles({ sources, sections, rejected, adopt, scope }:
     }
     if (!adopted) return known.has(section) ? reject(section, `${sources.file(section).path} is missing.`) : undefined;
     known.add(section);
-    rejected.delete(section);
+    retries.get(section)?.();
+    const wasRejected = rejected.delete(section);
     const { now, afterRestart } = adopted;
     const keys = [...now, ...afterRestart];
-    if (keys.length === 0) return;
-    log.info({ section, now, afterRestart }, "an edit of the settings took effect");
+    if (keys.length > 0) log.info({ section, now, afterRestart }, "an edit of the settings took effect");
+    else if (wasRejected) log.info({ section }, "the edit that was refused is taken back");
+    else return;
     emit("settings:changed", { section, keys: keys.join(",") });
   }
 

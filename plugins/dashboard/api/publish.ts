@@ -29,6 +29,7 @@ export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock },
   on("command:program-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
   on("token-store:rotated", ({ name }) => feed.publish("token", { at: at(), name, what: "rotated" }));
   on("token-store:removed", ({ name }) => feed.publish("token", { at: at(), name, what: "removed" }));
-  on("settings:changed", ({ section, keys }) => feed.publish("settings", { at: at(), section, keys: keys.split(",") }));
+  on("settings:changed", ({ section, keys }) =>
+    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }));
   on("settings:rejected", ({ section, message }) => feed.publish("settings", { at: at(), section, rejected: message }));
 }

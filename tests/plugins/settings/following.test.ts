@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import type { Plugin } from "../../../kernel/index.ts";
-import { withKernel, type LogEntry } from "../../../kernel/testing.ts";
+import { withKernel, type LogEntry, type StoppedClock } from "../../../kernel/testing.ts";
 import { settings, type Settings } from "../../../plugins/settings/index.ts";
 import { withHome, type Home } from "../token-store/stand.ts";
 
@@ -15,12 +15,20 @@ type Config = z.output<typeof schema>;
 
 interface Stand {
   readonly settings: Settings;
+  readonly clock: StoppedClock;
   readonly facts: readonly object[];
   readonly lines: readonly LogEntry[];
   running(): Config;
 }
+interface Options {
+  readonly env?: Environment;
+  /** A throw refuses the change. */
+  readonly take?: (next: Config) => void;
+  /** Its clock is moved by the test alone. */
+  readonly stopped?: true;
+}
 async function withFollowing(
-  home: Home, visit: (stand: Stand) => Promise<void>, options: { env?: Environment; take?: (next: Config) => void } = {},
+  home: Home, visit: (stand: Stand) => Promise<void>, options: Options = {},
 ): Promise<void> {
   let current: Config | undefined;
   const pico: Plugin<{ config: Config }> = {
@@ -40,9 +48,9 @@ async function withFollowing(
     for (const type of ["settings:changed", "settings:rejected"] as const) {
       kernel.on(type, (fact) => void facts.push({ type, ...fact }));
     }
-    const ticking = setInterval(() => clock.increment(1_000), 50);
+    const ticking = setInterval(() => options.stopped ?? clock.increment(1_000), 50);
     try {
-      await visit({ settings: kernel.services.settings, facts, lines, running: () => current! });
+      await visit({ clock, settings: kernel.services.settings, facts, lines, running: () => current! });
     } finally {
       clearInterval(ticking);
     }
@@ -121,6 +129,41 @@ describe("an edit of config.json by hand", () => {
         ready = true;
         await eventually(() => expect(running().enabled).toBe(true));
       }, { take });
+    }));
+
+  test("that is refused again and again is tried again once in two seconds, not once for each edit", () =>
+    withHome(async (home) => {
+      let tries = 0;
+      const take = (): void => {
+        tries += 1;
+        throw new Error("not now");
+      };
+      await withFollowing(home, async ({ settings: own, clock }) => {
+        for (const limit of [11, 12, 13, 14]) {
+          const before = tries;
+          await home.write("config.json", pico({ limit }));
+          await eventually(() => expect(tries).toBeGreaterThan(before));
+        }
+        const before = tries;
+        clock.increment(2_000);
+        const [section] = await own.describe();
+        await own.update("channels.pico", { limit: 20 }, section!.etag).catch(() => undefined); // waits for its turn
+        expect(tries - before).toBe(2);
+      }, { take, stopped: true });
+    }));
+
+  test("that is refused and taken back is told, though nothing changed by it", () =>
+    withHome(async (home) => {
+      await home.write("config.json", pico({ limit: 6 }));
+      await withFollowing(home, async ({ settings: own, facts }) => {
+        await home.write("config.json", pico({ limit: 1_000 }));
+        await eventually(() => expect(facts).toHaveLength(1));
+        await home.write("config.json", pico({ limit: 6 }));
+        await eventually(() => expect(facts.slice(1)).toEqual([
+          { type: "settings:changed", section: "channels.pico", keys: "" },
+        ]));
+        expect((await own.describe())[0]!.problem).toBeUndefined();
+      });
     }));
 
   test("cannot change what the environment holds", () =>

@@ -1,9 +1,11 @@
+import { writeFileSync } from "node:fs";
 import { mkdir, readFile, readdir, rm, stat } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import type { Plugin } from "../../../kernel/index.ts";
 import { withKernel, type LogEntry } from "../../../kernel/testing.ts";
+import { createSettings } from "../../../plugins/settings/edit.ts";
 import { settings, type Settings, type SettingsEvents } from "../../../plugins/settings/index.ts";
 import { codeFrom, gate, refusal } from "../../kernel/parts.ts";
 import { withHome, type Home } from "../token-store/stand.ts";
@@ -251,6 +253,24 @@ describe("the etag", () => {
         { enabled: false, limit: 6, secret_path: "" }, { title: "New", host: "127.0.0.1" },
       ]);
     })));
+});
+
+describe("a look", () => {
+  test("joins no etag to values that are older: whoever saw them would overwrite a change unseen", () =>
+    withHome(async (home) => {
+      const { sources } = await load([], { home: home.path, env: {} });
+      let running = 6;
+      const own = createSettings(sources, {
+        apply: async () => ({ now: [], afterRestart: [] }),
+        describe() {
+          const value = { limit: running };
+          running = 9; // somebody else's change comes at this moment
+          writeFileSync(home.at("config.json"), JSON.stringify({ channels: { pico: { limit: running } } }));
+          return [{ section: "channels.pico", schema: {}, value }];
+        },
+      }, () => undefined, () => undefined);
+      expect(await own.describe()).toEqual(await own.describe());
+    }));
 });
 
 describe("a write that fails", () => {
