@@ -9,6 +9,8 @@ import { nextAt, step } from "./step.ts";
 import type { Core, Effect, LinkReceipt } from "./types.ts";
 
 const flushPollMs = 50;
+/** A timer this late tells of a process that was held up, or asleep: as long it may hear what came meanwhile. */
+const lagMs = 100;
 
 /** The pure steps, carried out on sockets and timers. */
 export function createLink(options: LinkOptions): Link {
@@ -37,9 +39,15 @@ export function createLink(options: LinkOptions): Link {
     timerAt = at;
     if (at === Infinity) return;
     timer = clock.setTimeout(() => {
-      timerAt = Infinity;
-      dispatch({ type: "tick" });
+      // Else silence is taken for an answer that waits to be read.
+      if (socket && clock.now() - at > lagMs) timer = clock.setTimeout(tick, lagMs);
+      else tick();
     }, Math.max(0, at - clock.now()));
+  }
+
+  function tick(): void {
+    timerAt = Infinity;
+    dispatch({ type: "tick" });
   }
 
   const hearing = (generation: number): Hear => (news) =>

@@ -1,4 +1,4 @@
-import { limits } from "../pico-wire/index.ts";
+import { frameLimits } from "../pico-wire/index.ts";
 import { bounds, timing } from "./limits.ts";
 import { effect, note, set, type Run } from "./run.ts";
 import type { Core, Effect, Entry, LinkReceipt } from "./types.ts";
@@ -10,7 +10,7 @@ export function put(run: Run, { id, text, bytes }: Pick<Entry, "id" | "text" | "
   const isFull = outbox.length >= bounds.messages
     || (outbox.length > 0 && outbox.reduce((sum, entry) => sum + entry.bytes, bytes) > bounds.bytes);
   const code = state === "stopped" ? "stopped"
-    : bytes > (hello?.max_payload || limits.inboundFrame) ? "too_large"
+    : bytes > (hello?.max_payload || frameLimits.inboundFrame) ? "too_large"
     : isFull ? "outbox_full" : undefined;
   if (code) return effect(run, { type: "refused", id, code });
   const entry = { id, text, bytes, expiresAt: run.now + timing.outbox, sent: false };

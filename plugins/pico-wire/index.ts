@@ -6,6 +6,7 @@ export { decodeRequest } from "./decode-client.ts";
 export { decodeServer } from "./decode-server.ts";
 export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
+export { frameLimits } from "./frame-limits.ts";
 export { limits } from "./limits.ts";
 export { closeFor, closeReason, parseCloseReason, type Close } from "./closes.ts";
 export {

@@ -1,4 +1,4 @@
-import { limits } from "./limits.ts";
+import { frameLimits } from "./frame-limits.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -31,7 +31,7 @@ export const harmless = (value: unknown): unknown =>
 /** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. Text that is too short
  *  to be deep is not looked at. */
 function isReasonable(text: string): boolean {
-  if (text.length <= 2 * limits.depth) return true;
+  if (text.length <= 2 * frameLimits.depth) return true;
   let depth = 0;
   let values = 0;
   for (let at = 0; at < text.length; at++) {
@@ -42,7 +42,7 @@ function isReasonable(text: string): boolean {
       depth++;
       values++;
     } else if (unit === COMMA) values++;
-    if (depth > limits.depth || values > limits.values) return false;
+    if (depth > frameLimits.depth || values > frameLimits.values) return false;
   }
   return true;
 }

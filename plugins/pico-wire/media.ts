@@ -1,3 +1,4 @@
+import { frameLimits } from "./frame-limits.ts";
 import { limits } from "./limits.ts";
 import { asObject, own } from "./json.ts";
 import { WireError } from "./errors.ts";
@@ -12,7 +13,8 @@ const notBase64 = /[^A-Za-z0-9+/]/;
 export function readMedia(media: unknown, attachments: unknown): readonly Inline[] {
   if (media === undefined && attachments === undefined) return noMedia;
   const all = [...items(media), ...items(attachments)];
-  if (all.length > limits.media) throw new WireError("invalid_media", `A message holds at most ${limits.media} media.`);
+  const { media: most } = frameLimits;
+  if (all.length > most) throw new WireError("invalid_media", `A message holds at most ${most} media.`);
   return all.map(readInline);
 }
 
@@ -43,7 +45,7 @@ function isBase64(text: string): boolean {
 /** Attachments of a server's message; those a page could not show safely are left out. */
 export function readAttachments(value: unknown): Attachment[] {
   if (!Array.isArray(value)) return [];
-  return value.slice(0, limits.media).flatMap((item) => {
+  return value.slice(0, frameLimits.media).flatMap((item) => {
     const object = asObject(item);
     const url = object && own(object, "url");
     if (!object || typeof url !== "string" || !/^(?:data|https):/i.test(url)) return [];

@@ -1,4 +1,4 @@
-import { limits } from "./limits.ts";
+import { frameLimits } from "./frame-limits.ts";
 
 const utf8 = new TextEncoder();
 
@@ -16,5 +16,5 @@ const name = /^(?:[!-~]+|[^\p{Cc}\p{Cs}]+)$/u;
 /** A name both sides print and compare, bounded. */
 const isName = (text: string, bytes: number): boolean => fits(text, bytes) && name.test(text);
 
-export const isSessionId = (text: string): boolean => isName(text, limits.sessionId);
-export const isId = (text: string): boolean => isName(text, limits.id);
+export const isSessionId = (text: string): boolean => isName(text, frameLimits.sessionId);
+export const isId = (text: string): boolean => isName(text, frameLimits.id);

@@ -1,10 +1,11 @@
-import { createKernel, type AnyPlugin, type Clock, type Log } from "../../../kernel/index.ts";
+import { createKernel, type AnyPlugin, type Log } from "../../../kernel/index.ts";
 import { capturedLog, type LogEntry } from "../../../kernel/testing.ts";
 import { application, channels, type Application, type Channels, type Incoming } from "../../../plugins/channels/index.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
 import { picoClient, type PicoClientEvents, type PicoClientOptions, type PicoLink } from "../../../plugins/pico-client/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { memory, tokenStore, type TokenSecrets } from "../../../plugins/token-store/index.ts";
+import { hurriedClock } from "../pico-link/peer.ts";
 
 export const token = "correct-horse-battery-staple-correct-horse-battery-staple";
 
@@ -54,12 +55,8 @@ export interface Near extends AsyncDisposable {
   until<T>(list: readonly T[], fits: (item: T) => boolean): Promise<T>;
 }
 
-/** Ten times as fast as the wall: nobody waits for a backoff. */
-const tenfold: Clock = {
-  now: () => Date.now() * 10,
-  setTimeout: (run, ms) => setTimeout(run, ms / 10),
-  clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
-};
+/** Nobody waits for a backoff. */
+const clock = hurriedClock(10);
 
 export interface NearOptions extends PicoClientOptions {
   readonly config?: object;
@@ -89,7 +86,7 @@ export async function near(url: string, { config, token: own = token, app = () =
       tell();
       await app(message, signal);
     })],
-    { log, clock: tenfold, plugins: [editor], config: { "channels.pico_client": { enabled: true, url, ...config } } },
+    { log, clock, plugins: [editor], config: { "channels.pico_client": { enabled: true, url, ...config } } },
   );
   const changes: Change[] = [];
   const receipts: Near["receipts"] = [];

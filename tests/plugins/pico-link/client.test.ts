@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { WebSocket as NodeWebSocket } from "ws";
 import { connect, type Client, type ConnectOptions, type LinkChange, type LinkMessage } from "../../../plugins/pico-link/client.ts";
-import { createPeer, fastClock, type Peer } from "./peer.ts";
+import { createPeer, hurriedClock, type Peer } from "./peer.ts";
 
 /** A browser's WebSocket: it takes protocols and no headers. */
 class PageWebSocket extends NodeWebSocket {
@@ -10,6 +10,9 @@ class PageWebSocket extends NodeWebSocket {
     super(url, protocols);
   }
 }
+
+/** Nobody waits for a backoff. */
+const clock = hurriedClock(20);
 
 interface Talk extends Disposable {
   readonly client: Client;
@@ -32,7 +35,7 @@ function talk(peer: Peer, options: Partial<ConnectOptions> = {}): Talk {
   });
   const tell = (): void => looks.forEach((look) => look());
   const client = connect({
-    url: peer.url, token: "secret", clock: fastClock, WebSocket: NodeWebSocket, headers: true,
+    url: peer.url, token: "secret", clock, WebSocket: NodeWebSocket, headers: true,
     onMessage: (message) => {
       messages.push(message);
       tell();
