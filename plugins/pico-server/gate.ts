@@ -46,6 +46,8 @@ interface Match {
 /** Whose pages open the channel without its token: the dashboard's, and those of a host with its own session check. */
 const pageKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
 
+const itemMalformed = "After token64. comes the token as base64url, without padding.";
+
 export const isRefusal = (outcome: Admission | Refusal): outcome is Refusal => "code" in outcome;
 
 export function createGate(options: GateOptions): Gate {
@@ -100,7 +102,10 @@ export function createGate(options: GateOptions): Gate {
     if (first === undefined) return { code: "token_missing" };
     const { method } = first;
     const code = "refused" in first ? first.refused : "token_mismatch";
-    if (different.length === 0) return { code, method };
+    if (different.length === 0) {
+      const isItem = code === "token_malformed" && method === "subprotocol";
+      return { code, method, ...(isItem && { message: itemMalformed }) };
+    }
     const verdict = await judge(knock.peer.key, different);
     if (verdict.outcome === "limited") {
       return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Incoming } from "../channels/index.ts";
-import { decodeRequest, WireError, type MessageRequest } from "../pico-wire/index.ts";
+import { decodeRequest, errors, WireError, type MessageRequest } from "../pico-wire/index.ts";
 import type { Answer } from "./answers.ts";
 import { readBody } from "./body.ts";
 import type { Budget } from "./budget.ts";
@@ -103,7 +103,7 @@ export function createPosting(options: PostingOptions): Post {
   }
 
   return async ({ q, peer, params }, r, { version: tokenVersion }) => {
-    if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: "Too many messages; slow down." };
+    if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: errors.rate_limited.message };
     const seconds = readWait(params);
     if (seconds === undefined) {
       return { code: "invalid_message", message: `wait is a number of seconds, at most ${mostWaitSeconds}.` };

@@ -31,6 +31,7 @@ export interface RequestOptions extends PostingOptions {
   readonly listens: (listening: Listening, r: ServerResponse, headers: Headers, knock: Knock, from: Admission) => void;
 }
 
+const sessionMissing = "The address names no session: add ?session_id= and its name.";
 const upgradeLost = "This began as a WebSocket handshake and came without Upgrade: a proxy on the way removes it.";
 
 export type Headers = Readonly<Record<string, string>>;
@@ -66,6 +67,7 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
 
   function listen({ params, q }: Knock, admission: Admission): Outcome {
     const [session = "", ...more] = params.getAll("session_id");
+    if (session === "") return { code: "invalid_session_id", message: sessionMissing };
     if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
     const last = q.headers["last-event-id"];
     const after = typeof last === "string" && last !== "" ? parseCursor(last) : undefined;

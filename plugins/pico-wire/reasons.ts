@@ -10,49 +10,64 @@ interface Refusal {
 
 /** Refused requests and handshakes. */
 export const refusals = {
-  not_found: { status: 404, message: "There is nothing at this address." },
+  not_found: {
+    status: 404,
+    message: "Nothing is at this address, or the channel is off: its path is /pico, its switch channels.pico.enabled.",
+  },
   unavailable: { status: 503, message: "The channel is starting or stopping; try again shortly." },
-  token_not_configured: { status: 503, message: "No token is configured for this channel." },
+  token_not_configured: { status: 503, message: "The channel has no token: its owner has to set channels.pico.token." },
   store_unavailable: { status: 503, message: "The token is being replaced; try again shortly." },
-  method_not_allowed: { status: 405, message: "This address does not take that method." },
+  method_not_allowed: { status: 405, message: "This address does not take that method; Allow names those it takes." },
   origin_not_allowed: {
     status: 403,
     message: "Pages of this origin may not use the channel; allow_origins lists those that may.",
   },
   bad_handshake: { status: 400, message: "The handshake is malformed." },
-  token_missing: { status: 401, message: "A token is required." },
+  token_missing: {
+    status: 401,
+    message: "A token is required: send Authorization: Bearer <token>, or offer the subprotocol token.<token>.",
+  },
   token_malformed: {
     status: 401,
     message: "The token must be sent as \"Authorization: Bearer <token>\", with one space after Bearer.",
   },
-  token_mismatch: { status: 401, message: "The token is not the channel's token." },
+  token_mismatch: {
+    status: 401,
+    message: "The token is not the channel's token: compare it with the one that is configured.",
+  },
   token_query_disabled: {
     status: 401,
     message: "Tokens in the URL are switched off; allow_token_query switches them on.",
   },
-  rate_limited: { status: 429, message: "Too many attempts; wait before the next one." },
-  upgrade_required: { status: 426, message: "This address speaks WebSocket, version 13." },
+  rate_limited: { status: 429, message: "Too many different wrong tokens came from here; wait for Retry-After." },
+  upgrade_required: {
+    status: 426,
+    message: "This address speaks WebSocket: send Upgrade: websocket and Sec-WebSocket-Version: 13.",
+  },
   invalid_session_id: { status: 400, message: "A session_id has at most 256 bytes and no control characters." },
-  too_many_connections: { status: 503, message: "All connections are taken; try again shortly." },
-  request_timeout: { status: 408, message: "The request took too long to arrive." },
-  body_too_large: { status: 413, message: "The body is larger than this address takes." },
-  unsupported_media_type: { status: 415, message: "The body must be application/json." },
+  too_many_connections: { status: 503, message: "All max_connections are taken; try again shortly." },
+  request_timeout: { status: 408, message: "The body takes over 30 s and comes slower than 16 KiB a second." },
+  body_too_large: { status: 413, message: "The body is larger than max_payload; send less." },
+  unsupported_media_type: { status: 415, message: "The body is JSON: send Content-Type: application/json." },
 } as const satisfies Record<string, Refusal>;
 
 /** Refused messages: the connection stays open. `status` is the answer when the message came by HTTP. */
 export const errors = {
   invalid_message: { status: 400, message: "The message could not be read." },
-  unknown_type: { status: 400, message: "The type of the message is not known." },
+  unknown_type: {
+    status: 400,
+    message: 'The "type" is none that clients send: message.send, media.send, typing.start, typing.stop, ping, ack.',
+  },
   invalid_media: {
     status: 422,
     message: "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, at most 20 MiB decoded.",
   },
-  empty_content: { status: 422, message: "A message needs content or at least one medium." },
-  rate_limited: { status: 429, message: "Too many messages; slow down." },
-  too_large: { status: 413, message: "The content is larger than 1 MiB." },
-  no_application: { status: 503, message: "No application answers on this channel." },
-  id_reused: { status: 409, message: "Another message with this id was taken before." },
-  loop: { status: 409, message: "The message has crossed too many bridges." },
+  empty_content: { status: 422, message: 'A message needs "content" that is not blank, or at least one medium.' },
+  rate_limited: { status: 429, message: "Too many messages; slow down to message_rate a second." },
+  too_large: { status: 413, message: "The content is larger than 1 MiB; send less at once." },
+  no_application: { status: 503, message: "No application answers on this channel; its owner has to add one." },
+  id_reused: { status: 409, message: "Another message with this id was taken before; give each its own." },
+  loop: { status: 409, message: "The message has crossed more than 4 bridges: it runs in a circle." },
   application_refused: { status: 422, message: "The application refused the message." },
   application_ended: { status: 502, message: "The program that answers ended before it had answered this message." },
   no_answer: { status: 504, message: "The application did not answer in time." },

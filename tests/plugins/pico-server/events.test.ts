@@ -77,13 +77,15 @@ describe("GET /pico/events", () => {
     expect((await stream.next()).data.payload?.content).toBe("a");
   });
 
-  test.each([
-    ["without a session", "/pico/events", {}, 400, "invalid_session_id"],
-    ["with an id that is none", "/pico/events?session_id=s", { "last-event-id": "x" }, 400, "bad_handshake"],
-    ["without a token", "/pico/events?session_id=s", { authorization: "" }, 401, "token_missing"],
-  ])("%s is refused", async (_, path, headers, status, error) => {
+  test.each<[string, string, Record<string, string>, number, string, RegExp]>([
+    ["without a session", "/pico/events", {}, 400, "invalid_session_id", /\?session_id=/],
+    ["with an id that is none", "/pico/events?session_id=s", { "last-event-id": "x" }, 400, "bad_handshake", /EPOCH:SEQ/],
+    ["without a token", "/pico/events?session_id=s", { authorization: "" }, 401, "token_missing", /Bearer <token>/],
+  ])("%s is refused, and told what to send", async (_, path, headers, status, error, says) => {
     await using door = await stand();
-    expect(await ask(door.port, path, { headers })).toMatchObject(refusal(status, error));
+    const answer = await ask(door.port, path, { headers });
+    expect(answer).toMatchObject(refusal(status, error));
+    expect(answer.body["message"]).toMatch(says);
   });
 
   test("takes a connection's slot, gives it back, and is listed and announced", async () => {
