@@ -1,4 +1,5 @@
-// Builds dist/: the program, the browser modules of the dashboard, and the files that are copied as they are.
+// Builds dist/: the program, the browser modules and the documentation of the dashboard, and the files that are copied
+// as they are.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
@@ -6,6 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundlePages, bundleProgram } from "./bundle.mjs";
+import { writeDocs } from "./docs.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
@@ -16,6 +18,7 @@ await rm(dist, { recursive: true, force: true });
 const compiled = await Promise.all([
   compile("."), compile(browser), bundlePages(root, browser, path.join(dist, browser)), copy(browser, /\.svg$/),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
+  writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);
 // The program is no entry point for others: its modules and their declarations give way to the bundle.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });

@@ -3,6 +3,7 @@ import fastify, { type FastifyInstance } from "fastify";
 import { createServer } from "node:http";
 import { apiRoutes } from "./api/index.ts";
 import { API_BODY, readBodies } from "./bodies.ts";
+import { docsRoutes } from "./docs.ts";
 import { seen, type Door } from "./door.ts";
 import { Refusal } from "./errors.ts";
 import { guard, stillOwner } from "./guard.ts";
@@ -55,6 +56,7 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
   signOutRoute(app, door);
   overviewRoutes(app, door);
   pageRoutes(app, door);
+  docsRoutes(app, door);
   apiRoutes(app, door);
   metricsRoute(app, door);
   publicRoutes(app, door);

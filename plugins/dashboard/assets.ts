@@ -27,7 +27,7 @@ const types: Readonly<Record<string, string>> = {
 export function loadAssets(): Assets {
   const files = new Map<string, Asset>();
   const hash = createHash("sha256");
-  const folder = builtFolder();
+  const folder = builtFolder("browser");
   for (const name of readdirSync(folder).sort()) {
     const type = types[extname(name)];
     if (type === undefined) continue;
@@ -39,7 +39,7 @@ export function loadAssets(): Assets {
 }
 
 /** In `dist` of the package, wherever this module stands: beside them, in the bundle of the program, in the sources. */
-function builtFolder(): URL {
+export function builtFolder(name: "browser" | "docs"): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
-  return new URL("dist/plugins/dashboard/browser/", pathToFileURL(manifest));
+  return new URL(`dist/plugins/dashboard/${name}/`, pathToFileURL(manifest));
 }

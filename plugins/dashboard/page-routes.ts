@@ -28,7 +28,7 @@ export function pageRoutes(app: FastifyInstance, door: Door): void {
   });
 }
 
-function deskOf(door: Door, request: FastifyRequest): DeskPage {
+export function deskOf(door: Door, request: FastifyRequest): DeskPage {
   const { session } = seen(request);
   const csrf = session ? csrfOf(door, session) : "";
   return { url: door.http.url, assets: door.assets.prefix, version: door.version, csrf };

@@ -5,7 +5,7 @@ import type { WarningView } from "./status.ts";
 
 const untilMended = "Mend the file; until then what stood there before stays in effect.";
 
-/** What the overview warns of: what the doctor finds too, without knocking and without leaving this process' own files. */
+/** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
 export async function warningsOf(door: Door): Promise<WarningView[]> {
   const files = await fileWarnings(door);
   const tokens = await tokenWarnings(door).catch(({ message }: Error) =>

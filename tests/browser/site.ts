@@ -1,11 +1,13 @@
+import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { loadAssets } from "../../plugins/dashboard/assets.ts";
+import { builtFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
   chatPage,
   connectPage,
   connectionsPage,
   doctorPage,
+  docsPage,
   logPage,
   messagePage,
   overviewPage,
@@ -36,6 +38,9 @@ const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
 const version = "0.1.0";
 
+/** As the build makes them. */
+const article = readFileSync(new URL("commands.html", builtFolder("docs")), "utf8");
+
 /** Every page in each of its faces, by the path under which the test site shows it. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/sign-in": (site) => signInPage({ ...site, ways, next: "/?a=1&b=2" }),
@@ -61,6 +66,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/settings": (site) => settingsPage({ ...site, version, csrf }),
   "/log": (site) => logPage({ ...site, version, csrf }),
   "/doctor": (site) => doctorPage({ ...site, version, csrf }),
+  "/docs-page": (site) => docsPage({ ...site, version, csrf, title: "Commands", markup: article, isIndex: false }),
   "/message": (site) =>
     messagePage({
       ...site,

@@ -9,6 +9,7 @@ export type { TokenWay } from "./ways.ts";
 export { chatPage } from "./chat.ts";
 export { connectPage, type ConnectPage } from "./connect.ts";
 export { connectionsPage } from "./connections.ts";
+export { docsPage, type DocsPage } from "./docs.ts";
 export { doctorPage } from "./doctor.ts";
 export { logPage } from "./log.ts";
 export { sessionsPage } from "./sessions.ts";

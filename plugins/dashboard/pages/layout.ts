@@ -7,8 +7,6 @@ export interface Site {
   readonly url: (path: string) => string;
   /** Path of the assets, for example `/assets/1f2e3d4c5b6a`. */
   readonly assets: string;
-  /** Address of the documentation; without it the footer has no such link. */
-  readonly docs?: string;
 }
 
 export interface SignedIn {
@@ -88,11 +86,12 @@ function topBar(site: Site, { current, csrf }: SignedIn): Html {
 </div></header>`;
 }
 
-/** The version is for the signed in only. */
+/** The version, and the documentation of just this version, are for the signed in. */
 function footer(site: Site, signedIn: SignedIn | undefined): Html {
-  const docs = site.docs !== undefined && html`<a href="${site.docs}" rel="noreferrer">Documentation</a>`;
-  if (!signedIn) return docs ? html`<footer class="foot">${docs}</footer>` : html``;
-  return html`<footer class="foot"><span>Doorward ${signedIn.version}</span>${docs}</footer>`;
+  if (!signedIn) return html``;
+  const current = signedIn.current === "/docs" && html` aria-current="page"`;
+  return html`<footer class="foot"><span>Doorward ${signedIn.version}</span>
+<a href="${site.url("/docs")}"${current}>Documentation</a></footer>`;
 }
 
 /** The doorway in which the pages before the door stand: mark, heading, content. */

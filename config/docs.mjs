@@ -1,0 +1,55 @@
+// Writes the pages of docs/ as HTML for the dashboard, whose readers may have no way to the internet.
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Marked } from "marked";
+
+const escaped = (text) => text.replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
+const plain = (html) => html.replace(/<[^>]*>|&(?:lt|gt|amp|quot|#39);/g, "");
+/** Names a heading as code hosts do, so that links work in both places. */
+const slug = (html) => plain(html).toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
+
+/** `titles`: name of a page -> its first heading. */
+const rendererOf = (titles) => ({
+  heading: (text, level) => (level === 1 ? "" : `<h${level} id="${slug(text)}">${text}</h${level}>\n`),
+  // The dashboard puts its own address in place of `docs:`.
+  link(href, _title, text) {
+    const [, page, place = ""] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
+    const name = text === `${page}.md` ? titles.get(page) : text;
+    if (titles.has(page)) return `<a href="docs:${page}${place}">${name}</a>`;
+    if (href.startsWith("#")) return `<a href="${href}">${text}</a>`;
+    if (href.startsWith("https://")) return `<a href="${href}" rel="noreferrer">${text}</a>`;
+    return text; // a file of the repository
+  },
+  table: (head, body) =>
+    `<div class="sheet" tabindex="0"><table><thead>${head}</thead><tbody>${body}</tbody></table></div>\n`,
+  code: (text) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
+  image: () => "",
+  html(text) {
+    if (/^\s*<(?:!--|picture>)/.test(text)) return ""; // names of examples, pictures
+    if (/^<(?:a id="[\w-]+"|\/a)>$/.test(text)) return text;
+    throw new Error(`docs: "${text.slice(0, 60)}" is no Markdown; write it between backquotes`);
+  },
+});
+
+/** From `docs/` and the list of its pages in `README.md` of `root` to `folder`: a file for each, and `index.html`. */
+export async function writeDocs(root, folder) {
+  const read = (...names) => readFile(path.join(root, ...names), "utf8");
+  const files = (await readdir(path.join(root, "docs"))).filter((name) => name.endsWith(".md"));
+  const pages = new Map(await Promise.all(files.map(async (file) => [file.slice(0, -3), await read("docs", file)])));
+  const titles = new Map([...pages].map(([name, markdown]) => [name, /^# (.*)/.exec(markdown)[1]]));
+  pages.set("index", indexOf(await read("README.md")));
+  const marked = new Marked({ renderer: rendererOf(titles) });
+  await mkdir(folder, { recursive: true });
+  await Promise.all([...pages].map(([name, markdown]) => {
+    const title = titles.get(name) ?? "Documentation";
+    return writeFile(path.join(folder, `${name}.html`), `<!-- ${title} -->\n${String(marked.parse(markdown))}`);
+  }));
+  return true;
+}
+
+/** The list of pages, as README has it, without what lies elsewhere. */
+function indexOf(readme) {
+  const [, list = ""] = /\n## Documentation\n([^]*?)\n## /.exec(readme) ?? [];
+  const rows = list.split(/\n(?=- )/).filter((row) => /^- \[docs\/[a-z-]+\.md\]/.test(row.trim()));
+  return rows.map((row) => row.trim().replaceAll("docs/", "")).join("\n");
+}
