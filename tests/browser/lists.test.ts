@@ -118,14 +118,34 @@ test("the log is paused, goes on, and jumps to the newest line", async () => {
 
 test("level and words choose the lines, those that come later too", async () => {
   await desk.look("/log", async (page) => {
+    await page.route("**/api/log?*text=garden*", (route) => route.fulfill({ json: { lines: [], truncated: false } }));
     await page.getByLabel("Level").selectOption("warn");
     await expect.poll(() => desk.site.opened.at(-1)).toContain("log=warn");
-    await page.getByText("Live", { exact: true }).waitFor();
     await page.getByLabel("Filter").fill("garden");
+    await page.getByText("0 lines", { exact: true }).waitFor();
     desk.site.emit("log", { at: 1, level: "warn", text: "about the kitchen", fields: {} });
     desk.site.emit("log", { at: 2, level: "warn", text: "about something", fields: { session: "garden" } });
     await page.getByText("about something").waitFor();
     expect(await page.getByText("about the kitchen").count()).toBe(0);
+  });
+});
+
+test("a line that comes while all are asked for is neither lost nor shown twice", async () => {
+  await desk.look("/log", async (page) => {
+    const held: ((lines: object[]) => Promise<void>)[] = [];
+    await page.route("**/api/log?*", (route) => void held.push((lines) => route.fulfill({ json: { lines } })));
+    const told = (at: number) => ({ at, level: "info", text: `line ${at} of the garden`, fields: { at } });
+    const says = (at: number): Promise<void> => page.getByText(told(at).text).waitFor();
+    await page.getByLabel("Filter").fill("garden");
+    await expect.poll(() => held.length).toBe(1);
+    for (const at of [2, 4]) desk.site.emit("log", told(at));
+    await says(4);
+    await held[0]!([told(1), told(2), told(3)]);
+    await says(1);
+    for (const at of [3, 5]) desk.site.emit("log", told(at));
+    await says(5);
+    const numbers = (await page.locator(".lines li").allTextContents()).map((text) => /line (\d)/.exec(text)?.[1]);
+    expect(numbers.join("")).toBe("12345");
   });
 });
 

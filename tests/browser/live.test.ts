@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { useDesk } from "./desk.ts";
+import { sessions } from "./sample-api.ts";
 
 const desk = useDesk();
 const signIn = /Sign in again/;
@@ -75,19 +76,51 @@ test("whoever does not sign in now keeps the page, and can do so later", async (
   });
 });
 
+test("a refusal that comes after a later answer says nothing", async () => {
+  await desk.look("/sessions", async (page) => {
+    const held: ((status: number, sessions: readonly object[]) => Promise<void>)[] = [];
+    await page.route("**/api/sessions", (route) =>
+      void held.push((status, shown) => route.fulfill({ status, json: { sessions: shown } })));
+    const said = page.evaluate(() => new Promise<string[]>((resolve) => {
+      const feed = document.querySelector("[data-live=feed]")!;
+      const texts: string[] = [];
+      new MutationObserver(() => texts.push(feed.textContent)).observe(feed, { childList: true });
+      addEventListener("tell", () => resolve(texts));
+    }));
+    const ask = async (event: string): Promise<void> => {
+      const before = held.length;
+      desk.site.emit(event, {});
+      await expect.poll(() => held.length).toBe(before + 1);
+    };
+    await ask("missed");
+    await ask("signed-in");
+    await held[1]!(200, []);
+    await page.getByText("Firefox 140").waitFor({ state: "detached" });
+    await held[0]!(503, []);
+    await ask("missed");
+    await held[2]!(200, sessions);
+    await page.getByText("Firefox 140").waitFor();
+    await page.evaluate(() => dispatchEvent(new Event("tell")));
+    expect(await said).toEqual([]);
+  });
+});
+
 test("too many wrong tokens count down in the panel, and a whole generated one passes", async () => {
   const launcher = { name: "launcher", source: "config", managedByEnv: false, others: [] };
   desk.site.views.set("GET /api/tokens", { tokens: [launcher] });
-  desk.site.answer = () => [429, { error: "rate_limited", message: "Too many wrong tokens.", retryAfterSeconds: 2 }];
+  let retryAfterSeconds = 42;
+  desk.site.answer = () => [429, { error: "rate_limited", message: "Too many wrong tokens.", retryAfterSeconds }];
   await desk.look("/tokens", async (page) => {
     await page.getByRole("button", { name: "Replace the launcher token" }).click();
     await page.getByLabel("Present launcher token", { exact: true }).fill("wrong");
     await page.keyboard.press("Enter");
-    await page.getByText(/Try again in \d s/).waitFor();
+    await page.getByText(/Try again in \d+ s/).waitFor();
     const send = page.getByRole("button", { name: "Replace", exact: true });
     expect(await send.isDisabled()).toBe(true);
     await page.getByLabel("Present launcher token", { exact: true }).fill("x".repeat(43));
     expect(await send.isEnabled()).toBe(true);
+    retryAfterSeconds = 1;
+    await send.click();
     await page.getByText("You can try again now.").waitFor();
   });
 });

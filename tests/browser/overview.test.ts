@@ -162,6 +162,20 @@ test("turning the channel off asks first while clients are connected, and Escape
   });
 });
 
+test("a click that turns the channel off before the first status asks too", async () => {
+  desk.site.status = undefined;
+  await desk.open("/overview-on", {}, async (page) => {
+    await page.getByText("Reconnecting…").waitFor();
+    desk.site.status = running;
+    await page.getByRole("button", { name: "Turn off" }).click();
+    await page.getByText("3 clients are disconnected.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.locator("dialog").waitFor({ state: "hidden" });
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Turn off");
+    expect(desk.site.sent).toEqual([]);
+  });
+});
+
 test("copying works through the clipboard, and without it selects the text for the keyboard", async () => {
   const allowed = { permissions: ["clipboard-read", "clipboard-write"] };
   await look("/overview-on", async (page) => {

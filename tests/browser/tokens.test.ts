@@ -61,8 +61,26 @@ test("the end that a launcher rotation brings to this session is no news", async
     await page.getByLabel("Present launcher token", { exact: true }).fill("right");
     await page.keyboard.press("Enter");
     await page.getByText("The new token works from now on.").waitFor();
-    await expect.poll(() => desk.site.opened.length, { timeout: 5000 }).toBe(2);
+    await expect.poll(() => desk.site.opened.length).toBe(2);
     expect(await page.getByText("Sign in again").count()).toBe(0);
+  });
+});
+
+test("whoever closes the dialog before the answer still sees the token that was made", async () => {
+  await desk.look("/tokens", async (page) => {
+    let answer = (): unknown => undefined;
+    const isSent = new Promise<void>((sent) => void page.route("**/api/token/rotate", (route) => {
+      answer = () => route.fulfill({ json: { which: "launcher", token: fresh, source: "config" } });
+      sent();
+    }));
+    await page.getByRole("button", { name: "Replace the launcher token" }).click();
+    await page.getByLabel("Present launcher token", { exact: true }).fill("right");
+    await page.keyboard.press("Enter");
+    await isSent;
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await answer();
+    await page.getByText("The new token works from now on.").waitFor();
   });
 });
 

@@ -9,20 +9,31 @@ const changedMeanwhile = "The settings had changed meanwhile. This is how they a
 export function enableChannelSwitch(feed: Feed): void {
   const on = document.querySelector<HTMLButtonElement>('[data-turn="on"]');
   const off = document.querySelector<HTMLButtonElement>('[data-turn="off"]');
+  const address = document.querySelector<HTMLElement>('[data-copy="channel-url"]');
   on?.addEventListener("click", async () => {
-    if (await turn(feed, true, on)) document.querySelector<HTMLElement>('[data-copy="channel-url"]')?.focus();
+    if ((await isKnown(feed, on)) && (await turn(feed, true, on))) address?.focus();
   });
   off?.addEventListener("click", async () => {
-    if ((await agreed(feed.latest())) && (await turn(feed, false, off))) on?.focus();
+    if (!(await isKnown(feed, off)) || !(await agreed(feed.latest()))) return;
+    if (await turn(feed, false, off)) on?.focus();
   });
+}
+
+/** Waits for the first status: before that nobody knows which settings are changed, and who is cut off. */
+async function isKnown(feed: Feed, button: HTMLButtonElement): Promise<boolean> {
+  if (feed.latest()) return true;
+  button.disabled = true;
+  const refused = await feed.refresh();
+  button.disabled = false;
+  button.focus(); // a button that cannot be pressed loses it
+  if (refused) setLive("channel-said", refused.message);
+  return refused === undefined;
 }
 
 /** Whether it worked. The button that was pressed disappears then, so the focus needs a new place. */
 async function turn(feed: Feed, enabled: boolean, button: HTMLButtonElement): Promise<boolean> {
   button.disabled = true;
-  const unknown = feed.latest() ? undefined : await feed.refresh();
-  const answer = unknown ? { refused: unknown }
-    : await askOwner("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
+  const answer = await askOwner("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
   await feed.refresh();
   button.disabled = false;
   if (!("refused" in answer)) {

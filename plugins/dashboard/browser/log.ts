@@ -4,6 +4,7 @@ import { el, live, setLive, setText, show } from "./dom.ts";
 import { count } from "./format.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
+import { twoWays } from "./two-ways.ts";
 
 const limit = 1000;
 /** The page is "at the newest line" when no more than this many pixels are below. */
@@ -19,13 +20,17 @@ let waiting: Node[] = [];
 let isPaused = false;
 let isScheduled = false;
 let skipped = 0;
+/** A line may come by the stream before an answer that has it, and the other way round. */
+const ways = twoWays<LogLineView>(limit);
 
 startDesk();
 const refresh = () => {
   const query = new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) });
+  const asked = ways.asked();
   return load<LogView>(`/api/log?${query}`, ({ lines }) => {
     waiting = [];
-    list.replaceChildren(...lines.map(line));
+    const later = ways.answered(asked, lines).filter(fits);
+    list.replaceChildren(...[...lines, ...later].slice(-limit).map(line));
     skipped = 0;
     setLive("sampled", "");
     toNewest();
@@ -40,7 +45,7 @@ const stream = startStream({
   query: () => ({ log: level.value }),
   on: {
     missed: () => undefined, // other events than lines
-    log: (entry) => fits(entry) && add(line(entry)),
+    log: (entry) => ways.isNew(entry) && fits(entry) && add(line(entry)),
     "log-skipped": ({ count: n }) => {
       skipped += n;
       setLive("sampled", `${count(skipped)} lines were too many to show; the download has them all.`);
@@ -68,7 +73,9 @@ pause.addEventListener("click", () => {
 jump.addEventListener("click", toNewest);
 list.addEventListener("scroll", () => show(jump, !isAtNewest()));
 
-function fits({ text: words, fields }: LogLineView): boolean {
+function fits({ level: name, text: words, fields }: LogLineView): boolean {
+  const rank = (value: string): number => [...level.options].findIndex((option) => option.value === value);
+  if (rank(name) < rank(level.value)) return false;
   const wanted = text.value.trim().toLowerCase();
   return wanted === "" || `${words} ${JSON.stringify(fields)}`.toLowerCase().includes(wanted);
 }

@@ -28,7 +28,7 @@ export async function askOwner<T>(method: string, path: string, body?: object, e
 }
 
 /** Loads something and shows it; answers the refusal, if there was one. Answers overtake each other: one that is older
- *  than what is shown, or to another query than the latest, is not shown. */
+ *  than what is shown, or to another query than the latest, is not shown, and a refusal that is older says nothing. */
 export async function load<T>(path: string, show: (body: T) => void): Promise<Refusal | undefined> {
   const address = path.replace(/\?.*/, "");
   const questions = asked.get(address) ?? { latest: path, count: 0, shown: 0 };
@@ -36,8 +36,9 @@ export async function load<T>(path: string, show: (body: T) => void): Promise<Re
   questions.latest = path;
   const mine = ++questions.count;
   const answer = await askOwner<T>("GET", path);
+  if (mine < questions.shown) return undefined;
   if ("refused" in answer) return answer.refused;
-  if (mine < questions.shown || path !== questions.latest) return undefined;
+  if (path !== questions.latest) return undefined;
   questions.shown = mine;
   show(answer.body);
   return undefined;

@@ -22,7 +22,7 @@ export interface SecretQuestion<T> {
   readonly endsOn?: (refused: Refusal) => boolean;
 }
 
-/** Asks for a token in a dialog and sends it until it is taken; undefined when the person gives up. */
+/** Asks for a token in a dialog and sends it until it is taken; undefined when the person gives up before that. */
 export function askForToken<T>(question: SecretQuestion<T>): Promise<Answer<T> | undefined> {
   const id = `secret-${++made}`;
   const label = question.label ?? "Launcher token";
@@ -64,6 +64,7 @@ function converse<T>(
   { send, endsOn, label = "Launcher token" }: SecretQuestion<T>, { dialog, form, input, problem, submit }: Parts,
 ): Promise<Answer<T> | undefined> {
   let answer: Answer<T> | undefined;
+  let underWay: Promise<unknown> | undefined;
   let release = (): void => undefined;
   const complain = (text: string): void => {
     setText(problem, text);
@@ -79,12 +80,14 @@ function converse<T>(
     const sending = send(token);
     if (!sending) return;
     submit.disabled = true;
+    underWay = sending;
     const got = await sending;
     submit.disabled = false;
     if (!("refused" in got) || endsOn?.(got.refused)) {
       answer = got;
       return dialog.close();
     }
+    if (!dialog.open) return;
     complain(wordsOf(got.refused, label));
     release();
     release = wait(got.refused, { submit, input, problem });
@@ -93,10 +96,11 @@ function converse<T>(
   dialog.showModal();
   if (!form.querySelector("[autofocus]")) input.focus();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
+    dialog.addEventListener("close", async () => {
       release();
       input.value = "";
       dialog.remove();
+      await underWay; // what was sent may be done: its answer counts, also when nobody waited for it
       resolve(answer);
     }, { once: true });
   });
