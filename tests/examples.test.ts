@@ -16,6 +16,9 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
 let built: string;
 const children: ChildProcess[] = [];
+/** Its exit code and signal, once all its output is here. */
+const ends = new WeakMap<ChildProcess, Promise<[code: number | null, signal: NodeJS.Signals | null]>>();
+const ended = (child: ChildProcess) => ends.get(child)!;
 
 beforeAll(async () => {
   // Inside the package, so that `doorward/…` is this package.
@@ -35,6 +38,7 @@ function start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = root)
   const stdio = ["ignore", "pipe", "pipe"] as const;
   const child = spawn(process.execPath, args, { cwd, env: { ...process.env, ...env }, stdio: [...stdio] });
   children.push(child);
+  ends.set(child, once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>);
   return child;
 }
 
@@ -49,7 +53,7 @@ function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
     };
     child.stdout!.on("data", hear);
     child.stderr!.on("data", hear);
-    child.once("exit", (code) => reject(new Error(`ended with ${code} after:\n${all}`)));
+    child.once("close", (code) => reject(new Error(`ended with ${code} after:\n${all}`)));
   });
 }
 
@@ -70,7 +74,7 @@ describe("examples", () => {
     child.kill("SIGTERM");
     const [code, reason] = (await once(socket, "close")) as [number, Buffer];
     expect([code, reason.toString()]).toEqual([1001, expect.stringContaining("going_away")]);
-    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(await ended(child)).toEqual([0, null]);
   });
 
   test("a host that is only a client talks to the channel of another, and opens no port", async () => {
@@ -79,9 +83,9 @@ describe("examples", () => {
     const child = start([join(built, "client.js")], { PICO_URL: `ws://127.0.0.1:${port}/pico` });
     expect((await said(child, /they said .*/))[0]).toBe("they said you said hello");
     child.kill("SIGTERM");
-    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(await ended(child)).toEqual([0, null]);
     host.kill("SIGTERM");
-    expect(await once(host, "exit")).toEqual([0, null]);
+    expect(await ended(host)).toEqual([0, null]);
   });
 
   test("a program with the client library talks to the channel, and ends by itself when it is stopped", async () => {
@@ -91,15 +95,15 @@ describe("examples", () => {
     const child = start([join(built, "chat.js")], channel);
     expect((await said(child, /answer: .*/))[0]).toBe("answer: you said hello");
     child.kill("SIGTERM");
-    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(await ended(child)).toEqual([0, null]);
     host.kill("SIGTERM");
-    expect(await once(host, "exit")).toEqual([0, null]);
+    expect(await ended(host)).toEqual([0, null]);
   });
 
   test("the plugin raises its alarm at the refusal its configuration names", async () => {
     const child = start([join(built, "alarm.js")]);
     expect((await said(child, /alarm: .*\n/))[0]).toMatch(/^alarm: 127\.0\.0\.1 was refused 2 times/);
-    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(await ended(child)).toEqual([0, null]);
   });
 
   test.each([
@@ -122,7 +126,7 @@ describe("examples", () => {
       do ({ payload } = await client.next()); while (payload?.["final"] !== true);
       expect(payload["content"]).toBe(answer);
       child.kill("SIGTERM");
-      expect(await once(child, "exit")).toEqual([0, null]);
+      expect(await ended(child)).toEqual([0, null]);
     } finally {
       await rm(home, { recursive: true, force: true });
     }

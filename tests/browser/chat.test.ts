@@ -38,7 +38,8 @@ test("an answer grows in place; thoughts, tool calls, pictures, typing and error
     await page.getByText("Let me see.", { exact: true }).waitFor();
     await page.getByText("weather", { exact: true }).click();
     await page.getByText('"at": "home"').waitFor();
-    expect(await page.getByAltText("sun.png").evaluate((image: HTMLImageElement) => image.naturalWidth)).toBe(1);
+    const width = () => page.getByAltText("sun.png").evaluate((image: HTMLImageElement) => image.naturalWidth);
+    await expect.poll(width).toBe(1);
     expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
     say("message.delete", { message_id: "t" });
     await page.getByText("Let me see.", { exact: true }).waitFor({ state: "detached" });
@@ -65,7 +66,7 @@ test("a cut connection is taken up where it was, without a second copy of what w
     await page.keyboard.press("Enter");
     await page.getByText("echo: one", { exact: true }).waitFor();
     desk.site.channel.cut(1012, "restart; retry=10");
-    await expect.poll(() => desk.site.channel.dialled.at(-1), { timeout: 5000 }).toMatch(/resume=e1%3A\d+&conn=conn$/);
+    await expect.poll(() => desk.site.channel.dialled.at(-1)).toMatch(/resume=e1%3A\d+&conn=conn$/);
     await connected(page);
     expect(await page.getByText("echo: one", { exact: true }).count()).toBe(1);
   });
@@ -74,11 +75,13 @@ test("a cut connection is taken up where it was, without a second copy of what w
 test("what is written while the connection is cut waits for the next one", async () => {
   await desk.look("/chat#patience", async (page) => {
     await connected(page);
-    desk.site.channel.cut(1012, "restart; retry=1500");
-    await page.getByText("Reconnecting…", { exact: true }).first().waitFor();
+    const release = desk.site.channel.hold();
+    desk.site.channel.cut(1012, "restart; retry=10");
+    await page.getByText("Connected", { exact: true }).waitFor({ state: "detached" });
     await page.getByLabel("Message", { exact: true }).fill("later");
     await page.keyboard.press("Enter");
     await page.getByText("waits for the connection", { exact: true }).waitFor();
+    release();
     await page.getByText("taken", { exact: true }).waitFor();
     await page.getByText("echo: later", { exact: true }).waitFor();
     expect(await page.getByText("waits for the connection", { exact: true }).count()).toBe(0);
@@ -110,6 +113,7 @@ test("conversations are kept apart, and a picture goes with a message", async ()
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("taken", { exact: true }).waitFor();
     expect(desk.site.channel.heard.findLast(({ type }) => type === "message.send")?.payload).toEqual({ content: "", media: [dot] });
+    await page.getByText("echo:", { exact: true }).waitFor();
     await page.getByRole("button", { name: "New conversation" }).click();
     await expect.poll(() => page.locator(".message").count()).toBe(0);
     await page.getByRole("link", { name: "first" }).click();

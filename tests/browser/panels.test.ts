@@ -59,6 +59,7 @@ test("a conversation with everything in it, its raw frames, and a connection tha
     const say = (type: string, payload: object): void => desk.site.channel.send({ type, payload });
     await page.getByLabel("Message", { exact: true }).fill("hello");
     await page.keyboard.press("Enter");
+    await page.getByText("echo: hello", { exact: true }).waitFor();
     say("message.create", { message_id: "t", kind: "thought", content: "Let me see." });
     say("message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather" }] });
     say("message.create", { message_id: "p", content: "One moment", placeholder: true });

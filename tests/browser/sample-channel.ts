@@ -9,6 +9,8 @@ export interface SampleChannel {
   /** To every page that is connected. */
   send(frame: object): void;
   cut(code: number, reason?: string): void;
+  /** Answers no handshake until what it returns is called. */
+  hold(): () => void;
   close(): void;
 }
 
@@ -16,7 +18,9 @@ const epoch = "e1";
 
 /** A channel of extension 1 that says hello, confirms each message and repeats its text. */
 export function sampleChannel(server: Server, path: string): SampleChannel {
-  const sockets = new WebSocketServer({ server, path });
+  let isOpen = Promise.resolve();
+  const verifyClient = (_: unknown, answer: (isIn: boolean) => void): void => void isOpen.then(() => answer(true));
+  const sockets = new WebSocketServer({ server, path, verifyClient });
   const dialled: string[] = [];
   const heard: SampleChannel["heard"] = [];
   let seq = 0;
@@ -39,6 +43,11 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
     dialled, heard,
     send: (frame) => sockets.clients.forEach((socket) => say(socket, frame)),
     cut: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),
+    hold() {
+      let release = (): void => undefined;
+      isOpen = new Promise((open) => { release = open; });
+      return () => release();
+    },
     close: () => sockets.clients.forEach((socket) => socket.terminate()),
   };
 }

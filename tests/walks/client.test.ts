@@ -254,7 +254,7 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
     finish();
     await client.said(/you said first: one two[^]*> half/);
     client.child.stdin.write("\u0015\u001b[A\r");
-    await expect.poll(() => there.heard.map(({ content }) => content), { timeout: 20_000 }).toEqual(["first", "first"]);
+    await expect.poll(() => there.heard.map(({ content }) => content)).toEqual(["first", "first"]);
     client.child.stdin.write("\u0004");
     expect(await client.ended).toMatchObject({ code: 0 });
   });

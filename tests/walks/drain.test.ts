@@ -7,6 +7,8 @@ import { startLauncher } from "./launcher.ts";
 const token = "drain-token-0123456789-abcdef-0123456789-abcdef";
 const clients = 300;
 const rate = 150;
+/** Milliseconds. */
+const rounding = 5;
 
 interface End {
   readonly at: number;
@@ -42,52 +44,43 @@ const endOf = (socket: WebSocket): Promise<End> =>
   });
 
 describe("SIGTERM with many clients", () => {
-  it("is ready no more at once, closes each client in its turn, and ends in time", async () => {
+  it("closes each of them such that they come back at the rate that is set, and ends in time", async () => {
     await using running = await launcher({ SERVICE_CHANNELS_PICO_RECONNECT_RATE: String(rate) });
     const { base, child, home } = running;
     const ends = (await crowd(base)).map(endOf);
-    let closed = 0;
-    for (const end of ends) void end.then(() => (closed += 1));
-    expect((await fetch(new URL("/readyz", base))).status).toBe(200);
 
     const startedAt = performance.now();
     child.kill("SIGTERM");
-    const firstEnd = Promise.race(ends);
-    await firstEnd;
-    const ready = await fetch(new URL("/readyz", base));
-    expect(ready.status).toBe(503);
-    expect(await ready.json()).toMatchObject({ error: "unavailable", state: "stopping" });
-    expect(closed).toBeLessThan(clients);
-    await expect(connect(base)).rejects.toThrow("503");
-
     const all = await Promise.all(ends);
     expect(await running.ended).toEqual({ code: 0, signal: null });
-    expect(performance.now() - startedAt).toBeLessThan(6_800 + 3_000); // its own bound, and a slow machine
+    expect(performance.now() - startedAt).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
     expect(new Set(all.map(({ code }) => code))).toEqual(new Set([1001]));
+    // All have gone, the next process has started, and then one after the other: a slow machine is later, never earlier.
     const back = all.map(({ at, reason }) => at + Number(/^going_away; retry=(\d+)$/.exec(reason)![1]));
-    const from = Math.min(...back);
-    const perSecond = new Map<number, number>();
-    for (const at of back) {
-      const second = Math.floor((at - from) / 1_000);
-      perSecond.set(second, (perSecond.get(second) ?? 0) + 1);
-    }
-    // Lateness of this machine moves some of them into another second.
-    expect(Math.max(...perSecond.values())).toBeLessThan(rate * 1.6);
-    expect(perSecond.size).toBeGreaterThanOrEqual(2);
+    const first = startedAt + (clients / rate) * 1_000 + 1_500;
+    const early = back.sort((a, b) => a - b).filter((at, number) => at < first + (number / rate) * 1_000 - rounding);
+    expect(early).toEqual([]);
     const log = await readFile(join(home, "logs", "launcher.log"), "utf8");
     expect(log).toContain(`"connections":${clients}`);
   });
 
-  it("ends at once at the second signal", async () => {
+  it("is ready no more and takes nobody while it sends them away, and ends at once at the second signal", async () => {
     await using running = await launcher({
       SERVICE_CHANNELS_PICO_RECONNECT_RATE: "1", SERVICE_CHANNELS_PICO_DRAIN_TIMEOUT: "300",
     });
-    const sockets = await Promise.all([1, 2, 3, 4].map(() => connect(running.base)));
+    const { base, child } = running;
+    expect((await fetch(new URL("/readyz", base))).status).toBe(200);
+    // A minute's work.
+    const sockets = await Promise.all(Array.from({ length: 60 }, () => connect(base)));
     for (const socket of sockets) socket.on("error", () => undefined);
     const first = Promise.race(sockets.map(endOf));
-    running.child.kill("SIGTERM");
+    child.kill("SIGTERM");
     expect((await first).code).toBe(1001);
-    running.child.kill("SIGTERM");
+    const ready = await fetch(new URL("/readyz", base));
+    expect(ready.status).toBe(503);
+    expect(await ready.json()).toMatchObject({ error: "unavailable", state: "stopping" });
+    await expect(connect(base)).rejects.toThrow("503");
+    child.kill("SIGTERM");
     expect((await running.ended).code).toBe(1);
   });
 });

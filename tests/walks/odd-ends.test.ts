@@ -29,8 +29,8 @@ it("goes on when nobody reads its output any more", async () => {
   const base = await vi.waitFor(async () => {
     const { addresses } = JSON.parse(await readFile(join(launcher.home, "run", "launcher.json"), "utf8"));
     return addresses[0] as string;
-  }, 15_000);
-  await vi.waitFor(async () => expect((await fetch(new URL("/readyz", base))).status).toBe(200), 5_000);
+  }, 30_000);
+  await vi.waitFor(async () => expect((await fetch(new URL("/readyz", base))).status).toBe(200), 20_000);
   // The banner has been written by the time it says that it stops.
   launcher.child.kill("SIGHUP");
   expect(await launcher.ended).toEqual({ code: 0, signal: null });
@@ -55,7 +55,7 @@ it.skipIf(!existsSync("/dev/full"))("a command whose result could not be written
 it("ends with 0 when it is stopped while it starts", async () => {
   const home = await homeWith("scope.onReady(() => new Promise((done) => { console.log('at work'); setTimeout(done, 1_000); }));");
   await using launcher = await spawnLauncher({ env: { SERVICE_HOME: home } });
-  await vi.waitFor(() => expect(launcher.stdout()).toContain("at work"), 15_000);
+  await vi.waitFor(() => expect(launcher.stdout()).toContain("at work"), 30_000);
   launcher.child.kill("SIGTERM");
   expect(await launcher.ended).toEqual({ code: 0, signal: null });
   expect(launcher.stderr()).not.toContain("doorward:");

@@ -25,9 +25,9 @@ export function exchange(text: string, line: RegExp, by: string): string {
   return text.replace(line, by);
 }
 
-/** `false`: it ended, or took longer than ten seconds. */
+/** `false`: it ended, or took longer than forty seconds. */
 export async function untilServing(urls: readonly URL[], child: ChildProcess): Promise<boolean> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline && child.exitCode === null;) {
+  for (const deadline = Date.now() + 40_000; Date.now() < deadline && child.exitCode === null;) {
     if ((await Promise.all(urls.map(answers))).every(Boolean)) return true;
   }
   return false;

@@ -73,7 +73,6 @@ describe.each([
     const context = await browser.newContext({ ignoreHTTPSErrors: true });
     try {
       const page = await context.newPage();
-      page.setDefaultTimeout(10_000);
       const foreign: string[] = [];
       page.on("request", (request) => request.url().startsWith(base.href) || foreign.push(request.url()));
       await page.goto(at("login", base).href);

@@ -17,7 +17,7 @@ child = os.fork()
 if child == 0:
     os.login_tty(terminal)
     os.execvp(command[0], command)
-screen, mark, until = "", 0, time.time() + 20
+screen, mark, until = "", 0, time.time() + 50
 def read():
     global screen
     if select.select([owner], [], [], 0.05)[0]: screen += os.read(owner, 4096).decode()

@@ -38,7 +38,7 @@ describe("with a running launcher", () => {
         running: true, state: "running", version: "0.0.0", addresses: [base.href], sessions: 0,
       });
       await desk.write("config.json", "{");
-      await expect.poll(async () => (await desk.run("status")).out, { timeout: 10_000 })
+      await expect.poll(async () => (await desk.run("status")).out)
         .toMatch(/^Files +An edit of the settings was not taken: \S+config\.json, line 1/m);
     }));
 
