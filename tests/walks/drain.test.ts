@@ -55,7 +55,7 @@ describe("SIGTERM with many clients", () => {
     expect(await running.ended).toEqual({ code: 0, signal: null });
     expect(performance.now() - startedAt).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
     expect(new Set(all.map(({ code }) => code))).toEqual(new Set([1001]));
-    // All have gone, the next process has started, and then one after the other: a slow machine is later, never earlier.
+    // When all have gone and the next process has started, one after the other: late on a slow machine, never early.
     const back = all.map(({ at, reason }) => at + Number(/^going_away; retry=(\d+)$/.exec(reason)![1]));
     const first = startedAt + (clients / rate) * 1_000 + 1_500;
     const early = back.sort((a, b) => a - b).filter((at, number) => at < first + (number / rate) * 1_000 - rounding);

@@ -176,7 +176,7 @@ describe("a token from the environment", () => {
 });
 
 describe("stopping", () => {
-  it.each(["SIGINT", "SIGTERM"] as const)("ends cleanly at %s with clients connected, and nothing has to be cut off", async (signal) => {
+  it.each(["SIGINT", "SIGTERM"] as const)("ends cleanly at %s with clients connected, none cut off", async (signal) => {
     await using launcher = await startLauncher();
     const cookie = await finishSetup(launcher);
     const token = await enablePico(launcher, cookie);
