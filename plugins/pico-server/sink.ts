@@ -119,9 +119,10 @@ export class WebSocketSink implements Sink {
     this.first = this.more = undefined;
     this.bytes = 0;
     if (socket.writable) give(socket, first, more, bytes);
-    if (socket.writableLength > 0) this.fallBehind();
-    // What the machine took at once is followed by no "drain".
-    if (!socket.writableNeedDrain) this.filler?.drained();
+    const isBehind = socket.writableLength > 0;
+    if (isBehind) this.fallBehind();
+    // Nobody is told later: what the machine took at once may be followed by a "drain", but none is awaited.
+    if (!isBehind || !socket.writableNeedDrain) this.filler?.drained();
   }
 
   private fallBehind(): void {
