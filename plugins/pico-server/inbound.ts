@@ -163,6 +163,7 @@ export class Inbound implements Holder {
     }
     const session = frame.session_id ?? owner.session;
     owner.use(session);
+    if (this.isStopped) return; // it held more than the peer takes
     const { type, id } = frame;
     counters.framesIn[type] += 1;
     if (type === "ping") owner.answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });

@@ -43,10 +43,10 @@ export class Subscriptions implements ReaderOwner {
   use(session: string): void {
     if (!this.open || session === this.resumer?.session || this.touch(session)) return;
     const reader = new Reader(this.log, session, this);
-    if (this.readers) this.readers.push(reader);
-    else this.readers = [reader];
-    reader.start({ after: undefined, resumes: false });
-    if (this.readers.length > mostPerConnection) this.readers.shift()?.stop();
+    const readers = (this.readers ??= []);
+    if (readers.length === mostPerConnection) readers.shift()!.stop();
+    readers.push(reader);
+    reader.start({ after: undefined, resumes: false }); // what it hears may be too much, and close all this
   }
 
   /** Everything of the extension's session up to `seq` has arrived. */
