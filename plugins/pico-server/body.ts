@@ -15,40 +15,46 @@ export interface BodyOptions {
   readonly take: (bytes: number) => boolean;
 }
 
+/** What has come so far; nothing is taken any more once it was answered. */
+interface Progress {
+  bytes: number;
+  isAnswered: boolean;
+}
+
 /** The whole body, or why it was not taken. Undefined: the peer went away. */
 export async function readBody(q: IncomingMessage, options: BodyOptions): Promise<Buffer | Refusal | undefined> {
   const { clock } = options;
-  const startedAt = clock.now();
-  let bytes = 0;
+  const progress: Progress = { bytes: 0, isAnswered: false };
+  let passedMs = 0; // counted: the clock may be set meanwhile
   let timer: unknown;
   const tooSlow = new Promise<Refusal>((give) => {
-    const check = (): void => {
-      const seconds = (clock.now() - startedAt) / 1_000;
-      if (bytes < seconds * leastPerSecond) give({ code: "request_timeout" });
-      else timer = clock.setTimeout(check, checkMs);
-    };
-    timer = clock.setTimeout(check, graceMs);
+    const checkIn = (ms: number): void => void (timer = clock.setTimeout(() => {
+      passedMs += ms;
+      if (progress.bytes < (passedMs / 1_000) * leastPerSecond) give({ code: "request_timeout" });
+      else checkIn(checkMs);
+    }, ms));
+    checkIn(graceMs);
   });
   try {
-    return await Promise.race([tooSlow, collect(q, options, (count) => void (bytes = count))]);
+    return await Promise.race([tooSlow, collect(q, options, progress)]);
   } finally {
+    progress.isAnswered = true;
     clock.clearTimeout(timer);
   }
 }
 
 async function collect(
-  q: IncomingMessage, { most, take }: BodyOptions, progress: (bytes: number) => void,
+  q: IncomingMessage, { most, take }: BodyOptions, progress: Progress,
 ): Promise<Buffer | Refusal | undefined> {
   const type = (q.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== "application/json") return { code: "unsupported_media_type" };
   if (Number(q.headers["content-length"] ?? 0) > most) return { code: "body_too_large" };
   const chunks: Buffer[] = [];
-  let bytes = 0;
   try {
     for await (const chunk of q.iterator({ destroyOnReturn: false })) {
-      bytes += (chunk as Buffer).byteLength;
-      progress(bytes);
-      if (bytes > most) return { code: "body_too_large" };
+      if (progress.isAnswered) return undefined;
+      progress.bytes += (chunk as Buffer).byteLength;
+      if (progress.bytes > most) return { code: "body_too_large" };
       if (!take((chunk as Buffer).byteLength)) return full;
       chunks.push(chunk as Buffer);
     }

@@ -12,7 +12,7 @@ export interface Admission {
   readonly version: number | undefined;
   readonly identity: Identity | undefined;
   readonly echo: string | undefined;
-  /** Asked again when everything else has been checked: the token may have been replaced meanwhile. */
+  /** The token may have been replaced meanwhile, the sign-in may have ended. */
   isCurrent(): boolean;
 }
 
@@ -33,6 +33,8 @@ export interface Gate {
   isServing(knock: Knock): Refusal | undefined;
   allowsOrigin(knock: Knock): boolean;
   admit(knock: Knock, offer: Offer): Promise<Admission | Refusal>;
+  /** Asked after each wait: why who was admitted is not served any more. */
+  expired(knock: Knock, admission: Admission): Refusal | undefined;
   offer(knock: Knock): Offer;
   /** The channels listen apart from the dashboard. */
   hasOwnListener(): boolean;
@@ -136,6 +138,9 @@ export function createGate(options: GateOptions): Gate {
 
     allowsOrigin: (knock) =>
       knock.origin === undefined || allowsOrigin(config().allow_origins, knock.origin, trustedOrigin(knock)),
+
+    expired: (knock, { identity, isCurrent }) =>
+      gate.isServing(knock) ?? (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" }),
 
     async admit(knock, offer) {
       const own = ownPage(knock, offer);

@@ -85,12 +85,10 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
 
   /** What is left once the token was right. Nothing else runs from here to 101: the slot that is free stays free. */
   function fault(knock: Knock, { admission, offer }: Ready): Refusal | undefined {
-    const first = protocolFault(knock, offer) ?? gate.isServing(knock);
+    const first = protocolFault(knock, offer) ?? gate.expired(knock, admission);
     if (first) return first;
-    const isTaken = connections.count() >= config().max_connections;
-    if (isTaken && !connections.knows(readExtension(knock.params).conn)) return { code: "too_many_connections" };
-    if (admission.isCurrent()) return undefined;
-    return { code: admission.identity ? "token_missing" : "token_mismatch" };
+    const isFree = connections.count() < config().max_connections;
+    return isFree || connections.knows(readExtension(knock.params).conn) ? undefined : { code: "too_many_connections" };
   }
 
   function refuse(knock: Knock, socket: Duplex, refusal: Refusal): void {

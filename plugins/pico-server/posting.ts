@@ -7,7 +7,7 @@ import { readBody } from "./body.ts";
 import type { Budget } from "./budget.ts";
 import { rateOf, type PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";
-import type { Admission } from "./gate.ts";
+import type { Admission, Gate } from "./gate.ts";
 import { refusalFor } from "./failures.ts";
 import type { Knock } from "./knock.ts";
 import { mediaOf } from "./media.ts";
@@ -21,6 +21,7 @@ export interface PostingOptions {
   readonly log: Log;
   readonly config: () => PicoServerConfig;
   readonly connections: Connections;
+  readonly gate: Pick<Gate, "expired">;
   readonly sessions: SessionLog;
   readonly newId: () => string;
   readonly isBusy: (session: string) => boolean;
@@ -64,7 +65,7 @@ type Post = (knock: Knock, r: ServerResponse, admission: Admission) => Promise<A
 
 /** A message by plain HTTP, and, for those who wait, what the session hears after it. */
 export function createPosting(options: PostingOptions): Post {
-  const { clock, log, config, connections, sessions, newId, deliver, isBusy, budget } = options;
+  const { clock, log, config, connections, gate, sessions, newId, deliver, isBusy, budget } = options;
   const allowed = createBuckets(rateOf(config));
 
   /** Rejects with why the application did not take it. */
@@ -102,7 +103,8 @@ export function createPosting(options: PostingOptions): Post {
     return refusal;
   }
 
-  return async ({ q, peer, params }, r, { version: tokenVersion }) => {
+  return async (knock, r, admission) => {
+    const { q, peer, params } = knock;
     if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: errors.rate_limited.message };
     const seconds = readWait(params);
     if (seconds === undefined) {
@@ -113,6 +115,8 @@ export function createPosting(options: PostingOptions): Post {
     try {
       const body = await readBody(q, { most: config().max_payload, clock, take: room.take });
       if (body === undefined || "code" in body) return body;
+      const expired = gate.expired(knock, admission);
+      if (expired) return expired;
       if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
       const request = decodeRequest(body);
       const names = { request_id: request.id ?? newId(), session_id: request.session_id ?? newId() };
@@ -120,7 +124,7 @@ export function createPosting(options: PostingOptions): Post {
         isHanded = true;
         return hand(request, names).finally(room.giveBack);
       };
-      if (seconds > 0) return await waitFor(handOver, names, { seconds, r, tokenVersion });
+      if (seconds > 0) return await waitFor(handOver, names, { seconds, r, tokenVersion: admission.version });
       return { status: 202, body: { status: await handOver(), ...names } };
     } catch (error) {
       return refused(error);

@@ -35,8 +35,12 @@ const sessionMissing = "The address names no session: add ?session_id= and its n
 const upgradeLost = "This began as a WebSocket handshake and came without Upgrade: a proxy on the way removes it.";
 
 export type Headers = Readonly<Record<string, string>>;
+interface Wish {
+  readonly listen: Listening;
+  readonly admission: Admission;
+}
 /** Undefined: nobody is there to be answered. */
-type Outcome = Answer | Refusal | { readonly listen: Listening; readonly admission: Admission } | undefined;
+type Outcome = Answer | Refusal | Wish | undefined;
 
 const methods: Readonly<Record<string, readonly string[]>> = {
   "/pico": ["GET", "HEAD"],
@@ -72,8 +76,13 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
     const last = q.headers["last-event-id"];
     const after = typeof last === "string" && last !== "" ? parseCursor(last) : undefined;
     if (last && !after) return { code: "bad_handshake", message: "Last-Event-ID is EPOCH:SEQ, as an event had it." };
-    if (connections.count() >= config().max_connections) return { code: "too_many_connections" };
     return { listen: { session: ownText(session), after }, admission };
+  }
+
+  /** What is left when a stream is to begin. Nothing else runs from here to its beginning: a free slot stays free. */
+  function fault(knock: Knock, { admission }: Wish): Refusal | undefined {
+    const isFree = connections.count() < config().max_connections;
+    return gate.expired(knock, admission) ?? (isFree ? undefined : { code: "too_many_connections" });
   }
 
   async function serve(knock: Knock, r: ServerResponse): Promise<Outcome> {
@@ -86,7 +95,8 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
     if (!known.includes(q.method ?? "")) return { code: "method_not_allowed", allow: [...known, "OPTIONS"].join(", ") };
     const admission = await gate.admit(knock, gate.offer(knock));
     if (isRefusal(admission)) return admission;
-    if (!admission.isCurrent()) return { code: "token_mismatch" };
+    const expired = gate.expired(knock, admission);
+    if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (q.headers["sec-websocket-key"] !== undefined) return { code: "upgrade_required", message: upgradeLost };
     if (path === "/pico/events") return listen(knock, admission);
@@ -96,11 +106,12 @@ export function createRequests(options: RequestOptions): (q: IncomingMessage, r:
   return async (q, r) => {
     const knock = readKnock(http, q, false);
     const cors = knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
-    const outcome = await serve(knock, r).catch((error: unknown): Refusal => {
+    const found = await serve(knock, r).catch((error: unknown): Refusal => {
       log.error({ err: error }, "a request failed");
       return { code: "internal" };
     });
-    if (outcome === undefined || r.destroyed) return;
+    if (found === undefined || r.destroyed) return;
+    const outcome = "listen" in found ? (fault(knock, found) ?? found) : found;
     if ("listen" in outcome) return options.listens(outcome.listen, r, cors, knock, outcome.admission);
     if ("code" in outcome) {
       const { status, body, headers } = write(outcome);

@@ -1,5 +1,6 @@
-import { createServer, request } from "node:http";
+import { createServer, request, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { PassThrough } from "node:stream";
 import { SimulatedClock } from "xstate";
 import { describe, expect, test } from "vitest";
 import { readBody } from "../../../plugins/pico-server/body.ts";
@@ -55,5 +56,47 @@ describe("the body of a posted message", () => {
     expect(one.held).toBe(true);
     budget.give(90);
     expect(one.held).toBe(false);
+  });
+
+  /** Comes as it is told to; `ahead`: milliseconds by which the clock was set. */
+  function arriving() {
+    const clock = new SimulatedClock();
+    const q = Object.assign(new PassThrough(), { headers: { "content-type": "application/json" } });
+    let counted = 0;
+    const stand = { q, clock, ahead: 0, counted: () => counted };
+    const body = readBody(q as unknown as IncomingMessage, {
+      most: 1024 * KiB, take: (bytes) => (counted += bytes) > 0,
+      clock: {
+        now: () => clock.now() + stand.ahead,
+        setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (id) => clock.clearTimeout(id as number),
+      },
+    });
+    return { ...stand, body, stand };
+  }
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+  test("that was given up counts no more, whatever still comes of it", async () => {
+    const { q, clock, counted, body } = arriving();
+    q.write("x");
+    await turn();
+    clock.increment(30_000);
+    expect(await body).toMatchObject({ code: "request_timeout" });
+    q.write("too late");
+    await turn();
+    expect(counted()).toBe(1);
+  });
+
+  test.each([86_400_000, -86_400_000])("is judged by the time that passes, though the clock was set by %s ms", async (ahead) => {
+    const { q, clock, body, stand } = arriving();
+    q.write(Buffer.alloc(600 * KiB));
+    await turn();
+    stand.ahead = ahead;
+    clock.increment(30_000);
+    q.end();
+    expect(await body).toHaveLength(600 * KiB);
+    const slow = arriving();
+    slow.stand.ahead = ahead;
+    slow.clock.increment(30_000);
+    expect(await slow.body).toMatchObject({ code: "request_timeout" });
   });
 });
