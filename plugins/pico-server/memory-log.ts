@@ -2,8 +2,8 @@ import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
 import type { Appended, Beginning, Cursor, Entry, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
-  addHearer, costOf, cursorOf, empty, hearersOf, isOver, newStream, put, removeHearer, settleRest, tailAfter, take,
-  trim, wasWritten, type Stream, type Window,
+  addHearer, costOf, cursorOf, empty, hearersOf, isOver, isWhole, newStream, put, removeHearer, settleRest, tailAfter,
+  take, trim, wasGiven, wasWritten, type Stream, type Window,
 } from "./stream.ts";
 import { HeardEntry } from "./written.ts";
 
@@ -169,8 +169,9 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
         for (const id of change(stream, () => take(stream, { ...reach, upTo }))) settled(session, id, "delivered");
         return;
       }
+      if (progress === "answered" && !isWhole(stream, reach)) return wasGiven(stream, { ...reach, upTo });
       stream.written = Math.max(stream.written, upTo);
-      if (progress !== "written") return;
+      if (progress === "sent") return;
       const before = costOf(stream);
       wasWritten(stream, upTo);
       bytes += costOf(stream) - before;

@@ -51,8 +51,9 @@ export interface Reach {
   readonly after: number;
   readonly upTo: number;
 }
-/** `written`: to a socket that acknowledges nothing. `sent`: to one that will. `taken`: it has acknowledged. */
-export type Progress = "written" | "sent" | "taken";
+/** `written`: to a socket that acknowledges nothing and had all before them. `answered`: to one that asked for these
+ *  alone. `sent`: to one that will acknowledge. `taken`: it has acknowledged. */
+export type Progress = "written" | "answered" | "sent" | "taken";
 
 /** Where a reader without a cursor begins. `given`: behind what some socket was given. `confirmed`: behind what a
  *  client has acknowledged, or a socket that acknowledges nothing was given. */

@@ -30,8 +30,8 @@ export interface Stream {
   taken: number;
   /** Somebody has listened who comes back with a cursor. */
   resumes: boolean;
-  /** Messages that are neither delivered nor lost, in order. */
-  receipts: { readonly seq: number; readonly id: string }[];
+  /** Messages that are neither delivered nor lost, in order. `isGiven`: to somebody who heard but a part. */
+  receipts: { readonly seq: number; readonly id: string; readonly isGiven?: true }[];
   partials: Map<string, Uint8Array>;
   partialBytes: number;
 }
@@ -85,6 +85,8 @@ function keepPartial(stream: Stream, message: string, frame: Uint8Array): void {
   if (stream.partials.size > mostPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
+const isIn = ({ after, upTo }: Reach, { seq }: { readonly seq: number }): boolean => seq > after && seq <= upTo;
+
 /** Bytes it holds. */
 const sizeOf = (entry: Entry): number => (entry.framed ?? entry.frame).byteLength;
 
@@ -100,6 +102,15 @@ export function wasWritten(stream: Stream, upTo: number): void {
     stream.heldBytes -= sizeOf((held.length === 1 ? held.pop() : held.shift())!); // the last leaves its room behind
   }
   while (stream.receipts[0] && stream.receipts[0].seq <= upTo) stream.receipts.shift();
+}
+
+/** Who heard no more than these missed nothing that is still to be had. */
+export const isWhole = (stream: Stream, { after }: Reach): boolean =>
+  after <= goneOf(stream) || after <= Math.min(stream.written, Math.max(stream.plain, stream.taken));
+
+/** Somebody had these and not what came before them: that stays for others. */
+export function wasGiven(stream: Stream, reach: Reach): void {
+  stream.receipts = stream.receipts.map((receipt) => (isIn(reach, receipt) ? { ...receipt, isGiven: true } : receipt));
 }
 
 export const isOver = ({ held, heldBytes }: Stream, { frames, bytes }: Window): boolean =>
@@ -124,9 +135,9 @@ export function trim(stream: Stream, window: Window, lost: Lost): void {
 
 /** Frames that left the window before any socket had them. */
 function loseUnwritten(stream: Stream, gone: number, lost: Lost): void {
-  stream.receipts = stream.receipts.filter(({ seq, id }) => {
+  stream.receipts = stream.receipts.filter(({ seq, id, isGiven }) => {
     const isLost = seq > stream.written && seq <= gone;
-    if (isLost) lost(id);
+    if (isLost && !isGiven) lost(id);
     return !isLost;
   });
 }
@@ -146,11 +157,10 @@ export function put(stream: Stream, entry: Entry): void {
 }
 
 /** Messages that were acknowledged now, with all that was said of them. */
-export function take(stream: Stream, { after, upTo }: Reach): string[] {
-  const isIn = ({ seq }: { readonly seq: number }): boolean => seq > after && seq <= upTo;
-  const taken = stream.receipts.filter(isIn);
+export function take(stream: Stream, reach: Reach): string[] {
+  const taken = stream.receipts.filter((receipt) => isIn(reach, receipt));
   if (taken.length === 0) return [];
-  stream.receipts = stream.receipts.filter((receipt) => !isIn(receipt));
+  stream.receipts = stream.receipts.filter((receipt) => !isIn(reach, receipt));
   const open = new Set(stream.receipts.map(({ id }) => id));
   return [...new Set(taken.map(({ id }) => id))].filter((id) => !open.has(id));
 }
@@ -162,9 +172,10 @@ export function empty(stream: Stream, lost: Lost): void {
   trim(stream, { frames: 0, bytes: 0 }, lost);
 }
 
-/** What is known to be lost when the stream ends: all but what a plain socket has had. */
+/** What is known to be lost when the stream ends: all but what somebody has had who acknowledges nothing. */
 export function settleRest(session: string, { receipts, plain }: Stream, settled: Settled): void {
-  for (const { seq, id } of receipts) if (seq > plain) settled(session, id, "undelivered", "expired");
+  const lost = receipts.filter(({ seq, isGiven }) => seq > plain && !isGiven);
+  for (const { id } of lost) settled(session, id, "undelivered", "expired");
 }
 
 function overflow({ seq, held }: Stream, after: number, to: number): { readonly gap?: Gap } {

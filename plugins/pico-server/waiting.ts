@@ -89,7 +89,7 @@ export function waitForAnswers(options: WaitOptions): Waiting {
   function take(): Answers {
     const last = heard.at(-1)?.cursor;
     if (!last || r.destroyed) return { messages: [] };
-    sessions.note(session, { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq }, "written");
+    sessions.note(session, { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq }, "answered");
     return { messages: heard.map(({ frame }) => frame), cursor: formatCursor(last) };
   }
 

@@ -127,6 +127,21 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
       expect(await rest()).toEqual(["d"]);
     });
 
+    test("who asked for no more than a part leaves what came before it for others", async () => {
+      const { log, say, top, settled, release, pass } = await listening();
+      await say("a", "b", "c");
+      const { epoch } = await top();
+      log.note("s", { epoch, after: 2, upTo: 3 }, "answered");
+      expect((await log.readAfter("s", undefined)).frames.map(textOf)).toEqual(["a", "b", "c"]);
+      log.note("s", { epoch, after: 0, upTo: 1 }, "written");
+      log.note("s", { epoch, after: 1, upTo: 2 }, "answered");
+      expect((await log.readAfter("s", undefined)).frames.map(textOf)).toEqual(["c"]);
+      await say("d");
+      release();
+      await pass(keptMs);
+      expect(settled).toEqual(["d undelivered expired"]);
+    });
+
     test("without a cursor names what was not kept, and gives the rest", async () => {
       const { log, say } = await listening({ window: { frames: 2, bytes: 10_000 } });
       await say("a", "b", "c", "d");

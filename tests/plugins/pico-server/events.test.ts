@@ -201,6 +201,15 @@ describe("POST /pico/messages?wait=", () => {
     expect([status, body]).toEqual([202, { status: "accepted", request_id: expect.any(String) as string, session_id: "s1" }]);
   });
 
+  test("leaves what was said before it for the client that comes back", async () => {
+    await using door = await stand({ app: echo });
+    for (const text of ["one", "two"]) await door.say("s1", text);
+    expect((await post(door, "wait=30")).body["messages"]).toMatchObject([{ payload: { content: "hi" } }]);
+    const peer = await door.connect("/pico?session_id=s1");
+    const came = [await peer.next(), await peer.next()];
+    expect(came.map(({ payload }) => payload?.content)).toEqual(["one", "two"]);
+  });
+
   test("waits 60 seconds at most", async () => {
     await using door = await stand();
     const answer = post(door, "wait=9999");
