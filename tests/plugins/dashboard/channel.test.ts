@@ -4,8 +4,10 @@ import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
+import { memory } from "../../../plugins/token-store/index.ts";
+import { client } from "../pico-server/stand.ts";
 import {
-  TOKEN, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand, type Lines, type StandOptions,
+  DAY, TOKEN, block, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand, type Lines, type StandOptions,
 } from "./stand.ts";
 
 const pico = (): AnyPlugin[] => [channels(), picoServer()] as unknown as AnyPlugin[];
@@ -220,4 +222,39 @@ describe("PUT /api/channels/pico", () => {
     await using memoryOnly = await startDashboard({ before: pico() });
     await refusal(await put(memoryOnly, { enabled: true }, "x"), 422, "field_not_editable");
   });
+});
+
+describe("the dashboard's own page on the channel", () => {
+  test("is closed with 1008 when its sign-in ends, however it ends", () =>
+    withChannel(async (stand) => {
+      const { tokenSecrets } = stand.kernel.services;
+      const endings: Readonly<Record<string, (session: { cookie: string }) => unknown>> = {
+        "sign-out": (session) => stand.post("/logout", {}, { ...session, origin: stand.origin }),
+        revoked: () => stand.request("/api/sessions", { method: "DELETE", headers: bearer }),
+        evicted: async () => {
+          for (let n = 0; n < 25; n += 1) await signedIn(stand);
+        },
+        expired: () => stand.clock.increment(7 * DAY),
+        rotated: () => tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 }),
+      };
+      for (const [reason, end] of Object.entries(endings)) {
+        const session = await signedIn(stand);
+        const page = await client(stand.port, "/pico", { token: null, headers: { ...session, origin: stand.origin } });
+        await end(session);
+        expect([reason, await page.closed]).toEqual([reason, { code: 1008, reason: "session_ended" }]);
+        expect(stand.facts.some(({ fact }) => fact["reason"] === reason)).toBe(true);
+      }
+    }, {
+      form: memory({ launcher: TOKEN, pico: "0123456789abcdef0123" }), env: { SERVICE_CHANNELS_PICO_ENABLED: "true" },
+    }));
+
+  test("wrong tokens at the one door cost nothing at the other", () =>
+    withChannel(async (stand) => {
+      const right = { authorization: "Bearer 0123456789abcdef0123" };
+      await block(stand);
+      expect((await stand.get("/pico", right)).status).toBe(200);
+      for (let n = 0; n < 10; n += 1) await stand.get("/pico", { authorization: `Bearer ${wrong(n)}` }, "127.0.0.2");
+      await refusal(await stand.get("/pico", right, "127.0.0.2"), 429, "rate_limited");
+      await refusal(await stand.post("/login", { token: wrong(1) }, {}, "127.0.0.2"), 401, "invalid_token");
+    }, { env: { SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: "0123456789abcdef0123" } }));
 });

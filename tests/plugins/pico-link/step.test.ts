@@ -124,7 +124,11 @@ describe("a close", () => {
     [4400, "bad_request", "stopped", "bad_request"], [4403, "forbidden", "stopped", "forbidden"],
     [4409, "replaced", "stopped", "replaced"], [4401, "unauthorized", "blocked", "unauthorized"],
     [1001, "going_away", "waiting", "going_away"], [1006, "", "waiting", "network"], [4242, "", "waiting", "close_4242"],
-    [1012, "token_rotated; retry=4000", "waiting", "token_rotated"],
+    [1002, "", "waiting", "protocol_error"], [1003, "", "waiting", "unsupported_data"], [1007, "", "waiting", "invalid_data"],
+    [1011, "internal", "waiting", "internal"], [4408, "heartbeat", "waiting", "heartbeat"],
+    [4410, "slow_consumer", "waiting", "slow_consumer"], [1012, "token_rotated; retry=4000", "waiting", "token_rotated"],
+    [1012, "restart; retry=2000", "waiting", "restart"], [1013, "try_later; retry=9000", "waiting", "try_later"],
+    [1001, "going_away; retry=1500", "waiting", "going_away"], [4429, "rate_limited; retry=5000", "waiting", "rate_limited"],
   ])("%s %s: %s", (code, text, state, reason) => {
     const stand = play();
     stand.open();
@@ -132,6 +136,16 @@ describe("a close", () => {
     expect(stand.last()).toMatchObject({ to: state, reason });
     const waits = /retry=(\d+)/.exec(text)?.[1];
     if (waits) expect(stand.last().retryInMs).toBeGreaterThanOrEqual(Number(waits));
+  });
+
+  test("of a server that goes away is followed by a slower try than one of the network", () => {
+    const [network, away] = [1006, 1001].map((code) => {
+      const stand = play();
+      stand.open();
+      stand.close(code);
+      return stand.last().retryInMs!;
+    });
+    expect(away).toBeGreaterThan(2 * network!);
   });
 
   test("over a message that was too big gives that one back", () => {

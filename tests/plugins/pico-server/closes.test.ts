@@ -160,8 +160,10 @@ describe("who ends it, and with which code", () => {
     expect(await codes(4)).toEqual(["pong", "pong", "pong", "error"]);
     door.clock.increment(1_000);
     expect(await codes(3)).toEqual(["pong", "pong", "error"]);
-    await door.configure({ message_rate: 0 });
-    expect(new Set(await codes(500))).toEqual(new Set(["pong"]));
+    for (const limit of ["message_rate", "message_burst"]) {
+      await door.configure({ [limit]: 0 });
+      expect(new Set(await codes(500))).toEqual(new Set(["pong"]));
+    }
   });
 });
 

@@ -40,8 +40,11 @@ async function listen(door: Stand, session: string, headers: Record<string, stri
 describe("GET /pico/events", () => {
   test("gives a session's messages, each with its place as the id", async () => {
     await using door = await stand();
-    const stream = await listen(door, "s1");
-    expect(stream.r.headers).toMatchObject({ "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" });
+    const stream = await listen(door, "s1", { origin: "https://app.example.org" });
+    expect(stream.r.headers).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store",
+      "access-control-allow-origin": "https://app.example.org", "referrer-policy": "no-referrer",
+    });
     const to = { channel: "pico", session: "s1" };
     const { id } = await door.services.channels.send(to, { content: "a" });
     await door.services.channels.update(to, id, { content: "ab" });

@@ -24,6 +24,41 @@ describe("paths", () => {
   });
 });
 
+describe("the order of the checks", () => {
+  test("a request with every fault, mended one by one, hears of each in turn", async () => {
+    const settings = { enabled: false, max_connections: 1, allow_origins: ["https://app.example.org"] };
+    await using door = await stand({ config: settings });
+    const faults = {
+      method: "POST", origin: "https://evil.example", offered: "token.one, token.other", token: "wrong", version: 8,
+      session: "a%07",
+    };
+    const answer = async (mended: Partial<typeof faults> = {}): Promise<unknown> => {
+      const { method, session, ...o } = Object.assign(faults, mended);
+      const lines = [
+        ...wsLines.filter((line) => !/version/i.test(line)), `Sec-WebSocket-Version: ${o.version}`,
+        `Origin: ${o.origin}`, protocol(o.offered), `Authorization: Bearer ${o.token}`,
+      ];
+      const { status, body } = await door.knock(`/pico?session_id=${session}`, { method, lines });
+      return [status, body.error];
+    };
+    expect(await answer()).toEqual([404, "not_found"]);
+    await door.configure({ enabled: true });
+    expect(await answer()).toEqual([405, "method_not_allowed"]);
+    expect(await answer({ method: "GET" })).toEqual([403, "origin_not_allowed"]);
+    expect(await answer({ origin: "https://app.example.org" })).toEqual([400, "bad_handshake"]);
+    expect(await answer({ offered: "chat" })).toEqual([401, "token_mismatch"]);
+    expect(await answer({ token })).toEqual([426, "upgrade_required"]);
+    expect(await answer({ version: 13 })).toEqual([400, "invalid_session_id"]);
+    const other = await door.connect();
+    expect(await answer({ session: "a" })).toEqual([503, "too_many_connections"]);
+    other.ws.terminate();
+    await door.fact("pico-server:disconnected");
+    expect(await answer()).toEqual([101, undefined]);
+    door.removeToken();
+    expect(await answer({ method: "POST", origin: "https://evil.example" })).toEqual([503, "token_not_configured"]);
+  });
+});
+
 describe("step 1: switched off, unknown", () => {
   test.each([["GET", "/pico"], ["OPTIONS", "/pico"], ["POST", "/pico/messages"], ["GET", "/pico/ws"]])(
     "%s %s is 404 while the channel is off",
@@ -358,6 +393,15 @@ describe("step 6: the token", () => {
     }
     expect((await door.knock("/pico", { lines: [...wsLines, "Authorization: Bearer wrong"] })).status).toBe(401);
   });
+  test("of several wrong ones each different one counts: a request that offers more learns no more", async () => {
+    await using door = await stand(withQuery);
+    const three = (n: number): string[] => [`Authorization: Bearer a${n}`, protocol(`token.b${n}`)];
+    for (let n = 0; n < 3; n++) {
+      expect((await door.knock(`/pico?token=c${n}`, { lines: [...wsLines, ...three(n)] })).status).toBe(401);
+    }
+    expect((await door.knock("/pico", { lines: [...wsLines, wrong!] })).status).toBe(401);
+    expect((await door.knock("/pico", { lines: [...wsLines, `${wrong}y`] })).status).toBe(429);
+  });
   test("503 store_unavailable while the token cannot be asked", async () => {
     const unavailable = Object.assign(
       new Error("being replaced"), { name: "DoorwardError", code: "store_unavailable" },
@@ -397,6 +441,12 @@ describe("step 7: WebSocket, version 13", () => {
     await using door = await stand();
     expect(await ask(door.port, "/pico/ws")).toMatchObject({ status: 426, headers: { upgrade: "websocket" } });
     expect((await ask(door.port, "/pico/ws", { headers: { authorization: "" } })).status).toBe(401);
+  });
+  test("a handshake whose Upgrade was removed on the way is 426 and says so", async () => {
+    await using door = await stand();
+    const answer = await ask(door.port, "/pico", { headers: { "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" } });
+    expect(answer).toMatchObject(refusal(426, "upgrade_required"));
+    expect(answer.body["message"]).toContain("a proxy on the way removes it");
   });
   test("a request for another protocol is served as plain HTTP", async () => {
     await using door = await stand();

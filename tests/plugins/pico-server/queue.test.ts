@@ -60,6 +60,24 @@ describe("while a client does not read", () => {
     expect((await rest(peer, filled, "last")).map(({ type }) => type)).toEqual(["typing.stop", "message.create"]);
   });
 
+  test("2,048 frames may wait: typing gives way first, and one message more closes 4410", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico?session_id=s1");
+    for (let n = 0; n < 10; n++) peer.send({ type: "ping", id: `p${n}`, session_id: `t${n}` });
+    await until(() => peer.frames.length === 10);
+    const { picoServer, channels } = door.services;
+    peer.ws.pause();
+    while (picoServer.metrics().queueBytes < 256 * 1024) {
+      await door.say("s1", "x".repeat(100_000));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (let n = 0; n < 10; n++) channels.typing({ channel: "pico", session: `t${n}` }, true);
+    for (let n = 0; n < 2_048; n++) await door.say("s1", `${n}`);
+    expect([picoServer.metrics().dropped, picoServer.status().connections]).toEqual([{ typing: 10, closed: 0 }, 1]);
+    await door.say("s1", "one more");
+    expect(await door.fact("pico-server:disconnected")).toMatchObject({ code: 4410, reason: "slow_consumer" });
+  });
+
   test("what it is told later is what was sent, in order", async () => {
     await using door = await stand();
     const { peer, filled } = await stuck(door);

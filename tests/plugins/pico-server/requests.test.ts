@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../plugins/channels/index.ts";
-import { ask, bearer, refusal, stand, token, until, type Stand } from "./stand.ts";
+import { ask, bearer, refusal, stand, token, until, wsLines, type Stand } from "./stand.ts";
 
 const post = (port: number, body: unknown, headers: Record<string, string> = {}) =>
   ask(port, "/pico/messages", { method: "POST", body, headers });
@@ -133,7 +133,7 @@ describe("other sites' pages", () => {
   };
   const corsNames = (headers: object) => Object.keys(headers).filter((name) => name.startsWith("access-control"));
 
-  test.each(["/pico", "/pico/", "/pico/ws", "/pico/messages"])("OPTIONS %s is 204 without a token", async (path) => {
+  test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/", "/pico/messages", "/pico/events"])("OPTIONS %s is 204 without a token", async (path) => {
     await using door = await stand();
     const { status, headers } = await ask(
       door.port, path, { method: "OPTIONS", headers: { origin, authorization: "" } },
@@ -157,6 +157,14 @@ describe("other sites' pages", () => {
       expect(answer.status).toBe(status);
       expect(answer.headers).toMatchObject(cors);
     }
+  });
+  test("the dashboard's checks of Host and of unsafe methods do not hold here: the token decides", async () => {
+    await using door = await stand();
+    const headers = { host: "evil.example", origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    const posted = await post(door.port, { content: "x" }, headers);
+    expect([posted.status, posted.headers["access-control-allow-origin"]]).toEqual([202, headers.origin]);
+    const lines = [...wsLines, bearer, "Host: evil.example", "Origin: https://evil.example"];
+    expect((await door.knock("/pico", { lines })).status).toBe(101);
   });
   test("an origin that is not allowed is refused and may read nothing", async () => {
     await using door = await stand({ config: { allow_origins: [origin] } });

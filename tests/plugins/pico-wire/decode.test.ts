@@ -33,6 +33,11 @@ describe("a client's frames", () => {
     expect(decode(send(payload), "client")).toMatchObject({ payload: { content: "", media: [inline], hops: 0 } });
   });
 
+  test.each(["jpeg", "png", "gif", "webp", "bmp", "PNG"])("a medium may be an image/%s", (type) => {
+    const media = `data:image/${type};base64,iVBORw0KGgo=`;
+    expect(decode(send({ media }), "client")).toMatchObject({ payload: { media: [{ type: `image/${type.toLowerCase()}` }] } });
+  });
+
   test.each(["ping", "typing.start", "typing.stop"])("%s needs no payload", (type) => {
     expect(decode(JSON.stringify({ type, id: "x" }), "client")).toEqual({ type, id: "x" });
   });
