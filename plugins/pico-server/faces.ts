@@ -44,7 +44,9 @@ export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T 
   };
 }
 
-const types = ["message.create", "message.update", "message.delete", "typing.start", "typing.stop"] as const;
+const types = [
+  "message.create", "message.update", "message.delete", "typing.start", "typing.stop", "error",
+] as const;
 const starts = types.map((type) => ({ type, bytes: Buffer.from(`{"type":"${type}"`) }));
 
 /** Where the JSON begins in a whole WebSocket message of a server. */

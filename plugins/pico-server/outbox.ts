@@ -15,11 +15,16 @@ interface Item {
 }
 
 /** While it waits, a later entry of the same key takes its place: it says all that this one says. */
-function keyOf({ session, numbered, message }: Heard): string | undefined {
+function keyOf(entry: Heard): string | undefined {
+  const { session, numbered, message } = entry;
   if (numbered) return undefined;
-  return message === undefined ? `typing\0${session}` : `message\0${session}\0${message}`;
+  if (message !== undefined) return `message\0${session}\0${message}`;
+  return tellsTyping(entry) ? `typing\0${session}` : undefined;
 }
-const isTyping = ({ entry }: Item): boolean => entry !== undefined && !entry.numbered && entry.message === undefined;
+/** Errors are about no message of the stream either; each of them says something else. */
+const tellsTyping = (entry: Heard): boolean =>
+  !entry.numbered && entry.message === undefined && typeOf(entry) !== "error";
+const isTyping = ({ entry }: Item): boolean => entry !== undefined && tellsTyping(entry);
 /** Says nothing any more once `last` is there. */
 const isOutdatedBy = (last: Heard) => ({ entry }: Item): boolean =>
   entry !== undefined && !entry.numbered && entry.message === last.message && entry.session === last.session;

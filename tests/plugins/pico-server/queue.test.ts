@@ -78,6 +78,27 @@ describe("while a client does not read", () => {
     expect(await door.fact("pico-server:disconnected")).toMatchObject({ code: 4410, reason: "slow_consumer" });
   });
 
+  test("what failed after it was accepted is told beside typing, each failure by itself", async () => {
+    await using door = await stand({
+      app: (message) => {
+        message.accept();
+        throw new Error("fire");
+      },
+    });
+    const { peer, filled } = await stuck(door);
+    const { channels } = door.services;
+    channels.typing(to, true);
+    const other = await door.connect("/pico?session_id=s1");
+    for (const id of ["a", "b"]) other.send({ type: "message.send", id, payload: { content: "hi" } });
+    await other.settled();
+    for (let n = 0; n < 3_000; n++) channels.typing(to, n % 2 === 0);
+    await door.say("s1", "last");
+    const frames = await rest(peer, filled, "last");
+    expect(frames.map(({ type, payload }) => [type, payload?.request_id])).toEqual([
+      ["typing.stop", undefined], ["error", "a"], ["error", "b"], ["message.create", undefined],
+    ]);
+  });
+
   test("what it is told later is what was sent, in order", async () => {
     await using door = await stand();
     const { peer, filled } = await stuck(door);
