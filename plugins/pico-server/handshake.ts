@@ -111,10 +111,11 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
     const named = knock.params.get("session_id");
     const session = named ? ownText(named) : options.newId();
     const { isAsked, resume, conn } = readExtension(knock.params);
-    connections.replace(conn);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
-    upgrader.upgrade(knock.q, socket, head, chooseEcho(offer, admission), (ws) =>
-      options.opened({ ws, socket, session, extension }, knock, admission));
+    upgrader.upgrade(knock.q, socket, head, chooseEcho(offer, admission), (ws) => {
+      options.opened({ ws, socket, session, extension }, knock, admission);
+      connections.replace(conn); // now that its successor hears the session: it was never left
+    });
   }
 
   return (q, socket, head) => {

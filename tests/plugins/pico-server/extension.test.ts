@@ -233,6 +233,17 @@ describe("conn", () => {
     const spent = await door.knock(`/pico?pico_ext=1&conn=${ghost.hello.conn_id}`);
     expect(spent).toMatchObject(refusal(503, "too_many_connections"));
   });
+
+  test("does not leave the session: an answer for those who hear it goes on", async () => {
+    await using door = await stand();
+    const ghost = await resuming(door);
+    const answer = door.services.channels.stream({ channel: "pico", session: "s1" }, { cancelWhenAlone: true });
+    answer.write("one");
+    const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
+    expect(answer.signal.aborted).toBe(false);
+    again.ws.terminate();
+    await until(() => answer.signal.aborted);
+  });
 });
 
 describe("receipts", () => {
