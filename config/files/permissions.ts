@@ -45,13 +45,24 @@ async function tooWide(home: string): Promise<string[]> {
 /** `mkdir -p` with 0700. Not Node's own `recursive`: it never returns for a path below `/proc` (Node 20). */
 export async function makeFolder(path: string): Promise<void> {
   const folder = resolve(path);
+  const parent = dirname(folder);
+  const problem = await makeOne(folder);
+  if (problem === undefined) return;
+  if (errno(problem) !== "ENOENT" || parent === folder) throw problem;
+  if (!(await isFolder(parent))) await makeFolder(parent);
+  // A parent that is there was made meanwhile, maybe by somebody else; or it is one in which nothing can be made.
+  const still = await makeOne(folder);
+  if (still !== undefined) throw still;
+}
+
+/** Answers why there is no such folder now. */
+async function makeOne(folder: string): Promise<unknown> {
   try {
     await mkdir(folder, { mode: 0o700 });
+    return undefined;
   } catch (error) {
     if (errno(error) === "EEXIST" || (await isFolder(folder))) return requireFolder(folder);
-    if (errno(error) !== "ENOENT" || dirname(folder) === folder || (await isFolder(dirname(folder)))) throw error;
-    await makeFolder(dirname(folder));
-    await makeFolder(folder);
+    return error;
   }
 }
 

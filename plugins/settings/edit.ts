@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
-import { editJson, readJson, updateFile } from "../../config/files/index.ts";
+import { editJson, readJson, stampOf, updateFile } from "../../config/files/index.ts";
 import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings } from "./service.ts";
@@ -53,8 +52,7 @@ export function createSettings(
   /** What the file holds, read again only when it is another one: pages ask for etags every second. */
   async function shown(section: string): Promise<Raw> {
     const { path, keys } = sources.file(section);
-    const status = await stat(path, { bigint: true }).catch(() => undefined);
-    const stamp = status && `${status.ino} ${status.mtimeNs} ${status.size}`;
+    const stamp = await stampOf(path);
     const known = read.get(path);
     if (stamp !== undefined && known?.stamp === stamp) return sectionOf(known.content, keys);
     const content = (await readJson(path))?.value;

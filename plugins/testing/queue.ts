@@ -6,7 +6,8 @@ export const defaultPatienceMs = 10_000;
 export async function within<T>(ms: number, what: string, fact: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(testingErrors.TEST_WAITED(what, ms)), ms);
+    // A process that was held up hears first what came meanwhile.
+    timer = setTimeout(() => setImmediate(() => reject(testingErrors.TEST_WAITED(what, ms))), ms);
   });
   try {
     return await Promise.race([fact, late]);

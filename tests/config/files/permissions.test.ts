@@ -32,6 +32,15 @@ test("two processes that make one home at once both succeed", async () => {
   expect(existsSync(join(home, ".gitignore"))).toBe(true);
 });
 
+test("a folder whose parent somebody else makes at the same moment is made", async () => {
+  const parent = join(temporaryFolder(), "parent");
+  const made = makeFolder(join(parent, "home"));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30); // it has asked, and not heard yet that there is none
+  mkdirSync(parent);
+  await made;
+  expect(existsSync(join(parent, "home"))).toBe(true);
+});
+
 test("a home that cannot be made is named with the reason", async () => {
   const file = join(temporaryFolder(), "file");
   writeFileSync(file, "");

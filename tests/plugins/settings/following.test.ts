@@ -58,13 +58,18 @@ async function withFollowing(
 }
 
 const pico = (settingsOfIt: object, more: object = {}): object => ({ ...more, channels: { pico: settingsOfIt } });
+/** In one go: a file that is read while it is written in place is one more refusal. */
+async function replace(home: Home, content: string | object): Promise<void> {
+  await home.write("config.json.new", content);
+  await rename(home.at("config.json.new"), home.at("config.json"));
+}
 const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
 describe("an edit of config.json by hand", () => {
   test("takes effect, and says which fields wait for a restart", () =>
     withHome(async (home) => {
       await withFollowing(home, async ({ facts, running, lines }) => {
-        await home.write("config.json", pico({ enabled: true, limit: 7, token: "correct-horse-battery" }));
+        await replace(home, pico({ enabled: true, limit: 7, token: "correct-horse-battery" }));
         await eventually(() => expect(running()).toEqual({ enabled: true, limit: 7 }));
         await eventually(() => expect(facts).toEqual([
           { type: "settings:changed", section: "channels.pico", keys: "enabled,limit" },
@@ -78,8 +83,7 @@ describe("an edit of config.json by hand", () => {
       await home.write("config.json", pico({ limit: 6 }));
       await withFollowing(home, async ({ running }) => {
         for (const limit of [7, 8]) {
-          await home.write("config.json.new", pico({ limit }));
-          await rename(home.at("config.json.new"), home.at("config.json"));
+          await replace(home, pico({ limit }));
           await eventually(() => expect(running().limit).toBe(limit));
         }
       });
@@ -94,12 +98,12 @@ describe("an edit of config.json by hand", () => {
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
       await withFollowing(home, async ({ facts, running, lines }) => {
-        await home.write("config.json", text);
+        await replace(home, text);
         await eventually(() => expect(facts).toEqual([
           { type: "settings:rejected", section: "channels.pico", message: expect.stringMatching(reason) },
         ]));
         expect(running()).toEqual({ enabled: false, limit: 6 });
-        await home.write("config.json", pico({ limit: 9 }));
+        await replace(home, pico({ limit: 9 }));
         await eventually(() => expect(running().limit).toBe(9));
         expect(lines.filter(({ text: line }) => /refused/.test(line))).toHaveLength(1);
       });
@@ -124,7 +128,7 @@ describe("an edit of config.json by hand", () => {
         if (!ready) throw new Error("not now");
       };
       await withFollowing(home, async ({ facts, running }) => {
-        await home.write("config.json", pico({ enabled: true }));
+        await replace(home, pico({ enabled: true }));
         await eventually(() => expect(facts).toHaveLength(1));
         ready = true;
         await eventually(() => expect(running().enabled).toBe(true));
@@ -141,7 +145,7 @@ describe("an edit of config.json by hand", () => {
       await withFollowing(home, async ({ settings: own, clock }) => {
         for (const limit of [11, 12, 13, 14]) {
           const before = tries;
-          await home.write("config.json", pico({ limit }));
+          await replace(home, pico({ limit }));
           await eventually(() => expect(tries).toBeGreaterThan(before));
         }
         const before = tries;
@@ -156,9 +160,9 @@ describe("an edit of config.json by hand", () => {
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
       await withFollowing(home, async ({ settings: own, facts }) => {
-        await home.write("config.json", pico({ limit: 1_000 }));
+        await replace(home, pico({ limit: 1_000 }));
         await eventually(() => expect(facts).toHaveLength(1));
-        await home.write("config.json", pico({ limit: 6 }));
+        await replace(home, pico({ limit: 6 }));
         await eventually(() => expect(facts.slice(1)).toEqual([
           { type: "settings:changed", section: "channels.pico", keys: "" },
         ]));
@@ -179,7 +183,7 @@ describe("an edit of config.json by hand", () => {
       await withFollowing(home, async ({ settings: own, facts, running }) => {
         const [section] = await own.describe();
         await own.update("channels.pico", { limit: 8 }, section!.etag);
-        await home.write("config.json", pico({ limit: 9 }));
+        await replace(home, pico({ limit: 9 }));
         await eventually(() => expect(running().limit).toBe(9));
         await eventually(() => expect(facts).toHaveLength(2));
       });
