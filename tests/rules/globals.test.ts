@@ -10,9 +10,9 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
     .flatMap(({ path, code }) => linesThat((line) => pattern.test(line), path, code));
 
 /** The default clocks of the kernel and of the library for pages; and what waits for another process or for a socket
- *  of the operating system, which no stopped clock can speed up: file locks, edits and ages of files, a socket that lingers
- *  after a refusal, clients that are sent away, kept-alive connections, the question who holds a port, the end of a
- *  turn of the event loop, a module of another author; and the test kit, whose patience and whose network are real. */
+ *  of the operating system, which no stopped clock can speed up: file locks, edits and ages of files, a socket that
+ *  lingers after a refusal, clients that are sent away, kept-alive connections, the question who holds a port, the end
+ *  of a turn of the event loop, a module of another author; and the test kit, whose patience and network are real. */
 const own = "kernel/defaults|config/(files/(atomic|lock|stamp|watch)|plugins/limited)";
 const kit = "plugins/testing/(fault-line|queue|rules)";
 const others = "plugins/(http/(answers|closing|occupant)|pico-server/(drain|sink)|pico-link/client)|bin/[\\w/]+";
