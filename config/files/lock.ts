@@ -8,8 +8,9 @@ import { host, isAlive, startOf } from "./process.ts";
 
 /* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it
  * lives. It is stale when its process is dead on this host, or when nobody touched it for 10 s (holder stopped, or on
- * another host). A stale lock is removed by whoever first makes the tombstone named after its nonce: since a nonce
- * never comes back, a late rival that makes the tombstone again finds another lock and leaves it alone. */
+ * another host), which is found by watching it: clocks are set. A stale lock is removed by whoever first makes the
+ * tombstone named after its nonce: since a nonce never comes back, a late rival that makes the tombstone again finds
+ * another lock and leaves it alone. */
 
 const staleMs = 10_000;
 const touchMs = 2_000;
@@ -28,13 +29,19 @@ export async function lockFile(path: string, { waitMs = 15_000 }: { waitMs?: num
   const target = await targetOf(path);
   const lock = join(dirname(target), `.${basename(target)}.lock`);
   const content = `${host} ${process.pid} ${startOf(process.pid) || "-"} ${randomBytes(8).toString("hex")}`;
-  const deadline = Date.now() + waitMs;
+  const begun = performance.now();
+  let seen: Found | undefined;
+  let seenAt = begun;
   while (!create(lock, content)) {
     const found = await read(lock);
-    if (found && isStale(found)) await bury(lock, found);
-    else if (found && Date.now() >= deadline) {
+    if (!found) continue;
+    const now = performance.now();
+    if (!isSame(found, seen)) seenAt = now;
+    seen = found;
+    if (isStale(found, now - seenAt)) await bury(lock, found, now - seenAt);
+    else if (now - begun >= waitMs) {
       throw fileErrors.FILE_LOCKED(path, holderOf(found), { details: { path, pid: found.pid } });
-    } else if (found) await pause(5 + Math.random() * 15);
+    } else await pause(5 + Math.random() * 15);
   }
   return keep(lock, content);
 }
@@ -76,7 +83,7 @@ interface Found {
   readonly host: string;
   readonly pid: number;
   readonly start: string;
-  readonly ageMs: number;
+  readonly touchedAt: number;
 }
 
 async function read(lock: string): Promise<Found | undefined> {
@@ -86,28 +93,36 @@ async function read(lock: string): Promise<Found | undefined> {
     const [machine = "", pid = "", start = "", nonce] = content.split(" ");
     const identity = nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
     const owner = { host: machine, pid: Number(pid), start: start === "-" ? "" : start };
-    return { content, identity, ...owner, ageMs: Date.now() - mtimeMs };
+    return { content, identity, ...owner, touchedAt: mtimeMs };
   } catch (error) {
     if (errno(error) === "ENOENT") return undefined;
     throw error;
   }
 }
 
-function isStale({ content, ageMs, ...owner }: Found): boolean {
-  if (content === "") return ageMs > emptyMs;
-  return ageMs > staleMs || (owner.host === host && !isAlive(owner.pid, owner.start));
+const isSame = (found: Found, before: Found | undefined): boolean =>
+  found.identity === before?.identity && found.touchedAt === before.touchedAt;
+
+/** `watchedMs`: for how long it has been seen untouched. The time of the file counts where nothing tells who lives. */
+function isStale({ content, touchedAt, ...owner }: Found, watchedMs: number): boolean {
+  const isOurs = owner.host === host;
+  if (isOurs && !isAlive(owner.pid, owner.start)) return true;
+  const limit = content === "" ? emptyMs : staleMs;
+  const isKnown = isOurs && owner.start !== "";
+  return watchedMs > limit || (!isKnown && Date.now() - touchedAt > limit);
 }
 
-async function bury(lock: string, stale: Found): Promise<void> {
+async function bury(lock: string, stale: Found, watchedMs: number): Promise<void> {
   const tombstone = `${lock}.${stale.identity}`;
   if (!create(tombstone, "")) {
     const found = await stat(tombstone).catch(() => undefined);
-    if (found && Date.now() - found.mtimeMs > staleMs) await unlink(tombstone).catch(() => {});
+    const isLeft = found && (watchedMs > 2 * staleMs || Date.now() - found.mtimeMs > staleMs);
+    if (isLeft) await unlink(tombstone).catch(() => {}); // its maker was killed
     return pause(5);
   }
   try {
     const now = await read(lock);
-    if (now?.identity === stale.identity && isStale(now)) await unlink(lock).catch(() => {});
+    if (now && isSame(now, stale)) await unlink(lock).catch(() => {});
   } finally {
     await unlink(tombstone).catch(() => {});
   }

@@ -36,15 +36,19 @@ export async function readText(path: string): Promise<string | undefined> {
   return text;
 }
 
-async function readBytes(path: string): Promise<Buffer | undefined> {
+/** The content, and of a larger file a byte more than the most; `undefined`: there is none. Rejects `FILE_UNREADABLE`. */
+export async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
     const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe would wait for a writer
     try {
-      if (!(await file.stat()).isFile()) throw fileErrors.FILE_UNREADABLE(path, "it is not a regular file");
-      const bytes = Buffer.allocUnsafe(maxBytes + 1); // whatever size it says it has
+      const status = await file.stat();
+      if (!status.isFile()) throw fileErrors.FILE_UNREADABLE(path, "it is not a regular file");
+      let bytes = Buffer.allocUnsafe(Math.min(status.size, maxBytes) + 1);
       let length = 0;
-      for (let read = -1; read !== 0 && length < bytes.length; length += read) {
+      for (let read = -1; read !== 0 && length < bytes.length; ) {
         read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
+        length += read;
+        if (length === bytes.length && length <= maxBytes) bytes = Buffer.concat([bytes], maxBytes + 1); // it grew
       }
       return Buffer.from(bytes.subarray(0, length));
     } finally {

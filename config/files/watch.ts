@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { watch, type FSWatcher } from "node:fs";
-import { readFile, realpath } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { basename, dirname } from "node:path";
+import { readBytes } from "./text.ts";
 
 /* Events of the system are hints, not facts: they are lost on network folders, come twice, or come before the bytes.
  * What counts is the content: read when the folder has been quiet for a moment, and every two seconds in any case. The
@@ -13,11 +14,12 @@ const quietMs = 80;
 const patienceMs = 1_000;
 const pollMs = 2_000;
 
-/** Content that cannot be read counts as a state of its own: its reader says why. */
+/** Content that cannot be read counts as a state of its own: its reader says why. Pipes and devices are not read: one
+ *  would hold a thread of the process at each look, the other has no end. */
 const fingerprint = (path: string): Promise<string> =>
-  readFile(path).then(
-    (bytes) => createHash("sha256").update(bytes).digest("base64"),
-    (error: unknown) => String((error as NodeJS.ErrnoException).code),
+  readBytes(path).then(
+    (bytes) => (bytes ? createHash("sha256").update(bytes).digest("base64") : "missing"),
+    (error: unknown) => (error as Error).message,
   );
 
 /** Calls `changed` with each path whose content is another than when it was looked at last; once for each at the start.

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { lockFile, readJson, readYaml, updateFile } from "../../../config/files/index.ts";
 import { startChild, temporaryFolder } from "./support.ts";
 
@@ -114,4 +114,52 @@ test("an update that changes nothing does not write", async () => {
   expect(await updateFile(path, () => undefined)).toBe(false);
   expect(await updateFile(path, () => "x")).toBe(true);
   expect(await updateFile(path, (text) => text)).toBe(false);
+});
+
+describe("clocks that are set", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  /** Lets time pass for the process, and each time the disk answer. */
+  async function passes(work: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    void work.catch(() => undefined).finally(() => (isOver = true));
+    while (!isOver) {
+      await new Promise((done) => setImmediate(done));
+      vi.advanceTimersByTime(100);
+    }
+  }
+
+  test("a lock of another machine from tomorrow is taken when nobody touches it", async () => {
+    const path = join(temporaryFolder(), "a");
+    const file = join(path, "..", ".a.lock");
+    writeFileSync(file, "00000000 1 1 0123456789abcdef");
+    utimesSync(file, new Date(), new Date(Date.now() + 86_400_000));
+    vi.useFakeTimers({ toFake: ["setTimeout", "setInterval", "clearInterval", "performance"] });
+    const lock = lockFile(path);
+    await passes(lock);
+    await (await lock).release();
+  });
+
+  test("a lock whose holder lives stays his when the clock jumps ahead", { skip: process.platform !== "linux" }, async () => {
+    const path = join(temporaryFolder(), "a");
+    const file = join(path, "..", ".a.lock");
+    const lock = await lockFile(path);
+    utimesSync(file, new Date(), new Date(Date.now() - 86_400_000));
+    await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({ code: "FILE_LOCKED" });
+    expect(await lock.held()).toBe(true);
+    await lock.release();
+  });
+
+  test("waiting for a lock ends when the clock is set back meanwhile", async () => {
+    const path = join(temporaryFolder(), "a");
+    const lock = await lockFile(path);
+    vi.useFakeTimers({ toFake: ["setTimeout", "performance", "Date"] });
+    const second = lockFile(path, { waitMs: 1_000 });
+    await new Promise((done) => setImmediate(done));
+    vi.setSystemTime(Date.now() - 86_400_000);
+    await passes(second);
+    await expect(second).rejects.toMatchObject({ code: "FILE_LOCKED" });
+    vi.useRealTimers();
+    await lock.release();
+  });
 });

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -129,5 +130,21 @@ describe("watching a file", () => {
     const other = follow(path);
     await other.sees("v1");
     expect(seen).toEqual(["v0"]);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("what is no file", () => {
+  test("a pipe and a device in a file's place hold up nothing", async () => {
+    const root = await folder();
+    const [pipe, device, path] = [join(root, "a.yml"), join(root, "b.json"), join(root, "c.json")];
+    execFileSync("mkfifo", [pipe]);
+    await symlink("/dev/zero", device);
+    await writeFile(path, "v0");
+    const told: string[] = [];
+    cleanups.push(watchFiles([pipe, device, path], (changed) => void told.push(changed)));
+    await vi.waitFor(() => expect(told).toEqual([pipe, device, path]), { timeout: 20_000 });
+    await unlink(pipe);
+    await writeFile(pipe, "a file again");
+    await vi.waitFor(() => expect(told.at(-1)).toBe(pipe), { timeout: 20_000 });
   });
 });
