@@ -36,7 +36,7 @@ export async function readText(path: string): Promise<string | undefined> {
   return text;
 }
 
-/** The content, and of a larger file a byte more than the most; `undefined`: there is none. Rejects `FILE_UNREADABLE`. */
+/** The content, and of a larger file 1 MiB and a byte; `undefined`: there is none. Rejects `FILE_UNREADABLE`. */
 export async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
     const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe would wait for a writer

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import {
-  editJson, editYaml, ensureHome, narrowSecret, readJson, readYaml, updateFile, watchFiles,
+  editJson, editYaml, ensureHome, narrowSecret, parseJson, parseYaml, readJson, readYaml, updateFile, watchFiles,
 } from "../../config/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { tokenVariable } from "./environment.ts";
@@ -49,27 +49,33 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const places = `use .security.yml for production, or ${variable(name)} for containers`;
     log?.warn({ name }, `the ${name} token is in config.json, which suits development only: ${places}`);
   }
+  function inLauncher(content: unknown, name: TokenName, key: string): ResolvedToken | undefined {
+    const value = text(at(content, key), launcherFile, key);
+    if (value === undefined) return undefined;
+    const setupPending = name === "launcher" && at(content, "setup_pending") === mark(value);
+    return { value, source: "config", setupPending };
+  }
+  function inSecurity(content: unknown, name: TokenName): ResolvedToken | undefined {
+    const value = text(at(content, "channels", name, "token"), securityFile, `channels.${name}.token`);
+    return value === undefined ? undefined : { value, source: "security" };
+  }
+
   async function fromLauncherFile(
     name: TokenName, key: string, held?: TokenSource,
   ): Promise<ResolvedToken | undefined> {
     const isNeeded = held === "config" || held === "random";
-    const value = content(await readJson(launcherFile), launcherFile, isNeeded);
-    const token = text(at(value, key), launcherFile, key);
-    if (token === undefined) return undefined;
-    await guard(launcherFile);
-    const setupPending = name === "launcher" && at(value, "setup_pending") === mark(token);
-    return { value: token, source: "config", setupPending };
+    const found = inLauncher(content(await readJson(launcherFile), launcherFile, isNeeded), name, key);
+    if (found) await guard(launcherFile);
+    return found;
   }
   async function fromChannelFiles(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
-    const security = content(await readYaml(securityFile), securityFile, held === "security");
-    const place = `channels.${name}.token`;
-    const guarded = text(at(security, "channels", name, "token"), securityFile, place);
+    const guarded = inSecurity(content(await readYaml(securityFile), securityFile, held === "security"), name);
     if (guarded !== undefined) {
       await guard(securityFile);
-      return { value: guarded, source: "security" };
+      return guarded;
     }
     const main = content(await readJson(configFile), configFile, held === "config");
-    const plain = text(at(main, "channels", name, "token"), configFile, place);
+    const plain = text(at(main, "channels", name, "token"), configFile, `channels.${name}.token`);
     if (plain === undefined) return undefined;
     advise(name);
     return { value: plain, source: "config" };
@@ -85,7 +91,25 @@ export function files({ home, env, brand = "service", config, secret, generated 
     return found;
   }
 
-  async function write(name: TokenName, value: string, { setupPending }: { setupPending: boolean }): Promise<void> {
+  /** Writes what `edit` makes of the file, unless a token has to be the first and another process was faster. */
+  async function put(
+    file: string,
+    first: boolean,
+    standing: (text: string) => ResolvedToken | undefined,
+    edit: (text?: string) => string,
+  ): Promise<ResolvedToken | undefined> {
+    let before: ResolvedToken | undefined;
+    await updateFile(file, (text) => {
+      before = first && text !== undefined ? standing(text) : undefined;
+      return before ? undefined : edit(text);
+    }, { mode: 0o600 });
+    if (before) secret?.(before.value);
+    return before;
+  }
+
+  async function write(
+    name: TokenName, value: string, { setupPending, first = false }: { setupPending: boolean; first?: boolean },
+  ): Promise<ResolvedToken | undefined> {
     secret?.(value);
     if (!homeReady) {
       for (const warning of (await ensureHome(home)).warnings) log?.warn({ home }, warning);
@@ -94,16 +118,19 @@ export function files({ home, env, brand = "service", config, secret, generated 
     const key = launcherKeys.get(name);
     if (key === undefined) {
       const path = ["channels", name, "token"];
-      await updateFile(securityFile, (before) => editYaml(before, path, value, securityFile), { mode: 0o600 });
-      return;
+      return put(
+        securityFile, first, (body) => inSecurity(parseYaml(body, securityFile), name),
+        (body) => editYaml(body, path, value, securityFile),
+      );
     }
     const pending = { path: ["setup_pending"], ...(setupPending ? { value: mark(value) } : { remove: true as const }) };
-    await updateFile(
-      launcherFile,
-      (before) => editJson(before, [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])], launcherFile),
-      { mode: 0o600 },
+    const edits = [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])];
+    const before = await put(
+      launcherFile, first, (body) => inLauncher(parseJson(body, launcherFile), name, key),
+      (body) => editJson(body, edits, launcherFile),
     );
-    if (setupPending) generated?.(value);
+    if (setupPending && !before) generated?.(value);
+    return before;
   }
 
   return {

@@ -71,7 +71,11 @@ export interface StoreForm {
   /** `held`: where the token in use came from. When that place as a whole is gone (file missing, empty, unreadable)
    *  it rejects: then nothing is known about the token. */
   resolve(name: TokenName, held?: TokenSource): Awaitable<ResolvedToken | undefined>;
-  write(name: TokenName, value: string, options: { setupPending: boolean }): Awaitable<void>;
+  /** `first`: a generated token; one that stands in its place by now, from another process, is left there and is the
+   *  answer. */
+  write(
+    name: TokenName, value: string, options: { setupPending: boolean; first?: true },
+  ): Awaitable<ResolvedToken | void>;
   /** The label of a token this form has written; default: the label it had. */
   label?(name: TokenName): TokenSource;
   /** The environment variable that can hold the token, for sentences. */

@@ -6,7 +6,7 @@ import type { TokenStoreEvents } from "./events.ts";
 import { hold, nothingHeld, type Held } from "./held.ts";
 import { checkFailed, notChecked, replacements, unavailable } from "./replacement.ts";
 import { concern, generate, isGuessable, weakness } from "./rules.ts";
-import type { StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
+import type { ResolvedToken, StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
 import { createWatching } from "./watching.ts";
 
 /** Longest wait of a check for a replacement under way. */
@@ -38,11 +38,21 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
   };
   const info = (name: TokenName): TokenInfo => infoOf(held(name));
 
+  /** Of two launchers that start at once with one home the first makes the token. */
+  async function make(name: TokenName): Promise<ResolvedToken> {
+    const value = generate(name, scope.random);
+    const setupPending = name === "launcher";
+    const before = await form.write(name, value, { setupPending, first: true });
+    return before ?? { value, source: "random", setupPending };
+  }
+
   const claim: Tokens["claim"] = async (name, { generate: wanted, exposed = false } = {}) => {
     if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
     const token = nothingHeld();
     tokens.set(name, token);
-    const found = await form.resolve(name);
+    const stored = await form.resolve(name);
+    const isMissing = !stored?.value.trim() && !form.verify;
+    const found = isMissing && wanted ? await make(name) : stored;
     const value = found?.value.trim();
     if (found && value) {
       if (exposed && isGuessable(value)) throw tokenErrors.token_too_short(name, found.source);
@@ -54,12 +64,6 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     } else if (form.verify) {
       token.source = "host";
       token.version = 1;
-    } else if (wanted) {
-      const fresh = generate(name, scope.random);
-      await form.write(name, fresh, { setupPending: name === "launcher" });
-      hold(token, fresh);
-      token.source = "random";
-      token.setupPending = name === "launcher";
     }
     if (token.source === "env") await watching.note(name);
     // Without any token the launcher stays unconfigured: nothing could be compared with a candidate.

@@ -48,11 +48,14 @@ export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, t
   }
 
   function adopt(name: TokenName, token: Held, found: ResolvedToken, value: string): void {
-    const life = name === "launcher" ? replacements[lifecycle.state()] : undefined;
+    const state = lifecycle.state();
+    // Another launcher of this home has made one: its owner has not chosen yet.
+    const isPending = state === "setup" && found.setupPending === true;
+    const life = name === "launcher" && !isPending ? replacements[state] : undefined;
     if (life?.begin) lifecycle.send(life.begin);
     hold(token, value);
     token.source = found.source;
-    token.setupPending = false;
+    token.setupPending = isPending;
     token.changedAt = clock.now();
     emit("token-store:rotated", { name, version: token.version, graceS: 0 });
     if (life) lifecycle.send(life.finish);

@@ -47,6 +47,14 @@ export function storeFormConformance(make: (tokens: Readonly<Record<string, stri
     expect((await form.resolve("launcher"))?.setupPending).toBe(false);
   });
 
+  test.each(["launcher", "pico"])("of two first tokens for %s the second is not written, and told the first", async (name) => {
+    const form = await make({});
+    const written = (token: string) => form.write(name, token, { setupPending: false, first: true });
+    expect(await written(`${value}-1`)).toBeUndefined();
+    expect(await written(`${value}-2`)).toMatchObject({ value: `${value}-1` });
+    expect((await form.resolve(name))?.value).toBe(`${value}-1`);
+  });
+
   test("one name's token does not touch another's", async () => {
     const form = await make({ launcher: value, pico: value, pico_client: value });
     await form.write("pico", `${value}-new`, { setupPending: false });
