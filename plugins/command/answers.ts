@@ -5,6 +5,8 @@ import { commandErrors } from "./errors.ts";
 import { createOrder } from "./order.ts";
 import type { Request, Requests } from "./requests.ts";
 import { plainText } from "./speech.ts";
+import { createTyping } from "./typing.ts";
+import type { Meant } from "./unread.ts";
 
 /** Between two updates of one message on the way, as streams of applications have it. */
 const updateEveryMs = 112;
@@ -47,6 +49,8 @@ interface Place {
 
 export interface Answers {
   take(line: Line): void;
+  /** A line that is no message, and why: who waits for it is told. */
+  unread(meant: Meant, problem: string): void;
   /** The program ended: what it left half said is shown as whole, and nobody waits for its typing. */
   ended(): void;
 }
@@ -55,8 +59,8 @@ export interface Answers {
 export function createAnswers({ channels, requests, clock, log, after, pause }: AnswersOptions): Answers {
   const shown = new Map<string, Sent>();
   let lastUnknown: string | undefined;
-  const typing = new Map<string, Address>();
   const inOrder = createOrder(pause);
+  const typing = createTyping((address, on) => void inOrder(address, () => channels.typing(address, on)));
 
   /** Where a line goes: back to the message it names, else where it says. */
   function placeOf({ channel = "pico", session_id: session }: Target, about?: string): Place | undefined {
@@ -157,13 +161,6 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     conclude(undefined, ofSent(message, (id) => channels.remove(message.address, id)));
   }
 
-  function type(address: Address, on: boolean): void {
-    const key = `${address.channel}\0${address.session}`;
-    if (on) typing.set(key, address);
-    else typing.delete(key);
-    void inOrder(address, () => channels.typing(address, on));
-  }
-
   return {
     take(line) {
       switch (line.type) {
@@ -174,7 +171,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
         case "typing.stop": {
           const place = placeOf(line, line.payload.request_id);
           place?.request?.touch();
-          return place && type(place.address, line.type === "typing.start");
+          return place && typing.set(place.address, line.type === "typing.start");
         }
         case "message.ack": {
           const request = placeOf({}, line.payload.request_id)?.request;
@@ -184,17 +181,20 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
         case "error": {
           const request = placeOf({}, line.payload.request_id)?.request;
           const sentence = plainText(line.payload.message ?? "", 1_000).trim();
-          return request?.fail(commandErrors.application_refused(sentence || "The application refused the message."));
+          return request?.refuse(commandErrors.application_refused(sentence || "The application refused the message."));
         }
       }
+    },
+    unread({ request, message }, problem) {
+      const asked = request === undefined ? shown.get(message ?? "")?.request : requests.find(request);
+      asked?.refuse(commandErrors.bad_answer(problem));
     },
     ended() {
       for (const [name, message] of [...shown]) {
         if (!message.isFinal) conclude(undefined, change(message, { content: message.content, final: true }));
         forget(name);
       }
-      for (const address of typing.values()) channels.typing(address, false);
-      typing.clear();
+      typing.end();
     },
   };
 }

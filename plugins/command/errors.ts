@@ -7,5 +7,6 @@ export const commandErrors = errorTable({
     wasGiven
       ? `The program that answers ended (${how}) before it had answered this message; it may have acted on it.`
       : `The program that answers is not running (${how}); it was not given this message.`,
+  bad_answer: (problem: string) => `The program's answer is no message: ${problem}.`,
   no_answer: (seconds: number) => `The program gave no sign of this message for ${seconds} s.`,
 });

@@ -10,6 +10,7 @@ import { createRequests } from "./requests.ts";
 import type { Program } from "./service.ts";
 import { createSpeech } from "./speech.ts";
 import { createSupervisor } from "./supervisor.ts";
+import { meantBy, meantByBeginning } from "./unread.ts";
 
 export { handlerSchema, type HandlerConfig } from "./config.ts";
 export { programEnvironment } from "./environment.ts";
@@ -61,6 +62,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         emit("command:program-changed", () => ({ state: supervisor.state(), restarts: supervisor.restarts() }));
 
       function said(text: string): void {
+        requests.heard();
         speech.said(text);
         if (isTelling) return;
         isTelling = true;
@@ -71,6 +73,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       }
 
       function line(text: string): void {
+        requests.heard();
         let value: unknown;
         try {
           value = JSON.parse(text);
@@ -78,13 +81,19 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
           return speech.stray(text, "not JSON");
         }
         const read = readLine(value);
-        if (typeof read === "string") speech.stray(text, read);
-        else answers.take(read);
+        if (typeof read !== "string") return answers.take(read);
+        speech.stray(text, read);
+        answers.unread(meantBy(value), read);
+      }
+
+      function tooLong(beginning: string): void {
+        requests.heard();
+        speech.stray(beginning, "over 1 MiB");
+        answers.unread(meantByBeginning(beginning), "its line is over 1 MiB");
       }
 
       const supervisor = createSupervisor({
-        ...scope, command: words, cwd, env, restart, line, said,
-        tooLong: (beginning) => speech.stray(beginning, "over 1 MiB"),
+        ...scope, command: words, cwd, env, restart, line, said, tooLong,
         drained: () => requests.pump(),
         up() {
           supervisor.running()?.pause(isPaused);
@@ -101,6 +110,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         after, timeoutS,
         running: supervisor.running,
         settled: (isAnswered) => void (isAnswered ? (answered += 1) : (failed += 1)),
+        hung: supervisor.revive,
         down: () => (supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined),
       });
       const answers = createAnswers({
@@ -111,6 +121,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         },
       });
 
+      scope.onStop(supervisor.kill);
       scope.onStop(channels.handle(requests.take, { perSession }));
       scope.onReady(() => {
         supervisor.start();

@@ -1,4 +1,6 @@
 const lineEnd = 10;
+/** A line that comes byte by byte: a part takes far more than what it holds. */
+const mostParts = 1_024;
 
 export interface LinesOptions {
   /** Bytes of the longest line that is taken. */
@@ -18,6 +20,7 @@ export function createLines({ most, line, tooLong }: LinesOptions): { take(chunk
     if (isDropping || part.byteLength === 0) return;
     parts.push(part);
     size += part.byteLength;
+    if (parts.length === mostParts) parts = [Buffer.concat(parts)];
     if (size <= most) return;
     isDropping = true;
     const beginning = Buffer.concat(parts).toString("utf8", 0, 4_096);

@@ -30,12 +30,16 @@ export interface ProcessOptions {
 export interface Running {
   /** Undefined: it could not be started, which `ended` will tell. */
   readonly pid: number | undefined;
+  /** It is there and not about to end. */
+  takes(): boolean;
   /** `false`: enough for now, `drained` follows. */
   write(line: string): boolean;
   /** Reads no further until it is resumed. */
   pause(isPaused: boolean): void;
-  /** End of input, SIGTERM, SIGKILL; `ended` follows. */
-  stop(): void;
+  /** End of input, SIGTERM, SIGKILL; `ended` follows and tells why. */
+  stop(why?: string): void;
+  /** SIGKILL now, where there is no time for `stop`. */
+  kill(): void;
 }
 
 /** Starts the program in a process group of its own, with three pipes and nothing else of ours. */
@@ -56,6 +60,7 @@ export function startProcess(options: ProcessOptions): Running {
   let cancelRest: Release | undefined;
   let isStopping = false;
   let isDeaf = false;
+  let because = "";
   let isOver = false;
 
   const output = createLines({ most: mostLine, line, tooLong });
@@ -88,9 +93,10 @@ export function startProcess(options: ProcessOptions): Running {
     options.ended(how, isClean);
   }
 
-  function stop(): void {
+  function stop(why?: string): void {
     if (isStopping || isOver) return;
     isStopping = true;
+    if (why !== undefined) because = `, ${why}`;
     child.stdin.end();
     timers.push(after(termAfterMs, () => signalGroup(child, "SIGTERM")));
     timers.push(after(killAfterMs, () => signalGroup(child, "SIGKILL")));
@@ -98,7 +104,7 @@ export function startProcess(options: ProcessOptions): Running {
 
   child.on("error", () => undefined); // a signal could not be sent: how it ends will tell
   child.once("exit", (code, signal) => {
-    const how = `${signal ?? `exit code ${code}`}${isDeaf && signal ? ", it had closed its input" : ""}`;
+    const how = `${signal ?? `exit code ${code}`}${isDeaf && signal ? ", it had closed its input" : because}`;
     for (const stream of [child.stdout, child.stderr]) stream.resume();
     child.once("close", () => end(how, code === 0));
     timers.push(after(lastWordsMs, () => end(how, code === 0)));
@@ -106,14 +112,19 @@ export function startProcess(options: ProcessOptions): Running {
 
   return {
     pid: child.pid,
+    takes: () => !isStopping && !isOver,
     write: (text) => child.stdin.write(`${text}\n`),
     pause: (isPaused) => void (isPaused ? child.stdout.pause() : child.stdout.resume()),
     stop,
+    kill() {
+      if (!isOver) signalGroup(child, "SIGKILL");
+    },
   };
 }
 
 /** The system refuses: there is no such program, it may not be run, too many words. */
 function neverStarted({ ended }: ProcessOptions, reason: Error | Promise<Error>): Running {
   void Promise.resolve(reason).then((error: NodeJS.ErrnoException) => ended(error.code ?? error.message, false));
-  return { pid: undefined, write: () => false, pause: () => undefined, stop: () => undefined };
+  const nothing = (): void => undefined;
+  return { pid: undefined, takes: () => false, write: () => false, pause: nothing, stop: nothing, kill: nothing };
 }

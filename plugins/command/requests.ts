@@ -3,6 +3,7 @@ import type { Address, Message } from "../channels/index.ts";
 import { lineOf } from "./bodies.ts";
 import { commandErrors } from "./errors.ts";
 import type { Running } from "./process.ts";
+import { createSilence } from "./silence.ts";
 
 /** Finished ones that later lines may still name. */
 const mostRemembered = 1_024;
@@ -18,6 +19,8 @@ export interface Request {
   answering(): void;
   finish(): void;
   fail(error: Error): void;
+  /** Fails it, unless its answer is on its way. */
+  refuse(error: Error): void;
   /** A sign of life: its time begins anew. */
   touch(): void;
 }
@@ -30,6 +33,8 @@ export interface RequestsOptions {
   readonly settled: (isAnswered: boolean) => void;
   /** Why nothing can be given now or soon. */
   readonly down: () => string | undefined;
+  /** It gives no sign of anything any more. */
+  readonly hung: (why: string) => void;
 }
 
 interface Entry extends Request {
@@ -47,13 +52,16 @@ export interface Requests {
   pump(): void;
   /** The program ended: what it was given fails, and when it does not come back what waits for it too. */
   ended(how: string, isDown: boolean): void;
+  /** It said something, whatever it was. */
+  heard(): void;
   inWork(): number;
   queued(): number;
 }
 
 /** Messages of one session are given one after the other, each when the one before is accepted or settled; sessions
  *  side by side. None is given before the program takes it, so that what waits can be kept for the next one. */
-export function createRequests({ after, timeoutS, running, settled, down }: RequestsOptions): Requests {
+export function createRequests({ after, timeoutS, running, settled, down, hung }: RequestsOptions): Requests {
+  const silence = createSilence(hung);
   const live = new Map<string, Entry>();
   const past = new Map<string, { address: Address; isAnswered: boolean }>();
   /** Session -> those behind the one whose turn it is. */
@@ -82,7 +90,7 @@ export function createRequests({ after, timeoutS, running, settled, down }: Requ
 
   function pump(): void {
     const program = running();
-    while (program?.pid !== undefined && !isFull && ready.length > 0) {
+    while (program?.takes() && !isFull && ready.length > 0) {
       const entry = ready.shift()!;
       entry.isGiven = true;
       entry.touch();
@@ -131,10 +139,17 @@ export function createRequests({ after, timeoutS, running, settled, down }: Requ
           if (settle(false)) failed(error);
           release();
         },
+        refuse(error) {
+          if (!entry.isAnswering) entry.fail(error);
+        },
         touch() {
           if (timeoutS === 0 || entry.isAnswering || !live.has(entry.id)) return;
           cancelTimer?.();
-          cancelTimer = after(timeoutS * 1_000, () => entry.fail(commandErrors.no_answer(timeoutS)));
+          const mark = silence.mark();
+          cancelTimer = after(timeoutS * 1_000, () => {
+            entry.fail(commandErrors.no_answer(timeoutS));
+            silence.passed(mark);
+          });
         },
       };
 
@@ -158,8 +173,10 @@ export function createRequests({ after, timeoutS, running, settled, down }: Requ
       isFull = false;
       pump();
     },
+    heard: silence.broken,
     ended(how, isDown) {
       isFull = false;
+      silence.begin();
       for (const entry of [...live.values()]) {
         if (entry.isAnswering) continue;
         if (entry.isGiven || isDown) entry.fail(commandErrors.application_ended(how, entry.isGiven));

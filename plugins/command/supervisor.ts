@@ -20,8 +20,12 @@ export interface SupervisorOptions
 
 export interface Supervisor {
   start(): void;
+  /** Ends a program that no longer answers; it is started again, unless it never is. */
+  revive(why: string): void;
   /** Resolves when it and all it started have gone. */
   stop(): Promise<void>;
+  /** Ends it at once, when `stop` was not given its time. */
+  kill(): void;
   /** The program while it takes lines. */
   running(): Running | undefined;
   readonly state: () => ProgramState;
@@ -42,7 +46,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let restarts = 0;
   let failures = 0;
   let lastEnd: string | undefined;
+  let isHung = false;
   let cancelRestart: Release | undefined;
+  let cancelHealthy: Release | undefined;
   let stopped = (): void => undefined;
 
   function enter(next: ProgramState): void {
@@ -53,6 +59,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   function launch(): void {
     enter("running");
     running = startProcess({ ...options, ended });
+    cancelHealthy = after(healthyMs, () => { failures = 0; });
     guard?.watch(running.pid);
     if (running.pid === undefined) return;
     log.info({ pid: running.pid }, "the program runs");
@@ -60,7 +67,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   }
 
   function ended(how: string, isClean: boolean): void {
-    const ranMs = clock.now() - since;
+    cancelHealthy?.();
     running = undefined;
     lastEnd = how;
     guard?.watch(undefined);
@@ -68,8 +75,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       down(how, false); // what it was never given is refused by the channels, and may be sent again
       return stopped();
     }
-    failures = ranMs >= healthyMs ? 1 : failures + 1;
-    const comesBack = restart === "always" || (restart === "on-failure" && !isClean);
+    failures += 1;
+    const comesBack = restart === "always" || isHung || (restart === "on-failure" && !isClean);
+    isHung = false;
     enter(comesBack ? "waiting" : "ended");
     const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
     const fields = { how, failures, ...(comesBack ? { restartInMs: Math.round(pauseMs) } : {}) };
@@ -94,6 +102,12 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       failures = 0;
       launch();
     },
+    revive(why) {
+      if (restart === "never" || state !== "running" || !running?.takes()) return;
+      isHung = true;
+      log.warn({ pid: running.pid }, `the program is ended and started again: ${why}`);
+      running.stop(why);
+    },
     async stop() {
       cancelRestart?.();
       enter("stopped");
@@ -105,6 +119,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       await guard?.close();
       guard = undefined;
     },
+    kill: () => running?.kill(),
     running: () => (state === "running" ? running : undefined),
     state: () => state,
     since: () => since,

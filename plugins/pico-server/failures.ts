@@ -3,7 +3,7 @@ import { errors, type ErrorCode } from "../pico-wire/index.ts";
 
 const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
 /** Their sentences are the application's own, meant for whoever sent the message. */
-const worded: readonly ErrorCode[] = ["application_refused", "application_ended", "no_answer"];
+const worded: readonly ErrorCode[] = ["application_refused", "application_ended", "bad_answer", "no_answer"];
 
 /** What the peer learns about a delivery that failed; details stay in the log. */
 export function refusalFor(error: unknown): { readonly code: ErrorCode; readonly message: string } {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createKernel } from "../../../kernel/index.ts";
+import { createKernel, type Clock } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { channels, type ChannelPort } from "../../../plugins/channels/index.ts";
 import { command, type CommandEvents, type CommandOptions } from "../../../plugins/command/index.ts";
@@ -20,7 +20,9 @@ const each = (take) => require("node:readline").createInterface({ input: process
 `;
 
 /** A real program in a process of its own behind real channels, with a toy channel before them. */
-export async function stand(script: string, options: Partial<CommandOptions> = {}, port: Partial<ChannelPort> = {}) {
+export async function stand(
+  script: string, options: Partial<CommandOptions> = {}, port: Partial<ChannelPort> = {}, clock?: Clock,
+) {
   const folder = await mkdtemp(join(tmpdir(), "doorward-command-"));
   const file = join(folder, "agent.cjs");
   await writeFile(file, prelude + script);
@@ -43,7 +45,7 @@ export async function stand(script: string, options: Partial<CommandOptions> = {
   const { log, lines } = capturedLog();
   const PATH = process.env["PATH"] ?? "";
   const program = command({ command: [process.execPath, file], cwd: folder, env: { PATH }, ...options });
-  const kernel = createKernel([channels(), channel.plugin, program], { log });
+  const kernel = createKernel([channels(), channel.plugin, program], { log, ...(clock && { clock }) });
   const facts = createQueue<CommandEvents["command:program-changed"]>();
   kernel.on("command:program-changed", (fact) => facts.push(fact));
   await kernel.start();

@@ -26,7 +26,7 @@ function slowStore(): StoreForm & { readonly pending: { done(): void; fail(): vo
     ...store,
     pending,
     write: (name, value, options) =>
-      new Promise<void>((resolve, reject) => pending.push({
+      new Promise((resolve, reject) => pending.push({
         done: () => resolve(store.write(name, value, options)),
         fail: () => reject(Object.assign(new Error(`no space for ${value}`), { code: "ENOSPC" })),
       })),
