@@ -57,6 +57,18 @@ test("of answers that overtake each other the newest stays, and none to an earli
   });
 });
 
+test("a connection shows who, from where, how, since when, how much and when it was last heard", async () => {
+  await desk.look("/connections", async (page) => {
+    const cells = await page.getByRole("row", { name: /laptop/ }).locator("td").allTextContents();
+    expect(cells.slice(0, -1)).toEqual([
+      "laptop", "192.168.178.21https://home.example.orgFirefox 140 on Linux", "subprotocol", "3 h ago", "2\u202f568", "31",
+      "0 B", expect.stringMatching(/^just now$|^\d+ s ago$/),
+    ]);
+    const since = page.getByRole("row", { name: /laptop/ }).locator("time").first();
+    expect(await since.getAttribute("title")).toMatch(/\d:\d\d/);
+  });
+});
+
 test("one connection is disconnected by its button", async () => {
   await desk.look("/connections", async (page) => {
     await page.getByRole("button", { name: "Disconnect garden" }).click();
@@ -68,7 +80,10 @@ test("one connection is disconnected by its button", async () => {
 test("sessions are signed out one by one or all others at once", async () => {
   desk.site.answer = ({ path }) => [200, path === "/api/sessions" ? { ended: 2 } : { status: "ok" }];
   await desk.look("/sessions", async (page) => {
-    expect(await page.getByRole("row", { name: /this browser/ }).textContent()).toContain("Firefox 140 on Linux");
+    const cells = await page.getByRole("row", { name: /this browser/ }).locator("td").allTextContents();
+    expect(cells.slice(0, -2)).toEqual([
+      "Firefox 140 on Linuxthis browser", "127.0.0.1", "2 min ago", expect.stringMatching(/^just now$|^\d+ s ago$/),
+    ]);
     await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
     await page.getByText("Safari 18 on iOS was signed out.").waitFor();
     await page.getByRole("button", { name: "Sign out all others" }).click();
@@ -118,6 +133,7 @@ test("the log is paused, goes on, and jumps to the newest line", async () => {
 
 test("level and words choose the lines, those that come later too", async () => {
   await desk.look("/log", async (page) => {
+    expect(await page.getByRole("link", { name: "Download" }).getAttribute("href")).toMatch(/\/api\/log\/download$/);
     await page.route("**/api/log?*text=garden*", (route) => route.fulfill({ json: { lines: [], truncated: false } }));
     await page.getByLabel("Level").selectOption("warn");
     await expect.poll(() => desk.site.opened.at(-1)).toContain("log=warn");

@@ -50,6 +50,8 @@ describe.each(Object.keys(pages))("%s", (path) => {
       await page.setViewportSize(viewport);
       await expectAccessible(page);
     }
+    // The checker asks for reduced motion.
+    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
     await page.close();
   });
 

@@ -2,12 +2,14 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { startLauncher } from "../walks/launcher.ts";
+import { finishSetup, startLauncher } from "../walks/launcher.ts";
 import { tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
 import { launchBrowser } from "./browser.ts";
 
 let browser: Browser;
-beforeAll(async () => { browser = await launchBrowser(); });
+/** A name on the local network, by plain http: no secure context, no `Sec-Fetch-Site`, no clipboard. */
+const lan = "door.example";
+beforeAll(async () => { browser = await launchBrowser([`--host-resolver-rules=MAP ${lan} 127.0.0.1`]); });
 afterAll(() => browser.close());
 
 /** A page that reports what must never happen on ours. */
@@ -49,12 +51,12 @@ it("a first owner opens the link, keeps the token, turns the channel on and gets
   expect(problems).toEqual([]);
 });
 
-it("signs in with the token, refuses a wrong one and signs out without JavaScript", async () => {
-  await using launcher = await startLauncher();
+it.each(["127.0.0.1", lan])("signs in with the token, refuses a wrong one and signs out without JavaScript (%s)", async (name) => {
+  await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
 
-  await page.goto(new URL("/setup", launcher.base).href);
+  await page.goto(`http://${name}:${launcher.base.port}/setup`);
   await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
   await page.getByLabel("A token of my own").check();
   await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
@@ -72,4 +74,26 @@ it("signs in with the token, refuses a wrong one and signs out without JavaScrip
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await context.close();
+});
+
+it("works on a local network without encryption: live, copied by hand, switched on, talked to", async () => {
+  await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
+  await finishSetup(launcher);
+  const { page, problems } = await openPage();
+  const at = (path: string): string => `http://${lan}:${launcher.base.port}${path}`;
+  await page.goto(at("/login?next=%2Fconnect"));
+  await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Turn it on on the overview" }).click();
+  expect(await page.evaluate(() => isSecureContext)).toBe(false);
+  await page.getByRole("button", { name: "Turn the channel on" }).click();
+  await page.getByText("The channel is on.").waitFor();
+  await page.getByRole("button", { name: "Copy address" }).click();
+  await page.getByText("press Ctrl+C", { exact: false }).first().waitFor();
+  await page.goto(at("/chat"));
+  await page.getByText("Connected", { exact: true }).waitFor();
+  await page.getByLabel("Message", { exact: true }).fill("over the air");
+  await page.keyboard.press("Enter");
+  await page.locator(".message.answer").getByText("over the air").waitFor();
+  expect(problems).toEqual([]);
 });

@@ -63,8 +63,14 @@ describe("the first run", () => {
     await using second = await startLauncher({ env: { SERVICE_HOME: first.home } });
     expect(second.stdout()).toContain("source: config");
     expect(second.stdout()).not.toContain(first.token);
+    expect(second.stdout()).toContain("to see it: doorward token show");
     const answer = await fetch(new URL("/api/status", second.base), { headers: { authorization: `Bearer ${first.token}` } });
     expect(answer.status).toBe(200);
+    second.child.kill("SIGTERM");
+    await second.ended;
+    const terminal = ["--import", "data:text/javascript,process.stdout.isTTY = true;"];
+    await using third = await startLauncher({ env: { SERVICE_HOME: first.home }, nodeArgs: terminal });
+    expect([third.token, third.stdout()]).toEqual([first.token, expect.stringContaining("source: config")]);
   });
 });
 

@@ -91,6 +91,14 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     expect(sentences[0]).toMatch(sentence);
   });
 
+  it("shows the stack with -debug alone", async () => {
+    const home = await homeWith({ "launcher-config.json": '{"session_days":-1}' });
+    for (const [args, stack] of [[["-port", "0"], false], [["-debug", "-port", "0"], true]] as const) {
+      const { code, all } = await refusal({ SERVICE_HOME: home }, [...args]);
+      expect([code, /^ {4}at /m.test(all)]).toEqual([1, stack]);
+    }
+  });
+
   it("says why there is no tray, when there must be one", async () => {
     const { code, sentences } = await refusal({}, ["-tray", "-port", "0"]);
     expect(code).toBe(1);

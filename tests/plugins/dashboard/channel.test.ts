@@ -72,6 +72,18 @@ describe("the channel in GET /api/status", () => {
     }, { config: '{"channels":{"pico":{"token":"0123456789abcdef0123"}}}' }));
 });
 
+test("while the dashboard waits for its first owner the channel serves whoever has its token", async () => {
+  await using folder = await tempHome();
+  await writeFile(join(folder.home, "config.json"), '{"channels":{"pico":{"enabled":true}}}');
+  const token = "0123456789abcdef0123";
+  await using stand = await startDashboard({
+    before: pico(), home: folder.home, env: { SERVICE_CHANNELS_PICO_TOKEN: token },
+  });
+  expect(stand.kernel.state()).toBe("setup");
+  expect((await stand.get("/pico", { authorization: `Bearer ${token}` })).status).toBe(200);
+  await refusal(await stand.get("/api/status"), 403, "setup_required");
+});
+
 describe("PUT /api/channels/pico", () => {
   test("enabled: true without a token makes one in .security.yml and takes effect at once", () =>
     withChannel(async (stand, home) => {

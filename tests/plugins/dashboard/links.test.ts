@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { TOKEN, cookieFrom, isIn, mintLink, refusal, signedIn, startDashboard, wrong } from "./stand.ts";
+import { TOKEN, cookieFrom, inSetup, isIn, mintLink, refusal, signedIn, startDashboard, wrong } from "./stand.ts";
 
 describe("a one-time link", () => {
   test("is ott_ and 32 random bytes, in one address that signs in and one made to be copied", async () => {
@@ -90,6 +90,16 @@ describe("GET /login?link=", () => {
       expect(answer.status).toBe(200);
       expect(await answer.text()).toContain(link);
     }
+  });
+
+  test("leads to setup in a fresh launcher, by its button alone", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    const link = mintLink(stand);
+    const page = await stand.open(`/login?link=${link}`);
+    expect([page.status, page.headers.getSetCookie()]).toEqual([200, []]);
+    const answer = await stand.form("/login", { token: link }, { origin: "null" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/setup"]);
+    expect(cookieFrom(answer, "setup")).toMatch(/=./);
   });
 
   test("repeats nothing that is not shaped like a link", async () => {

@@ -151,6 +151,14 @@ describe("3. where a changing request comes from", () => {
     expect(await isIn(stand, session)).toBe(true);
   });
 
+  test.each(["POST", "PUT", "PATCH", "DELETE"])("%s is asked at every address, before anything is looked up", async (method) => {
+    await using stand = await startDashboard();
+    const headers = { ...(await signedIn(stand)), origin: "https://evil.example" };
+    for (const path of ["/api/sessions", "/logout", "/nowhere"]) {
+      await refusal(await stand.request(path, { method, headers }), 403, "origin_not_allowed");
+    }
+  });
+
   test("a refusal names both origins", async () => {
     await using stand = await startDashboard();
     const { message } = await refusal(

@@ -13,6 +13,7 @@ import {
   type TokenWay,
 } from "../../../plugins/dashboard/pages/index.ts";
 import { running } from "../../browser/sample.ts";
+import { pages } from "../../browser/site.ts";
 
 const site = { url: (path: string) => `/base${path}`, assets: "/assets/abc" };
 const tags = (page: string): string[] => page.match(/<\/?[a-z][^\s>]*/g) ?? [];
@@ -66,6 +67,11 @@ describe("pages", () => {
   test("nothing inline, so that the policy needs no exception", () => {
     const page = overviewPage({ ...site, status: running, csrf: "c" });
     expect(page).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
+  });
+
+  test("no sentence has an exclamation mark", () => {
+    const all = Object.values(pages).map((draw) => draw(site)).join("");
+    expect(all.replace(/<!doctype html>|<pre[^]*?<\/pre>|<!--/g, "")).not.toContain("!");
   });
 
   test("the version is shown to the signed in only", () => {

@@ -14,8 +14,9 @@ describe("the launcher's token", () => {
       await home.write("launcher-config.json", { launcher_token: "the-one-in-the-file-x" });
       const before = await readFile(home.at("launcher-config.json"), "utf8");
       const env = { SERVICE_LAUNCHER_TOKEN: ` ${token} ` };
-      await withFiles(home, env, { launcher: { generate: true } }, async ({ claimed, tokens, kernel }) => {
+      await withFiles(home, env, { launcher: { generate: true } }, async ({ claimed, tokens, kernel, lines }) => {
         expect(claimed["launcher"]).toEqual({ version: 1, source: "env", managedByEnv: true });
+        expect(lines.map(({ text }) => text)).toEqual(["launcher token source: env"]);
         expect(await tokens.verify("launcher", token)).toBe(1);
         expect(kernel.state()).toBe("running");
       });
@@ -27,8 +28,9 @@ describe("the launcher's token", () => {
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 18800, launcher_token: token });
       const env = { SERVICE_LAUNCHER_TOKEN: "  " };
-      await withFiles(home, env, { launcher: { generate: true } }, ({ claimed, kernel, secrets }) => {
+      await withFiles(home, env, { launcher: { generate: true } }, ({ claimed, kernel, secrets, lines }) => {
         expect(claimed["launcher"]).toEqual({ version: 1, source: "config", managedByEnv: false });
+        expect(lines.map(({ text }) => text)).toEqual(["launcher token source: config"]);
         expect(secrets.reveal("launcher")).toBe(token);
         expect(kernel.state()).toBe("running");
       });

@@ -181,7 +181,7 @@ function writable() {
     lines.push(line);
     for (const heard of followers) heard(line);
   };
-  return { source, write, followers };
+  return { source, write, followers, lines };
 }
 
 describe("the log", () => {
@@ -215,13 +215,16 @@ describe("the log", () => {
   });
 
   test("is read and downloaded where there is one, and 404 elsewhere", () => {
-    const { source, write } = writable();
+    const { source, write, lines } = writable();
     write("info", "first");
     write("info", "second");
     return withOffice(async (office) => {
       expect((await office.ask("GET", "/api/log?limit=1")).body)
         .toEqual({ lines: [{ at: 1, level: "info", text: "second", fields: {} }], truncated: true });
       expect(await office.ask("GET", "/api/log?level=loud")).toMatchObject({ status: 400 });
+      for (let n = 0; n < 1_100; n += 1) write("info", "many");
+      expect((await office.ask("GET", "/api/log?limit=5000")).body.lines).toHaveLength(1_000);
+      lines.splice(2);
       const file = await office.ask("GET", "/api/log/download");
       expect(file.body).toBe("first\nsecond\n");
       expect(file.headers.get("content-disposition")).toBe('attachment; filename="launcher.log"');

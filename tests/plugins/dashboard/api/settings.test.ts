@@ -3,6 +3,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { AnyPlugin, Plugin } from "../../../../kernel/index.ts";
+import { dashboardSchema } from "../../../../plugins/dashboard/config.ts";
+import { gatewaySchema, launcherSchema } from "../../../../plugins/http/config.ts";
+import { picoClientSchema } from "../../../../plugins/pico-client/config.ts";
+import { picoSchema } from "../../../../plugins/pico-server/config.ts";
 import type { Tokens } from "../../../../plugins/token-store/index.ts";
 import { PICO, TOKEN, withOffice, type Office } from "./office.ts";
 
@@ -30,6 +34,18 @@ describe("GET /api/settings", () => {
       expect(JSON.stringify(body)).not.toContain(PICO);
       expect(JSON.stringify(body)).not.toContain(TOKEN);
     }, { env: { SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "7" } }));
+});
+
+test("over HTTP exactly these settings can be changed: no token, path, name of a program or way in", () => {
+  const editable = (...schemas: readonly z.ZodType[]): string[] => schemas.flatMap((schema) => {
+    const { properties = {} } = z.toJSONSchema(schema, { io: "input" }) as { properties?: Record<string, { editable?: true }> };
+    return Object.keys(properties).filter((key) => properties[key]?.editable === true);
+  }).sort();
+  expect(editable(launcherSchema, dashboardSchema))
+    .toEqual(["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"]);
+  expect(editable(picoClientSchema)).toEqual(["enabled", "url"]);
+  expect(editable(picoSchema)).not.toContain("token");
+  expect(editable(gatewaySchema)).toEqual([]);
 });
 
 describe("PUT /api/launcher", () => {

@@ -1,0 +1,38 @@
+import { describe, expect, test } from "vitest";
+import { parseArguments, UsageError } from "../../bin/arguments.ts";
+import { commands } from "../../bin/commands/index.ts";
+
+const parse = (line: string) => parseArguments(line.split(" ").filter(Boolean), commands);
+const plain = { command: "launch", console: false, browser: true, debug: false };
+
+describe("the command line of the launcher", () => {
+  test.each([
+    ["", plain],
+    ["-console", { ...plain, console: true }],
+    ["--console --debug", { ...plain, console: true, debug: true }],
+    ["-port 8080 -host 10.0.0.1 -public", { ...plain, port: 8080, host: "10.0.0.1", public: true }],
+    ["-port=0 --host=::1 -public=false", { ...plain, port: 0, host: "::1", public: false }],
+    ["-no-browser -no-tray", { ...plain, browser: false, tray: false }],
+    ["-tray my/config.json", { ...plain, tray: true, config: "my/config.json" }],
+    ["./token", { ...plain, config: "./token" }],
+    ["-version", { ...plain, command: "version" }],
+    ["help token", { ...plain, browser: false, command: "help", about: "token" }],
+    ["run -console -- sh -c -x", { ...plain, console: true, program: ["sh", "-c", "-x"] }],
+  ])("%s", (line, expected) => expect(parse(line)).toEqual(expected));
+
+  test.each([
+    ["-port 65536", /"-port" takes a number/], ["-port", /port/], ["-console=maybe", /true or false/],
+    ["a.json b.json", /only one configuration file/], ["-prot 1", /Did you mean "port"/], ["stauts", /Did you mean "status"/],
+    ["run python3 agent.py", /doorward run -- python3 agent.py/],
+  ])("%s is wrong usage, and says what is right", (line, sentence) => {
+    expect(() => parse(line)).toThrow(UsageError);
+    expect(() => parse(line)).toThrow(sentence);
+  });
+
+  test("a first word that is a command is one, with its own options and -json", () => {
+    expect(parse("token rotate pico -grace 60 --json")).toMatchObject({
+      command: "run", name: "token", words: ["rotate", "pico"], values: { grace: "60" }, json: true,
+    });
+    expect(() => parse("status -console")).toThrow(/unknown option "-console"/);
+  });
+});
