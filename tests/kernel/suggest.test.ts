@@ -21,7 +21,7 @@ test("the suggestion follows a sentence", () => {
 });
 
 test("an enormous word is judged quickly", () => {
-  const started = performance.now();
+  const started = process.cpuUsage();
   nearest("x".repeat(1_000_000), ["gateway", "channels"]);
-  expect(performance.now() - started).toBeLessThan(1_000);
+  expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });

@@ -36,6 +36,16 @@ export function raw(port: number, bytes: string | Buffer, tls = false): Promise<
 export const get = (port: number, target: string, lines: readonly string[] = ["Host: localhost"]): Promise<RawAnswer> =>
   raw(port, [`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"));
 
+/** Counts milliseconds from now on, in steps, and not those in which this process was held up. */
+export function stopwatch(): () => number {
+  let ms = 0;
+  const timer = setInterval(() => { ms += 10; }, 10);
+  return () => {
+    clearInterval(timer);
+    return ms;
+  };
+}
+
 /** The headers of every answer, whoever writes it. */
 export const safety = {
   "referrer-policy": "no-referrer",

@@ -25,16 +25,16 @@ describe("a link", () => {
   });
 
   test("shows an answer as it grows, and hands it on when it is whole", async () => {
+    const seen: LinkMessage[] = [];
     await using there = await far(async ({ stream }) => {
       const answer = stream();
       for (const word of ["one ", "two ", "three"]) {
         answer.write(word);
-        await new Promise((done) => setTimeout(done, 130));
+        await here.until(seen, ({ content }) => content.endsWith(word));
       }
       await answer.end();
     });
     await using here = await near(there.url);
-    const seen: LinkMessage[] = [];
     here.link.listen({ onUpdate: (message) => void seen.push(message) });
     await here.link.send({ content: "count" });
     await here.until(here.heard, () => true);

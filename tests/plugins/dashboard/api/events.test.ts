@@ -78,6 +78,7 @@ describe("GET /api/events", () => {
       expect((await stream.event("connected")).data).toMatchObject({ method: "header", session: expect.any(String) });
       expect((await stream.event("disconnected")).data).toMatchObject({ code: expect.any(Number) });
       expect((await stream.event("refused")).data).toMatchObject({ code: "token_query_disabled" });
+      await expect.poll(async () => (await office.ask("GET", "/api/connections")).body.total).toBe(0);
       office.clock.increment(1_000);
       expect((await stream.event("rate")).data).toMatchObject({ in: 0, out: 0, connections: 0, queuedBytes: 0 });
     }));
