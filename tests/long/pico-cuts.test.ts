@@ -32,7 +32,8 @@ test("two thousand messages each way over a connection that is cut twenty times:
     // held.
     const opened = () => here.changes.filter(({ to }) => to === "open").length;
     while (opened() <= cut) await pause(5);
-    await pause(1_050 + ((cut * 37) % 101));
+    const steadyAt = here.now() + 10_500 + ((cut * 37) % 101) * 10;
+    while (here.now() < steadyAt) await pause(5);
     network.cut();
   }
   await Promise.all([upwards, downwards]);

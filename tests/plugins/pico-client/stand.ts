@@ -50,6 +50,8 @@ export interface Near extends AsyncDisposable {
   readonly typing: { channel: string; session: string; on: boolean }[];
   readonly heard: Incoming[];
   readonly lines: readonly LogEntry[];
+  /** By its clock. */
+  now(): number;
   configure(config: object): Promise<unknown>;
   /** The first thing of the list that fits, once it is there. */
   until<T>(list: readonly T[], fits: (item: T) => boolean): Promise<T>;
@@ -109,6 +111,7 @@ export async function near(url: string, { config, token: own = token, app = () =
   picoLink.listen({ onUpdate: later, onTyping: later });
   return {
     link: picoLink, channels: own2, tokens: tokenSecrets, changes, receipts, typing, heard, lines,
+    now: clock.now,
     configure: (next) => configuration!.apply("channels.pico_client", next),
     until: (list, fits) => new Promise((resolve) => {
       const look = (): void => {

@@ -84,13 +84,20 @@ export async function createPeer({ refuse = () => undefined, probe, greet, answe
 }
 
 const stepMs = 5;
+/** What passes while this process is held up counts no longer than this. */
+const mostMs = 25;
 
-/** A day ahead, and so many times as fast as the wall, in steps. It stands still while this process is held up: only
- *  what has had its turn to happen can be too late. */
+/** A day ahead, and so many times as fast as the wall, but for a process that is held up: only what has had its turn to
+ *  happen can be too late. */
 export function hurriedClock(times: number): Clock {
   const clock = new SimulatedClock();
   clock.set(Date.now() + 86_400_000);
-  setInterval(() => clock.increment(stepMs * times), stepMs).unref();
+  let last = performance.now();
+  setInterval(() => {
+    const now = performance.now();
+    clock.increment(Math.round(Math.min(mostMs, now - last) * times));
+    last = now;
+  }, stepMs).unref();
   return {
     now: () => clock.now(),
     setTimeout: (run, ms) => clock.setTimeout(run, ms),
