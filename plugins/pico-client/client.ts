@@ -10,7 +10,6 @@ import { createHops } from "./hops.ts";
 import { actorDriver } from "./machine.ts";
 import { proxyFor } from "./proxy.ts";
 import { createPort, incomingFrom, sendOver } from "./port.ts";
-import { steady } from "./steady.ts";
 import type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 
 const isOpenToReaders = (address: string): boolean => {
@@ -74,7 +73,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       : { id: options.sessionId, release: async () => {} };
     const sessionId = conversation.id;
     link = createLink({
-      url, sessionId, clock: steady(clock), random, newId,
+      url, sessionId, clock, random, newId,
       token: () => needs.tokenSecrets.reveal("pico_client") ?? "",
       dial: createDial({ clock, log, env, ca }),
       drive: actorDriver(clock),

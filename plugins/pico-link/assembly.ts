@@ -1,5 +1,6 @@
 import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
-import { bounds, timing } from "./limits.ts";
+import * as bounds from "./bounds.ts";
+import * as timing from "./timing.ts";
 import { set, tell, type Run } from "./run.ts";
 import type { LinkMessage } from "./types.ts";
 

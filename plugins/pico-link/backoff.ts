@@ -1,4 +1,4 @@
-import { timing } from "./limits.ts";
+import * as timing from "./timing.ts";
 import type { Core } from "./types.ts";
 
 /** Going away is said by servers that stop: the first tries after it are as rare as the fourth otherwise. */

@@ -1,8 +1,8 @@
-import type { ErrorPayload, Hello, ServerFrame } from "../pico-wire/index.ts";
+import type { ErrorPayload, ServerFrame } from "../pico-wire/index.ts";
 import { assemble, complete, forget } from "./assembly.ts";
 import { refuse, settle } from "./outbox.ts";
 import { note, set, tell, type Run } from "./run.ts";
-import { announced, hello, isNew, noStream } from "./stream.ts";
+import { announced, begin, hello, isNew } from "./stream.ts";
 import { wait } from "./verdicts.ts";
 
 /** Any sign of life. */
@@ -11,24 +11,18 @@ export const heard = (run: Run): void => note(run, { heardAt: run.now });
 /** The server has no extension. */
 export function isPlain(run: Run): void {
   note(run, { mode: "plain" });
-  noStream(run);
+  begin(run, undefined);
 }
 
 /** A frame arrived; undefined when it could not be read or is of a kind from the future: life, and nothing else. */
 export function receive(run: Run, frame: ServerFrame | undefined): void {
   heard(run);
   note(run, { hasSpoken: true });
-  if (frame?.type === "hello") return extended(run, frame.payload);
+  if (frame?.type === "hello") return hello(run, frame.payload);
   if (!run.core.connection?.mode) isPlain(run);
   if (!frame || ("seq" in frame && !isNew(run, frame))) return;
   tell(run, "onFrame", frame);
   handle(run, frame);
-}
-
-function extended(run: Run, payload: Hello): void {
-  note(run, { mode: "extension" });
-  hello(run, payload);
-  set(run, { hello: payload });
 }
 
 function handle(run: Run, frame: ServerFrame): void {

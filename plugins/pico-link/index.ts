@@ -4,7 +4,8 @@
 export { retryAfterMs } from "./address.ts";
 export { dialer, type Dial, type Dialed, type DialOptions, type Hear, type SocketConstructor } from "./dial.ts";
 export { linkErrors, type LinkError } from "./errors.ts";
-export { bounds, timing } from "./limits.ts";
+export * as bounds from "./bounds.ts";
+export * as timing from "./timing.ts";
 export { createLink } from "./link.ts";
 export { initial } from "./run.ts";
 export type { Driver, Link, LinkHandlers, LinkOptions, LinkOutgoing } from "./service.ts";

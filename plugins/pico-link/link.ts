@@ -5,6 +5,7 @@ import { inOrder } from "./driver.ts";
 import { linkError } from "./errors.ts";
 import { initial } from "./run.ts";
 import type { Link, LinkOptions, LinkOutgoing } from "./service.ts";
+import { steady } from "./steady.ts";
 import { nextAt, step } from "./step.ts";
 import type { Core, Effect, LinkReceipt } from "./types.ts";
 
@@ -15,6 +16,7 @@ const lagMs = 100;
 /** The pure steps, carried out on sockets and timers. */
 export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
+  const now = steady(clock);
   const waiting = new Map<string, { resolve: (receipt: LinkReceipt) => void; reject: (error: Error) => void }>();
   let socket: Dialed | undefined;
   let shown: string | undefined;
@@ -23,7 +25,7 @@ export function createLink(options: LinkOptions): Link {
 
   const machine = (options.drive ?? inOrder)({
     initial,
-    step: (core, event) => step(core, event, { now: clock.now(), random: options.random() }),
+    step: (core, event) => step(core, event, { now: now(), random: options.random() }),
     perform(effects, core) {
       for (const effect of effects) guarded(effect);
       flush();
@@ -39,10 +41,11 @@ export function createLink(options: LinkOptions): Link {
     timerAt = at;
     if (at === Infinity) return;
     timer = clock.setTimeout(() => {
+      const late = now(at) - at;
       // Else silence is taken for an answer that waits to be read.
-      if (socket && clock.now() - at > lagMs) timer = clock.setTimeout(tick, lagMs);
+      if (socket && late > lagMs) timer = clock.setTimeout(tick, lagMs);
       else tick();
-    }, Math.max(0, at - clock.now()));
+    }, Math.max(0, at - now()));
   }
 
   function tick(): void {
@@ -120,6 +123,7 @@ export function createLink(options: LinkOptions): Link {
     start: () => dispatch({ type: "start" }),
     send: (message) => new Promise((resolve, reject) => {
       const { id = newId(), ...payload }: LinkOutgoing = typeof message === "string" ? { content: message } : message;
+      if (waiting.has(id)) return reject(linkError("id_reused"));
       const text = JSON.stringify({ type: "message.send", id, payload });
       waiting.set(id, { resolve, reject });
       dispatch({ type: "send", id, text, bytes: bytesOf(text).length });

@@ -1,5 +1,6 @@
 import { frameLimits } from "../pico-wire/index.ts";
-import { bounds, timing } from "./limits.ts";
+import * as bounds from "./bounds.ts";
+import * as timing from "./timing.ts";
 import { effect, note, set, type Run } from "./run.ts";
 import type { Core, Effect, Entry, LinkReceipt } from "./types.ts";
 

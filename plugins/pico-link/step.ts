@@ -1,6 +1,6 @@
 import { complete } from "./assembly.ts";
 import { heard, isPlain, receive } from "./frames.ts";
-import { timing } from "./limits.ts";
+import * as timing from "./timing.ts";
 import { expire, flushed, pump, pumpAt, put } from "./outbox.ts";
 import { effect, enter, hasSocket, note, set, type Run } from "./run.ts";
 import { ackAt, acknowledge } from "./stream.ts";

@@ -1,5 +1,6 @@
-import type { Gap, Hello, Numbered } from "../pico-wire/index.ts";
-import { bounds, timing } from "./limits.ts";
+import type { Cursor, Gap, Hello, Numbered } from "../pico-wire/index.ts";
+import * as bounds from "./bounds.ts";
+import * as timing from "./timing.ts";
 import { effect, note, set, tell, type Run } from "./run.ts";
 import type { LinkGap } from "./types.ts";
 import { wait } from "./verdicts.ts";
@@ -13,19 +14,19 @@ function gap(run: Run, gap: LinkGap): void {
 
 /** The server says where it stands, and whether it can go on from where we are. When a gap is to follow, the old place
  *  is kept until it has come: a connection may end in between. */
-export function hello(run: Run, { epoch, seq, replay, resumed, gap: announced }: Hello): void {
-  const { cursor } = run.core;
+export function hello(run: Run, hello: Hello): void {
+  const { epoch, seq, replay, resumed } = hello;
   const next = { epoch, seq: Math.max(0, seq - replay) };
-  if (announced) return note(run, { next });
-  if (cursor && resumed && cursor.epoch === epoch) return;
-  if (cursor) gap(run, { reason: "epoch_changed" });
-  set(run, { cursor: next });
+  note(run, { mode: "extension" });
+  set(run, { hello });
+  if (hello.gap) note(run, { next });
+  else if (!resumed || run.core.cursor?.epoch !== epoch) begin(run, next);
 }
 
-/** This server has no stream: what the one before kept for us is lost. */
-export function noStream(run: Run): void {
+/** Of another stream, or of none: what the one before kept for us is lost. */
+export function begin(run: Run, cursor: Cursor | undefined): void {
   if (run.core.cursor) gap(run, { reason: "epoch_changed" });
-  set(run, { cursor: undefined });
+  set(run, { cursor });
 }
 
 export function announced(run: Run, { from, to, reason }: Gap): void {

@@ -40,7 +40,7 @@ export interface LinkMessage {
 export interface LinkGap {
   readonly from?: number;
   readonly to?: number;
-  /** `expired`, `overflow`, `epoch_changed`, or `missing`: the server skipped numbers. */
+  /** `overflow`, `epoch_changed`, or `missing`: the server skipped numbers. */
   readonly reason: string;
 }
 

@@ -1,6 +1,6 @@
 import { closeFor } from "../pico-wire/index.ts";
 import { delay, slowly } from "./backoff.ts";
-import { timing } from "./limits.ts";
+import * as timing from "./timing.ts";
 import { refuseLargest, unsend } from "./outbox.ts";
 import { effect, enter, hasSocket, set, type Run } from "./run.ts";
 import type { Refusal } from "./types.ts";

@@ -31,7 +31,7 @@ export interface Appended {
   readonly settled?: boolean;
 }
 export type Gap =
-  | { readonly reason: "overflow" | "expired"; readonly from: number; readonly to: number }
+  | { readonly reason: "overflow"; readonly from: number; readonly to: number }
   | { readonly reason: "epoch_changed" };
 
 export interface Tail {

@@ -123,8 +123,8 @@ export const closes = {
   rate_limited: { code: 4429, client: "retry-after" },
 } as const satisfies Record<string, CloseRow>;
 
-/** Why a client does not get what it missed: kept too long ago, more than is kept, or a stream that began anew. */
-export const gapReasons = ["expired", "overflow", "epoch_changed"] as const;
+/** Why a client does not get what it missed: more than is kept, or a stream that began anew. */
+export const gapReasons = ["overflow", "epoch_changed"] as const;
 
 export type GapReason = (typeof gapReasons)[number];
 export type RefusalCode = keyof typeof refusals;

@@ -105,7 +105,7 @@ describe("GET /metrics", () => {
       ]); // closes and failures have a series when there was one
       expect(all.filter((name) => name.startsWith("pico_handshakes_total")).length).toBeGreaterThan(20);
       expect(all).toEqual(expect.arrayContaining([
-        'pico_gaps_total{reason="expired"}', 'pico_frames_total{dir="out",type="typing.start"}',
+        'pico_gaps_total{reason="overflow"}', 'pico_frames_total{dir="out",type="typing.start"}',
         'pico_dropped_total{class="typing"}',
       ]));
     }, { env }));
