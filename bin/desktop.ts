@@ -24,7 +24,7 @@ export const isRemote = (env: Environment): boolean => Boolean(env["SSH_CONNECTI
 
 /** True when the program ended well or is still running after 1.5 s, as browsers do. */
 function runs(command: string, args: readonly string[]): Promise<boolean> {
-  return new Promise((resolve) => {
+  return new Promise<boolean>((resolve) => {
     const child = spawn(command, args, { stdio: "ignore", detached: true });
     const patience = setTimeout(() => {
       child.unref();
@@ -36,5 +36,5 @@ function runs(command: string, args: readonly string[]): Promise<boolean> {
     };
     child.once("error", () => settle(false));
     child.once("exit", (code) => settle(code === 0));
-  });
+  }).catch(() => false); // some reasons are thrown: a part of the path is no folder
 }

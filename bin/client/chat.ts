@@ -39,7 +39,7 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
 
   screen.status("connecting …");
   try {
-    const session = await openSession(call, {
+    const opening = openSession(call, {
       ...given,
       notice: screen.note,
       answer(message) {
@@ -60,6 +60,8 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
         },
       },
     });
+    const session = await Promise.race([opening, left]);
+    if (!session) return await leaveEarly(opening, screen.close);
     begin!(session);
     // Only what leaves nothing to wait for ends it.
     const stopped = session.ended.then((fate) => (fate === interrupted || last?.to === "stopped" ? undefined : left));
@@ -77,6 +79,15 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
     screen.close();
     call.stdin.destroy();
   }
+}
+
+/** Nobody waits for a start that may wait for ever, as that for a token from a pipe: until it is over the signal has
+ *  its usual effect. */
+async function leaveEarly(opening: Promise<Session>, close: () => void): Promise<number> {
+  close();
+  process.kill(process.pid, "SIGINT");
+  await (await opening).close();
+  return exit.done;
 }
 
 /** Of what the person saw last. */

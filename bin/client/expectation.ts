@@ -12,6 +12,8 @@ export interface Expectation {
   sign(): void;
   /** Nobody will ask any more. */
   close(): void;
+  /** Nobody waits any more: what still comes starts no time. */
+  end(): void;
   /** Questions without an answer. */
   readonly missing: Promise<number>;
 }
@@ -21,13 +23,14 @@ export function createExpectation(timeoutMs: number): Expectation {
   let answers = 0;
   let pending = 0;
   let isClosed = false;
+  let isOver = false;
   let timer: NodeJS.Timeout | undefined;
   let finish: (missing: number) => void;
   const missing = new Promise<number>((resolve) => { finish = resolve; });
 
   function look(): void {
     clearTimeout(timer);
-    if (!isClosed || timeoutMs === 0) return;
+    if (isOver || !isClosed || timeoutMs === 0) return;
     const isWhole = pending === 0 && answers >= questions;
     const patience = isWhole ? (answers > 0 ? lingerMs : 0) : timeoutMs;
     timer = setTimeout(() => finish(Math.max(questions - answers, pending)), patience);
@@ -51,6 +54,10 @@ export function createExpectation(timeoutMs: number): Expectation {
     close() {
       isClosed = true;
       look();
+    },
+    end() {
+      isOver = true;
+      clearTimeout(timer);
     },
   };
 }

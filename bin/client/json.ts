@@ -77,6 +77,7 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
   const over = Promise.race([session.ended, left]);
   const read = eachLine(call.stdin, take, over).then(expected.close);
   const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)])
+    .finally(expected.end)
     .finally(() => session.close());
   call.stdin.destroy();
   if (outcome === undefined) return exit.done;

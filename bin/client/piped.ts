@@ -47,6 +47,7 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
   const read = eachLine(call.stdin, (line) => (line.trim() === "" ? undefined : send(session, line)), over)
     .then(expected.close);
   const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)])
+    .finally(expected.end)
     .finally(() => session.close());
   call.stdin.destroy();
   if (outcome === undefined) return exit.done;

@@ -49,10 +49,11 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
     secret: (value) => redactor.add(value),
     ...(url && { url }), ...(tokenFile && { tokenFile }), ...(sessionId && { sessionId }), ...(profile && { profile }),
   });
+  await kernel.start();
+  // Not before: a signal ends a start that waits, as that for a token from a pipe does.
   const interrupt = (): void => end(interrupted);
   process.on("SIGINT", interrupt);
   process.on("SIGTERM", interrupt);
-  await kernel.start();
   return {
     link: kernel.services.picoLink,
     ended,

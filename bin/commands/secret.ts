@@ -9,15 +9,16 @@ export async function readSecret({ stdin, say }: Call, name: string): Promise<st
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   // Before the prompt: from here on the terminal shows nothing of what is typed.
   const lines = createInterface({ input: stdin, output: silent, terminal: atTerminal, historySize: 0 });
+  const next = reader(lines);
   try {
-    if (!atTerminal) return (await nextLine(lines)) ?? "";
+    if (!atTerminal) return (await next()) ?? "";
     for (;;) {
       say(`${name}, not shown: `);
-      const first = await nextLine(lines);
+      const first = await next();
       say("\n");
       if (!first) return first;
       say("once more: ");
-      const second = await nextLine(lines);
+      const second = await next();
       say("\n");
       if (second === undefined || second === first) return second;
       say("the two are not the same\n");
@@ -27,13 +28,27 @@ export async function readSecret({ stdin, say }: Call, name: string): Promise<st
   }
 }
 
-function nextLine(lines: Interface): Promise<string | undefined> {
-  return new Promise((done) => {
-    const closed = (): void => done(undefined);
-    lines.once("close", closed);
-    lines.once("line", (text) => {
-      lines.off("close", closed);
-      done(text.trim());
-    });
+/** Answers line after line, ends trimmed, `undefined` from the end on. Lines that come in one piece, as when somebody
+ *  pastes them, wait for who asks. */
+function reader(lines: Interface): () => Promise<string | undefined> {
+  const waiting: string[] = [];
+  let isClosed = false;
+  const idle = (): void => undefined;
+  let look = idle;
+  lines.on("line", (text) => {
+    waiting.push(text.trim());
+    look();
+  });
+  lines.on("close", () => {
+    isClosed = true;
+    look();
+  });
+  return () => new Promise((done) => {
+    look = () => {
+      if (waiting.length === 0 && !isClosed) return;
+      look = idle;
+      done(waiting.shift());
+    };
+    look();
   });
 }

@@ -30,11 +30,12 @@ export async function send(call: Call): Promise<number> {
   const { timeoutMs } = given;
   const remark = (text: string): void => call.say(`doorward: ${text}\n`);
   let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
   let late: () => void;
   const tooLate = new Promise<"late">((resolve) => { late = () => resolve("late"); });
   const wait = (): void => {
     clearTimeout(timer);
-    if (timeoutMs > 0) timer = setTimeout(late, timeoutMs);
+    if (timeoutMs > 0 && !isOver) timer = setTimeout(late, timeoutMs);
   };
   let tell: (answer: Message) => void;
   const answered = new Promise<Message>((resolve) => { tell = resolve; });
@@ -52,6 +53,7 @@ export async function send(call: Call): Promise<number> {
   wait();
   const refused = session.link.send({ content }).then(() => answered, (error: unknown) => reasonOf(error));
   const outcome = await Promise.race([refused, session.ended, tooLate]);
+  isOver = true;
   clearTimeout(timer);
   await session.close();
   if (outcome === "late") return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);

@@ -1,3 +1,4 @@
+import { utc } from "../../config/utc.ts";
 import { plainLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
@@ -10,8 +11,6 @@ interface Session {
   readonly address: string;
   readonly userAgent: string;
 }
-
-const time = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 
 /** `doorward sessions list|revoke ID`. */
 export async function sessions(call: Call): Promise<number> {
@@ -31,7 +30,7 @@ async function list(call: Call): Promise<number> {
   }
   for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
     const browser = plainLine(userAgent).slice(0, 120);
-    call.out(`${id}  since ${time(createdAt)}  used ${time(lastUsedAt)}  ${address}  ${browser}\n`);
+    call.out(`${id}  since ${utc(createdAt)}  used ${utc(lastUsedAt)}  ${address}  ${browser}\n`);
   }
   if (answer.body.sessions.length === 0) call.say("nobody is signed in\n");
   return exit.done;

@@ -1,3 +1,4 @@
+import { utc } from "../../config/utc.ts";
 import { plainLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
@@ -30,7 +31,7 @@ export async function status(call: Call): Promise<number> {
   const row = (name: string, text: string): void => call.out(`${name.padEnd(10)} ${plainLine(text)}\n`);
   row("State", state);
   row("Version", version);
-  row("Since", `${new Date(startedAt).toISOString().slice(0, 19).replace("T", " ")} UTC`);
+  row("Since", utc(startedAt));
   row("Dashboard", addresses.join(" "));
   row("Signed in", String(sessions));
   const pico = channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;

@@ -34,8 +34,13 @@ export function logSource({ file, redactor, follow }: Written): LogSource {
     async *lines() {
       const handle = await openIfThere(file);
       if (!handle) return;
-      const lines = createInterface({ input: handle.createReadStream({ encoding: "utf8" }), crlfDelay: Infinity });
-      for await (const line of lines) yield `${redactor.redact(line)}\n`;
+      const input = handle.createReadStream({ encoding: "utf8" });
+      try {
+        const lines = createInterface({ input, crlfDelay: Infinity });
+        for await (const line of lines) yield `${redactor.redact(line)}\n`;
+      } finally {
+        input.destroy(); // whoever asked may not want the rest
+      }
     },
     follow: (heard) => follow((line) => heard(parse(line.trimEnd(), Date.now()))),
   };

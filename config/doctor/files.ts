@@ -3,6 +3,7 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { promisify } from "node:util";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
+import { utc } from "../utc.ts";
 import type { Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
 
@@ -54,7 +55,7 @@ async function clock({ files, now }: Survey): Promise<CheckView> {
   const writtenAt = (path: string): Promise<number> => stat(path).then(({ mtimeMs }) => mtimeMs, () => 0);
   const times = await Promise.all(Object.values(files).map(writtenAt));
   const ahead = Math.max(...times) - now;
-  if (ahead < 60_000) return own.ok(`It is ${new Date(now).toISOString().slice(0, 19).replace("T", " ")} UTC.`);
+  if (ahead < 60_000) return own.ok(`It is ${utc(now)}.`);
   return own.warning(
       `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
       "set the clock, for example by NTP: sign-ins and links expire by it",

@@ -1,3 +1,4 @@
+import { readdirSync, readlinkSync } from "node:fs";
 import { appendFile, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,3 +82,19 @@ describe("the log as the dashboard shows it", () => {
       expect(heard).toEqual(["warn one"]);
     }));
 });
+
+test.runIf(process.platform === "linux")("a reader who stops early leaves no file open", () =>
+  withLog(line(30, "x").repeat(20_000), async (log, file) => {
+    const open = (): number => readdirSync("/proc/self/fd").filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === file;
+      } catch {
+        return false; // gone meanwhile
+      }
+    }).length;
+    for await (const first of log.lines()) {
+      expect([first.includes('"msg":"x"'), open()]).toEqual([true, 1]);
+      break;
+    }
+    await expect.poll(open).toBe(0);
+  }));

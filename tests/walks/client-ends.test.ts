@@ -1,0 +1,94 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { constants } from "node:fs";
+import { mkdtemp, open, rm, writeFile, type FileHandle } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
+import { far, token, type Far } from "../plugins/pico-client/stand.ts";
+import { startClient } from "./client.ts";
+import { atTerminal, hasPython } from "./terminal.ts";
+
+/* That the client's process is gone when there is nothing left to do. */
+
+const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
+let folder: string;
+let there: Far;
+let pipes = 0;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "doorward-ends-"));
+  there = await far();
+});
+afterAll(async () => {
+  await there[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function makePipe(): string {
+  const path = join(folder, `pipe-${(pipes += 1)}`);
+  execFileSync("mkfifo", [path]);
+  return path;
+}
+
+/** Resolves when somebody waits for the pipe to be written to. */
+async function reader(pipe: string): Promise<FileHandle> {
+  for (;;) {
+    const found = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
+    if (found) return found;
+    await new Promise((done) => setTimeout(done, 20));
+  }
+}
+
+test("a client whose other end leaves does not wait for the answers that cannot come", async () => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  await once(server, "listening");
+  server.on("connection", (socket) => socket.on("message", (data: Buffer) => {
+    const { id, type } = JSON.parse(data.toString()) as { id: string; type: string };
+    if (type !== "message.send") return;
+    const taken = { type: "message.ack", payload: { request_id: id, status: "accepted" } };
+    socket.send(JSON.stringify(taken), () => socket.close(1000));
+  }));
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`;
+  await using client = await startClient({ folder, url }, ["client", "-timeout", "99999"]);
+  client.child.stdin.end("hello\n");
+  expect((await client.ended).code).toBe(0);
+  server.close();
+});
+
+test("a token from a pipe is read once: the message is answered, and the client ends", async () => {
+  const pipe = makePipe();
+  const [client] = await Promise.all([
+    startClient({ folder, url: there.url }, ["send", "-token-file", pipe, "hello"]),
+    writeFile(pipe, token),
+  ]);
+  client.child.stdin.end();
+  expect(await client.ended).toMatchObject({ code: 0, out: "you said hello\n" });
+});
+
+test("a client that waits for its token can be interrupted", async () => {
+  const pipe = makePipe();
+  await using client = await startClient({ folder, url: there.url }, ["send", "-token-file", pipe, "hello"]);
+  const writer = await reader(pipe);
+  client.child.kill("SIGINT");
+  await client.ended;
+  await writer.close();
+  expect(client.child.signalCode).toBe("SIGINT");
+});
+
+test.skipIf(!hasPython)("so can one at a terminal", async () => {
+  const env = {
+    PATH: process.env["PATH"] ?? "", HOME: folder, SERVICE_HOME: folder, TERM: "xterm",
+    SERVICE_CHANNELS_PICO_CLIENT_URL: there.url,
+  };
+  const pipe = makePipe();
+  const command = [process.execPath, program, "client", "-token-file", pipe];
+  const [{ code, restored }, writer] = await Promise.all([
+    atTerminal([["connecting", "\u0003"]], command, env), reader(pipe),
+  ]);
+  await writer.close();
+  expect([code, restored]).toEqual([-2, true]);
+});
