@@ -1,6 +1,6 @@
 import { get } from "node:http";
 
-const patienceMs = 300;
+const patienceMs = 1_000;
 
 /** Who holds a port, as far as one quick question tells: " (by a launcher that is already running)", or nothing. */
 export function occupant(port: number, host = "127.0.0.1"): Promise<string> {
