@@ -108,8 +108,7 @@ export class Inbound implements Holder {
   }
 
   private refuse(code: ErrorCode, { requestId, sessionId = this.owner.session, message }: Names): void {
-    const request = requestId === undefined ? {} : { request_id: requestId };
-    const payload = { code, message: message ?? errors[code].message, ...request };
+    const payload = { code, message: message ?? errors[code].message, ...(requestId !== undefined && { request_id: requestId }) };
     this.owner.answer({ type: "error", session_id: sessionId, payload });
   }
 
