@@ -104,8 +104,11 @@ function createStream(
       });
       return;
     }
-    under = show().finally(() => {
+    let returned = (): void => undefined;
+    under = new Promise((resolve) => void (returned = resolve)); // before the channel is asked, which may abort or write
+    void show().finally(() => {
       under = undefined;
+      returned();
       pace();
     });
   }

@@ -107,8 +107,9 @@ export class Inbound implements Holder {
     budget.leave(this);
   }
 
-  private refuse(code: ErrorCode, { requestId, sessionId = this.owner.session, message }: Names): void {
-    const payload = { code, message: message ?? errors[code].message, ...(requestId !== undefined && { request_id: requestId }) };
+  private refuse(code: ErrorCode, names: Names): void {
+    const { requestId, sessionId = this.owner.session, message = errors[code].message } = names;
+    const payload = { code, message, ...(requestId !== undefined && { request_id: requestId }) };
     this.owner.answer({ type: "error", session_id: sessionId, payload });
   }
 

@@ -202,6 +202,22 @@ describe("a stream that nobody hears", () => {
   });
 });
 
+test("is ended for those who saw its beginning, though they are found gone while they are told of it", async () => {
+  const channel: Toy = growing({
+    send(session, id, message) {
+      channel.sent.push({ what: "send", session, id, message });
+      channel.inlet().left(session);
+      return { id, status: "buffered" };
+    },
+  });
+  await streaming(channel, async ({ answer }) => {
+    answer.write("so far");
+    expect(answer.signal.aborted).toBe(true);
+    await answer.end();
+    expect(shown(channel.sent)).toEqual([["send", "so far", false], ["update", "so far", true]]);
+  }, { cancelWhenAlone: true });
+});
+
 test("a text the channel refuses aborts the stream, leaves what was shown, and the end says why", async () => {
   const tooLarge = channelsErrors.unsupported("toy", "take such long");
   const channel: Toy = growing({
