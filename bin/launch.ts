@@ -71,12 +71,15 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
   const { env, version, config, tray = !options.console } = options;
   const { port, host, public: open } = options;
   let hasTray = false;
+  let isLogged = false;
   const ways = (): TokenWay[] => {
     if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
-    const shown: (TokenWay | false)[] = [hasTray && "tray", options.console && "console"];
+    // What the log holds may have been replaced since then.
+    const inLog = isLogged && kernel.state() === "setup";
+    const shown: (TokenWay | false)[] = [hasTray && "tray", options.console && "console", inLog && "log"];
     return [...shown.filter((way) => way !== false), "command", "file"];
   };
-  return launcher({
+  const kernel = await launcher({
     home, env, version, log: log.log, ways, pid: process.pid, random: createRandom(),
     ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
     ...(config === undefined ? {} : { config: resolve(config) }),
@@ -95,9 +98,10 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
     secret: (value) => log.redactor.add(value),
     redact: log.redactor.redact,
     generated: (value) => {
-      if (!options.console) log.firstRun(`launcher token (first run): ${value}`);
+      if (!options.console) isLogged = log.firstRun(`launcher token (first run): ${value}`);
     },
   });
+  return kernel;
 }
 
 /** What the listeners and the applications get, and before that the clients of the channel. */

@@ -39,6 +39,10 @@ describe("the first run", () => {
     expect(log.split(token)).toHaveLength(2);
     expect(log).toContain(`launcher token (first run): ${token}`);
     expect(log).toContain("launcher token source: random");
+    const ways = async () => (await (await fetch(new URL("/api/auth/status", quiet.base))).json()) as { ways: string[] };
+    expect((await ways()).ways).toEqual(["log", "command", "file"]);
+    await finishSetup({ ...quiet, token });
+    expect((await ways()).ways).toEqual(["command", "file"]);
 
     await using shown = await startLauncher();
     expect(await read(join(shown.home, "logs", "launcher.log"))).not.toContain(shown.token);

@@ -26,7 +26,7 @@ function both(page: ConnectPage, channel: ChannelView): Html {
 </section>
 <section class="card connect" aria-labelledby="h-snippets"><h2 id="h-snippets">Paste a client</h2>
 <p class="quiet-text">Each says hello and prints what comes back. <code>${tokenPlaceholder}</code> stands where the
-channel token belongs.</p>
+channel token belongs. <a href="${page.url("/docs/pico")}">What clients and the channel say to each other</a></p>
 ${snippetTabs(snippets(channel.url), withToken)}
 <p class="said" role="status" data-live="copied"></p></section></div>
 ${tryCard()}</div>`;

@@ -2,10 +2,11 @@ import { chartBars, chartHeight, chartSentence, chartWidth } from "../browser/ch
 import { count } from "../browser/format.ts";
 import type { ChannelView, StatusView } from "../status.ts";
 import { html, type Html } from "./html.ts";
+import type { Site } from "./layout.ts";
 import { refusedClients } from "./overview-refused.ts";
 
 /** The card of the pico channel. Both its faces are in the page; the script shows the one that is true. */
-export function channelCard({ channel, now }: StatusView): Html {
+export function channelCard({ channel, now }: StatusView, url: Site["url"]): Html {
   if (!channel) {
     return html`<section class="card" aria-labelledby="h-channel"><h2 id="h-channel">Pico channel</h2>
 <p class="quiet-text">This service was started without a pico channel.</p></section>`;
@@ -18,7 +19,7 @@ ${switchable(channel) && turnOffButton(channel)}
 <p class="said" role="status" data-live="channel-said"></p>
 <div data-face="off"${channel.enabled && hidden}>${offFace(channel)}</div>
 <div data-face="on"${!channel.enabled && hidden}>${onFace(channel)}</div>
-${refusedClients(channel, now)}
+${refusedClients(channel, now, url)}
 </section>${turnOffDialog()}`;
 }
 

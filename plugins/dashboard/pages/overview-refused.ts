@@ -3,15 +3,17 @@ import { clientRefusalDetail, clientRefusalTitle, fixOnce, shownRefusals } from 
 import { blockedWords } from "../browser/words.ts";
 import type { ChannelView, RefusalView } from "../status.ts";
 import { html, type Html } from "./html.ts";
+import type { Site } from "./layout.ts";
 
 /** Clients that could not get in, and what mends it. `browser/refused.ts` builds the same rows. */
-export function refusedClients({ refusals }: ChannelView, now: number): Html {
+export function refusedClients({ refusals }: ChannelView, now: number, url: Site["url"]): Html {
   const shown = shownRefusals(refusals);
   const fixes = fixOnce(shown);
   const rows = shown.map((refusal, at) => row(refusal, fixes[at], now));
   const hidden = rows.length === 0 && html` hidden`;
   return html`<section class="refused" aria-labelledby="h-refused" data-live="refused"${hidden}>
-<h3 id="h-refused">Refused clients</h3>
+<div class="card-head"><h3 id="h-refused">Refused clients</h3>
+<a class="push" href="${url("/docs/dashboard#a-client-that-gets-401")}">What to look at</a></div>
 <ul class="activity" data-live="refused-clients">${rows}</ul></section>`;
 }
 

@@ -23,7 +23,7 @@ export function overviewPage(page: OverviewPage): string {
 ${pulse()}</div>
 ${warningsCard(status)}
 <div class="columns">
-<div class="main-column">${channelCard(status)}
+<div class="main-column">${channelCard(status, page.url)}
 ${status.channel && connectCard(status.channel, status.tokens, page.url)}</div>
 <div class="side-column"><div class="stack">${launcherCard(status)}
 ${status.program && programCard(status.program)}</div>${activity(status)}</div>

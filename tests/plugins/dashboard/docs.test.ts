@@ -1,12 +1,15 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../../kernel/index.ts";
+import { channels } from "../../../plugins/channels/index.ts";
+import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { TOKEN, cookieFrom, refusal, signedIn, startDashboard } from "./stand.ts";
 
 const names = readdirSync(new URL("../../../docs", import.meta.url)).flatMap((file) => /^(.+)\.md$/.exec(file)?.[1] ?? []);
 
 describe("the documentation in the dashboard", () => {
   test("has every page of docs/, and every link in it leads to a page and a place that are there", async () => {
-    await using stand = await startDashboard({ basePath: "/door" });
+    await using stand = await startDashboard({ basePath: "/door", before: [channels(), picoServer()] as unknown as AnyPlugin[] });
     const headers = { cookie: cookieFrom(await stand.post("/door/login", { token: TOKEN })) };
     const read = async (path: string): Promise<string> => {
       const answer = await stand.open(path, headers);
@@ -17,10 +20,13 @@ describe("the documentation in the dashboard", () => {
     for (const name of names) pages.set(`/door/docs/${name}`, await read(`/door/docs/${name}`));
     for (const name of names) expect(pages.get("/door/docs")).toContain(`href="/door/docs/${name}"`);
     const astray: string[] = [];
-    for (const [path, text] of pages) {
+    const others = new Map<string, string>();
+    for (const path of ["/door/", "/door/tokens", "/door/settings", "/door/connect"]) others.set(path, await read(path));
+    for (const [path, text] of [...pages, ...others]) {
       expect(text).toMatch(/<h1>[^<]+<\/h1>/);
       const [, article = ""] = /<article([^]*)<\/article>/.exec(text) ?? [];
-      for (const [, link = ""] of article.matchAll(/href="([^"]*)"/g)) {
+      const links = others.has(path) ? text.matchAll(/href="(\/door\/docs[^"]*)"/g) : article.matchAll(/href="([^"]*)"/g);
+      for (const [, link = ""] of links) {
         const [page = "", place] = link.split("#");
         const target = pages.get(page === "" ? path : page);
         const isThere = target !== undefined && (place === undefined || target.includes(`id="${place}"`));
