@@ -91,6 +91,19 @@ describe.each(Object.keys(pages))("%s", (path) => {
   });
 });
 
+test("nothing of a page is drawn before all of it is here", async () => {
+  const page = await visitor.newPage();
+  await page.addInitScript(() => requestAnimationFrame(() => {
+    document.documentElement.dataset["drawn"] = document.querySelector("body > #end") ? "whole" : "in part";
+  }));
+  site.pauseMs = 400;
+  await page.goto(`${site.origin}/setup-page`);
+  site.pauseMs = 0;
+  await page.locator("[data-drawn]").waitFor();
+  expect(await page.getAttribute("html", "data-drawn")).toBe("whole");
+  await page.close();
+});
+
 /** How much has jumped so far, as browsers count it. */
 function shiftOf(page: Page): Promise<number> {
   return page.evaluate(() => new Promise<number>((resolve) => {

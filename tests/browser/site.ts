@@ -101,6 +101,8 @@ export interface TestSite extends AsyncDisposable {
   streams: boolean;
   /** Queries of the streams opened so far. */
   readonly opened: string[];
+  /** Between the halves of a page; 0: it comes in one piece. */
+  pauseMs: number;
   /** The channel of the chat page. */
   readonly channel: SampleChannel;
 }
@@ -132,7 +134,10 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     if (asset) return void response.setHeader("content-type", asset.type).end(asset.body);
     if (page) {
       const text = page({ url: (p) => base + p, assets: assets.prefix });
-      return void response.setHeader("content-type", "text/html").end(text);
+      response.setHeader("content-type", "text/html");
+      if (site.pauseMs === 0) return void response.end(text);
+      response.write(text.slice(0, text.length / 2));
+      return void setTimeout(() => response.end(text.slice(text.length / 2)), site.pauseMs);
     }
     const { method = "", headers } = request;
     const record = { method, path, headers, body: Buffer.concat(chunks).toString() };
@@ -155,6 +160,7 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     views: new Map(Object.entries(sampleAnswers)),
     streams: true,
     opened: [],
+    pauseMs: 0,
     channel: sampleChannel(server, `${base}/pico`),
     emit: (event, data) => listeners.forEach((response) => write(response, event, data)),
     async [Symbol.asyncDispose]() {

@@ -238,12 +238,14 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
   test("answers grow above the line being typed, arrow keys bring back what was said, Ctrl+D ends", async () => {
     let finish = (): void => {};
     const waits = new Promise<void>((resolve) => { finish = resolve; });
+    let answered = 0;
     await using there = await far(async ({ content, stream }) => {
       const answer = stream();
       answer.write(`you said ${content}: one`);
       if (content === "first") await waits;
       answer.write(" two");
       await answer.end();
+      answered += 1;
     });
     await using client = await atTerminal(["client", "-url", there.url]);
     await client.said(/connected/);
@@ -255,6 +257,7 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
     await client.said(/you said first: one two[^]*> half/);
     client.child.stdin.write("\u0015\u001b[A\r");
     await expect.poll(() => there.heard.map(({ content }) => content)).toEqual(["first", "first"]);
+    await expect.poll(() => answered).toBe(2); // who leaves waits two seconds for what is on its way
     client.child.stdin.write("\u0004");
     expect(await client.ended).toMatchObject({ code: 0 });
   });

@@ -45,7 +45,8 @@ const pages: readonly { path: string; name: string }[] = [
 const withReady = (scripts: readonly string[]): readonly string[] =>
   scripts.length > 0 ? ["ready.js", ...scripts] : scripts;
 
-/** A complete document. */
+/** A complete document. Nothing of it is drawn before all of it is read, where browsers can do that: a slow one would
+ *  centre a part of it first. */
 export function layout(frame: Frame): string {
   const { site, title, signedIn } = frame;
   const asset = (name: string): string => site.url(`${site.assets}/dashboard/${name}`);
@@ -59,6 +60,7 @@ export function layout(frame: Frame): string {
 <meta name="robots" content="noindex">
 <meta name="base" content="${site.url("/").replace(/\/$/, "")}">
 <title>${title} · Doorward</title>
+<link rel="expect" href="#end" blocking="render">
 <link rel="icon" type="image/svg+xml" href="${asset("icon.svg")}">
 ${styles.map((name) => html`<link rel="stylesheet" href="${asset(name)}">\n`)}
 ${withReady(frame.scripts).map((name) => html`<script type="module" src="${asset(name)}"></script>\n`)}
@@ -68,6 +70,7 @@ ${withReady(frame.scripts).map((name) => html`<script type="module" src="${asset
 ${signedIn ? topBar(site, signedIn) : ""}
 <main id="main" tabindex="-1">${frame.body}</main>
 ${footer(site, signedIn)}
+<span id="end" hidden></span>
 </body>
 </html>
 `);
