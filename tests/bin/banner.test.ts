@@ -3,7 +3,7 @@ import { banner, type BannerFacts } from "../../bin/banner.ts";
 import { openBrowser } from "../../bin/desktop.ts";
 
 const facts: BannerFacts = {
-  version: "1.2.3", home: "/home/ann/.service", addresses: [new URL("http://127.0.0.1:18800/")], state: "running",
+  version: "1.2.3", home: "/home/you/.service", addresses: [new URL("http://127.0.0.1:18800/")], state: "running",
   source: "env", link: "http://127.0.0.1:18800/?token=ott_x", opened: false, remote: false,
 };
 
