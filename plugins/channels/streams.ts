@@ -105,7 +105,7 @@ function createStream(
       return;
     }
     let returned = (): void => undefined;
-    under = new Promise((resolve) => void (returned = resolve)); // before the channel is asked, which may abort or write
+    under = new Promise((resolve) => void (returned = resolve)); // before the channel is asked: that may abort
     void show().finally(() => {
       under = undefined;
       returned();

@@ -38,7 +38,6 @@ export interface InboundOwner {
 interface Names {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
-  readonly message?: string | undefined;
 }
 
 function read(data: Uint8Array): ClientFrame | WireError {
@@ -107,10 +106,9 @@ export class Inbound implements Holder {
     budget.leave(this);
   }
 
-  private refuse(code: ErrorCode, names: Names): void {
-    const { requestId, sessionId = this.owner.session, message = errors[code].message } = names;
+  private refuse(code: ErrorCode, { requestId, sessionId }: Names, message = errors[code].message as string): void {
     const payload = { code, message, ...(requestId !== undefined && { request_id: requestId }) };
-    this.owner.answer({ type: "error", session_id: sessionId, payload });
+    this.owner.answer({ type: "error", session_id: sessionId ?? this.owner.session, payload });
   }
 
   private slowDown(data: Uint8Array): void {
@@ -118,7 +116,7 @@ export class Inbound implements Holder {
     counters.framesIn.invalid += 1;
     const frame = data.byteLength <= smallFrame ? read(data) : undefined;
     const names = frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
-    this.refuse("rate_limited", { requestId: names.requestId, sessionId: names.sessionId });
+    this.refuse("rate_limited", names);
     this.tooFast ??= createStrikes(5, minuteMs);
     if (this.tooFast(clock.now())) this.owner.close("rate_limited", 5_000);
   }
@@ -130,7 +128,7 @@ export class Inbound implements Holder {
   failed({ session, id }: Incoming, error: unknown): void {
     const { code, message } = refusalFor(error);
     if (code === "internal") this.shared.log.error({ err: error, session, id }, "a message could not be processed");
-    this.refuse(code, { requestId: id, sessionId: session, message });
+    this.refuse(code, { requestId: id, sessionId: session }, message);
   }
 
   settled(bytes: number): void {
@@ -155,7 +153,7 @@ export class Inbound implements Holder {
     const frame = read(data);
     if (frame instanceof WireError) {
       counters.framesIn.invalid += 1;
-      this.refuse(frame.code, frame);
+      this.refuse(frame.code, frame, frame.message);
       if (frame.code !== "invalid_message") return;
       this.malformed ??= createStrikes(20, minuteMs);
       if (this.malformed(clock.now())) owner.close("bad_request");
