@@ -91,13 +91,13 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
         reject(kernelErrors.KERNEL_START_ABORTED());
       };
     });
-    abandoned.catch(silent);
+    const late = abandoned.catch(silent);
     try {
       checkRoster(roster);
       phases.clear();
       const lifecycle = createLifecycle(clock);
       const configuration = createConfiguration(roster, options.config ?? {}, fault);
-      const shared = { bus, clock, log, random, lifecycle, configuration, services, fault };
+      const shared = { bus, clock, log, random, lifecycle, configuration, services, late, fault };
       const mine: Stage = (stage = { ...shared, undo: new Set(), ready: [], failed: new Set(), live: true });
       /** What fails in an optional plugin costs the others nothing. */
       const take = async ({ name, optional }: AnyPlugin, run: () => Promise<void>): Promise<void> => {
@@ -133,7 +133,6 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       lifecycle.onChange((from, to) => bus.emit("kernel:state-changed", { from, to }));
       bus.emit("kernel:state-changed", { from: null, to: lifecycle.state() });
     } catch (error) {
-      giveUp = silent;
       await undoAll(deadline ?? createDeadline(clock, 10_000));
       if (!calledOff && current) phases.set(current, { phase: "failed" });
       throw error;
@@ -141,6 +140,7 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
   }
 
   async function undoAll(limit: Deadline): Promise<void> {
+    signal?.removeEventListener("abort", callOff); // it may outlive many kernels
     const own = stage;
     if (!own) return limit.cancel();
     ready = false;
@@ -163,10 +163,10 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     async start({ signal: own } = {}) {
       if (starting || stage || stopping) throw kernelErrors.KERNEL_BUSY();
       calledOff = [signal, own].some((each) => each?.aborted);
-      own?.addEventListener("abort", callOff);
+      for (const each of [signal, own]) each?.addEventListener("abort", callOff);
       await (starting = startAll().finally(() => {
         starting = undefined;
-        own?.removeEventListener("abort", callOff);
+        if (own !== signal) own?.removeEventListener("abort", callOff);
       }));
     },
     async stop({ timeoutMs = 10_000 } = {}) {
@@ -182,6 +182,5 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     },
     [Symbol.asyncDispose]: () => kernel.stop(),
   };
-  signal?.addEventListener("abort", callOff, { once: true });
   return kernel;
 }

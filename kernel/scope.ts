@@ -22,6 +22,8 @@ export interface Stage {
   /** Insertion order is registration order; entries leave when they have run or lost their object. */
   readonly undo: Set<Undo>;
   readonly ready: { readonly plugin: AnyPlugin; readonly step: Parameters<Scope<any>["onReady"]>[0] }[];
+  /** The time of a stop that came before the start was over has passed. */
+  readonly late: Promise<void>;
   /** Optional plugins that could not start. */
   readonly failed: Set<string>;
   /** False when everything is undone: nothing new can be registered. */

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
@@ -222,4 +223,48 @@ test("the beginning of a stop is announced before anything is undone, with the t
   await kernel.stop({ timeoutMs: 700 });
   await kernel.stop();
   expect(steps).toEqual(["one hears of 700", "two is not ready", "one is not ready", "one stops"]);
+});
+
+test("a signal that outlives its kernels keeps none of them", async () => {
+  const abort = new AbortController();
+  const listeners = (): number => getEventListeners(abort.signal, "abort").length;
+  let fails = true;
+  const { kernel } = stand([plugin("one", () => {
+    if (fails) throw new Error("no");
+  })], { signal: abort.signal });
+  expect(await codeFrom(kernel.start())).toBe("internal");
+  expect(listeners()).toBe(0);
+  fails = false;
+  await kernel.start({ signal: abort.signal });
+  expect(listeners()).toBe(1);
+  await kernel.stop();
+  expect(listeners()).toBe(0);
+  await kernel.start();
+  abort.abort();
+  await kernel.stop();
+  expect(kernel.health().live).toBe(false);
+});
+
+test.each([
+  ["a start that failed", {}], ["a plugin that was given up", { optional: true }],
+])("a stop has its own time, also while %s is undone", async (_, more) => {
+  const hangs = gate();
+  const { kernel, clock, errors } = stand([
+    plugin("one", ({ onStop }) => {
+      onStop(() => hangs.promise);
+      throw new Error("no");
+    }, more),
+    plugin("two"),
+  ]);
+  const starting = codeFrom(kernel.start());
+  await turn();
+  let isStopped = false;
+  const stopping = kernel.stop({ timeoutMs: 100 }).then(() => { isStopped = true; });
+  clock.increment(100);
+  await turn();
+  expect(isStopped).toBe(true);
+  hangs.open();
+  await stopping;
+  expect(await starting).toBe("optional" in more ? "KERNEL_START_ABORTED" : "internal");
+  expect(errors()).toContain('"one" did not stop in time and is left as it is');
 });
