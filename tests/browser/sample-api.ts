@@ -81,7 +81,7 @@ export const sections: readonly SettingsSectionView[] = [
 
 /** What the API of a running launcher answers. */
 export const sampleAnswers: Readonly<Record<string, object>> = {
-  "GET /api/auth/status": { authenticated: true, state: "running", ways: [] },
+  "GET /api/channels": { channels: [] },
   "GET /api/tokens": { tokens },
   "GET /api/sessions": { sessions },
   "GET /api/connections": { total: 10_000, connections: [0, 1, 2, 3, 4, 5].map(connection) },

@@ -99,6 +99,8 @@ export interface TestSite extends AsyncDisposable {
   emit(event: string, data: object): void;
   /** Whether there is an event stream; without, pages ask every 2 s. */
   streams: boolean;
+  /** How many pages listen. */
+  readonly listening: number;
   /** Queries of the streams opened so far. */
   readonly opened: string[];
   /** Between the halves of a page; 0: it comes in one piece. */
@@ -159,6 +161,7 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     answer: () => [200, {}],
     views: new Map(Object.entries(sampleAnswers)),
     streams: true,
+    get listening() { return listeners.size; },
     opened: [],
     pauseMs: 0,
     channel: sampleChannel(server, `${base}/pico`),

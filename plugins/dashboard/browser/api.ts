@@ -14,6 +14,9 @@ export interface Refusal {
 export type Answer<T> = { readonly body: T } | { readonly refused: Refusal };
 
 const patience = 8000;
+/** What changes something or takes its time is waited for, since its answer may come but once: a new token. The server
+ *  waits up to 15 s for a file and 5 s for each of four handshakes. */
+const longPatience = 60_000;
 
 /** One request with a JSON answer. Never rejects. */
 export async function ask<T>(method: string, path: string, body?: object, etag?: string): Promise<Answer<T>> {
@@ -25,7 +28,7 @@ export async function ask<T>(method: string, path: string, body?: object, etag?:
       method,
       headers,
       cache: "no-store",
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(method === "GET" ? patience : longPatience),
       ...(body && { body: JSON.stringify(body) }),
     });
     const answer: unknown = await response.json().catch(() => ({}));

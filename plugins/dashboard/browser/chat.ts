@@ -10,7 +10,7 @@ import { startDesk } from "./desk.ts";
 import { base, el, live, setLive, setText, show } from "./dom.ts";
 import { endOfLink, linkLooks, refusalOfLink } from "./link-words.ts";
 import { load } from "./owner.ts";
-import { atMostEvery, startStream } from "./stream.ts";
+import { startStream } from "./stream.ts";
 
 interface Conversation {
   readonly name: string;
@@ -38,11 +38,12 @@ const refresh = () => load<ConnectionsView>("/api/connections?limit=100", ({ con
   others = [...new Set(connections.map(({ session }) => session))];
   showNames();
 });
-const soon = atMostEvery(1000, refresh);
 const settled = (): void => {
   if (current?.link.state() === "blocked") current.link.retry();
 };
-startStream({ refresh, on: { connected: soon, disconnected: soon, settings: settled, token: settled } });
+startStream({
+  refresh, news: ["connected", "disconnected"], on: { hello: settled, settings: settled, token: settled },
+});
 open(nameInAddress() ?? knownNames()[0] ?? newName());
 
 document.querySelector("[data-new]")!.addEventListener("click", () => {
@@ -69,12 +70,12 @@ addEventListener("hashchange", () => {
 });
 composer.addEventListener("submit", (event) => {
   event.preventDefault();
-  send();
+  void send();
 });
 field.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();
-  send();
+  void send();
 });
 field.addEventListener("input", () => {
   setLive("send-problem", "");
@@ -119,7 +120,10 @@ function nameInAddress(): string | undefined {
   }
 }
 
-function send(): void {
+async function send(): Promise<void> {
+  const to = current;
+  await pictures.ready();
+  if (to !== current) return;
   const content = field.value.trim();
   const media = pictures.all();
   if (content === "" && media.length === 0) return field.focus();

@@ -11,7 +11,7 @@ const placeholder = "PASTE_CHANNEL_TOKEN";
 
 startDesk();
 enableCopying();
-startStream({ refresh: () => load("/api/auth/status", () => undefined) });
+startStream({ refresh: () => load("/api/channels", () => undefined) });
 for (const each of document.querySelectorAll<HTMLButtonElement>("[data-copy-with-token]")) {
   each.addEventListener("click", () => void copyWithToken(each.dataset["copyWithToken"] ?? ""));
 }

@@ -4,7 +4,7 @@ import { button, el, live, setLive, setText, show } from "./dom.ts";
 import { bytes, count } from "./format.ts";
 import { askOwner, load } from "./owner.ts";
 import { keepRows, type Row } from "./rows.ts";
-import { atMostEvery, startStream } from "./stream.ts";
+import { startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords, methodWords } from "./words.ts";
 
@@ -19,30 +19,27 @@ const refresh = () => {
   const query = new URLSearchParams({ offset: String(offset), limit: String(pageSize), text: filter.value.trim() });
   return load<ConnectionsView>(`/api/connections?${query}`, showPage);
 };
-const soon = atMostEvery(1000, refresh);
-startStream({
+const { look } = startStream({
   refresh,
+  news: ["connected", "disconnected", "rate"],
   on: {
-    connected: soon,
-    disconnected: soon,
     rate: (rate) => {
       setLive("connections", count(rate.connections));
       setLive("rate-in", count(rate.in));
       setLive("rate-out", count(rate.out));
       setLive("queued", bytes(rate.queuedBytes));
-      soon();
     },
   },
 });
 
 filter.addEventListener("input", () => {
   offset = 0;
-  void refresh();
+  void look();
 });
 for (const step of document.querySelectorAll<HTMLButtonElement>("[data-page]")) {
   step.addEventListener("click", () => {
     offset = Math.max(0, offset + Number(step.dataset["page"]) * pageSize);
-    void refresh();
+    void look();
   });
 }
 
@@ -50,7 +47,7 @@ function showPage(view: ConnectionsView): void {
   ({ total } = view);
   if (offset > 0 && view.connections.length === 0) {
     offset = Math.floor(Math.max(0, total - 1) / pageSize) * pageSize; // the last page went away
-    return void refresh();
+    return void look();
   }
   const filtered = filter.value.trim() !== "";
   if (!filtered) setLive("connections", count(total));

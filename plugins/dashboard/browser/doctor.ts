@@ -14,12 +14,19 @@ const results = {
   failed: { tone: "bad", text: "Failed" },
 } as const;
 let hasRun = false;
+let running: Promise<Refusal | undefined> | undefined;
 
 startDesk();
 run.addEventListener("click", () => void examine());
 startStream({ refresh: async () => (hasRun ? undefined : examine()) });
 
-async function examine(): Promise<Refusal | undefined> {
+/** One at a time: of two the older could be answered last. */
+function examine(): Promise<Refusal | undefined> {
+  running ??= runChecks().finally(() => { running = undefined; });
+  return running;
+}
+
+async function runChecks(): Promise<Refusal | undefined> {
   run.disabled = true;
   list.setAttribute("aria-busy", "true");
   setLive("summary", "Checking…");

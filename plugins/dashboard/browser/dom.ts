@@ -48,8 +48,22 @@ export function el<K extends keyof HTMLElementTagNameMap>(
 /** A button that submits nothing. */
 export function button(text: string, kind: string, act: () => unknown): HTMLButtonElement {
   const made = el("button", { type: "button", class: kind }, text);
-  made.addEventListener("click", () => void act());
+  onClick(made, act);
   return made;
+}
+
+/** Acts at a click, and not again before that is done. */
+export function onClick(made: HTMLElement, act: () => unknown): void {
+  let isBusy = false;
+  made.addEventListener("click", async () => {
+    if (isBusy) return;
+    isBusy = true;
+    try {
+      await act();
+    } finally {
+      isBusy = false;
+    }
+  });
 }
 
 /** Shows or hides without touching what is as it should be. */

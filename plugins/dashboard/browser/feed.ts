@@ -1,7 +1,7 @@
 import type { StatusView } from "../status.ts";
 import type { Refusal } from "./api.ts";
 import { load } from "./owner.ts";
-import { atMostEvery, startStream } from "./stream.ts";
+import { startStream } from "./stream.ts";
 
 export interface Feed {
   /** The status last shown; undefined until the first answer. */
@@ -10,18 +10,19 @@ export interface Feed {
   refresh(): Promise<Refusal | undefined>;
 }
 
-/** Asks for the status whenever something happened, at most every second. */
+/** Asks for the status whenever something happened. */
 export function startFeed(show: (status: StatusView) => void): Feed {
   let latest: StatusView | undefined;
   const refresh = () => load<StatusView>("/api/status", (status) => {
     latest = status;
     show(status);
   });
-  const soon = atMostEvery(1000, refresh);
-  const on = {
-    state: soon, rate: soon, connected: soon, disconnected: soon, "signed-in": soon, "sign-in-refused": soon,
-    refused: soon, token: soon, program: soon, settings: soon,
-  };
-  startStream({ refresh, on });
+  startStream({
+    refresh,
+    news: [
+      "state", "rate", "connected", "disconnected", "signed-in", "sign-in-refused", "refused", "token", "program",
+      "settings",
+    ],
+  });
   return { latest: () => latest, refresh };
 }

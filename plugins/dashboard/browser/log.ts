@@ -22,23 +22,29 @@ let isScheduled = false;
 let skipped = 0;
 /** A line may come by the stream before an answer that has it, and the other way round. */
 const ways = twoWays<LogLineView>(limit);
+let shownQuery = "";
+/** Something was left out while it was paused: what is there is loaded when it goes on. */
+let isBehind = false;
 
 startDesk();
-const refresh = () => {
-  const query = new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) });
+const refresh = async () => {
+  const query = String(new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) }));
   const asked = ways.asked();
-  return load<LogView>(`/api/log?${query}`, ({ lines }) => {
+  const refused = await load<LogView>(`/api/log?${query}`, ({ lines }) => {
+    isBehind = isPaused && query === shownQuery;
+    if (isBehind) return;
+    const follow = query !== shownQuery || isAtNewest();
+    shownQuery = query;
     waiting = [];
     const later = ways.answered(asked, lines).filter(fits);
     list.replaceChildren(...[...lines, ...later].slice(-limit).map(line));
     skipped = 0;
     setLive("sampled", "");
-    toNewest();
+    if (follow) toNewest();
     showCount();
-  }).then((refused) => {
-    setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
-    return refused?.status === 404 ? undefined : refused;
   });
+  setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
+  return refused;
 };
 const stream = startStream({
   refresh,
@@ -54,20 +60,18 @@ const stream = startStream({
   },
 });
 
-level.addEventListener("change", () => {
-  void refresh();
-  stream.reopen();
-});
+level.addEventListener("change", () => stream.reopen());
 let typing: ReturnType<typeof setTimeout> | undefined;
 text.addEventListener("input", () => {
   clearTimeout(typing);
-  typing = setTimeout(() => void refresh(), 200);
+  typing = setTimeout(() => void stream.look(), 200);
 });
 pause.addEventListener("click", () => {
   isPaused = !isPaused;
   pause.setAttribute("aria-pressed", String(isPaused));
   setText(pause, isPaused ? "Continue" : "Pause");
-  if (!isPaused) schedule();
+  if (isBehind) void stream.look();
+  else if (!isPaused) schedule();
   showCount();
 });
 jump.addEventListener("click", toNewest);

@@ -3,6 +3,9 @@ import { base } from "./dom.ts";
 import { askForToken } from "./secret-form.ts";
 
 let signingIn: Promise<boolean> | undefined;
+/** Who said "Not now" is not asked again by what happens by itself. */
+let isDeclined = false;
+let signedIn = (): void => undefined;
 /** When nobody told: the stream was cut off before. */
 const unknown = "Your session has ended; a restart of the launcher ends every session.";
 let why = unknown;
@@ -22,8 +25,9 @@ const asked = new Map<string, Questions>();
 export async function askOwner<T>(method: string, path: string, body?: object, etag?: string): Promise<Answer<T>> {
   for (;;) {
     const answer = await ask<T>(method, path, body, etag);
-    if (!("refused" in answer) || answer.refused.status !== 401) return answer;
-    if (!(await signInHere())) return answer;
+    if (!("refused" in answer)) isDeclined = false;
+    else if (answer.refused.status === 401 && !(isDeclined && method === "GET") && (await signInHere())) continue;
+    return answer;
   }
 }
 
@@ -44,9 +48,19 @@ export async function load<T>(path: string, show: (body: T) => void): Promise<Re
   return undefined;
 }
 
-/** Why the session ended, for the panel that will ask. */
-export function sessionEnded(sentence: string): void {
+/** Why the session ended, for the panel that will ask; without a sentence it has not. */
+export function sessionEnded(sentence = unknown): void {
   why = sentence;
+}
+
+/** Whoever declined has changed their mind. */
+export function askAgain(): void {
+  isDeclined = false;
+}
+
+/** What to do when somebody has signed in over the page. */
+export function onSignedIn(act: () => void): void {
+  signedIn = act;
 }
 
 /** Asks for the launcher token over the page; whether somebody is signed in afterwards. Never twice at a time. */
@@ -62,7 +76,10 @@ function signInHere(): Promise<boolean> {
     signingIn = undefined;
     why = unknown;
     if (answer && "refused" in answer) location.assign(`${base}/setup`);
-    return answer !== undefined && "body" in answer;
+    const isIn = answer !== undefined && "body" in answer;
+    isDeclined = !isIn;
+    if (isIn) signedIn();
+    return isIn;
   });
   return signingIn;
 }

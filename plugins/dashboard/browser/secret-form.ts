@@ -79,6 +79,7 @@ function converse<T>(
     if (token === "") return complain(`Type the ${label.toLowerCase()}.`);
     const sending = send(token);
     if (!sending) return;
+    release(); // else it lets the button go
     submit.disabled = true;
     underWay = sending;
     const got = await sending;
@@ -89,7 +90,6 @@ function converse<T>(
     }
     if (!dialog.open) return;
     complain(wordsOf(got.refused, label));
-    release();
     release = wait(got.refused, { submit, input, problem });
   });
   input.addEventListener("input", () => input.removeAttribute("aria-invalid"));

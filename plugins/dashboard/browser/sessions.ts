@@ -1,9 +1,9 @@
 import type { SessionsView, SessionView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
-import { base, button, el, live, setLive } from "./dom.ts";
+import { base, button, el, live, onClick, setLive } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
 import { keepRows, type Row } from "./rows.ts";
-import { atMostEvery, startStream } from "./stream.ts";
+import { expectEnd, leaving, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords } from "./words.ts";
 
@@ -15,10 +15,9 @@ const refresh = () => load<SessionsView>("/api/sessions", ({ sessions }) => {
   showRows(sessions);
   others.disabled = sessions.every(({ current }) => current);
 });
-const soon = atMostEvery(500, refresh);
-startStream({ refresh, on: { "signed-in": soon, "signed-out": soon } });
+startStream({ refresh, news: ["signed-in", "signed-out", "rate"] }); // when each was used is no event
 
-others.addEventListener("click", async () => {
+onClick(others, async () => {
   const answer = await askOwner<{ ended: number }>("DELETE", "/api/sessions");
   if ("refused" in answer) return setLive("said", answer.refused.message);
   const { ended } = answer.body;
@@ -47,7 +46,9 @@ function cell(label: string, content: Node, kind = ""): HTMLElement {
 }
 
 async function signOut({ id, current }: SessionView, name: string): Promise<void> {
-  const answer = await askOwner("DELETE", `/api/sessions/${id}`);
+  const request = askOwner("DELETE", `/api/sessions/${id}`);
+  if (current) expectEnd(request.then((answer) => ("refused" in answer ? undefined : leaving)));
+  const answer = await request;
   if (current && !("refused" in answer)) return location.assign(`${base}/login`);
   setLive("said", "refused" in answer ? answer.refused.message : `${name} was signed out.`);
   await refresh();

@@ -10,8 +10,8 @@ export interface SettingField {
   /** What stands in the field; `problem` when it cannot be saved. */
   read(): Typed;
   isChanged(): boolean;
-  /** The value of the file. What was typed stays; when both differ, both are shown. */
-  take(value: unknown): void;
+  /** The value of the file. What was typed stays; when both differ, both are shown, unless it was saved here. */
+  take(value: unknown, wasSaved?: boolean): void;
   /** Puts the file's value into the field. */
   reset(): void;
   complain(problem: string): void;
@@ -68,10 +68,12 @@ export function settingField(
   return {
     key, element, read, isChanged, complain, reset,
     focus: () => input.focus(),
-    take(value) {
+    take(value, wasSaved = false) {
+      if (wasSaved) show(conflict, false);
       if (isSame(value, stored)) return;
       const wasChanged = isChanged();
       stored = value;
+      if (wasSaved) return look();
       if (!wasChanged || !isChanged()) return reset();
       const mine = typedWords(read(), input);
       setText(conflict.firstElementChild, `The file says ${valueWords(value)} meanwhile; you typed ${mine}.`);

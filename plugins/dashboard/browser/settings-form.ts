@@ -10,7 +10,6 @@ export interface SectionForm {
   readonly element: HTMLElement;
   take(view: SettingsSectionView): void;
   isChanged(): boolean;
-  say(text: string, tone?: "calm" | "warn" | "bad"): void;
 }
 
 interface Place {
@@ -26,6 +25,7 @@ const places: Readonly<Record<string, Place>> = {
 };
 const changedMeanwhile = "The file was changed meanwhile, and nothing was saved. What you typed is still here: "
   + "look at it, then save again.";
+const notTaken = "An edit of the file was not taken: ";
 /** They widen who gets in, so the launcher token is asked for again. */
 const guarded = new Set(["allow_origins", "allow_token_query", "allowed_hosts", "allowed_origins"]);
 
@@ -40,15 +40,23 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
   const save = el("button", {}, "Save");
   const discard = button("Discard", "quiet", () => fields.forEach((field) => field.reset()));
   const summary = el("p", { class: "quiet-text push" });
-  const say: SectionForm["say"] = (text, tone = "calm") => {
+  const say = (text: string, tone: "calm" | "warn" | "bad" = "calm"): void => {
     said.className = `notice ${tone}`;
     setText(said, text);
     show(said, text !== "");
   };
+  /** What is wrong in the file, until it is mended; what was said of a save stays. */
+  const sayProblem = (before?: string): void => {
+    const { problem } = view;
+    if (problem !== undefined) say(`${notTaken}${problem}`, "warn");
+    else if (before !== undefined && said.textContent === `${notTaken}${before}`) say("");
+  };
+  let isSaving = false;
   const changed = (): SettingField[] => fields.filter((field) => field.isChanged());
   const look = (): void => {
     const many = changed();
-    save.disabled = discard.disabled = many.length === 0;
+    save.disabled = isSaving || many.length === 0;
+    discard.disabled = many.length === 0;
     setText(summary, many.length === 0 ? "" : many.length === 1 ? "1 change" : `${many.length} changes`);
   };
   const draw = (): HTMLElement[] => Object.entries(propertiesOf(view)).map(([key, schema]) => {
@@ -79,22 +87,26 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
     await send();
   });
   look();
+  sayProblem();
 
   const send = async (): Promise<void> => {
+    if (isSaving) return;
     const broken = changed().find((field) => field.read().problem !== undefined);
     if (broken) return broken.focus();
     const patch = Object.fromEntries(changed().map((field) => [field.key, field.read().value]));
     if (Object.keys(patch).length === 0) return;
-    save.disabled = true;
+    isSaving = true;
+    look();
     const names = (keys: readonly string[]): string =>
       keys.map((key) => nameOf(key, propertiesOf(view)[key])).join(", ");
     const answer = await put(place, view, patch, names);
+    isSaving = false;
     look();
     if (!answer) return;
     if ("refused" in answer) return refuse(answer.refused);
     // What was sent is the file's now: the fields take it when the sections are loaded again.
     view = { ...view, etag: answer.body.etag, value: { ...(view.value as object), ...patch } };
-    for (const field of fields) if (field.key in patch) field.take(patch[field.key]);
+    for (const field of fields) if (field.key in patch) field.take(patch[field.key], true);
     say(savedWords(answer.body, names));
     await refresh();
   };
@@ -109,10 +121,12 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
     say(changedMeanwhile, "warn");
   };
   return {
-    element: form, say,
+    element: form,
     isChanged: () => changed().length > 0,
     take(next) {
+      const { problem } = view;
       view = next;
+      sayProblem(problem);
       for (const field of fields) field.take(valueOf(next, field.key));
       for (const [key, element] of fixed) {
         const schema = propertiesOf(next)[key];

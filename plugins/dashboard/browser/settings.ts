@@ -15,12 +15,7 @@ const refresh = async () => {
   setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
   return refused;
 };
-startStream({
-  refresh,
-  on: {
-    settings: () => void refresh(),
-  },
-});
+startStream({ refresh, news: ["settings"] });
 addEventListener("beforeunload", (event) => {
   if ([...forms.values()].some((form) => form.isChanged())) event.preventDefault();
 });
@@ -32,11 +27,10 @@ function inOrder(sections: readonly SettingsSectionView[]): readonly SettingsSec
 
 /** A form that is there takes what is new in the files and keeps what was typed. */
 function put(view: SettingsSectionView): void {
-  const { section, problem } = view;
+  const { section } = view;
   const known = forms.get(section);
   const form = known ?? sectionForm(view, refresh);
   forms.set(section, form);
   if (known) known.take(view);
   else place.append(form.element);
-  if (problem !== undefined) form.say(`An edit of the file was not taken: ${problem}`, "warn");
 }

@@ -14,6 +14,7 @@ function enhance(form: HTMLFormElement): void {
   const field = (id: string): HTMLInputElement => form.querySelector<HTMLInputElement>(`#${id}`)!;
   const [code, token, confirm, own] = [field("code"), field("token"), field("confirm"), field("own")];
   const submit = form.querySelector<HTMLButtonElement>("button.wide")!;
+  let stopCounting = (): void => undefined;
 
   const needCode = (needed: boolean): void => {
     form.querySelector<HTMLElement>('[data-field="code"]')!.hidden = !needed;
@@ -26,12 +27,12 @@ function enhance(form: HTMLFormElement): void {
     if (refused.status === 401) needCode(true);
     const message = "Too much time has passed: paste the generated token.";
     showFailure(cookieRanOut ? { ...refused, message } : refused);
-    enableCountdown(submit, code);
+    stopCounting = enableCountdown(submit, code);
     (refused.status === 401 ? code : refused.status === 422 ? token : submit).focus();
   };
 
   needCode(!("hasCookie" in form.dataset) || failed());
-  enableCountdown(submit, code);
+  stopCounting = enableCountdown(submit, code);
   for (const input of [token, confirm]) input.addEventListener("input", checkRules);
   checkRules();
   // What was wrong with an own token must not hold the form back once the generated one is chosen.
@@ -42,6 +43,7 @@ function enhance(form: HTMLFormElement): void {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (own.checked && !acceptable(token, confirm)) return;
+    stopCounting();
     submit.disabled = true;
     const choice = own.checked ? { token: token.value.trim(), confirm: confirm.value.trim() } : { keep: true };
     const answer = await ask("POST", "/setup", { ...(code.value.trim() && { code: code.value.trim() }), ...choice });

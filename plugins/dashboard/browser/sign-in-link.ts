@@ -1,5 +1,5 @@
 import { copy, shortcut } from "./copy.ts";
-import { live, setLive } from "./dom.ts";
+import { live, onClick, setLive } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 
 /** The button that makes a one-time link and copies it. */
@@ -8,7 +8,7 @@ export function enableSignInLink(): void {
   const field = document.querySelector<HTMLInputElement>("#sign-in-link");
   const row = live("link-row");
   if (!button || !field || !row) return;
-  button.addEventListener("click", async () => {
+  onClick(button, async () => {
     const answer = await askOwner<{ url: string; expiresAt: string }>("POST", "/api/signin-links");
     if ("refused" in answer) {
       setLive("link-said", answer.refused.message);

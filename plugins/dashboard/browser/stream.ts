@@ -1,85 +1,129 @@
 import type { FeedEvents } from "../api/views.ts";
 import type { Refusal } from "./api.ts";
 import { base, live, setLive, setText, show } from "./dom.ts";
-import { sessionEnded } from "./owner.ts";
+import { askAgain, onSignedIn, sessionEnded } from "./owner.ts";
 import { setServerTime } from "./times.ts";
 import { endWords } from "./words.ts";
 
+/** Milliseconds until the next try. */
 const pause = 2000;
+/** Between two looks at what changes all the time. */
+const pace = 1000;
+/** Until the first event. */
+const patience = 8000;
+/** The server sends an event every 15 s at least; a dead line says nothing. */
+const longestSilence = 40_000;
 
 export interface StreamOptions {
   /** Loads everything the page shows; answers the refusal, if there was one. Also runs when events were left out,
    *  unless `on.missed` says what to do then. */
   readonly refresh: () => Promise<Refusal | undefined>;
+  /** Events after which what the page shows is out of date. */
+  readonly news?: readonly (keyof FeedEvents)[];
   readonly on?: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void };
   /** Of the stream's address, for example `{ log: "info" }`. */
   readonly query?: () => Record<string, string>;
 }
 
 export interface Stream {
+  /** Refreshes now, and again until it worked. */
+  readonly look: () => Promise<void>;
   /** Opens it anew, for another query. */
-  reopen(): void;
-  /** An end of the session that this request brings about is no news: wait for its answer. */
-  expectEnd(request: Promise<unknown>): void;
+  readonly reopen: () => void;
+}
+
+let expected: Promise<unknown> = Promise.resolve();
+
+/** Never settles: the page is being left. */
+export const leaving = new Promise<never>(() => undefined);
+
+/** An end of the session that this request brings about is no news: wait for its answer. */
+export function expectEnd(request: Promise<unknown>): void {
+  expected = request.catch(() => undefined);
 }
 
 /** Hears of what happens while the page is visible, and asks every 2 s where that is not possible. */
-export function startStream({ refresh, on = {}, query }: StreamOptions): Stream {
+export function startStream({ refresh, news = [], on = {}, query }: StreamOptions): Stream {
   let source: EventSource | undefined;
   let last = "";
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let isPaused = false;
-  let expected: Promise<unknown> = Promise.resolve();
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  let paused: "superseded" | "signed out" | undefined;
+  let looks = 0;
+  /** What is shown goes as far as the stream does. */
+  let isCurrent = false;
 
   const close = (): void => {
     clearTimeout(timer);
+    clearTimeout(silence);
     source?.close();
     source = undefined;
   };
-  const stop = (text: string, action: string): void => {
+  const stop = (why: typeof paused, text: string, action: string): void => {
     close();
-    isPaused = true;
+    paused = why;
     say(text, "warn", action);
   };
   const look = async (): Promise<void> => {
+    const mine = ++looks;
+    isCurrent = false;
     const refused = await refresh();
     document.querySelector(".waiting")?.classList.remove("waiting");
-    if (refused?.status === 401) return stop("Signed out", "Sign in");
-    if (!isPaused) say(refused ? "Reconnecting…" : "Live", refused ? "warn" : "ok");
+    if (mine !== looks) return; // a later one knows better
+    if (refused?.status === 401) return stop("signed out", "Signed out", "Sign in");
+    isCurrent = refused === undefined || refused.status === 404;
+    if (isCurrent) sessionEnded();
+    if (paused) return;
+    say(isCurrent ? "Live" : "Reconnecting…", isCurrent ? "ok" : "warn");
+    if (isCurrent || !source) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => void look(), pause);
   };
   const lookAndReopen = async (ms: number): Promise<void> => {
     close();
     await look();
-    if (!document.hidden && !isPaused && !source) timer = setTimeout(open, ms);
+    if (document.hidden || paused || source) return;
+    clearTimeout(timer);
+    timer = setTimeout(open, ms);
+  };
+  const listenFor = (ms: number): void => {
+    clearTimeout(silence);
+    silence = setTimeout(() => void lookAndReopen(pause), ms);
   };
   const hear: { readonly [K in keyof FeedEvents]?: (data: FeedEvents[K]) => void } = {
     hello: ({ resumed, now }) => {
       setServerTime(now);
-      if (resumed) say("Live", "ok");
+      if (resumed && isCurrent) say("Live", "ok");
       else void look();
     },
     missed: () => (on.missed ? undefined : void look()),
-    superseded: () => stop("Live updates paused", "Resume"),
+    superseded: () => stop("superseded", "Live updates paused", "Resume"),
     ended: async ({ reason }) => {
       close();
       await expected;
+      // The browser's new cookie is on its way to another tab.
+      if (reason === "rotated") await new Promise((done) => setTimeout(done, pace));
       sessionEnded(endWords(reason));
       void lookAndReopen(0);
     },
   };
+  const soon = atMostEvery(pace, look);
   const open = (): void => {
     close();
-    isPaused = false;
+    paused = undefined;
     const parameters = new URLSearchParams({ ...query?.(), ...(last !== "" && { last }) });
     const mine = new EventSource(`${base}/api/events?${parameters}`);
     source = mine;
+    listenFor(patience);
     for (const type of types) {
       mine.addEventListener(type, (event: MessageEvent<string>) => {
         if (source !== mine) return;
+        listenFor(longestSilence);
         if (event.lastEventId !== "") last = event.lastEventId;
         const data = JSON.parse(event.data) as never;
         hear[type]?.(data);
         on[type]?.(data);
+        if (news.includes(type)) soon();
       });
     }
     mine.addEventListener("error", () => {
@@ -89,15 +133,24 @@ export function startStream({ refresh, on = {}, query }: StreamOptions): Stream 
     });
   };
 
-  live("feed-resume")?.addEventListener("click", open);
+  live("feed-resume")?.addEventListener("click", () => {
+    askAgain();
+    open();
+  });
+  onSignedIn(() => {
+    if (paused === "signed out") open();
+  });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) close();
-    else if (!isPaused) open();
+    else if (paused !== "superseded") open();
   });
   if (!document.hidden) open();
   return {
-    reopen: open,
-    expectEnd: (request) => { expected = request.catch(() => undefined); },
+    look,
+    reopen: () => {
+      last = "";
+      open();
+    },
   };
 }
 
@@ -114,15 +167,15 @@ function say(text: string, tone: string, action?: string): void {
 }
 
 /** Runs `act` soon, however often it is called: at once, then at most every `ms`. */
-export function atMostEvery(ms: number, act: () => unknown): () => void {
+function atMostEvery(ms: number, act: () => unknown): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let ranAt = 0;
+  let ranAt = -Infinity;
   return () => {
     if (timer !== undefined) return;
     timer = setTimeout(() => {
       timer = undefined;
-      ranAt = Date.now();
+      ranAt = performance.now(); // the clock may be set
       void act();
-    }, Math.max(0, ranAt + ms - Date.now()));
+    }, Math.max(0, ranAt + ms - performance.now()));
   };
 }

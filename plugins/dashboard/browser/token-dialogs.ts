@@ -3,6 +3,7 @@ import { enableCopying } from "./copy.ts";
 import { button, el, setText } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
+import { expectEnd } from "./stream.ts";
 import { brokenRules } from "./token-rules.ts";
 import { tokenName } from "./words.ts";
 
@@ -16,8 +17,8 @@ const consequence: Readonly<Record<Which, string>> = {
   pico: "The old token stops working at once. Clients connected with it are disconnected and need the new one.",
 };
 
-/** Asks what the new token is to be, replaces, and shows it once. `sent` gets the request. */
-export async function replaceToken(which: Which, sent: (request: Promise<unknown>) => void): Promise<void> {
+/** Asks what the new token is to be, replaces, and shows it once. */
+export async function replaceToken(which: Which): Promise<void> {
   const own = ownToken();
   const grace = el("select", { id: "grace" }, ...graces.map(([value, text]) => el("option", { value }, text)));
   const answer = await askForToken({
@@ -33,7 +34,7 @@ export async function replaceToken(which: Which, sent: (request: Promise<unknown
       const request = askOwner<RotatedView>("POST", "/api/token/rotate", {
         which, current, ...(token !== "" && { token }), ...(which === "pico" && { grace: Number(grace.value) }),
       });
-      sent(request);
+      expectEnd(request);
       return request;
     },
   });

@@ -19,7 +19,7 @@ const refresh = () => load<TokensView>("/api/tokens", ({ tokens }) => {
   cards.replaceChildren(...tokens.map(card));
   if (focused !== undefined) focusOn(focused);
 });
-const stream = startStream({ refresh, on: { token: () => void refresh(), settings: () => void refresh() } });
+startStream({ refresh, news: ["token", "settings"] });
 
 const purposes: Readonly<Record<string, string>> = {
   launcher: "Opens this dashboard. Replacing it signs every other browser out.",
@@ -59,7 +59,7 @@ function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
   };
   const replace = !managedByEnv && source !== "host"
     && act("replace", source === "none" ? "Create…" : "Replace…", async () => {
-      await replaceToken(name, stream.expectEnd);
+      await replaceToken(name);
       await refresh();
       focusOn(`replace-${name}`); // the dialog gave the focus back to a button that is gone
     });
