@@ -71,6 +71,7 @@ export const tunnel = (proxy: URL, target: URL, { ca, left }: TunnelOptions): Co
     },
   });
   ask.once("connect", ({ statusCode }, socket: Socket) => {
+    left.addEventListener("abort", () => socket.destroy(), { once: true }); // the request has let go of it
     if (statusCode !== 200) {
       socket.destroy();
       return connected(Object.assign(new Error(`the proxy answered ${statusCode}`), { code: "PROXY_REFUSED" }));

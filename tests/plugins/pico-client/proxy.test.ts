@@ -60,6 +60,23 @@ test("a proxy that does not answer is left together with the try", async () => {
   silent.close();
 });
 
+test("a tunnel whose other end says nothing is left together with the try", async () => {
+  const left: Promise<unknown>[] = [];
+  const proxy = createServer((socket) => {
+    left.push(new Promise((resolve) => socket.on("error", () => {}).on("close", resolve)));
+    socket.once("data", () => socket.write("HTTP/1.1 200 Yes\r\n\r\n")).resume();
+  });
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const HTTPS_PROXY = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  await using here = await near("wss://127.0.0.1:1/pico", { env: { HTTPS_PROXY } });
+  await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "timeout");
+  await left[0];
+  await here[Symbol.asyncDispose]();
+  await Promise.all(left);
+  proxy.close();
+});
+
 test("a certificate nobody vouches for is refused; the one of ca_file is taken, through a proxy too", async () => {
   const folder = await mkdtemp(join(tmpdir(), "doorward-ca-"));
   await using secure = await createSecure();
