@@ -28,6 +28,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   let conversation: Conversation | undefined;
   /** Changes of the configuration, one after the other. */
   let following = Promise.resolve();
+  let isClosed = false;
 
   const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
   const random = (): number => Buffer.from(scope.random(4)).readUInt32BE() / 2 ** 32;
@@ -55,7 +56,13 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   }
 
   function tell<K extends keyof LinkHandlers>(handler: K, news: Parameters<NonNullable<LinkHandlers[K]>>[0]): void {
-    for (const listener of listeners) (listener[handler] as ((news: unknown) => void) | undefined)?.(news);
+    for (const listener of listeners) {
+      try {
+        (listener[handler] as ((news: unknown) => void) | undefined)?.(news);
+      } catch (err) {
+        log.error({ err, handler }, "a listener to the other end failed");
+      }
+    }
   }
 
   function deliver(session: string, message: LinkMessage): void {
@@ -63,10 +70,8 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       .catch((err: unknown) => log.warn({ err, id: message.id }, "an answer of the other end was not taken"));
   }
 
-  async function open(config: PicoClientConfig): Promise<void> {
-    const ca = await check(config);
-    if (!config.enabled) return;
-    const { url } = config;
+  async function open({ enabled, url }: PicoClientConfig, ca: string | undefined): Promise<void> {
+    if (!enabled) return;
     if (isOpenToReaders(url)) log.warn({}, "the token goes to the other end unencrypted: wss: would keep it to itself");
     conversation = options.sessionId === undefined
       ? await openConversation({ home, profile, url, newId, log })
@@ -115,6 +120,14 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
     conversation = undefined;
   }
 
+  /** An impossible configuration changes nothing, and neither does one that comes with the stop. */
+  async function turnTo(config: PicoClientConfig): Promise<void> {
+    const ca = await check(config);
+    if (isClosed) return;
+    await shut();
+    await open(config, ca);
+  }
+
   const picoLink: PicoLink = {
     async send(message) {
       if (!link) throw picoClientErrors.not_running();
@@ -138,11 +151,12 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
     retry: () => link?.retry(),
     /** Ends the link there is and begins the one that is wanted. */
     follow(config: PicoClientConfig): Promise<void> {
-      const next = following.then(shut).then(() => open(config));
+      const next = following.then(() => turnTo(config));
       following = next.catch(() => {});
       return next;
     },
     close: async () => {
+      isClosed = true;
       await following;
       await shut();
     },

@@ -30,7 +30,6 @@ export function picoClient(options: PicoClientOptions = {}): Plugin<PicoClientSh
       });
       scope.onConfig(async (next, before) => {
         if (JSON.stringify(next) === JSON.stringify(before)) return;
-        await client.check(next);
         await client.follow(next);
       });
       await client.check(scope.config());

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -154,6 +155,36 @@ describe("settings", () => {
     await here.configure({ enabled: false, url: "" });
     await here.until(here.changes, ({ to, reason }) => to === "stopped" && reason === "stopped");
     expect([one.heard.length, two.heard.length]).toEqual([1, 2]);
+  });
+
+  test("a change that comes with the stop begins nothing", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "doorward-ca-"));
+    const ca_file = join(folder, "ca.pem");
+    execFileSync("mkfifo", [ca_file]); // is read when the test writes it
+    await using there = await far();
+    const here = await near(there.url);
+    const changing = here.configure({ enabled: true, url: there.url, ca_file });
+    const stopping = here[Symbol.asyncDispose]();
+    await writeFile(ca_file, "");
+    await Promise.all([changing, stopping]);
+    expect(here.link.state()).toBe("idle");
+    await rm(folder, { recursive: true });
+  });
+
+  test("a listener that throws keeps nothing from the others", async () => {
+    await using there = await far();
+    await using here = await near(there.url);
+    const heard: string[] = [];
+    here.link.listen({
+      onMessage() {
+        throw new Error("fire");
+      },
+    });
+    here.link.listen({ onMessage: ({ content }) => void heard.push(content) });
+    await here.link.send({ content: "hello" });
+    await here.until(here.heard, ({ content }) => content === "you said hello");
+    await here.until(heard, () => true);
+    expect(here.lines.filter(({ level }) => level === "error")).toHaveLength(1);
   });
 
   test("after the stop nothing is tried, and who waits is told", async () => {
