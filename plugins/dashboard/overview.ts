@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { codeOf } from "../../kernel/index.ts";
+import { tokenNames } from "./api/tokens.ts";
 import { page, seen, type Door } from "./door.ts";
 import { requireOwner } from "./guard.ts";
 import type { PicoServerStatus } from "../pico-server/index.ts";
@@ -37,7 +37,7 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     startedAt: door.startedAt,
     now: door.clock.now(),
     addresses: door.http.addresses().map((url) => url.href),
-    tokens: ["launcher", "pico", "pico_client"].flatMap((name) => tokenOf(door, name)),
+    tokens: tokenNames(door).filter((name) => name !== "metrics").map((name) => tokenOf(door, name)),
     ...(channel ? { channel } : {}),
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
@@ -47,14 +47,9 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
   };
 }
 
-function tokenOf(door: Door, name: string): TokenView[] {
-  try {
-    const { source, managedByEnv } = door.tokens.info(name);
-    return [{ name, source, managedByEnv }];
-  } catch (error) {
-    if (codeOf(error) === "token_unclaimed") return [];
-    throw error;
-  }
+function tokenOf({ tokens }: Door, name: string): TokenView {
+  const { source, managedByEnv } = tokens.info(name);
+  return { name, source, managedByEnv };
 }
 
 export async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelView | undefined> {

@@ -20,6 +20,8 @@ export interface Tokens {
    *  Rejects `store_unavailable` after 5 s of replacement. */
   verify(name: TokenName, candidate: string): Promise<number | false>;
   info(name: TokenName): TokenInfo;
+  /** Those that were claimed, in that order. */
+  names(): readonly TokenName[];
   /** Reads the places again. Rejects what reading them rejects. */
   describe(name: TokenName): Promise<TokenDescription>;
   /** 32 bytes: HMAC-SHA-256(32 random bytes of this process and purpose, token). A replacement changes it. */

@@ -150,6 +150,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       claim,
       verify,
       info,
+      names: () => [...tokens.keys()],
       describe: (name) => describe(form, name, held(name)),
       derive(name, purpose) {
         const token = held(name);

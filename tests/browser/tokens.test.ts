@@ -16,6 +16,16 @@ test("each token shows source, age, strength and what disagrees; the environment
   });
 });
 
+test("the token of a plugin's channel is shown too, with the command that changes it", async () => {
+  const letters = { name: "letters", source: "security", managedByEnv: false, others: [] };
+  desk.site.views.set("GET /api/tokens", { tokens: [tokens[0], letters] });
+  await desk.look("/tokens", async (page) => {
+    const card = page.getByRole("region", { name: "Token letters" });
+    await card.getByText("doorward token set letters").waitFor();
+    expect(await card.getByRole("button").count()).toBe(0);
+  });
+});
+
 test("a token is replaced with the launcher token, and the new one is shown once", async () => {
   desk.site.answer = ({ body }) => body.includes("wrong")
     ? [403, { error: "invalid_token", message: "no" }] : [200, { which: "pico", token: fresh, source: "security" }];

@@ -7,22 +7,22 @@ import { Refusal } from "../errors.ts";
 import { requireCurrent } from "./current.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
-const NAMES = ["launcher", "pico", "pico_client", "metrics"];
-/** Most deployments have none, and need none. */
-const OPTIONAL = new Set(["metrics"]);
+const FIRST = ["launcher", "pico", "pico_client"];
 
-/** The tokens that some plugin has claimed. */
-export async function tokensView({ tokens }: Door): Promise<TokensView> {
-  const rows = await Promise.all(NAMES.map(async (name): Promise<TokenRow[]> => {
-    try {
-      const { version: _, ...row } = await tokens.describe(name);
-      return OPTIONAL.has(name) && row.source === "none" ? [] : [row];
-    } catch (error) {
-      if (codeOf(error) === "token_unclaimed") return [];
-      throw error;
-    }
+/** The launcher's and the built-in channels' tokens, then those of other channels, then `metrics`. */
+export function tokenNames({ tokens }: Door): string[] {
+  const claimed = tokens.names();
+  const others = claimed.filter((name) => !FIRST.includes(name) && name !== "metrics");
+  return [...FIRST, ...others, "metrics"].filter((name) => claimed.includes(name));
+}
+
+/** The tokens that some plugin has claimed. Most deployments have none for `metrics`, and need none. */
+export async function tokensView(door: Door): Promise<TokensView> {
+  const rows = await Promise.all(tokenNames(door).map(async (name): Promise<TokenRow> => {
+    const { version: _, ...row } = await door.tokens.describe(name);
+    return row;
   }));
-  return { tokens: rows.flat() };
+  return { tokens: rows.filter(({ name, source }) => name !== "metrics" || source !== "none") };
 }
 
 export interface Rotation {

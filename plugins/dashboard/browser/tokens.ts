@@ -34,7 +34,8 @@ function card(token: TokenRow): HTMLElement {
   const id = `h-${name}`;
   return el("section", { class: "card", "aria-labelledby": id },
     el("h2", { id }, tokenName(name)),
-    el("p", { class: "quiet-text" }, purposes[name] ?? ""),
+    el("p", { class: "quiet-text" },
+      purposes[name] ?? `Of the channel ${name}. Changed by a command: doorward token set ${name}`),
     el("dl", { class: "facts" },
       fact("Comes from", sourceWords(token)),
       managedByEnv && token.variable !== undefined && el("div", { class: "stacked" },

@@ -47,6 +47,9 @@ describe("a plugin that config.json names", () => {
         { name: "letters", from: "./letters.js", required: false, state: "started" },
       ]);
       expect((await desk.run("status")).out).toMatch(/^Plugin +letters: started$/m);
+      const sources = (await desk.run("token source -json")).json().tokens as { name: string; source: string }[];
+      expect(sources.map(({ name }) => name)).toEqual(["launcher", "pico", "pico_client", "letters"]);
+      expect(sources.at(-1)).toMatchObject({ source: "security", variable: "SERVICE_CHANNELS_LETTERS_TOKEN" });
       expect((await desk.run("doctor")).out).toMatch(/letters \(\.\/letters\.js\): started/);
       await kernel.stop();
       expect(lines).toContainEqual(expect.objectContaining({ text: "letters has stopped" }));

@@ -249,6 +249,7 @@ describe("4. the launcher's state", () => {
         claim: async () => ({ version: 0, source: "none", managedByEnv: false }),
         verify: async () => false,
         info: () => ({ version: 0, source: "none", managedByEnv: false }),
+        names: () => ["launcher"],
         derive: () => new Uint8Array(32),
       },
       tokenSecrets: { reveal: () => undefined, replace: async () => { throw new Error("nothing to replace"); } },
