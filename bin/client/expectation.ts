@@ -4,10 +4,11 @@ const lingerMs = 300;
 /** Knows when nothing more is to come: nobody will ask any more, everything was taken, and as many answers came as
  *  were asked for. Or when there was no sign of life for `timeoutMs`; 0: never. */
 export interface Expectation {
-  asked(): void;
+  asked(id: string): void;
   /** What was asked has arrived, or never will. */
   settled(isAccepted: boolean): void;
-  answered(): void;
+  /** An answer came; to the message of that id, where the other end says so. */
+  answered(to?: string): void;
   /** Anything that came from the other end. */
   sign(): void;
   /** Nobody will ask any more. */
@@ -19,6 +20,7 @@ export interface Expectation {
 }
 
 export function createExpectation(timeoutMs: number): Expectation {
+  const ids = new Set<string>();
   let questions = 0;
   let answers = 0;
   let pending = 0;
@@ -37,7 +39,8 @@ export function createExpectation(timeoutMs: number): Expectation {
   }
   return {
     missing,
-    asked() {
+    asked(id) {
+      ids.add(id);
       questions++;
       pending++;
     },
@@ -46,8 +49,8 @@ export function createExpectation(timeoutMs: number): Expectation {
       if (!isAccepted) questions--;
       look();
     },
-    answered() {
-      answers++;
+    answered(to) {
+      if (to === undefined || ids.has(to)) answers++;
       look();
     },
     sign: look,

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { decode, WireError, type ClientFrame, type ServerFrame } from "../../plugins/pico-wire/index.ts";
 import { exit, type Call } from "../commands/command.ts";
 import { createExpectation } from "./expectation.ts";
@@ -27,26 +28,27 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
   const session = await openSession(call, {
     ...given,
     notice: (text) => call.say(`doorward: ${text}\n`),
-    answer: expected.answered,
+    answer: ({ inReplyTo }) => expected.answered(inReplyTo),
     hear: { onFrame: forward },
   });
 
-  async function send({ id, payload }: Sent): Promise<void> {
+  async function send({ id: own, payload }: Sent): Promise<void> {
+    const id = own ?? randomUUID();
     const { content, media, hops } = payload;
     const attachments = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
-    if (id !== undefined && open.has(id)) return report("id_reused", "A message with this id is on its way.", id);
-    if (id !== undefined) open.add(id);
-    expected.asked();
+    if (open.has(id)) return report("id_reused", "A message with this id is on its way.", id);
+    open.add(id);
+    expected.asked(id);
     try {
-      await session.link.send({ content, attachments, hops, ...(id !== undefined && { id }) });
+      await session.link.send({ content, attachments, hops, id });
       expected.settled(true);
     } catch (error) {
       const { code, message } = reasonOf(error);
       failed++;
-      report(code, message, id);
+      report(code, message, own);
       expected.settled(false);
     } finally {
-      if (id !== undefined) open.delete(id);
+      open.delete(id);
     }
   }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Session, SessionOptions } from "./session.ts";
 import { openSession } from "./session.ts";
 import { exit, type Call } from "../commands/command.ts";
@@ -17,7 +18,7 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
     notice: say,
     answer: (message) => {
       call.out(`${textOf(message)}\n`);
-      expected.answered();
+      expected.answered(message.inReplyTo);
     },
     hear: {
       onUpdate: expected.sign,
@@ -33,9 +34,10 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
   const session = await openSession(call, options);
 
   async function send({ link }: Session, content: string): Promise<void> {
-    expected.asked();
+    const id = randomUUID();
+    expected.asked(id);
     try {
-      await link.send({ content });
+      await link.send({ content, id });
       expected.settled(true);
     } catch (error) {
       failed++;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { textOf } from "../client/media.ts";
 import { clientArguments, reasonOf } from "../client/options.ts";
 import { openSession, type SessionOptions } from "../client/session.ts";
@@ -37,10 +38,15 @@ export async function send(call: Call): Promise<number> {
     clearTimeout(timer);
     if (timeoutMs > 0 && !isOver) timer = setTimeout(late, timeoutMs);
   };
+  const id = randomUUID();
   let tell: (answer: Message) => void;
   const answered = new Promise<Message>((resolve) => { tell = resolve; });
+  function hear(message: Message): void {
+    if (message.inReplyTo === undefined || message.inReplyTo === id) return tell(message);
+    remark(`an answer to an earlier message: ${plainLine(textOf(message))}`);
+  }
   const options: SessionOptions = {
-    ...given, profile: "send", notice: remark, answer: (message) => tell(message),
+    ...given, profile: "send", notice: remark, answer: hear,
     hear: { onUpdate: wait, onTyping: wait },
   };
   const fail = (code: number, error: string, message: string): number => {
@@ -51,7 +57,7 @@ export async function send(call: Call): Promise<number> {
 
   const session = await openSession(call, options);
   wait();
-  const refused = session.link.send({ content }).then(() => answered, (error: unknown) => reasonOf(error));
+  const refused = session.link.send({ content, id }).then(() => answered, (error: unknown) => reasonOf(error));
   const outcome = await Promise.race([refused, session.ended, tooLate]);
   isOver = true;
   clearTimeout(timer);
@@ -59,9 +65,9 @@ export async function send(call: Call): Promise<number> {
   if (outcome === "late") return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);
   if ("exit" in outcome) return fail(outcome.exit || exit.failed, outcome.code, outcome.sentence);
   if (!("content" in outcome)) return fail(exit.failed, outcome.code, outcome.message);
-  const { id, session: conversation, media } = outcome;
+  const { session: conversation, media } = outcome;
   const kinds = media.map(({ type, url }) => ({ type, url }));
-  if (call.json) printJson(call, { id, session_id: conversation, content: outcome.content, media: kinds });
+  if (call.json) printJson(call, { id: outcome.id, session_id: conversation, content: outcome.content, media: kinds });
   else call.out(`${textOf(outcome)}\n`);
   return exit.done;
 }

@@ -50,12 +50,13 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
   const lanes = createLanes(() => current?.width ?? 1);
 
   function messageOf(incoming: Incoming, accept: () => void): Message {
-    const { channel, session, id, content, media, sender, at, hops } = incoming;
+    const { channel, session, id, content, media, sender, inReplyTo, at, hops } = incoming;
     const to = { channel, session };
     const reply: Message["reply"] = (message) => send(to, answerTo(id, message));
     const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
     const message = { channel, session, id, content, media, at, hops, accept, reply, stream: grow };
-    return sender === undefined ? message : { ...message, sender };
+    if (sender === undefined && inReplyTo === undefined) return message;
+    return { ...message, ...(sender !== undefined && { sender }), ...(inReplyTo !== undefined && { inReplyTo }) };
   }
 
   function failedLate(incoming: Incoming, error: unknown): void {

@@ -41,6 +41,8 @@ export interface Incoming extends Address {
   readonly content: string;
   readonly media: readonly Media[];
   readonly sender?: string;
+  /** The message of ours that it answers, where the other end says so. */
+  readonly inReplyTo?: string;
   /** Unix milliseconds. */
   readonly at: number;
   /** Bridges the message has crossed; more than 4 is a loop. */

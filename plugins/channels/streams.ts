@@ -72,9 +72,11 @@ function createStream(
   let ended = false;
   let finishing: Promise<Receipt> | undefined;
 
-  /** Every update says the kind again: clients know a thought from an answer by it. */
-  const { kind } = first;
-  const grown = (content: string): Outgoing => (kind === undefined ? { content } : { content, kind });
+  /** Every update says again what it is and what it answers: clients know a thought from an answer by it, and one
+   *  answer from another. */
+  const { kind, inReplyTo } = first;
+  const same = { ...(kind !== undefined && { kind }), ...(inReplyTo !== undefined && { inReplyTo }) };
+  const grown = (content: string): Outgoing => ({ ...same, content });
   const isAlone = ({ status }: Receipt): boolean => status === "buffered" || status === "undelivered";
 
   async function show(): Promise<void> {

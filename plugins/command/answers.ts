@@ -28,8 +28,8 @@ interface Sent {
   readonly request: Request | undefined;
   /** The channel's name of it; undefined when it was not sent. */
   readonly id: Promise<string | undefined>;
-  /** Updates say it again: clients know a thought from an answer by it. */
-  readonly kind: Outgoing["kind"];
+  /** What updates say again: whether it is a thought, and what it answers. */
+  readonly again: Pick<Outgoing, "kind" | "inReplyTo">;
   isFinal: boolean;
   /** The text so far, while it grows. */
   content: string;
@@ -94,18 +94,15 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     const { request, address } = place;
     request?.touch();
     const { message_id: name, final = true, kind } = payload;
-    const message = {
-      ...outgoing(payload),
-      ...(final ? {} : { final }),
-      ...(request && { inReplyTo: request.message.id }),
-    };
+    const again = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
+    const message = { ...outgoing(payload), ...(final ? {} : { final }), ...again };
     const sent = inOrder(address, () => channels.send(address, message));
     const isAnswer = final && kind === undefined;
     conclude(isAnswer ? request : undefined, sent);
     if (name === undefined) return;
     const id = sent.then((receipt) => receipt.id, () => undefined);
     shown.set(name, {
-      address, request, id, kind, isFinal: final, content: final ? "" : message.content,
+      address, request, id, again, isFinal: final, content: final ? "" : message.content,
       next: undefined, updatedAt: clock.now(), cancelTimer: undefined,
     });
     if (shown.size > mostShown) forget(shown.keys().next().value!);
@@ -127,8 +124,8 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     message.cancelTimer?.();
     message.cancelTimer = message.next = undefined;
     message.updatedAt = clock.now();
-    const { address, kind } = message;
-    return ofSent(message, (id) => channels.update(address, id, kind ? { ...next, kind } : next));
+    const { address, again } = message;
+    return ofSent(message, (id) => channels.update(address, id, { ...next, ...again }));
   }
 
   function update(name: string, payload: Shown): void {
@@ -142,7 +139,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     message.request?.touch();
     message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {
-      const isAnswer = !message.isFinal && message.kind === undefined;
+      const isAnswer = !message.isFinal && message.again.kind === undefined;
       message.isFinal = true;
       return conclude(isAnswer ? message.request : undefined, change(message, { ...outgoing(payload), final: true }));
     }

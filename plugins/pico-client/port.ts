@@ -40,8 +40,11 @@ export async function sendOver(
   }
 }
 
-export const incomingFrom = (session: string, { id, content, attachments, at }: LinkMessage, hops: number): Incoming =>
-  ({ channel: channelName, session, id, content, media: attachments.map(mediumOf), at, hops });
+export const incomingFrom = (session: string, message: LinkMessage, hops: number): Incoming => {
+  const { id, content, requestId, attachments, at } = message;
+  const about = requestId === undefined ? {} : { inReplyTo: requestId };
+  return { channel: channelName, session, id, content, ...about, media: attachments.map(mediumOf), at, hops };
+};
 
 export interface PortOptions {
   readonly link: () => Link | undefined;

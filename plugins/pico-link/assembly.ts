@@ -11,7 +11,7 @@ import type { LinkMessage } from "./types.ts";
 type MessageFrame = Extract<ServerFrame, { type: "message.create" | "message.update" | "media.create" }>;
 
 const isAside = ({ placeholder, thought, kind }: ServerMessage): boolean =>
-  placeholder === true || thought === true || kind !== undefined;
+  (placeholder ?? thought ?? kind) !== undefined;
 
 /** Servers of the field say seconds. */
 const millis = (timestamp: number | undefined, now: number): number =>
@@ -20,10 +20,11 @@ const millis = (timestamp: number | undefined, now: number): number =>
 export function assemble(run: Run, frame: MessageFrame, isExtension: boolean): void {
   const { payload } = frame;
   if (isAside(payload)) return;
-  const isNameless = payload.message_id === "";
+  const isNameless = !payload.message_id;
   const message: LinkMessage = {
     id: payload.message_id || frame.id || `${run.now}-${run.random}`,
     content: payload.content,
+    ...(payload.request_id && { requestId: payload.request_id }),
     attachments: payload.attachments ?? [],
     at: millis(frame.timestamp, run.now),
     final: payload.final === true || isNameless || (!isExtension && frame.type === "media.create"),

@@ -16,8 +16,7 @@ export function isPlain(run: Run): void {
 
 /** A frame arrived; undefined when it could not be read or is of a kind from the future: life, and nothing else. */
 export function receive(run: Run, frame: ServerFrame | undefined): void {
-  heard(run);
-  note(run, { hasSpoken: true });
+  note(run, { heardAt: run.now, hasSpoken: true });
   if (frame?.type === "hello") return hello(run, frame.payload);
   if (!run.core.connection?.mode) isPlain(run);
   if (!frame || ("seq" in frame && !isNew(run, frame))) return;

@@ -25,6 +25,7 @@ function take(run: Run, event: LinkEvent): void {
     case "start":
       return state === "idle" ? connect(run) : undefined;
     case "stop":
+      if (run.core.connection) acknowledge(run, 0); // who goes on with the conversation must not hear it again
       return state === "stopped" ? undefined : stop(run, "stopped");
     case "retry":
       set(run, { refusals: 0 });

@@ -60,9 +60,9 @@ export function isNew(run: Run, { seq, epoch }: Numbered): boolean {
 }
 
 /** Tells the server what has arrived: it may forget it. */
-export function acknowledge(run: Run): void {
+export function acknowledge(run: Run, at = ackAt(run.core)): void {
   const { cursor } = run.core;
-  if (!cursor || ackAt(run.core) > run.now) return;
+  if (!cursor || at > run.now) return;
   effect(run, { type: "write", text: JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }) });
   note(run, { unacked: 0, ackedAt: run.now });
 }

@@ -28,6 +28,8 @@ export interface LinkMessage {
   readonly id: string;
   /** The whole text so far. */
   readonly content: string;
+  /** The message of ours, or of another client in this conversation, that it answers, where the server says so. */
+  readonly requestId?: string;
   readonly attachments: readonly Attachment[];
   /** Unix milliseconds. */
   readonly at: number;

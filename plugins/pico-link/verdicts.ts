@@ -15,7 +15,7 @@ const checks: Readonly<Record<string, string>> = {
   token_malformed: header,
   token_query_disabled: query,
   origin_not_allowed: "Does allow_origins list this origin?",
-  bad_request: "Are the address and the session_id right?",
+  bad_request: "Are address and session_id right?",
   not_found: "Is the path right, and the channel enabled?",
   upgrade_required: "Does a proxy strip Upgrade?",
 };

@@ -1,6 +1,6 @@
 import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type { ChannelPort, Media, Outgoing, PortReceipt, ToolCall } from "../channels/index.ts";
-import { encode, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
+import { encode, isId, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
 import { refusalFor } from "./failures.ts";
 import type { Appended, SessionLog } from "./session-log.ts";
@@ -27,11 +27,17 @@ function isText({ kind, attachments, toolCalls, contextUsage, model }: Update): 
     (attachments === undefined || attachments.length === 0);
 }
 
+/** Other channels may call their messages what no client of this one can read. */
+const requestOf = ({ inReplyTo }: Update): string | undefined =>
+  inReplyTo !== undefined && isId(inReplyTo) ? inReplyTo : undefined;
+
 function payloadOf(id: string, message: Update, final: boolean | undefined): ServerMessage {
   const { content, kind, attachments = none, toolCalls, contextUsage, model } = message;
+  const request = requestOf(message);
   return {
     message_id: id,
     content,
+    ...(request !== undefined && { request_id: request }),
     ...(kind && { kind }),
     ...(kind === "thought" && { thought: true }),
     ...(final && { final }),
@@ -67,7 +73,8 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
   ): Awaitable<PortReceipt> {
     const now = clock.now();
     const { content } = message;
-    const plain = isText(message) ? writeText({ type, session, id, content, final }, now) : undefined;
+    const request = requestOf(message);
+    const plain = isText(message) ? writeText({ type, session, id, content, request, final }, now) : undefined;
     if (plain !== undefined) return write(session, id, plain, plain.length, numbered);
     const text = encode({ type, payload: payloadOf(id, message, final), session_id: session, timestamp: now });
     return write(session, id, text, Buffer.byteLength(text), numbered);

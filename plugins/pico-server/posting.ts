@@ -79,8 +79,9 @@ export function createPosting(options: PostingOptions): Post {
   async function waitFor(
     handOver: () => Promise<Status>, names: Names, { seconds, r, tokenVersion }: Patience,
   ): Promise<Answer | Refusal> {
-    const { session_id: session } = names;
-    const waiting = waitForAnswers({ r, id: newId(), session, seconds, tokenVersion, sessions, clock, isBusy });
+    const { session_id: session, request_id: request } = names;
+    const id = newId();
+    const waiting = waitForAnswers({ r, id, request, session, seconds, tokenVersion, sessions, clock, isBusy });
     connections.add(waiting.link);
     try {
       const handed = handOver();

@@ -19,6 +19,8 @@ export function readWait(params: URLSearchParams): number | undefined {
 export interface WaitOptions {
   readonly r: ServerResponse;
   readonly id: string;
+  /** Of the posted message. */
+  readonly request: string;
   readonly session: string;
   readonly seconds: number;
   readonly tokenVersion: number | undefined;
@@ -49,24 +51,25 @@ type Said =
   | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
   | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
 
-/** Whether what was said is an answer, and none of it still grows. */
-function createAnswer(): { hear(frame: Said): void; isWhole(): boolean } {
+/** Whether what was said is an answer to the request, and none of it still grows. */
+function createAnswer(request: string): { hear(frame: Said): void; isWhole(): boolean } {
   const growing = new Set<string>();
   let isThere = false;
   return {
     hear({ type, payload }) {
       if (type === "message.create" && !payload.final) return void growing.add(payload.message_id);
       growing.delete(payload.message_id);
-      isThere ||= type !== "message.delete" && payload.kind === undefined;
+      if (type === "message.delete" || payload.kind !== undefined) return;
+      isThere ||= payload.request_id === undefined || payload.request_id === request;
     },
     isWhole: () => isThere && growing.size === 0,
   };
 }
 
 export function waitForAnswers(options: WaitOptions): Waiting {
-  const { r, id, session, seconds, tokenVersion, sessions, clock, isBusy } = options;
+  const { r, id, request, session, seconds, tokenVersion, sessions, clock, isBusy } = options;
   const heard: { readonly frame: Said; readonly cursor: Cursor }[] = [];
-  const answer = createAnswer();
+  const answer = createAnswer(request);
   const startedAt = clock.now();
   let done = (): void => undefined;
   let finish: (how: Over) => void = () => undefined;

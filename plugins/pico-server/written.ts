@@ -23,14 +23,18 @@ export interface Text {
   readonly session: string;
   readonly id: string;
   readonly content: string;
+  /** The message it answers. */
+  readonly request: string | undefined;
   readonly final: boolean | undefined;
 }
 
 /** What `encode` writes of it; undefined when a part of it needs more than quotes. */
-export function writeText({ type, session, id, content, final }: Text, now: number): string | undefined {
+export function writeText({ type, session, id, content, request, final }: Text, now: number): string | undefined {
   if (!isPlain(content) || !isPlain(id) || !isPlain(session)) return undefined;
+  if (request !== undefined && !isPlain(request)) return undefined;
+  const about = request === undefined ? "" : `,"request_id":"${request}"`;
   const end = final ? ',"final":true' : "";
-  return `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${end}},` +
+  return `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${about}${end}},` +
     `"session_id":"${session}","timestamp":${stampOf(now)}}`;
 }
 

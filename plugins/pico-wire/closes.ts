@@ -8,16 +8,18 @@ export interface Close {
   readonly retryMs: number | undefined;
 }
 
-const rows = Object.entries(closes) as [CloseName, { code: number; client: Afterwards; named?: false }][];
+const rows = Object.entries(closes) as [CloseName, { code: number; client: Afterwards }][];
+/** Said by the library, which knows no names. */
+const nameless: readonly CloseName[] = ["protocol_error", "unsupported_data", "invalid_data"];
 
 /** The text of a close frame: `<name>` or `<name>; retry=<ms>`; empty where the code says it all. */
 export function closeReason(name: CloseName, retryMs?: number): string {
-  if ("named" in closes[name]) return "";
+  if (nameless.includes(name)) return "";
   return retryMs === undefined ? name : `${name}; retry=${Math.max(0, Math.round(retryMs))}`;
 }
 
 export function parseCloseReason(text: string): { name: string; retryMs: number | undefined } {
-  const retry = /;\s*retry=(\d{1,9})\s*(?:;|$)/.exec(text)?.[1];
+  const retry = /;\s*retry=(\d{1,9})\b/.exec(text)?.[1];
   return { name: text.replace(/;.*/s, "").trim(), retryMs: retry === undefined ? undefined : Number(retry) };
 }
 

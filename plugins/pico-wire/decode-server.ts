@@ -52,10 +52,13 @@ function readNumber(object: Json): Numbered {
   return isCount(seq) && epoch !== undefined ? { seq, epoch } : {};
 }
 
-function readError(payload: Json): ErrorPayload {
+const readRequest = (payload: Json): { readonly request_id?: string } => {
   const request_id = readName(payload, "request_id", isId);
-  return { code: readText(payload, "code"), message: readText(payload, "message"), ...(request_id && { request_id }) };
-}
+  return request_id ? { request_id } : {};
+};
+
+const readError = (payload: Json): ErrorPayload =>
+  ({ code: readText(payload, "code"), message: readText(payload, "message"), ...readRequest(payload) });
 
 const readAck = (payload: Json): MessageAckFrame["payload"] => ({
   request_id: needed(payload, "request_id"),
@@ -96,6 +99,7 @@ function readServerMessage(payload: Json): ServerMessage {
   return {
     message_id: readName(payload, "message_id", isId) ?? "",
     content: readText(payload, "content"),
+    ...readRequest(payload),
     ...((kind === "thought" || kind === "tool_calls") && { kind }),
     ...(own(payload, "thought") === true && { thought: true }),
     ...(Array.isArray(calls) && { tool_calls: harmless(calls) as unknown[] }),

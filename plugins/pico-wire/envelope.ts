@@ -13,7 +13,7 @@ export function readObject(input: string | Uint8Array, what: string): Json {
 export function readFrame<T>(object: Json, read: (type: string, envelope: Envelope, payload: Json) => T): T {
   const envelope = readEnvelope(object);
   const type = own(object, "type");
-  if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs "type", as "message.send".');
+  if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs a "type".');
   return read(type, envelope, readPayload(object));
 }
 

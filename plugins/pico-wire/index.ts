@@ -13,7 +13,7 @@ export {
   closes, errors, gapReasons, refusals,
   type Afterwards, type CloseName, type ErrorCode, type GapReason, type Reason, type RefusalCode,
 } from "./reasons.ts";
-export { bytesOf, isSessionId } from "./text.ts";
+export { bytesOf, isId, isSessionId } from "./text.ts";
 export type {
   AckFrame, Attachment, ClientFrame, DeleteFrame, ErrorFrame, ErrorPayload, Envelope, Frame, Gap, GapFrame, Hello,
   HelloFrame, Inline, MessageAckFrame, MessagePayload, MessageRequest, Numbered, Party, PongFrame, ServerFrame,

@@ -45,6 +45,8 @@ export interface ServerMessage {
   /** Empty in a create whose server names no messages. */
   readonly message_id: string;
   readonly content: string;
+  /** The message of a client that it answers, by its `id`. */
+  readonly request_id?: string;
   readonly kind?: "thought" | "tool_calls";
   /** Goes with `kind: "thought"`. */
   readonly thought?: boolean;

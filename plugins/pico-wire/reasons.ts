@@ -83,8 +83,6 @@ export type Afterwards = "stop" | "retry" | "retry-slowly" | "retry-after" | "sm
 interface CloseRow {
   readonly code: number;
   readonly client: Afterwards;
-  /** The text after the code; `false`: the peer sees no text. */
-  readonly named?: false;
 }
 
 /** Why a connection ends. */
@@ -93,9 +91,9 @@ export const closes = {
   normal: { code: 1000, client: "stop" },
   /** The service stops, or the channel was switched off. */
   going_away: { code: 1001, client: "retry-slowly" },
-  protocol_error: { code: 1002, client: "retry", named: false },
-  unsupported_data: { code: 1003, client: "retry", named: false },
-  invalid_data: { code: 1007, client: "retry", named: false },
+  protocol_error: { code: 1002, client: "retry" },
+  unsupported_data: { code: 1003, client: "retry" },
+  invalid_data: { code: 1007, client: "retry" },
   /** The sign-in behind a dashboard's connection ended. */
   session_ended: { code: 1008, client: "stop" },
   /** A message over the server's `max_payload`. */

@@ -58,6 +58,24 @@ describe("doorward send", () => {
     expect(JSON.parse(out)).toMatchObject({ session_id: "mine", content: "two\nlines" });
   });
 
+  test("each message gets its own answer: none of before is heard again, and one that comes too late is told apart", async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    await using there = await far(async ({ content, reply }) => {
+      if (content === "slow") await held;
+      await reply({ content: `you said ${content}` });
+    });
+    const first = await run(["send", "-url", there.url, "one"]);
+    const again = (...args: string[]) =>
+      run(["send", "-url", there.url, ...args], { env: { SERVICE_HOME: first.home } });
+    expect(await again("two")).toMatchObject({ code: 0, out: "you said two\n", err: "" });
+    expect((await again("-timeout", "1", "slow")).code).toBe(1);
+    release();
+    const last = await again("three");
+    expect(last).toMatchObject({ code: 0, out: "you said three\n" });
+    expect(last.err).toContain("an answer to an earlier message: you said slow");
+  });
+
   test("a wrong token ends with 3 and the check to make; the token is nowhere", async () => {
     const wrong = "not-the-right-token-not-the-right-token";
     const { code, out, err } = await run(["send", "hello"], { env: { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: wrong } });

@@ -37,7 +37,7 @@ describe("a program that ends", () => {
     const { id } = await door.seen.next("the beginning");
     const rest = [await door.seen.next("the end"), await door.seen.next("the end")];
     expect(rest).toEqual(expect.arrayContaining([
-      expect.objectContaining({ what: "update", id, message: { content: "I was ab", final: true } }),
+      expect.objectContaining({ what: "update", id, message: { content: "I was ab", inReplyTo: "m1", final: true } }),
       expect.objectContaining({ what: "typing", on: false }),
     ]));
   });

@@ -67,7 +67,9 @@ describe("a program answers", () => {
     });`);
     const accepted = door.say("hello");
     await door.seen.next("the thought");
-    expect((await door.seen.next("its end")).message).toEqual({ content: "let me see", kind: "thought", final: true });
+    expect((await door.seen.next("its end")).message).toEqual({
+      content: "let me see", kind: "thought", inReplyTo: "m1", final: true,
+    });
     expect(door.status().answered).toBe(0);
     door.say("well?", "another").catch(() => undefined);
     expect((await door.seen.next("the answer")).message?.content).toBe("42");

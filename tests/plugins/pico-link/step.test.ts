@@ -343,6 +343,16 @@ describe("extension 1", () => {
     expect(stand.written().at(-1)).toBe(encode({ type: "ack", payload: { seq: 33 } }));
   });
 
+  test("acknowledges at its stop what it has, so that the next process of the conversation does not hear it again", () => {
+    const stand = open();
+    stand.frame(numbered(1));
+    const effects = stand.do({ type: "stop" });
+    expect(effects.slice(0, 2)).toEqual([
+      { type: "write", text: encode({ type: "ack", payload: { seq: 1 } }) }, { type: "drop" },
+    ]);
+    expect(stand.do({ type: "stop" })).toEqual([]);
+  });
+
   test("resumes where it stands, as who it was", () => {
     const stand = open();
     stand.frame(numbered(1));

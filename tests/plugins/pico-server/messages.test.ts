@@ -25,7 +25,7 @@ describe("a client's message", () => {
     expect(message.media).toEqual([{ type: "image/png", bytes: Buffer.from("iVBORw0KGgo=", "base64") }]);
   });
 
-  test("an answer comes as message.create with session, time and a message id", async () => {
+  test("an answer comes as message.create with session, time, a message id and the id of what it answers", async () => {
     await using door = await stand({ app: echo });
     const peer = await door.connect("/pico?session_id=s1");
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi", media: png } });
@@ -33,7 +33,9 @@ describe("a client's message", () => {
     const attachments = [{ type: "image", url: png, content_type: "image/png" }];
     expect(frame).toEqual({
       type: "message.create", session_id: "s1", timestamp: door.clock.now(),
-      payload: { message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, content: "hi", final: true, attachments },
+      payload: {
+        message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, content: "hi", request_id: "m1", final: true, attachments,
+      },
     });
   });
 

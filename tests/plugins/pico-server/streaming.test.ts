@@ -43,7 +43,7 @@ describe("an answer that grows", () => {
     });
   });
 
-  test("says in each update again that it is a thought, so that no client takes it for the answer", async () => {
+  test("says in each update again that it is a thought and of what, so that no client takes it for the answer", async () => {
     await using door = await stand({
       app: async ({ stream }) => {
         const thought = stream({ kind: "thought" });
@@ -54,8 +54,9 @@ describe("an answer that grows", () => {
       },
     });
     const client = await door.connect();
-    client.send({ type: "message.send", payload: { content: "?" } });
-    for (const frame of await payloads(client, 2)) expect(frame).toMatchObject({ kind: "thought", thought: true });
+    client.send({ type: "message.send", id: "m1", payload: { content: "?" } });
+    const frames = await payloads(client, 2);
+    for (const frame of frames) expect(frame).toMatchObject({ kind: "thought", thought: true, request_id: "m1" });
   });
 
   test("is cancelled on request when the last of two viewers has gone, without another word of it", async () => {

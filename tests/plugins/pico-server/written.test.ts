@@ -9,12 +9,13 @@ const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFro
 
 test("a text message written in one go is what encode writes of it", () => {
   fc.assert(fc.property(
-    fc.constantFrom("message.create", "message.update"), text, text, text, fc.constantFrom(true, false, undefined), fc.nat(),
-    (type, session, id, content, final, now) => {
-      const payload = { message_id: id, content, ...(final && { final }) };
+    fc.constantFrom("message.create", "message.update"), text, text, text, fc.option(text, { nil: undefined }),
+    fc.constantFrom(true, false, undefined), fc.nat(),
+    (type, session, id, content, request, final, now) => {
+      const payload = { message_id: id, content, ...(request !== undefined && { request_id: request }), ...(final && { final }) };
       const whole = encode({ type, payload, session_id: session, timestamp: now });
-      const written = writeText({ type, session, id, content, final }, now);
-      if (/^[ !#-[\]-~]*$/.test(session + id + content)) expect(written).toBe(whole);
+      const written = writeText({ type, session, id, content, request, final }, now);
+      if (/^[ !#-[\]-~]*$/.test(session + id + content + (request ?? ""))) expect(written).toBe(whole);
       else expect(written).toBeUndefined();
     },
   ), { numRuns: 500 });
