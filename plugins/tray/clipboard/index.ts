@@ -16,10 +16,16 @@ export interface Clipboard {
   close(): Promise<void>;
 }
 
+interface Kept {
+  readonly text: string;
+  readonly tool: Tool;
+  readonly release: Release;
+}
+
 const KEPT_MS = 60_000;
 
 export function createClipboard({ env, platform, after }: ClipboardOptions): Clipboard {
-  let kept: { readonly text: string; readonly tool: Tool; readonly release: Release } | undefined;
+  let kept: Kept | undefined;
 
   async function write(text: string): Promise<Tool> {
     const tools = toolsOf(env, platform);
@@ -38,15 +44,27 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     if ((await readProgram(tool.read, env)).trimEnd() === text) await feedProgram(tool.clear, "", env);
   }
 
+  /** One after the other: what is taken away must not be what was copied meanwhile, and what is being copied when it
+   *  closes is taken away too. */
+  let last: Promise<unknown> = Promise.resolve();
+  function inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const mine = last.then(run);
+    last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  const expire = (mine: Kept): Promise<void> => inTurn(async () => {
+    if (kept === mine) await clear();
+  });
+
   return {
-    async copy(text) {
-      await write(text);
-    },
-    async copySecret(text) {
+    copy: (text) => inTurn(async () => void (await write(text))),
+    copySecret: (text) => inTurn(async () => {
       const tool = await write(text);
       kept?.release();
-      kept = { text, tool, release: after(KEPT_MS, () => void clear().catch(() => undefined)) };
-    },
-    close: clear,
+      const mine: Kept = { text, tool, release: after(KEPT_MS, () => void expire(mine).catch(() => undefined)) };
+      kept = mine;
+    }),
+    close: () => inTurn(clear),
   };
 }

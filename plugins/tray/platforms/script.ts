@@ -36,11 +36,15 @@ export async function openScript({ command, iconSize }: Script, options: FaceOpt
     child.once("exit", (code) => reject(new Error(`the script of the tray ended (${code ?? "by a signal"})`)));
   });
   child.stdin.on("error", () => undefined);
-  leaving.addEventListener("abort", () => {
-    child.stdin.end();
-    child.stdout.destroy();
-    child.unref(); // one that hangs keeps nobody from ending
-  }, { once: true });
+  const left = new Promise<never>((_, reject) => {
+    leaving.addEventListener("abort", () => {
+      child.stdin.end();
+      child.stdout.destroy();
+      child.unref(); // one that hangs keeps nobody from ending
+      reject(new Error("it was left"));
+    }, { once: true });
+  });
+  left.catch(() => undefined);
 
   const ready = new Promise<void>((resolve, reject) => {
     const release = after(PATIENCE_MS, () => reject(new Error("the script of the tray does not answer")));
@@ -57,7 +61,7 @@ export async function openScript({ command, iconSize }: Script, options: FaceOpt
   });
   say({ view: drawn(options.view, iconSize) });
   try {
-    await Promise.race([ready, ended]);
+    await Promise.race([ready, ended, left]);
   } catch (error) {
     child.kill();
     throw error;

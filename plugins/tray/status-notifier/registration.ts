@@ -31,6 +31,8 @@ export interface Registration {
 export function createRegistration({ bus, pid, shown, after }: RegistrationOptions): Registration {
   let name = bus.name;
   let stopWaiting: Release = () => undefined;
+  /** Of the watcher: what was asked of the one before says nothing of this one. */
+  let generation = 0;
 
   /** The specification wants a name of this form; where another container has it, the unique one does. */
   async function takeName(): Promise<void> {
@@ -40,12 +42,14 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
   }
 
   async function appear(): Promise<string | undefined> {
+    const asked = generation;
     try {
       await bus.call(watcher, "RegisterStatusNotifierItem", "s", [name]);
     } catch (error) {
       return `no panel takes the icons of programs (${(error as Error).message})`;
     }
     if (!(await hasHost())) return "no panel shows the icons of programs";
+    if (asked !== generation) return "the panel has gone again";
     shown(true);
     return undefined;
   }
@@ -60,8 +64,9 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
 
   function again(pause: number): void {
     stopWaiting = after(pause, () => {
+      const asked = generation;
       void appear().then((why) => {
-        if (why !== undefined && pause < LONGEST_PAUSE_MS) again(pause * 2);
+        if (why !== undefined && asked === generation && pause < LONGEST_PAUSE_MS) again(pause * 2);
       });
     });
   }
@@ -75,6 +80,7 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
     heard({ sender, member, body: [changed, , owner] }) {
       if (sender !== busDaemon.destination || member !== "NameOwnerChanged" || changed !== watcherName) return;
       stopWaiting();
+      generation += 1;
       if (owner === "") shown(false);
       else again(FIRST_PAUSE_MS);
     },

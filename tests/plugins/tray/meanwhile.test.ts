@@ -1,0 +1,87 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { capturedLog } from "../../../kernel/testing.ts";
+import { createClipboard } from "../../../plugins/tray/clipboard/index.ts";
+import { busDaemon, type Bus, type Message } from "../../../plugins/tray/dbus/index.ts";
+import { openScript } from "../../../plugins/tray/platforms/script.ts";
+import { createRegistration } from "../../../plugins/tray/status-notifier/registration.ts";
+import { viewOf } from "../../../plugins/tray/view.ts";
+import { after, until } from "./bus.ts";
+import { programs } from "./stand.ts";
+
+/* What happens while the tray waits for somebody else. */
+
+describe("the clipboard", () => {
+  /** Takes what it is given when it is let. */
+  const slow = `echo "$*" >> "$HERE/words"
+    case "$*" in *-out*) cat "$HERE/clipboard"; exit ;; esac
+    cat > "$HERE/next"; cp "$HERE/next" "$HERE/asked"
+    while [ ! -e "$HERE/go" ]; do sleep 0.02; done
+    mv "$HERE/next" "$HERE/clipboard"`;
+
+  test("holds no token that was being copied when the tray was closed", async () => {
+    await using tools = await programs({ xclip: slow });
+    const env = { PATH: `${tools.folder}:${process.env["PATH"]}`, DISPLAY: ":none" };
+    const clipboard = createClipboard({ env, platform: "linux", after: () => () => undefined });
+    const copied = clipboard.copySecret("the-token");
+    await until(async () => expect(await tools.read("asked")).toBe("the-token"));
+    const closed = clipboard.close();
+    await writeFile(join(tools.folder, "go"), "");
+    await Promise.all([copied, closed]);
+    expect(await tools.read("clipboard")).toBe("");
+  });
+
+  test("keeps a token that is copied again while the first one's minute ends", async () => {
+    await using tools = await programs({ xclip: slow });
+    await writeFile(join(tools.folder, "go"), "");
+    const ends: (() => void)[] = [];
+    const env = { PATH: `${tools.folder}:${process.env["PATH"]}`, DISPLAY: ":none" };
+    const clipboard = createClipboard({
+      env, platform: "linux", after: (_, run) => (ends.push(run), () => undefined),
+    });
+    await clipboard.copySecret("the-token");
+    const again = clipboard.copySecret("the-token");
+    ends[0]?.();
+    await again;
+    await clipboard.copy("something else"); // in its turn: the end of that minute has been dealt with
+    expect(await tools.read("words")).not.toContain("-out");
+    await clipboard.close();
+    expect(await tools.read("clipboard")).toBe("something else");
+  });
+});
+
+test("a panel that goes while it is asked whether it shows icons does not show this one", async () => {
+  const shown: boolean[] = [];
+  let refuse = (_: Error): void => undefined;
+  let told = (): void => undefined;
+  const asked = new Promise<void>((done) => { told = done; });
+  const bus: Bus = {
+    name: ":1.2",
+    signal: () => undefined,
+    call: (_, member) => member === "Get"
+      ? new Promise((__, reject) => { refuse = reject; told(); })
+      : Promise.resolve([1]),
+  };
+  const registration = createRegistration({
+    bus, pid: 1, shown: (is) => void shown.push(is), after: () => () => undefined,
+  });
+  const begun = registration.begin();
+  await asked;
+  const body = ["org.kde.StatusNotifierWatcher", ":1.1", ""];
+  registration.heard({ sender: busDaemon.destination, member: "NameOwnerChanged", body } as unknown as Message);
+  refuse(new Error("it has gone"));
+  expect(await begun).toBe("the panel has gone again");
+  expect(shown).toEqual([false]);
+});
+
+test("a script that hangs holds up nobody who leaves", async () => {
+  const leaving = new AbortController();
+  const known = { title: "Doorward", version: "", state: "running", hasLog: false } as const;
+  const opening = openScript({ command: [process.execPath, "-e", "setInterval(() => {}, 1000)"], iconSize: 32 }, {
+    env: {}, view: viewOf(known), choose: () => undefined, shown: () => undefined, required: false,
+    log: capturedLog().log, after, leaving: leaving.signal,
+  });
+  leaving.abort();
+  await expect(opening).rejects.toThrow("it was left");
+});
