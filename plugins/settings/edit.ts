@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { editJson, readJson, stampOf, updateFile } from "../../config/files/index.ts";
+import { editJson, parseJson, readJson, stampOf, updateFile } from "../../config/files/index.ts";
 import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings } from "./service.ts";
@@ -43,11 +43,6 @@ export function createSettings(
   rejected: (section: string) => string | undefined,
 ): Omit<Settings, "instance"> & { readonly adopt: (section: string) => Promise<Adopted | undefined> } {
   const read = new Map<string, { readonly stamp: string | undefined; readonly content: Raw | undefined }>();
-
-  async function current(section: string): Promise<Raw> {
-    const { path, keys } = sources.file(section);
-    return sectionOf((await readJson(path))?.value, keys);
-  }
 
   /** What the file holds, read again only when it is another one: pages ask for etags every second. */
   async function shown(section: string): Promise<Raw> {
@@ -96,7 +91,7 @@ export function createSettings(
     let next: Raw = {};
     try {
       await updateFile(path, async (text) => {
-        const old = await current(section);
+        const old = sectionOf(text === undefined ? undefined : parseJson(text, path), keys);
         if (etagOf(old) !== etag) throw settingsErrors.etag_mismatch(section);
         next = { ...old, ...patch };
         outcome = await configuration.apply(section, sources.overlay(section, next));
