@@ -17,6 +17,11 @@ describe("size", () => {
     expect(own.flatMap((path) => linesThat((line) => line.length > 120, path, read(path)))).toEqual([]);
   });
 
+  test("the pages for authors of programs and of channels are read in minutes", () => {
+    expect(read("docs/handlers.md").trimEnd().split("\n").length).toBeLessThanOrEqual(60);
+    expect(read("docs/write-a-channel.md").trimEnd().split("\n").length).toBeLessThan(150);
+  });
+
   test("comments and blank lines are not counted", () => {
     expect(codeLines("/* a\n b */\n\n// c\nconst d = 1; // e\n  /** f */\nconst g = `\nh // i\n\n`;\n")).toBe(4);
   });
