@@ -5,6 +5,7 @@ import { pingEveryMs } from "./config.ts";
 import type { Link, Traffic } from "./connections.ts";
 import { countTail } from "./counters.ts";
 import { endingOf, type Said } from "./ending.ts";
+import { framedText, pingFrame, type Framed } from "./framed.ts";
 import type { Admission } from "./gate.ts";
 import { greeting } from "./greeting.ts";
 import type { Opening } from "./handshake.ts";
@@ -15,7 +16,7 @@ import type { Start } from "./reader.ts";
 import type { Known } from "./roster.ts";
 import type { Heard } from "./session-log.ts";
 import type { Hand, Shared } from "./shared.ts";
-import { framedText, pingFrame, WebSocketSink } from "./sink.ts";
+import { WebSocketSink } from "./sink.ts";
 import type { Keeper, NamedSocket } from "./socket.ts";
 import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
 import { notDue } from "./wheel.ts";
@@ -156,9 +157,9 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     this.ws[isPaused ? "pause" : "resume"]();
   }
 
-  send(bytes: Uint8Array, entry: Heard): void {
+  send(frame: Framed, entry: Heard): void {
     this.messagesOut += 1;
-    this.outbox.send(bytes, entry);
+    this.outbox.send(frame, entry);
   }
 
   /** Where the session stands, to a client of the extension. */

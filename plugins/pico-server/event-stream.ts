@@ -53,7 +53,7 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
     watch: () => shared.hasten(link),
     written: shared.written,
   }, answerSink(r));
-  const put = (bytes: Uint8Array): void => outbox.send(bytes);
+  const put = (bytes: Buffer): void => outbox.send(bytes);
 
   const reader = new Reader(sessions, session, {
     failed: (error) => log.error({ err: error, connection: id }, "an event stream failed"),

@@ -3,7 +3,7 @@ import { picoErrors } from "./errors.ts";
 import type { Appended, Beginning, Cursor, Entry, SessionLog, Settled, Tail } from "./session-log.ts";
 import {
   addHearer, costOf, cursorOf, empty, hearersOf, isOver, isWhole, newStream, put, removeHearer, settleRest, tailAfter,
-  take, trim, wasGiven, wasWritten, type Stream, type Window,
+  trim, wasWritten, type Stream, type Window,
 } from "./stream.ts";
 import { HeardEntry } from "./written.ts";
 
@@ -166,10 +166,11 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       const upTo = Math.min(reach.upTo, stream.seq);
       if (progress === "taken") {
         stream.taken = Math.max(stream.taken, upTo);
-        for (const id of change(stream, () => take(stream, { ...reach, upTo }))) settled(session, id, "delivered");
+        const delivered = change(stream, () => stream.receipts.take({ ...reach, upTo }));
+        for (const id of delivered) settled(session, id, "delivered");
         return;
       }
-      if (progress === "answered" && !isWhole(stream, reach)) return wasGiven(stream, { ...reach, upTo });
+      if (progress === "answered" && !isWhole(stream, reach)) return stream.receipts.give({ ...reach, upTo });
       stream.written = Math.max(stream.written, upTo);
       if (progress === "sent") return;
       const before = costOf(stream);

@@ -1,4 +1,5 @@
 import { typeOf } from "./faces.ts";
+import type { Framed } from "./framed.ts";
 import type { Heard } from "./session-log.ts";
 import type { Shared } from "./shared.ts";
 import type { Filler, Sink } from "./sink.ts";
@@ -9,7 +10,7 @@ const mostQueuedFrames = 2_048;
 
 /** A frame on its way to one peer. */
 interface Item {
-  readonly bytes: Uint8Array;
+  readonly frame: Framed;
   /** Undefined: an answer to this peer alone, which always waits its turn. */
   readonly entry: Heard | undefined;
 }
@@ -61,11 +62,11 @@ export class Outbox implements Filler {
     sink.filler = this;
   }
 
-  send(bytes: Uint8Array, entry?: Heard): void {
+  send(frame: Framed, entry?: Heard): void {
     if (!this.open) return;
     const isFree = this.queue === undefined || this.queue.length === 0;
-    if (isFree && this.sink.pending() < mostInSocket) return this.write(bytes, entry);
-    this.enqueue({ bytes, entry });
+    if (isFree && this.sink.pending() < mostInSocket) return this.write(frame, entry);
+    this.enqueue({ frame, entry });
     if (this.isOver()) this.shared.counters.dropped.typing += this.drop(isTyping);
     if (!this.isOver()) return;
     this.clear();
@@ -73,8 +74,8 @@ export class Outbox implements Filler {
   }
 
   /** A control frame waits for nothing that is queued. */
-  control(bytes: Uint8Array): void {
-    if (this.open) this.write(bytes, undefined);
+  control(frame: Framed): void {
+    if (this.open) this.write(frame, undefined);
   }
 
   /** Bytes that wait, those in the socket included. */
@@ -120,17 +121,17 @@ export class Outbox implements Filler {
     if (queue === undefined || queue.length === 0) return;
     let at = 0;
     while (this.open && at < queue.length && sink.pending() < mostInSocket) {
-      const { bytes, entry } = queue[at++]!;
-      this.queuedBytes -= bytes.byteLength;
-      this.write(bytes, entry);
+      const { frame, entry } = queue[at++]!;
+      this.queuedBytes -= frame.length;
+      this.write(frame, entry);
     }
     queue.splice(0, at);
   }
 
-  private write(bytes: Uint8Array, entry: Heard | undefined): void {
+  private write(frame: Framed, entry: Heard | undefined): void {
     if (!this.sink.isOpen()) return;
-    this.givenBytes += bytes.byteLength;
-    this.sink.write(bytes);
+    this.givenBytes += frame.length;
+    this.sink.write(frame);
     if (!entry) return;
     this.shared.counters.framesOut[typeOf(entry)] += 1;
     if (entry.numbered) this.owner.written(entry);
@@ -145,7 +146,7 @@ export class Outbox implements Filler {
     const before = this.queue ?? [];
     this.queue = before.filter((item) => {
       const stays = !isDropped(item);
-      if (!stays) this.queuedBytes -= item.bytes.byteLength;
+      if (!stays) this.queuedBytes -= item.frame.length;
       return stays;
     });
     return before.length - this.queue.length;
@@ -153,12 +154,12 @@ export class Outbox implements Filler {
 
   private enqueue(item: Item): void {
     const { counters } = this.shared;
-    const { entry, bytes } = item;
+    const { entry, frame } = item;
     if (entry?.numbered && entry.message !== undefined) counters.coalesced += this.drop(isOutdatedBy(entry));
     const queue = (this.queue ??= []);
     const key = entry && keyOf(entry);
     const before = key === undefined ? -1 : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
-    this.queuedBytes += bytes.byteLength - (queue[before]?.bytes.byteLength ?? 0);
+    this.queuedBytes += frame.length - (queue[before]?.frame.length ?? 0);
     if (before === -1) return void queue.push(item);
     queue[before] = item;
     counters.coalesced += 1;

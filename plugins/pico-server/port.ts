@@ -50,17 +50,19 @@ function payloadOf(id: string, message: Update, final: boolean | undefined): Ser
 
 /** The channel as an application sees it: each message goes to every connection of its session. */
 export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
+  type Type = ServerFrame["type"];
+
   function publish(
-    session: string, text: string, byteLength: number, numbered: boolean, message?: string,
+    type: Type, session: string, text: string, byteLength: number, numbered: boolean, message?: string,
   ): Awaitable<Appended> {
     if (byteLength > limits.outboundFrame) throw picoErrors.too_large(byteLength, limits.outboundFrame);
-    return sessions.append(session, new WrittenEntry(text, byteLength, numbered, message));
+    return sessions.append(session, new WrittenEntry(type, text, byteLength, numbered, message));
   }
 
   function write(
-    session: string, id: string, text: string, byteLength: number, numbered: boolean,
+    type: Type, session: string, id: string, text: string, byteLength: number, numbered: boolean,
   ): Awaitable<PortReceipt> {
-    const appended = publish(session, text, byteLength, numbered, id);
+    const appended = publish(type, session, text, byteLength, numbered, id);
     const answer = ({ heard, settled = false }: Appended): PortReceipt => {
       sent();
       return { id, status: heard === 0 ? "buffered" : "written", isLast: numbered && settled };
@@ -75,15 +77,15 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     const { content } = message;
     const request = requestOf(message);
     const plain = isText(message) ? writeText({ type, session, id, content, request, final }, now) : undefined;
-    if (plain !== undefined) return write(session, id, plain, plain.length, numbered);
+    if (plain !== undefined) return write(type, session, id, plain, plain.length, numbered);
     const text = encode({ type, payload: payloadOf(id, message, final), session_id: session, timestamp: now });
-    return write(session, id, text, Buffer.byteLength(text), numbered);
+    return write(type, session, id, text, Buffer.byteLength(text), numbered);
   }
 
   /** To those who listen now; it may be lost. */
   function tell(session: string, frame: ServerFrame): void {
     const text = encode({ ...frame, session_id: session, timestamp: clock.now() });
-    const said = async (): Promise<unknown> => publish(session, text, Buffer.byteLength(text), false);
+    const said = async (): Promise<unknown> => publish(frame.type, session, text, Buffer.byteLength(text), false);
     said().catch(() => undefined);
   }
 
@@ -95,7 +97,7 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     remove(session, id) {
       const frame = { type: "message.delete", payload: { message_id: id }, session_id: session } as const;
       const text = encode({ ...frame, timestamp: clock.now() });
-      return write(session, id, text, Buffer.byteLength(text), true);
+      return write(frame.type, session, id, text, Buffer.byteLength(text), true);
     },
     typing(session, on) {
       tell(session, { type: on ? "typing.start" : "typing.stop" });

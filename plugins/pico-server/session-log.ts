@@ -1,5 +1,6 @@
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Cursor } from "../pico-wire/index.ts";
+import type { Cursor, ServerFrame } from "../pico-wire/index.ts";
+import type { Framed } from "./framed.ts";
 
 export type { Cursor } from "../pico-wire/index.ts";
 
@@ -7,7 +8,9 @@ export interface Entry {
   /** A whole frame as UTF-8, a JSON object, serialised once and shared by all who hear it. */
   readonly frame: Uint8Array;
   /** The same as a whole WebSocket message, where its writer made that. */
-  readonly framed?: Buffer | undefined;
+  readonly framed?: Framed | undefined;
+  /** Of the frame, where its writer told. */
+  readonly type?: ServerFrame["type"] | undefined;
   /** It must not be lost: creates, final updates, deletes. Typing and updates on the way are not numbered. */
   readonly numbered: boolean;
   /** The message it is about. Without a number, the latest is kept until the message is final or deleted. */

@@ -1,6 +1,7 @@
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { ServerResponse } from "node:http";
+import type { Framed } from "./framed.ts";
 import type { NamedSocket } from "./socket.ts";
 
 /** Who gives a sink its bytes. */
@@ -14,7 +15,7 @@ export interface Filler {
 /** Where the bytes of one peer go. */
 export interface Sink {
   isOpen(): boolean;
-  write(bytes: Uint8Array): void;
+  write(bytes: Framed): void;
   /** Bytes that were written and have not left this process. */
   pending(): number;
   /** Changes whenever the machine took something; falls while it does. */
@@ -32,35 +33,6 @@ function queueOf(socket: object): number {
   return own?.writeQueueSize ?? 0;
 }
 
-const textFrame = 0x81; // the last fragment of a text message
-/** A ping that says nothing: the same bytes for everybody. */
-export const pingFrame = Buffer.from([0x89, 0]);
-
-/** A WebSocket text frame of a server, unmasked, whose last `byteLength` bytes, the payload, are to be written. */
-export function frameFor(byteLength: number): Buffer {
-  const lead = byteLength < 126 ? 2 : byteLength < 65_536 ? 4 : 10;
-  const frame = Buffer.allocUnsafe(lead + byteLength);
-  frame[0] = textFrame;
-  frame[1] = lead === 2 ? byteLength : lead === 4 ? 126 : 127;
-  if (lead === 4) frame.writeUInt16BE(byteLength, 2);
-  if (lead === 10) frame.writeBigUInt64BE(BigInt(byteLength), 2);
-  return frame;
-}
-
-/** The same bytes for everybody who hears it. */
-export function framed(text: Uint8Array): Buffer {
-  const frame = frameFor(text.byteLength);
-  frame.set(text, frame.byteLength - text.byteLength);
-  return frame;
-}
-
-export function framedText(text: string, byteLength = Buffer.byteLength(text)): Buffer {
-  const frame = frameFor(byteLength);
-  const isAscii = text.length === byteLength;
-  frame.write(text, frame.byteLength - byteLength, isAscii ? "latin1" : "utf8");
-  return frame;
-}
-
 /* What one turn of the event loop writes to a socket leaves it in one piece. */
 let due: WebSocketSink[] = [];
 
@@ -70,18 +42,15 @@ function flushAll(): void {
   for (const sink of all) sink.flush();
 }
 
-/** From this size on frames are not copied together. */
-const large = 16 * 1024;
-
-/** Takes frames made by `framed`: the library is not asked to wrap the same message for each of its hearers. What was
- *  taken in a turn leaves before the close that ends it, whoever closes. */
+/** Takes whole frames: the library is not asked to wrap the same message for each of its hearers. What was taken in a
+ *  turn leaves before the close that ends it, whoever closes. */
 export class WebSocketSink implements Sink {
   private readonly ws: NamedSocket;
   private readonly socket: Duplex;
   filler: Filler | undefined = undefined;
-  /** Of this turn: most often one. */
-  private first: Uint8Array | undefined = undefined;
-  private more: Uint8Array[] | undefined = undefined;
+  /** Of this turn: the short frames at its end, most often all there are, and what stands before them. */
+  private text = "";
+  private before: Framed[] | undefined = undefined;
   private bytes = 0;
   private isBegun = false;
   private isAwaited = false;
@@ -95,10 +64,17 @@ export class WebSocketSink implements Sink {
     return this.ws.readyState === this.ws.OPEN && this.socket.writable;
   }
 
-  write(frame: Uint8Array): void {
-    this.bytes += frame.byteLength;
-    if (this.first) return void (this.more ??= []).push(frame);
-    this.first = frame;
+  write(frame: Framed): void {
+    if (this.bytes === 0) this.begin();
+    this.bytes += frame.length;
+    if (typeof frame === "string") return void (this.text += frame);
+    const before = (this.before ??= []);
+    if (this.text !== "") before.push(this.text);
+    before.push(frame);
+    this.text = "";
+  }
+
+  private begin(): void {
     if (due.push(this) === 1) setImmediate(flushAll);
     if (this.isBegun) return;
     this.isBegun = true;
@@ -114,11 +90,12 @@ export class WebSocketSink implements Sink {
   }
 
   flush(): void {
-    const { first, more, bytes, socket } = this;
-    if (!first) return;
-    this.first = this.more = undefined;
+    const { before, text, bytes, socket } = this;
+    if (bytes === 0) return;
+    this.before = undefined;
+    this.text = "";
     this.bytes = 0;
-    if (socket.writable) give(socket, first, more, bytes);
+    if (socket.writable) give(socket, before, text);
     const isBehind = socket.writableLength > 0;
     if (isBehind) this.fallBehind();
     // Nobody is told later: what the machine took at once may be followed by a "drain", but none is awaited.
@@ -133,24 +110,12 @@ export class WebSocketSink implements Sink {
   }
 }
 
-function give(socket: Duplex, first: Uint8Array, more: readonly Uint8Array[] | undefined, bytes: number): void {
-  if (!more) return void socket.write(first);
-  if (bytes <= large) return void socket.write(joined(first, more, bytes));
+function give(socket: Duplex, before: readonly Framed[] | undefined, text: string): void {
+  if (!before) return void socket.write(text, "latin1");
   socket.cork();
-  socket.write(first);
-  for (const frame of more) socket.write(frame);
+  for (const frames of before) socket.write(frames, "latin1");
+  if (text !== "") socket.write(text, "latin1");
   socket.uncork();
-}
-
-function joined(first: Uint8Array, more: readonly Uint8Array[], size: number): Buffer {
-  const all = Buffer.allocUnsafe(size);
-  all.set(first);
-  let at = first.byteLength;
-  for (const frame of more) {
-    all.set(frame, at);
-    at += frame.byteLength;
-  }
-  return all;
 }
 
 export function answerSink(answer: ServerResponse): Sink {
@@ -159,7 +124,7 @@ export function answerSink(answer: ServerResponse): Sink {
     filler: undefined,
     isOpen: () => !answer.writableEnded && !answer.destroyed,
     write(bytes) {
-      answer.write(bytes);
+      answer.write(bytes, "latin1");
       sink.filler?.behind();
     },
     pending: () => answer.writableLength,

@@ -1,3 +1,5 @@
+import { Receipts } from "./receipts.ts";
+import { Row } from "./row.ts";
 import type { Beginning, Cursor, Entry, Gap, Hearer, Reach, Settled, Tail } from "./session-log.ts";
 
 /** What a stream holds for those who come back. */
@@ -11,7 +13,7 @@ const streamBytes = 1_024;
 const receiptBytes = 64;
 /** Messages on the way of which a newcomer is shown the latest state. */
 const mostPartials = 64;
-/** Messages that left the window and may still be acknowledged. */
+/** Numbers whose messages may still be acknowledged when their frames have left the window. */
 const mostReceipts = 1_024;
 
 /** One session's numbered frames, and who hears them. */
@@ -21,7 +23,7 @@ export interface Stream {
   hearers: Hearer | Set<Hearer> | undefined;
   seq: number;
   /** Ends with `seq`. */
-  held: Entry[];
+  readonly held: Row<Entry>;
   heldBytes: number;
   /** Up to here some socket has had everything; up to `plain` one that acknowledges nothing. */
   written: number;
@@ -30,18 +32,17 @@ export interface Stream {
   taken: number;
   /** Somebody has listened who comes back with a cursor. */
   resumes: boolean;
-  /** Messages that are neither delivered nor lost, in order. `isGiven`: to somebody who heard but a part. */
-  receipts: { readonly seq: number; readonly id: string; readonly isGiven?: true }[];
-  partials: Map<string, Uint8Array>;
+  readonly receipts: Receipts;
+  partials: Map<string, Entry>;
   partialBytes: number;
 }
 
 /** Most streams never hold one: they share this. */
-const noPartials: Map<string, Uint8Array> = new Map();
+const noPartials: Map<string, Entry> = new Map();
 
 export const newStream = (epoch: string): Stream => ({
-  epoch, hearers: undefined, seq: 0, held: [], heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
-  receipts: [], partials: noPartials, partialBytes: 0,
+  epoch, hearers: undefined, seq: 0, held: new Row(), heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
+  receipts: new Receipts(), partials: noPartials, partialBytes: 0,
 });
 
 export function addHearer(stream: Stream, hearer: Hearer): void {
@@ -68,50 +69,42 @@ export function hearersOf({ hearers }: Stream): number {
 export const cursorOf = ({ epoch, seq }: Stream): Cursor => ({ epoch, seq });
 
 export const costOf = ({ heldBytes, partialBytes, receipts }: Stream): number =>
-  streamBytes + heldBytes + partialBytes + receipts.length * receiptBytes;
+  streamBytes + heldBytes + partialBytes + receipts.open * receiptBytes;
 
 function forgetPartial(stream: Stream, message: string): void {
-  if (stream.partials.size === 0) return;
-  stream.partialBytes -= stream.partials.get(message)?.byteLength ?? 0;
+  const partial = stream.partials.get(message);
+  if (!partial) return;
+  stream.partialBytes -= sizeOf(partial);
   stream.partials.delete(message);
 }
 
-function keepPartial(stream: Stream, message: string, frame: Uint8Array): void {
+function keepPartial(stream: Stream, message: string, entry: Entry): void {
   forgetPartial(stream, message);
   if (stream.partials === noPartials) stream.partials = new Map();
-  stream.partials.set(message, frame);
-  stream.partialBytes += frame.byteLength;
+  stream.partials.set(message, entry);
+  stream.partialBytes += sizeOf(entry);
   const [oldest] = stream.partials.keys();
   if (stream.partials.size > mostPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
-const isIn = ({ after, upTo }: Reach, { seq }: { readonly seq: number }): boolean => seq > after && seq <= upTo;
-
 /** Bytes it holds. */
-const sizeOf = (entry: Entry): number => (entry.framed ?? entry.frame).byteLength;
+const sizeOf = (entry: Entry): number => entry.framed?.length ?? entry.frame.byteLength;
 
 /** The last number that is not held any more. */
-const goneOf = ({ seq, held }: Stream): number => seq - held.length;
+const goneOf = ({ held }: Stream): number => held.first - 1;
 
 /** A plain socket had everything up to here. Nobody can ask for it again unless somebody may come back. */
 export function wasWritten(stream: Stream, upTo: number): void {
   stream.plain = Math.max(stream.plain, upTo);
   if (stream.resumes) return;
-  const { held } = stream;
-  while (goneOf(stream) < upTo && held.length > 0) {
-    stream.heldBytes -= sizeOf((held.length === 1 ? held.pop() : held.shift())!); // the last leaves its room behind
-  }
-  while (stream.receipts[0] && stream.receipts[0].seq <= upTo) stream.receipts.shift();
+  const { held, receipts } = stream;
+  while (held.first <= upTo && held.length > 0) stream.heldBytes -= sizeOf(held.shift()!);
+  receipts.forget(upTo);
 }
 
 /** Who heard no more than these missed nothing that is still to be had. */
 export const isWhole = (stream: Stream, { after }: Reach): boolean =>
   after <= goneOf(stream) || after <= Math.min(stream.written, Math.max(stream.plain, stream.taken));
-
-/** Somebody had these and not what came before them: that stays for others. */
-export function wasGiven(stream: Stream, reach: Reach): void {
-  stream.receipts = stream.receipts.map((receipt) => (isIn(reach, receipt) ? { ...receipt, isGiven: true } : receipt));
-}
 
 export const isOver = ({ held, heldBytes }: Stream, { frames, bytes }: Window): boolean =>
   held.length > frames || heldBytes > bytes;
@@ -120,49 +113,25 @@ type Lost = (id: string) => void;
 
 /** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
 export function trim(stream: Stream, window: Window, lost: Lost): void {
-  while (isOver(stream, window)) {
-    stream.heldBytes -= sizeOf(stream.held.shift()!);
-  }
+  const { held, receipts, written } = stream;
+  while (isOver(stream, window)) stream.heldBytes -= sizeOf(held.shift()!);
   const gone = goneOf(stream);
-  const { receipts } = stream;
-  let surplus = stream.resumes ? receipts.length - mostReceipts : receipts.length;
-  while (surplus > 0 && receipts.length > 0 && receipts[0]!.seq <= Math.min(gone, stream.written)) {
-    receipts.shift();
-    surplus -= 1;
-  }
-  if (gone > stream.written) loseUnwritten(stream, gone, lost);
-}
-
-/** Frames that left the window before any socket had them. */
-function loseUnwritten(stream: Stream, gone: number, lost: Lost): void {
-  stream.receipts = stream.receipts.filter(({ seq, id, isGiven }) => {
-    const isLost = seq > stream.written && seq <= gone;
-    if (isLost && !isGiven) lost(id);
-    return !isLost;
-  });
+  receipts.forget(Math.min(gone, written), stream.resumes ? mostReceipts : 0);
+  // Frames that left the window before any socket had them.
+  if (gone > written) for (const id of receipts.lose(written, gone)) lost(id);
 }
 
 export function put(stream: Stream, entry: Entry): void {
   const { message } = entry;
   if (!entry.numbered) {
-    if (message !== undefined) keepPartial(stream, message, entry.frame);
+    if (message !== undefined) keepPartial(stream, message, entry);
     return;
   }
   stream.seq += 1;
   stream.held.push(entry);
   stream.heldBytes += sizeOf(entry);
-  if (message === undefined) return;
-  forgetPartial(stream, message);
-  stream.receipts.push({ seq: stream.seq, id: message });
-}
-
-/** Messages that were acknowledged now, with all that was said of them. */
-export function take(stream: Stream, reach: Reach): string[] {
-  const taken = stream.receipts.filter((receipt) => isIn(reach, receipt));
-  if (taken.length === 0) return [];
-  stream.receipts = stream.receipts.filter((receipt) => !isIn(reach, receipt));
-  const open = new Set(stream.receipts.map(({ id }) => id));
-  return [...new Set(taken.map(({ id }) => id))].filter((id) => !open.has(id));
+  stream.receipts.push(message);
+  if (message !== undefined) forgetPartial(stream, message);
 }
 
 /** Gives up all that is held for those who come back. */
@@ -174,20 +143,18 @@ export function empty(stream: Stream, lost: Lost): void {
 
 /** What is known to be lost when the stream ends: all but what somebody has had who acknowledges nothing. */
 export function settleRest(session: string, { receipts, plain }: Stream, settled: Settled): void {
-  const lost = receipts.filter(({ seq, isGiven }) => seq > plain && !isGiven);
-  for (const { id } of lost) settled(session, id, "undelivered", "expired");
+  for (const id of receipts.lose(plain)) settled(session, id, "undelivered", "expired");
 }
 
-function overflow({ seq, held }: Stream, after: number, to: number): { readonly gap?: Gap } {
-  return seq - held.length > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
+function overflow(stream: Stream, after: number, to: number): { readonly gap?: Gap } {
+  return goneOf(stream) > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
 }
 
 export function tailAfter(stream: Stream, cursor: Cursor | undefined, beginning: Beginning): Tail {
   const { epoch, seq, held, written, plain, taken } = stream;
   const top = cursorOf(stream);
-  const partials = [...stream.partials.values()];
-  const rest = (after: number): readonly Uint8Array[] =>
-    held.slice(Math.max(0, held.length - (seq - after))).map(({ frame }) => frame);
+  const partials = [...stream.partials.values()].map(({ frame }) => frame);
+  const rest = (after: number): readonly Uint8Array[] => held.from(after + 1).map(({ frame }) => frame);
   if (!cursor) {
     const begin = beginning === "given" ? written : Math.max(plain, taken);
     const frames = rest(begin);

@@ -1,16 +1,16 @@
 import { numberedFrame, oncePerEntry } from "./faces.ts";
+import { framedBytes, type Framed } from "./framed.ts";
 import { Reader, type ReaderOwner, type Start } from "./reader.ts";
 import type { Cursor, Heard, SessionLog } from "./session-log.ts";
-import { framed } from "./sink.ts";
 
 const mostPerConnection = 64;
 
-const wrapped = oncePerEntry(({ frame }) => framed(frame));
-const plainBytes = (entry: Heard): Uint8Array => entry.framed ?? wrapped(entry);
-const numberedBytes = oncePerEntry(numberedFrame);
+const wrapped = oncePerEntry(({ frame }) => framedBytes(frame));
+const plainFrame = (entry: Heard): Framed => entry.framed ?? wrapped(entry);
+const numberedOnce = oncePerEntry(numberedFrame);
 
 export interface SubscriptionsOwner {
-  send(bytes: Uint8Array, entry: Heard): void;
+  send(frame: Framed, entry: Heard): void;
   failed(error: unknown): void;
   /** Of the extension's session. */
   begin(start: Start): void;
@@ -77,7 +77,7 @@ export class Subscriptions implements ReaderOwner {
   take(reader: Reader, entry: Heard): void {
     const isMine = reader === this.resumer;
     if (!isMine && this.readers && this.readers.length > 1) this.touch(reader.session);
-    this.owner.send(isMine && entry.numbered ? numberedBytes(entry) : plainBytes(entry), entry);
+    this.owner.send(isMine && entry.numbered ? numberedOnce(entry) : plainFrame(entry), entry);
   }
 
   failed(error: unknown): void {

@@ -1,6 +1,6 @@
 import { encode, type ServerFrame } from "../pico-wire/index.ts";
+import { framedText, payloadOf, type Framed } from "./framed.ts";
 import type { Cursor, Entry, Heard } from "./session-log.ts";
-import { framedText } from "./sink.ts";
 
 /** Printable ASCII that needs no escape: it is its own JSON, and one byte for each character. */
 const isPlain = (text: string): boolean => !/[^ !#-[\]-~]/.test(text);
@@ -49,21 +49,23 @@ export function writeAnswer(frame: ServerFrame, now: number): string {
 
 /** A frame that was written once, header included, for all who hear it. */
 export class WrittenEntry implements Entry {
-  readonly framed: Buffer;
+  readonly type: ServerFrame["type"];
+  readonly framed: Framed;
   readonly numbered: boolean;
   readonly message: string | undefined;
-  private readonly byteLength: number;
 
   /** `text` has so many bytes as UTF-8. */
-  constructor(text: string, byteLength: number, numbered: boolean, message: string | undefined) {
+  constructor(
+    type: ServerFrame["type"], text: string, byteLength: number, numbered: boolean, message: string | undefined,
+  ) {
+    this.type = type;
     this.framed = framedText(text, byteLength);
-    this.byteLength = byteLength;
     this.numbered = numbered;
     this.message = message;
   }
 
   get frame(): Uint8Array {
-    return this.framed.subarray(this.framed.byteLength - this.byteLength);
+    return payloadOf(this.framed);
   }
 }
 
@@ -87,7 +89,11 @@ export class HeardEntry implements Heard {
     return this.entry.frame;
   }
 
-  get framed(): Buffer | undefined {
+  get framed(): Framed | undefined {
     return this.entry.framed;
+  }
+
+  get type(): ServerFrame["type"] | undefined {
+    return this.entry.type;
   }
 }

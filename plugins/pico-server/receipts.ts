@@ -1,0 +1,66 @@
+import { Row } from "./row.ts";
+import type { Reach } from "./session-log.ts";
+
+type Numbers = Pick<Reach, "after" | "upTo">;
+
+/** Messages of one stream that are neither delivered nor lost, by their numbers. */
+export class Receipts extends Row<string> {
+  open = 0;
+  /** Somebody had these and not what came before them, which stays for others. */
+  private given: Set<number> | undefined = undefined;
+
+  override push(id: string | undefined): void {
+    super.push(id);
+    if (id !== undefined) this.open += 1;
+  }
+
+  override clear(number: number): void {
+    if (this.at(number) === undefined) return;
+    this.open -= 1;
+    this.given?.delete(number);
+    super.clear(number);
+  }
+
+  give(numbers: Numbers): void {
+    const given = (this.given ??= new Set());
+    this.each(numbers, (_, number) => given.add(number));
+  }
+
+  /** Forgets the oldest up to this number, as long as there are more numbers than may be. */
+  forget(upTo: number, most = 0): void {
+    while (this.length > most && this.first <= upTo) {
+      this.clear(this.first);
+      this.shift();
+    }
+  }
+
+  /** Takes out what was acknowledged, and answers the messages of which nothing is left. */
+  take(numbers: Numbers): string[] {
+    const taken = new Set<string>();
+    this.each(numbers, (id, number) => {
+      taken.add(id);
+      this.clear(number);
+    });
+    while (this.length > 0 && this.at(this.first) === undefined) this.shift();
+    if (this.open > 0) for (const id of this.from(this.first)) taken.delete(id);
+    return [...taken];
+  }
+
+  /** Takes out what nobody can have any more, and answers the messages that nobody had. */
+  lose(after: number, upTo = Number.POSITIVE_INFINITY): string[] {
+    const lost: string[] = [];
+    this.each({ after, upTo }, (id, number) => {
+      if (!this.given?.has(number)) lost.push(id);
+      this.clear(number);
+    });
+    return lost;
+  }
+
+  private each({ after, upTo }: Numbers, use: (id: string, number: number) => void): void {
+    const end = Math.min(upTo, this.next - 1);
+    for (let number = Math.max(after + 1, this.first); number <= end; number++) {
+      const id = this.at(number);
+      if (id !== undefined) use(id, number);
+    }
+  }
+}
