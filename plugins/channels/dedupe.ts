@@ -16,13 +16,15 @@ export interface Taken {
   waiting: Outcome[] | undefined;
 }
 
+type Named = Pick<Incoming, "channel" | "session" | "id">;
+
 /** Remembers the ids a session has used: 1,024 of them or more, for ten minutes. */
 export interface Dedupe {
-  find(lane: string, id: string): Taken | undefined;
+  find(message: Named): Taken | undefined;
   isSame(taken: Taken, message: Incoming): boolean;
-  remember(lane: string, message: Incoming): Taken;
+  remember(message: Incoming): Taken;
   /** A delivery that was rejected can be tried again. */
-  forget(lane: string, id: string, taken: Taken): void;
+  forget(message: Named, taken: Taken): void;
 }
 
 /** Text shorter than a digest stands for itself. */
@@ -46,6 +48,9 @@ function digestOf({ content, media }: Incoming): string {
 
 /** The older ones leave all at once: a map that loses its first key with each new one finds the next one slowly. */
 interface Session {
+  /** By its name. */
+  readonly channel: Map<string, Session>;
+  readonly name: string;
   newest: Map<string, Taken>;
   older: Map<string, Taken>;
   usedAt: number;
@@ -54,67 +59,76 @@ interface Session {
 }
 
 export function createDedupe(clock: Clock): Dedupe {
-  const sessions = new Map<string, Session>();
+  const channels = new Map<string, Map<string, Session>>();
+  const sessions = new Set<Session>();
   let count = 0;
 
-  function drop(lane: string, { newest, older }: Session): void {
-    sessions.delete(lane);
+  function drop(session: Session): void {
+    const { channel, name, newest, older } = session;
+    channel.delete(name);
+    sessions.delete(session);
     count -= newest.size + older.size;
   }
 
-  function open(lane: string, now: number): Session {
-    for (const [other, session] of sessions) {
+  function open(of: string, name: string, now: number): Session {
+    for (const session of sessions) {
       if (now - session.usedAt < keptMs) break;
-      drop(other, session);
+      drop(session);
     }
-    const session = { newest: new Map<string, Taken>(), older: new Map<string, Taken>(), usedAt: now, isUsed: false };
-    sessions.set(lane, session);
+    const channel = channels.get(of) ?? new Map<string, Session>();
+    channels.set(of, channel);
+    const session = { channel, name, newest: new Map(), older: new Map(), usedAt: now, isUsed: false };
+    channel.set(name, session);
+    sessions.add(session);
     return session;
   }
 
   /** From the front, those that were used meanwhile once to the end: sessions used longest ago leave first, and a use
    *  costs no more than a mark. */
   function makeRoom(): void {
-    for (const [lane, session] of sessions) {
+    for (const session of sessions) {
       if (count <= mostInAll) return;
       if (!session.isUsed) {
-        drop(lane, session);
+        drop(session);
         continue;
       }
       session.isUsed = false;
-      sessions.delete(lane);
-      sessions.set(lane, session);
+      sessions.delete(session);
+      sessions.add(session);
     }
   }
 
   return {
-    find(lane, id) {
-      const session = sessions.get(lane);
+    find({ channel, session: name, id }) {
+      const session = channels.get(channel)?.get(name);
       const taken = session && (session.newest.get(id) ?? session.older.get(id));
       return taken && clock.now() - taken.at < keptMs ? taken : undefined;
     },
 
     isSame: (taken, message) => taken.digest === digestOf(message),
 
-    remember(lane, message) {
+    remember(message) {
       const now = clock.now();
-      const session = sessions.get(lane) ?? open(lane, now);
+      const { channel, session: name, id } = message;
+      const session = channels.get(channel)?.get(name) ?? open(channel, name, now);
       if (session.newest.size >= mostPerSession) {
         count -= session.older.size;
         session.older = session.newest;
         session.newest = new Map();
       }
-      session.isUsed = session.newest.size > 0;
+      const { newest } = session;
+      const before = newest.size;
+      session.isUsed = before > 0;
       session.usedAt = now;
       const taken: Taken = { digest: digestOf(message), at: now, isAccepted: false, waiting: undefined };
-      if (!session.newest.has(message.id)) count += 1;
-      session.newest.set(message.id, taken);
+      newest.set(id, taken);
+      count += newest.size - before;
       if (count > mostInAll) makeRoom();
       return taken;
     },
 
-    forget(lane, id, taken) {
-      const session = sessions.get(lane);
+    forget({ channel, session: name, id }, taken) {
+      const session = channels.get(channel)?.get(name);
       for (const ids of session ? [session.newest, session.older] : []) {
         if (ids.get(id) === taken && ids.delete(id)) count -= 1;
       }

@@ -1,6 +1,6 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { Clock, Log, Release } from "../../kernel/index.ts";
-import { createDedupe, type Taken } from "./dedupe.ts";
+import { createDedupe, type Dedupe, type Taken } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import { createLanes } from "./lanes.ts";
 import type { Application, ApplicationOptions, Channels, Incoming, Message, Outcome, Outgoing } from "./service.ts";
@@ -39,6 +39,35 @@ function answerTo(id: string, message: Outgoing): Outgoing {
   if (contextUsage !== undefined) answer.contextUsage = contextUsage;
   if (hops !== undefined) answer.hops = hops;
   return answer;
+}
+
+/** What became of the first message under an id, told, too, to those who sent it again meanwhile. */
+class First implements Outcome {
+  private readonly dedupe: Dedupe;
+  private readonly message: Incoming;
+  private readonly taken: Taken;
+  private readonly outcome: Outcome;
+
+  constructor(dedupe: Dedupe, message: Incoming, taken: Taken, outcome: Outcome) {
+    this.dedupe = dedupe;
+    this.message = message;
+    this.taken = taken;
+    this.outcome = outcome;
+  }
+
+  accepted(status: Parameters<Outcome["accepted"]>[0]): void {
+    const { taken } = this;
+    taken.isAccepted = true;
+    this.outcome.accepted(status);
+    for (const other of taken.waiting ?? []) other.accepted("duplicate");
+    taken.waiting = undefined;
+  }
+
+  rejected(error: unknown): void {
+    this.dedupe.forget(this.message, this.taken);
+    this.outcome.rejected(error);
+    for (const other of this.taken.waiting ?? []) other.rejected(error);
+  }
 }
 
 /** From the channels to the one application: each session in order, sessions side by side. */
@@ -89,23 +118,6 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
     else Promise.resolve(answer).then(taken, threw);
   }
 
-  /** Tells those, too, who sent the message again meanwhile. */
-  function first(lane: string, { id }: Incoming, taken: Taken, outcome: Outcome): Outcome {
-    return {
-      accepted(status) {
-        taken.isAccepted = true;
-        outcome.accepted(status);
-        for (const other of taken.waiting ?? []) other.accepted("duplicate");
-        taken.waiting = undefined;
-      },
-      rejected(error) {
-        dedupe.forget(lane, id, taken);
-        outcome.rejected(error);
-        for (const other of taken.waiting ?? []) other.rejected(error);
-      },
-    };
-  }
-
   function again(incoming: Incoming, before: Taken, outcome: Outcome): void {
     if (!dedupe.isSame(before, incoming)) outcome.rejected(channelsErrors.id_reused());
     else if (before.isAccepted) outcome.accepted("duplicate");
@@ -131,12 +143,11 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
     hand(incoming, outcome, { dedupe: once = false } = {}) {
       if (!stopping) return outcome.rejected(channelsErrors.not_running());
       if (incoming.hops > mostHops) return outcome.rejected(channelsErrors.loop());
-      const lane = once ? `${incoming.channel}\0${incoming.session}` : "";
-      const before = once ? dedupe.find(lane, incoming.id) : undefined;
+      const before = once ? dedupe.find(incoming) : undefined;
       if (before) return again(incoming, before, outcome);
       if (!current) return outcome.rejected(channelsErrors.no_application());
       if (!once) return take(incoming, outcome);
-      take(incoming, first(lane, incoming, dedupe.remember(lane, incoming), outcome));
+      take(incoming, new First(dedupe, incoming, dedupe.remember(incoming), outcome));
     },
 
     isBusy: lanes.has,
