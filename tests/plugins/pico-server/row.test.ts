@@ -52,7 +52,7 @@ test("receipts are taken once, when nothing more was said of their message, and 
     for (const each of steps) {
       if ("take" in each) {
         const [after, upTo] = each.take;
-        expect(receipts.take({ epoch: "e", after, upTo })).toEqual(model.take(after, upTo));
+        expect(receipts.take({ after, upTo })).toEqual(model.take(after, upTo));
       } else if ("forget" in each) {
         receipts.forget(each.forget);
         model.forget(each.forget);
