@@ -17,7 +17,7 @@ export interface Tokens {
    *  it; then one under 8 characters rejects `token_too_short`. */
   claim(name: TokenName, options?: { generate?: true; exposed?: boolean }): Promise<TokenInfo>;
   /** The version the candidate matched. Compared in constant time; the candidate's ends are trimmed.
-   *  Rejects `store_unavailable` after 5 s of replacement. */
+   *  Rejects `store_unavailable` after 5 s of replacement, or without an answer of a host's own check. */
   verify(name: TokenName, candidate: string): Promise<number | false>;
   info(name: TokenName): TokenInfo;
   /** Those that were claimed, in that order. */

@@ -1,4 +1,4 @@
-import type { Release, Scope } from "../../kernel/index.ts";
+import type { Awaitable, Release, Scope } from "../../kernel/index.ts";
 import { comparison } from "./compare.ts";
 import { describe, infoOf } from "./describe.ts";
 import { tokenErrors } from "./errors.ts";
@@ -9,7 +9,7 @@ import { concern, generate, isGuessable, weakness } from "./rules.ts";
 import type { ResolvedToken, StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
 import { createWatching } from "./watching.ts";
 
-/** Longest wait of a check for a replacement under way. */
+/** Longest wait of a check, for a replacement under way or for a host's own answer. */
 const WAIT_MS = 5_000;
 
 export type TokenStoreShape = {
@@ -76,14 +76,14 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     return answer;
   };
 
-  /** Resolves when the replacement under way is over; rejects after five seconds of one. */
-  async function settled(replacing: Promise<void>): Promise<void> {
+  /** What a check waits for, such as the replacement under way; rejects after five seconds of it. */
+  async function inTime<T>(work: Awaitable<T>, reason: string): Promise<T> {
     let cancel = (): void => undefined;
     const tooLong = new Promise<never>((_, reject) => {
-      cancel = scope.after(WAIT_MS, () => reject(notChecked("it is being replaced")));
+      cancel = scope.after(WAIT_MS, () => reject(notChecked(reason)));
     });
     try {
-      await Promise.race([replacing, tooLong]);
+      return await Promise.race([work, tooLong]);
     } finally {
       cancel();
     }
@@ -91,7 +91,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
 
   async function ask(name: TokenName, candidate: string): Promise<boolean> {
     try {
-      return (await form.verify?.(name, candidate)) ?? false;
+      return (await inTime(form.verify?.(name, candidate), "the host's own check does not answer")) ?? false;
     } catch (error) {
       throw checkFailed(log, name, error);
     }
@@ -99,7 +99,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
 
   async function verify(name: TokenName, candidate: string): Promise<number | false> {
     const token = held(name);
-    if (token.replacing) await settled(token.replacing);
+    if (token.replacing) await inTime(token.replacing, "it is being replaced");
     if (candidate.trim() === "") return false;
     if (form.verify) return (await ask(name, candidate.trim())) ? token.version : false;
     return token.compare?.matches(candidate) ? token.version : false;

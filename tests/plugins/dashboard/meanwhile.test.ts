@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
 import { gate } from "../../kernel/parts.ts";
 import {
-  inSetup, isIn, setCookieOf, signedIn, startDashboard, TOKEN, type DashboardStand, type Lines,
+  inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, TOKEN, wrong, type DashboardStand, type Lines,
 } from "./stand.ts";
 
 /* What happens to a request when something else happens before it is answered. */
@@ -65,6 +65,25 @@ describe("a request whose body is still on its way", () => {
       expect(await (await begin(stand, "/api/signin-links", headers))()).toBe(200);
     }
   });
+});
+
+test("a host's check that never answers is given up after five seconds, and blocks nobody for longer", async () => {
+  let asked = 0;
+  let isWell = false;
+  const form: StoreForm = {
+    ...memory({ launcher: TOKEN }),
+    verify(_, candidate) {
+      asked += 1;
+      return isWell ? candidate === "right" : new Promise(() => undefined);
+    },
+  };
+  await using stand = await startDashboard({ form });
+  const tries = Array.from({ length: 10 }, (_, n) => stand.post("/login", { token: wrong(n) }));
+  await expect.poll(() => asked).toBe(10);
+  stand.clock.increment(5_000);
+  for (const answer of await Promise.all(tries)) await refusal(answer, 503, "store_unavailable");
+  isWell = true;
+  expect((await stand.post("/login", { token: "right" })).status).toBe(200);
 });
 
 describe("while the launcher token is being written", () => {
