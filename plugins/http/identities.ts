@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Awaitable, Log } from "../../kernel/index.ts";
+import type { Awaitable, Clock, Log } from "../../kernel/index.ts";
 import type { HostIdentity, Http, Identity, Peer } from "./service.ts";
 
 type Find = (request: IncomingMessage, peer: Peer) => Identity | undefined;
@@ -20,8 +20,10 @@ export function createIdentities(peer: (request: IncomingMessage) => Peer): Pick
   };
 }
 
+const patienceMs = 5_000;
+
 export interface HostIdentities {
-  /** Answers a promise only while the host takes its time. Never rejects. */
+  /** Answers a promise only while the host takes its time, five seconds at most. Never rejects. */
   ask(request: IncomingMessage): Promise<void> | undefined;
   find(request: IncomingMessage): Identity | undefined;
   /** Only one who may use the dashboard. */
@@ -32,6 +34,7 @@ export interface HostIdentities {
 export function createHostIdentities(
   check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>,
   log: Log,
+  clock: Clock,
 ): HostIdentities {
   const known = new WeakMap<IncomingMessage, Identity & { readonly owner?: boolean }>();
 
@@ -40,6 +43,14 @@ export function createHostIdentities(
   }
   function failed(error: unknown): void {
     log.error({ err: error }, "the host's session check failed: the request is nobody's");
+  }
+
+  async function inTime(found: Promise<HostIdentity | undefined>): Promise<HostIdentity | undefined> {
+    let timer: unknown;
+    const tooLong = new Promise<never>((_, reject) => {
+      timer = clock.setTimeout(() => reject(new Error("no answer in 5 seconds")), patienceMs);
+    });
+    return Promise.race([found, tooLong]).finally(() => clock.clearTimeout(timer));
   }
 
   return {
@@ -51,7 +62,7 @@ export function createHostIdentities(
     ask(request) {
       try {
         const found = check(request);
-        if (found instanceof Promise) return found.then((late) => keep(request, late)).catch(failed);
+        if (found instanceof Promise) return inTime(found).then((late) => keep(request, late)).catch(failed);
         keep(request, found);
       } catch (error) {
         failed(error);

@@ -32,7 +32,7 @@ export interface HttpOptions {
   readonly host?: string;
   readonly basePath?: string;
   /** A host's own session check: who sends the request, or nobody. Asked once for each request that is ours; it stands
-   *  beside the dashboard's sign-in. A rejection is nobody. */
+   *  beside the dashboard's sign-in. A rejection is nobody, and so is whoever is not named in 5 s. */
   readonly identify?: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>;
 }
 
@@ -77,7 +77,7 @@ export function http(options: HttpOptions = {}): Plugin<{
       const upgrades = createRoutes<UpgradeHandler>(gatewayOpen);
       const peer = createPeers(() => config().trusted_proxies, log);
       const identities = createIdentities(peer);
-      const host = options.identify && createHostIdentities(options.identify, log);
+      const host = options.identify && createHostIdentities(options.identify, log, clock);
       if (host) {
         identities.identify("owner", host.findOwner);
         identities.identify("host", host.find);

@@ -2,13 +2,15 @@ import { createServer } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { dashboard, type DashboardEvents } from "../../../plugins/dashboard/index.ts";
 import { http, type HostIdentity } from "../../../plugins/http/index.ts";
-import { memoryTokens, testTokens, withKernel } from "../../../plugins/testing/index.ts";
+import { memoryTokens, testTokens, withKernel, type StoppedClock } from "../../../plugins/testing/index.ts";
 import { listening } from "../../embedding/support.ts";
 
 /* A dashboard inside a host that signs people in itself. */
 
 const server = createServer();
 let ends = new Map<string, (reason: string) => void>();
+/** Checks that will never be answered. */
+let slow = 0;
 afterEach(() => {
   server.closeAllConnections();
   server.close();
@@ -17,6 +19,7 @@ afterEach(() => {
 
 const identify = async ({ headers: { cookie } }: { headers: { cookie?: string | undefined } }) => {
   const [id, role] = (cookie ?? "").split("=");
+  if (role === "slow") await new Promise(() => { slow += 1; });
   const onEnd: NonNullable<HostIdentity["onEnd"]> = (ended) => {
     ends.set(id!, ended);
     return () => void ends.delete(id!);
@@ -26,13 +29,15 @@ const identify = async ({ headers: { cookie } }: { headers: { cookie?: string | 
 
 type Facts = (DashboardEvents["dashboard:signed-in"] | DashboardEvents["dashboard:signed-out"])[];
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
-async function hosted(visit: (ask: Ask, facts: Facts) => Promise<void>): Promise<void> {
+type Visit = (ask: Ask, facts: Facts, clock: StoppedClock) => Promise<void>;
+async function hosted(visit: Visit): Promise<void> {
   const port = await listening(server);
-  await withKernel([memoryTokens(), http({ server, identify, basePath: "/desk" }), dashboard()], async ({ kernel }) => {
+  await withKernel([memoryTokens(), http({ server, identify, basePath: "/desk" }), dashboard()], async ({ kernel, clock }) => {
     const facts: Facts = [];
     kernel.on("dashboard:signed-in", (fact) => void facts.push(fact));
     kernel.on("dashboard:signed-out", (fact) => void facts.push(fact));
-    await visit((path, init) => fetch(`http://127.0.0.1:${port}/desk${path}`, { redirect: "manual", ...init }), facts);
+    const ask: Ask = (path, init) => fetch(`http://127.0.0.1:${port}/desk${path}`, { redirect: "manual", ...init });
+    await visit(ask, facts, clock);
   });
 }
 
@@ -48,6 +53,14 @@ describe("the host's session check", () => {
         expect([answer.status, answer.headers.get("set-cookie")]).toEqual([200, null]);
       }
       expect(facts).toMatchObject([{ via: "host", address: "127.0.0.1" }]);
+    }));
+
+  test("names nobody when it does not answer: the request goes on after five seconds", () =>
+    hosted(async (ask, _, clock) => {
+      const answer = ask("/api/status", { headers: { cookie: "cleo=slow" } });
+      await expect.poll(() => slow).toBe(1);
+      clock.increment(5_000);
+      expect((await answer).status).toBe(401);
     }));
 
   test("lets nobody else in: others sign in with the token as ever", () =>
