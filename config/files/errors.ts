@@ -11,6 +11,8 @@ const reasons: Record<string, string> = {
   ENOENT: "its folder does not exist",
   ENOSPC: "the disk is full",
   ENOTDIR: "a part of its path is not a folder",
+  ENXIO: "it is not a regular file",
+  EOPNOTSUPP: "it is not a regular file",
   EPERM: "permission denied",
   EROFS: "the file system is read-only",
   EXDEV: "it is mounted as a single file and cannot be replaced; mount its folder instead",

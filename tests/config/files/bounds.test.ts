@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { execFileSync } from "node:child_process";
 import { symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,6 +25,14 @@ describe.each(readers)("a file of %s that is no file of ours", (_, read) => {
     const path = join(temporaryFolder(), "a");
     execFileSync("mkfifo", [path]);
     expect((await refusal(read(path))).code).toBe("FILE_UNREADABLE");
+  });
+
+  test("a socket is refused, and said to be no file", async () => {
+    const path = join(temporaryFolder(), "a");
+    const server = createServer().listen(path);
+    await once(server, "listening");
+    expect((await refusal(read(path))).message).toContain("it is not a regular file");
+    server.close();
   });
 
   test("a folder is refused", async () => {
