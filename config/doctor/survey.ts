@@ -29,7 +29,7 @@ export interface Survey {
   readonly now: number;
 }
 
-export const names = ["launcher", "pico", "pico_client", "metrics"] as const;
+const builtIn = ["launcher", "pico", "pico_client", "metrics"];
 
 const objectAt = (value: unknown, ...path: string[]): Raw => {
   const found = path.reduce<unknown>((node, key) => (node as Raw | undefined)?.[key], value);
@@ -55,12 +55,13 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
   };
   const launcher = await read(paths.launcher, readJson);
   const main = await read(paths.config, readJson);
-  await read(paths.security, readYaml);
+  const security = await read(paths.security, readYaml);
 
   const where = { home, env, brand, ...(config === undefined ? {} : { config }) };
   const form = unreadable.size === 0 ? files(where) : memory();
   const places = new Map<string, readonly TokenPlace[]>();
-  for (const name of names) {
+  const channels = [security, main].flatMap((file) => Object.keys(objectAt(file, "channels")));
+  for (const name of new Set([...builtIn, ...channels])) {
     const found = await Promise.resolve(form.places?.(name) ?? []).catch((error: unknown) => {
       unreadable.set(paths.security, (error as Error).message);
       return [];

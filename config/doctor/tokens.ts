@@ -1,8 +1,11 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { concern, tokenVariable } from "../../plugins/token-store/index.ts";
 import { placeOf } from "./places.ts";
-import { names, type Survey } from "./survey.ts";
+import type { Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
+
+/** Issued here. Others are somebody else's: one made here would open nothing there. */
+const ours = new Set(["launcher", "pico", "metrics"]);
 
 /** Where tokens stand, whether the places agree, and whether they can be guessed. */
 export function tokenChecks(found: Survey): CheckView[] {
@@ -19,7 +22,7 @@ function launcher({ places, running, files }: Survey): CheckView {
 
 function inConfig({ places, files }: Survey): CheckView {
   const own = check("token-in-config", "No token in config.json");
-  const channels = names.filter((name) => name !== "launcher" && name !== "metrics");
+  const channels = [...places.keys()].filter((name) => name !== "launcher" && name !== "metrics");
   const inside = channels.filter((name) => places.get(name)?.some(({ source }) => source === "config"));
   if (inside.length === 0) return own.ok("It holds settings only.");
   return own.warning(
@@ -30,7 +33,7 @@ function inConfig({ places, files }: Survey): CheckView {
 
 function disagreement({ places }: Survey): CheckView {
   const own = check("token-places", "The places of a token agree");
-  const odd = names.filter((name) => new Set(places.get(name)?.map(({ value }) => value)).size > 1);
+  const odd = [...places.keys()].filter((name) => new Set(places.get(name)!.map(({ value }) => value)).size > 1);
   if (odd.length === 0) return own.ok("No token stands at two places with two values.");
   const of = (name: string): string =>
     `${name} (${places.get(name)!.map(({ source }) => placeOf(name, source)).join(" wins over ")})`;
@@ -42,17 +45,15 @@ function disagreement({ places }: Survey): CheckView {
 
 function weak({ places, prefix }: Survey): CheckView {
   const own = check("token-strength", "Tokens cannot be guessed");
-  const doubts = names.flatMap((name) => {
-    const [place] = places.get(name) ?? [];
+  const doubts = [...places].flatMap(([name, [place]]) => {
     const doubt = place && concern(name, place.value);
     return doubt ? [{ name, source: place.source, doubt }] : [];
   });
   if (doubts.length === 0) return own.ok("Every token is long enough and can be sent by each method.");
   const fixes = doubts.map(({ name, source }) => {
     if (source === "env") return `change ${tokenVariable(name, prefix)} and start again`;
-    // The other service's: one made here would open nothing there.
-    if (name === "pico_client") return "ask for a better one where it belongs to: doorward token set pico_client";
-    return `doorward token rotate ${name}`;
+    if (ours.has(name)) return `doorward token rotate ${name}`;
+    return `ask for a better one where it belongs to: doorward token set ${name}`;
   });
   return own.warning(`${doubts.map(({ name, doubt }) => `${name}: ${doubt}`).join("; ")}.`, fixes.join("; "));
 }

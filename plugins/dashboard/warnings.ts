@@ -42,9 +42,12 @@ async function tokenWarnings(door: Door): Promise<WarningView[]> {
 
 function longer({ name, managedByEnv, variable }: TokenRow): string {
   if (managedByEnv && variable !== undefined) return `Change ${variable}, and start again.`;
-  // It is the other service's token: one made here would open nothing there.
-  if (name === "pico_client") return "Ask for a better one where it belongs to, then: doorward token set pico_client";
-  return `Replace it on the page Tokens, or by: doorward token rotate ${name}`;
+  if (name === "metrics") return "Replace it: doorward token rotate metrics";
+  if (name === "launcher" || name === "pico") {
+    return `Replace it on the page Tokens, or by: doorward token rotate ${name}`;
+  }
+  // Somebody else's: one made here would open nothing there.
+  return `Ask for a better one where it belongs to, then: doorward token set ${name}`;
 }
 
 /** One for each thing that is wrong in the files, however many sections it concerns. */

@@ -8,14 +8,12 @@ export function weakness(token: string): string | undefined {
   return undefined;
 }
 
-/** Tokens that no browser has to offer as a subprotocol. */
-const sentAsHeader: readonly string[] = ["launcher", "metrics"];
-
 /** What is accepted from a file or the environment, yet worth a warning. */
 export function concern(name: string, token: string): string | undefined {
   if ([...token].length < 16) return "it has fewer than 16 characters";
   if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
-  if (!sentAsHeader.includes(name) && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token)) {
+  // Other channels have their own ways, and often somebody else's rules.
+  if (name === "pico" && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token)) {
     return "browsers cannot send its characters as `token.<value>`; they can use `token64.<base64url>`";
   }
   return undefined;

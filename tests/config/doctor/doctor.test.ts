@@ -115,6 +115,18 @@ describe("the doctor", () => {
       expect((await checks(home, { env: { [variable]: "short" } }))["token-strength"]).toMatchObject({ fix });
     }));
 
+  test("looks at the tokens of channels by other authors too, by rules that hold for all", () =>
+    withHome(async (home) => {
+      await home.write(".security.yml", "channels:\n  letters:\n    token: short\n  telegram:\n    token: '123456:ABC-DEF-long'\n");
+      const found = await checks(home);
+      expect(found["token-strength"]).toMatchObject({
+        reason: "letters: it has fewer than 16 characters.", fix: expect.stringContaining("doorward token set letters"),
+      });
+      await home.write("config.json", { channels: { letters: { token: STRONG } } });
+      expect((await checks(home))["token-in-config"]?.reason).toContain("the token of: letters");
+      expect((await checks(home))["token-places"]?.reason).toContain("letters (.security.yml wins over config.json)");
+    }));
+
   test("names who was refused lately and who is blocked for how long, and forgets what is long ago", () =>
     withHome(async (home) => {
       const wrong = { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9 · 12 times", fix: "compare" };
