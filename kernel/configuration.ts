@@ -42,9 +42,7 @@ const lowerFirst = (text: string): string => text.slice(0, 1).toLowerCase() + te
 
 /** Validates each plugin's section and hands changes to all plugins of a section or to none. */
 export function createConfiguration(
-  roster: readonly AnyPlugin[],
-  given: Raw,
-  fault: (plugin: string, during: string, error: unknown) => void,
+  roster: readonly AnyPlugin[], given: Raw, fault: (plugin: string, during: string, error: unknown) => void,
 ): Configured {
   const readers: Reader[] = roster.flatMap((plugin) => {
     const section = plugin.config as Section<unknown> | undefined;

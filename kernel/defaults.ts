@@ -4,7 +4,9 @@ export const silent = (): void => undefined;
 
 const start: Clock["setTimeout"] = (run, ms) => setTimeout(run, ms);
 const clear: Clock["clearTimeout"] = (id) => clearTimeout(id as NodeJS.Timeout);
-export const systemClock: Clock = { now: Date.now, setTimeout: start, clearTimeout: clear };
+export const systemClock: Clock = {
+  now: Date.now, monotonic: () => performance.now(), setTimeout: start, clearTimeout: clear,
+};
 
 const warn: LogLine = (fields, text) => console.warn(text, fields);
 const error: LogLine = (fields, text) => console.error(text, fields);

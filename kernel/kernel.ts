@@ -44,8 +44,7 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
 }
 
 export function createKernel<const L extends readonly AnyPlugin[]>(
-  plugins: L & Wired<L>,
-  options: KernelOptions = {},
+  plugins: L & Wired<L>, options: KernelOptions = {},
 ): Kernel<L> {
   const { log = consoleLog, clock = systemClock, random = systemRandom, signal } = options;
   const roster: readonly AnyPlugin[] = [...(plugins as readonly AnyPlugin[]), ...(options.plugins ?? [])];

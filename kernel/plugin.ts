@@ -120,6 +120,8 @@ export interface Configuration {
 /** XState's `Clock` plus `now()` in Unix milliseconds; XState's `SimulatedClock` fits. */
 export interface Clock {
   now(): number;
+  /** Milliseconds since some moment, which setting the clock does not move; where it is absent, `now` serves. */
+  monotonic?(): number;
   setTimeout(run: () => void, ms: number): unknown;
   clearTimeout(id: unknown): void;
 }

@@ -61,6 +61,7 @@ interface Session {
 export function createDedupe(clock: Clock): Dedupe {
   const channels = new Map<string, Map<string, Session>>();
   const sessions = new Set<Session>();
+  const time = (): number => clock.monotonic?.() ?? clock.now();
   let count = 0;
 
   function drop(session: Session): void {
@@ -102,13 +103,13 @@ export function createDedupe(clock: Clock): Dedupe {
     find({ channel, session: name, id }) {
       const session = channels.get(channel)?.get(name);
       const taken = session && (session.newest.get(id) ?? session.older.get(id));
-      return taken && clock.now() - taken.at < keptMs ? taken : undefined;
+      return taken && time() - taken.at < keptMs ? taken : undefined;
     },
 
     isSame: (taken, message) => taken.digest === digestOf(message),
 
     remember(message) {
-      const now = clock.now();
+      const now = time();
       const { channel, session: name, id } = message;
       const session = channels.get(channel)?.get(name) ?? open(channel, name, now);
       if (session.newest.size >= mostPerSession) {

@@ -79,7 +79,7 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const budget = createBudget(mostHeld);
       const roster = createRoster(connections);
       const sessions = memoryLog({
-        random: scope.random, now: () => clock.now(), after: scope.after,
+        random: scope.random, now: () => clock.monotonic?.() ?? clock.now(), after: scope.after,
         left: (session) => inlet.left(session),
         settled: (session, id, status, reason) => inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });

@@ -11,6 +11,7 @@ const MiB = 1024 * 1024;
 
 export interface MemoryLogOptions {
   readonly random: (bytes: number) => Uint8Array;
+  /** Milliseconds that pass. */
   readonly now: () => number;
   readonly after: (ms: number, run: () => void) => Release;
   /** Of one stream; default 256 frames or 512 KiB. */

@@ -44,7 +44,7 @@ export type Strikes = (now: number) => boolean;
 export function createStrikes(most: number, windowMs: number): Strikes {
   let times: number[] = [];
   return (now) => {
-    times = [...times.filter((at) => now - at < windowMs), now];
+    times = [...times.filter((at) => at <= now && now - at < windowMs), now]; // the clock may have been set back
     return times.length >= most;
   };
 }

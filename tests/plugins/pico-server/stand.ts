@@ -57,6 +57,7 @@ export async function stand(options: StandOptions = {}) {
   let behind = 0;
   const wall: Clock = {
     now: () => clock.now() - behind,
+    monotonic: () => clock.now(),
     setTimeout: (run, ms) => clock.setTimeout(run, ms),
     clearTimeout: (id) => clock.clearTimeout(id as number),
   };
