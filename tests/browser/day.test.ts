@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { freePort } from "../walks/free-port.ts";
 import { enablePico, finishSetup, sessionCookie, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
 import { launchBrowser } from "./browser.ts";
 
@@ -175,7 +176,8 @@ it("settings take effect, and a hand edit of the file while one types is shown b
 
 it("a page left open through a restart of the launcher asks for the token and goes on", async () => {
   const home = await mkdtemp(join(tmpdir(), "doorward-home-"));
-  const first = await startLauncher({ home });
+  const args = ["-console", "-port", String(await freePort())];
+  const first = await startLauncher({ home, args });
   const own = await browser.newContext();
   const left = await own.newPage();
   await finishSetup(first);
@@ -189,7 +191,7 @@ it("a page left open through a restart of the launcher asks for the token and go
   first.child.kill("SIGTERM");
   await first.ended;
   await left.getByText("Reconnecting…").waitFor();
-  const second = await startLauncher({ home, args: ["-console", "-port", first.base.port] });
+  const second = await startLauncher({ home, args });
   await left.getByText("Sign in again").waitFor();
   await confirm(left, first.token!);
   await isLive(left);
@@ -268,7 +270,7 @@ it("with the keyboard alone: to the tokens, replace the launcher token, see it, 
   await isLive();
   expect(await page.getByText("Sign in again").count()).toBe(0);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.getByRole("heading", { name: "Sign in", exact: true }).waitFor();
   await signIn(page, token);
   expect(problems).toEqual([]);
 });

@@ -28,7 +28,7 @@ const make = (brand, options = {}) => createKernel([
 
 async function host(script: string): Promise<{ code: number | null; out: unknown; err: string }> {
   const child = spawn(process.execPath, ["--input-type=module", "-e", header + script], {
-    cwd: root, stdio: ["ignore", "pipe", "pipe"], timeout: 25_000,
+    cwd: root, stdio: ["ignore", "pipe", "pipe"], timeout: 50_000,
   });
   let [out, err] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text));

@@ -2,7 +2,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exchange, freePort, untilServing, type Proxy } from "./proxies.ts";
+import { freePort } from "./free-port.ts";
+import { exchange, untilServing, type Proxy } from "./proxies.ts";
 
 const program = "/usr/bin/caddy";
 export const hasCaddy = spawnSync(program, ["version"]).status === 0;

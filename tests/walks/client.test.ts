@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { far, token, type Far } from "../plugins/pico-client/stand.ts";
 import { startClient, type Running, type Variables } from "./client.ts";
+import { freePort } from "./free-port.ts";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
 
 /* The built program as a client, in processes of its own: against a launcher, and against services that are slow to
@@ -194,11 +195,11 @@ describe("doorward client -json", () => {
   });
 
   test("a restart of the other end is bridged", async () => {
-    let there: Far = await far();
+    const port = await freePort();
+    let there: Far = await far(undefined, { port });
     await using client = await start(["client", "-json", "-url", there.url]);
     client.child.stdin.write(message("m1", "before"));
     await client.said(/you said before/);
-    const { port } = there;
     await there[Symbol.asyncDispose]();
     client.child.stdin.write(message("m2", "meanwhile"));
     there = await far(undefined, { port });
@@ -292,10 +293,10 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
   });
 
   test("a lost connection counts down and comes back; a refusal names the check and waits for the person", async () => {
-    let there: Far = await far();
+    const port = await freePort();
+    let there: Far = await far(undefined, { port });
     await using client = await atTerminal(["client", "-url", there.url]);
     await client.said(/connected/);
-    const { port } = there;
     await there[Symbol.asyncDispose]();
     await client.said(/reconnecting in \d+ s/);
     there = await far(undefined, { port });

@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
-import { exchange, freePort, untilServing, type Proxy } from "./proxies.ts";
+import { freePort } from "./free-port.ts";
+import { exchange, untilServing, type Proxy } from "./proxies.ts";
 
 const program = "/usr/sbin/nginx";
 export const hasNginx = spawnSync(program, ["-v"]).status === 0;

@@ -1,7 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
-import { createServer, type AddressInfo } from "node:net";
 
 /** A reverse proxy in front of a launcher, set up as the documentation says. */
 export interface Proxy extends AsyncDisposable {
@@ -9,14 +8,6 @@ export interface Proxy extends AsyncDisposable {
   readonly encrypted: URL;
   /** As documented, but http. */
   readonly plain: URL;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((ready) => server.once("listening", ready));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((closed) => server.close(closed));
-  return port;
 }
 
 /** Replaces a line that must be there, so that the tests follow the documentation. */

@@ -194,7 +194,7 @@ describe("stopping", () => {
     const started = performance.now();
     launcher.child.kill(signal);
     expect(await launcher.ended).toEqual({ code: 0, signal: null });
-    expect(performance.now() - started).toBeLessThan(1_800 + 5_000); // its own bound
+    expect(performance.now() - started).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
     expect(launcher.stderr()).not.toContain("did not stop in time");
     expect(await closed).toBe(1001);
   });

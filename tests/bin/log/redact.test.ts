@@ -83,9 +83,9 @@ test("redacting twice changes nothing more", () => {
 
 test("a line of a megabyte is redacted in well under a second", () => {
   for (const part of ['\\"', '"token":', "Bearer ", "token=", '{"token":[', "cookie: a", "\\\\", "?token=", "a-", "_.-"]) {
-    const started = performance.now();
+    const before = process.cpuUsage();
     redactLine(`{"msg":"${part.repeat(1_000_000 / part.length)}"}`);
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000); // milliseconds, however busy the machine is
   }
 });
 
