@@ -14,7 +14,7 @@ export function docsPage(page: DocsPage): string {
   const { url, title, markup, isIndex, version, csrf } = page;
   const body = html`<div class="head"><h1>${title}</h1>
 ${!isIndex && html`<a class="push" href="${url("/docs")}">All pages</a>`}</div>
-<article class="card prose${isIndex && html` index`}">
+<article class="card prose">
 ${built(markup.replaceAll('href="docs:', `href="${url("/docs/")}`))}</article>`;
   return layout({
     site: page, title, styles: ["docs.css"], scripts: [], body, signedIn: { current: "/docs", version, csrf },
