@@ -280,6 +280,18 @@ describe("receipts", () => {
     expect(news).toEqual([{ id, status: "delivered" }]);
   });
 
+  test("buffered, though it is as large as a message may be", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico?session_id=s1");
+    await door.say("s1", "");
+    const rest = JSON.stringify(await peer.next()).length;
+    const content = "x".repeat(512 * 1024 - rest);
+    expect(await door.say("s2", content)).toMatchObject({ status: "buffered" });
+    await expect(door.say("s2", `${content}x`)).rejects.toMatchObject({ code: "too_large" });
+    const other = await door.connect("/pico?session_id=s2");
+    expect((await other.next()).payload).toMatchObject({ content });
+  });
+
   test("buffered, then undelivered when nobody came in time", async () => {
     await using door = await stand();
     const news = await receipts(door);
