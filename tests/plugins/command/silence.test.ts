@@ -24,8 +24,8 @@ describe("a program that hangs", () => {
   };
 
   test.each(["always", "on-failure"] as const)("is started again after three messages (%s)", async (restart) => {
-    const { door, clock } = await restarted(restart);
-    await using _ = door;
+    const { door: hung, clock } = await restarted(restart);
+    await using door = hung;
     clock.increment(500); // SIGTERM
     await until(() => door.status().state === "waiting");
     expect(door.status().lastEnd).toBe("SIGTERM, it gave no sign of 3 messages in a row");
@@ -36,8 +36,8 @@ describe("a program that hangs", () => {
   });
 
   test("is left alone when it is never started again", async () => {
-    const { door } = await restarted("never");
-    await using _ = door;
+    const { door: hung } = await restarted("never");
+    await using door = hung;
     const { pid, state } = door.status();
     expect([pid !== undefined, state, door.lines.some(({ text }) => text.includes("no sign of 3"))])
       .toEqual([true, "running", false]);
