@@ -66,6 +66,7 @@ test("a replacement of the launcher token in another tab asks nobody while the n
   await desk.look("/sessions", async (page) => {
     signOut();
     await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000); // a second may be short
     desk.site.emit("ended", { reason: "rotated" });
     await expect.poll(() => desk.site.listening).toBe(0);
     await page.evaluate((login) => fetch(login, { method: "POST" }), `${desk.site.base}/login`);

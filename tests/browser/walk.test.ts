@@ -88,8 +88,9 @@ it("works on a local network without encryption: live, copied by hand, switched 
   expect(await page.evaluate(() => isSecureContext)).toBe(false);
   await page.getByRole("button", { name: "Turn the channel on" }).click();
   await page.getByText("The channel is on.").waitFor();
-  await page.getByRole("button", { name: "Copy address" }).click();
-  await page.getByText("press Ctrl+C", { exact: false }).first().waitFor();
+  // The button says so for a moment only.
+  const asked = page.getByText("press Ctrl+C", { exact: false }).first().waitFor();
+  await Promise.all([asked, page.getByRole("button", { name: "Copy address" }).click()]);
   await page.goto(at("/chat"));
   await page.getByText("Connected", { exact: true }).waitFor();
   await page.getByLabel("Message", { exact: true }).fill("over the air");
