@@ -58,15 +58,21 @@ class First implements Outcome {
   accepted(status: Parameters<Outcome["accepted"]>[0]): void {
     const { taken } = this;
     taken.isAccepted = true;
-    this.outcome.accepted(status);
-    for (const other of taken.waiting ?? []) other.accepted("duplicate");
-    taken.waiting = undefined;
+    try {
+      this.outcome.accepted(status);
+    } finally {
+      for (const other of taken.waiting ?? []) other.accepted("duplicate");
+      taken.waiting = undefined;
+    }
   }
 
   rejected(error: unknown): void {
     this.dedupe.forget(this.message, this.taken);
-    this.outcome.rejected(error);
-    for (const other of this.taken.waiting ?? []) other.rejected(error);
+    try {
+      this.outcome.rejected(error);
+    } finally {
+      for (const other of this.taken.waiting ?? []) other.rejected(error);
+    }
   }
 }
 
@@ -74,7 +80,7 @@ class First implements Outcome {
 export function createInbound({ clock, log, send, stream, received, failed }: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
-  const tickets = createTickets();
+  const tickets = createTickets((err) => log.error({ err }, "a channel could not be told what became of a message"));
   const dedupe = createDedupe(clock);
   const lanes = createLanes(() => current?.width ?? 1);
 

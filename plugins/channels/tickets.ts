@@ -18,7 +18,8 @@ export interface Tickets {
 const slack = 2;
 const short = 64;
 
-export function createTickets(): Tickets {
+/** `failed`: a channel threw when it was told; the next messages of its session have nothing to do with it. */
+export function createTickets(failed: (error: unknown) => void): Tickets {
   let listed: Ticket[] = [];
   let openCount = 0;
 
@@ -31,9 +32,13 @@ export function createTickets(): Tickets {
   }
 
   function reject(ticket: Ticket, error: unknown): boolean {
-    const isFirst = settle(ticket);
-    if (isFirst) ticket.outcome.rejected(error);
-    return isFirst;
+    if (!settle(ticket)) return false;
+    try {
+      ticket.outcome.rejected(error);
+    } catch (thrown) {
+      failed(thrown);
+    }
+    return true;
   }
 
   return {
@@ -45,9 +50,13 @@ export function createTickets(): Tickets {
       return ticket;
     },
     accept(ticket) {
-      const isFirst = settle(ticket);
-      if (isFirst) ticket.outcome.accepted("accepted");
-      return isFirst;
+      if (!settle(ticket)) return false;
+      try {
+        ticket.outcome.accepted("accepted");
+      } catch (thrown) {
+        failed(thrown);
+      }
+      return true;
     },
     rejectAll(error) {
       for (const ticket of [...listed]) reject(ticket, error());

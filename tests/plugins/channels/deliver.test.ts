@@ -21,6 +21,29 @@ describe("a delivery", () => {
     });
   });
 
+  test.each<[string, Application, string]>([
+    ["at once", nothing, "duplicate"], ["later", async () => {}, "duplicate"],
+    ["to be refused", () => Promise.reject(new Error("no")), "no"],
+  ])("whose channel throws when it is told (%s) keeps nobody waiting", async (_, handler, expected) => {
+    const { plugin, inlet, message } = toy();
+    const heard: string[] = [];
+    const broken = (): never => {
+      throw new Error("fire");
+    };
+    await withKernel([channels(), plugin, application(async (...of) => {
+      heard.push(of[0].id);
+      await handler(...of);
+    })], async ({ lines }) => {
+      inlet().hand(message({ id: "a" }), { accepted: broken, rejected: broken }, { dedupe: true });
+      const again = inlet().deliver(message({ id: "a" }), { dedupe: true }).catch(({ message: why }: Error) => why);
+      const next = inlet().deliver(message({ id: "b" })).catch(() => undefined);
+      expect(await again).toBe(expected);
+      await next;
+      expect(heard).toEqual(["a", "b"]);
+      expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+    });
+  });
+
   test("keeps its session and channel busy until the application is done, also after it was accepted", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();

@@ -13,7 +13,7 @@ async function visit(door: Stand, session: string): Promise<() => Promise<unknow
   peer.ws.terminate();
   await until(() => door.facts.slice(gone).some(({ type }) => type === "pico-server:disconnected"));
   return async () => {
-    const again = await door.connect(`${path}&resume=${payload["epoch"]}:0`);
+    const again = await door.connect(`${path}&resume=${String(payload["epoch"])}:0`);
     return (await again.next()).payload?.["resumed"];
   };
 }
