@@ -195,6 +195,24 @@ describe("POST /pico/messages?wait=", () => {
     expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate"); // the same again tells the outcome
   });
 
+  test("waits for the answer to its own message, whatever else the session hears", async () => {
+    const replies = new Map<string, (text: string) => unknown>();
+    await using door = await stand({
+      app: ({ content, reply }) => void replies.set(content, (text) => reply({ content: text })),
+    });
+    const ask = async (content: string): Promise<unknown> => {
+      const answer = post(door, "wait=30", { content });
+      await until(() => replies.has(content));
+      return answer.then(({ body }) => (body["messages"] as Frame[]).map(({ payload }) => payload?.content));
+    };
+    const [first, second] = [ask("one"), ask("two")];
+    await until(() => replies.size === 2);
+    replies.get("two")!("to the second");
+    expect(await second).toEqual(["to the second"]);
+    replies.get("one")!("to the first");
+    expect(await first).toEqual(["to the second", "to the first"]);
+  });
+
   test("is 202 when nothing came in time", async () => {
     await using door = await stand();
     const answer = post(door, "wait=0.5");
