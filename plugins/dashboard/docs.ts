@@ -21,4 +21,7 @@ export function docsRoutes(app: FastifyInstance, door: Door): void {
 
 /** Few read it, and not often: it is kept nowhere. */
 const read = (name: string): Promise<string | undefined> =>
-  readFile(new URL(`${name}.html`, builtFolder("docs")), "utf8").catch(() => undefined);
+  readFile(new URL(`${name}.html`, builtFolder("docs")), "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+    return undefined;
+  });
