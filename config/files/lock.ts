@@ -122,11 +122,17 @@ async function bury(lock: string, stale: Found, watchedMs: number): Promise<void
   }
   try {
     const now = await read(lock);
-    if (now && isSame(now, stale)) await unlink(lock).catch(() => {});
+    if (now && isSame(now, stale)) await remove(lock);
   } finally {
     await unlink(tombstone).catch(() => {});
   }
 }
+
+/** Rejects when it stays, as another user's does in a shared folder: trying again would go on for ever. */
+const remove = (path: string): Promise<void> =>
+  unlink(path).catch((error: unknown) => {
+    if (errno(error) !== "ENOENT") throw error;
+  });
 
 const holderOf = (found: Found) =>
   found.host === host ? `another process (${found.pid})` : "a process on another machine or in another container";

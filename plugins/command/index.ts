@@ -110,7 +110,9 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         after, timeoutS,
         running: supervisor.running,
         settled: (isAnswered) => void (isAnswered ? (answered += 1) : (failed += 1)),
-        hung: supervisor.revive,
+        hung(why) {
+          if (!isPaused) supervisor.revive(why); // else it is we who do not read
+        },
         down: () => (supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined),
       });
       const answers = createAnswers({

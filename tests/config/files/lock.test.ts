@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { lockFile, readJson, readYaml, updateFile } from "../../../config/files/index.ts";
@@ -74,6 +74,19 @@ test("of many who take over one stale lock, one at a time holds it", async () =>
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test.runIf(process.getuid?.() === 0)("a stale lock that may not be removed is an error, and no endless try", async () => {
+  const folder = temporaryFolder();
+  chmodSync(folder, 0o1777);
+  writeFileSync(join(folder, ".a.lock"), "00000000 1 1 0123456789abcdef");
+  utimesSync(join(folder, ".a.lock"), new Date(), new Date(Date.now() - 60_000));
+  process.seteuid!(65_534);
+  try {
+    await expect(lockFile(join(folder, "a"))).rejects.toMatchObject({ code: "EPERM" });
+  } finally {
+    process.seteuid!(0);
+  }
+});
+
 test("a holder whose lock was taken away does not write", async () => {
   const path = join(temporaryFolder(), "a");
   const update = updateFile(path, () => {
@@ -125,7 +138,7 @@ describe("clocks that are set", () => {
     void work.catch(() => undefined).finally(() => (isOver = true));
     while (!isOver) {
       await new Promise((done) => setImmediate(done));
-      if (vi.getTimerCount() > 0) vi.advanceTimersToNextTimer();
+      if (vi.getTimerCount() > 0) vi.advanceTimersByTime(200);
     }
   }
 

@@ -46,6 +46,25 @@ describe("a program that hangs", () => {
   });
 });
 
+test("a program whose answers are not read at the moment is not taken for hung", async () => {
+  let sent = 0;
+  const clock = stoppedClock();
+  await using door = await stand(`each((m) => {
+    for (let at = 0; at < 256; at++) say({
+      type: "message.create", channel: "toy", session_id: "s" + at, payload: { content: "x" },
+    });
+  });`, {}, { send: () => new Promise(() => { sent += 1; }) }, clock);
+  for (const session of ["a", "b", "c"]) {
+    const said = door.say("hello", session);
+    said.catch(() => undefined);
+    await until(() => door.status().inWork === 1);
+    await until(() => sent >= 256);
+    clock.increment(120_000);
+    await expect(said).rejects.toMatchObject({ code: "no_answer" });
+  }
+  expect(door.lines.some(({ text }) => text.includes("no sign of 3"))).toBe(false);
+});
+
 describe("what is taken for hanging", () => {
   const watched = () => {
     let hangs = 0;
