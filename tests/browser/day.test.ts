@@ -1,4 +1,5 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
@@ -199,25 +200,31 @@ it("a page left open through a restart of the launcher asks for the token and go
   await own.close();
   await second[Symbol.asyncDispose]();
   await rm(home, { recursive: true, force: true });
-});
+}, 120_000); // two starts
 
-/** A program that signs in and out, five times. */
-async function comeAndGo(): Promise<void> {
-  const post = (path: string, cookie: string): Promise<Response> => fetch(url(path), {
-    method: "POST", headers: { cookie }, body: new URLSearchParams({ token: launcher.token! }), redirect: "manual",
-  });
-  for (let n = 0; n < 5; n++) await post("/logout", sessionCookie(await post("/login", "")));
+/** A program that signs in a hundred times at once: one write, so that however slow the machine is no second passes. */
+async function flood(): Promise<void> {
+  const body = JSON.stringify({ token: launcher.token });
+  const head = ["POST /login HTTP/1.1", `Host: ${launcher.base.host}`, "Content-Type: application/json"];
+  const request = [...head, `Content-Length: ${body.length}`, "", body].join("\r\n");
+  const socket = connect(Number(launcher.base.port), launcher.base.hostname).setEncoding("utf8");
+  socket.write(request.repeat(100));
+  let answers = "";
+  for await (const text of socket) {
+    answers += text;
+    if (answers.split("HTTP/1.1 200").length > 100) break;
+  }
 }
 
 it("under a flood the log shows a part and says how much it leaves out, and stays usable", async () => {
   await page.goto(url("/log"));
   await isLive();
-  const leftOut = page.getByText(/were too many to show/);
-  await expect.poll(async () => {
-    // A line for each who comes and one for each who goes: far more than fifty a second.
-    await Promise.all(Array.from({ length: 20 }, comeAndGo));
-    return leftOut.count();
-  }, { timeout: 25_000, interval: 1 }).toBeGreaterThan(0);
+  const post = (path: string, cookie: string): Promise<Response> => fetch(url(path), {
+    method: "POST", headers: { cookie }, body: new URLSearchParams({ token: launcher.token! }), redirect: "manual",
+  });
+  await post("/logout", sessionCookie(await post("/login", "")));
+  await flood();
+  await page.getByText(/were too many to show/).waitFor();
   await page.getByLabel("Filter").fill("signed out");
   await expect.poll(() => page.locator(".lines li", { hasText: "signed in" }).count()).toBe(0);
   expect(await page.locator(".lines li", { hasText: "signed out" }).count()).toBeGreaterThan(0);
