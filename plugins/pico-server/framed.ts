@@ -49,6 +49,10 @@ export function framedBytes(payload: Uint8Array): Framed {
   return frame;
 }
 
+/** Text that was put together keeps all its parts until it is read as a whole, which takes twice the room. */
+export const inOnePiece = (framed: Framed): Framed =>
+  typeof framed === "string" ? Buffer.from(framed, "latin1").toString("latin1") : framed;
+
 export const payloadOf = (framed: Framed): Buffer =>
   typeof framed === "string" ? Buffer.from(framed.slice(leadOf(framed)), "latin1") : framed.subarray(leadOf(framed));
 

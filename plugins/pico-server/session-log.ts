@@ -15,6 +15,8 @@ export interface Entry {
   readonly numbered: boolean;
   /** The message it is about. Without a number, the latest is kept until the message is final or deleted. */
   readonly message?: string | undefined;
+  /** It is held and nobody hears it for now: it may take less room. */
+  rest?(): void;
 }
 export interface Heard extends Entry {
   readonly session: string;

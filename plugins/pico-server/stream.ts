@@ -128,6 +128,7 @@ export function put(stream: Stream, entry: Entry): void {
     return;
   }
   stream.seq += 1;
+  if (stream.hearers === undefined) entry.rest?.();
   stream.held.push(entry);
   stream.heldBytes += sizeOf(entry);
   stream.receipts.push(message);

@@ -1,5 +1,5 @@
 import { encode, type ServerFrame } from "../pico-wire/index.ts";
-import { framedText, payloadOf, type Framed } from "./framed.ts";
+import { framedText, inOnePiece, payloadOf, type Framed } from "./framed.ts";
 import type { Cursor, Entry, Heard } from "./session-log.ts";
 
 /** Printable ASCII that needs no escape: it is its own JSON, and one byte for each character. */
@@ -50,7 +50,7 @@ export function writeAnswer(frame: ServerFrame, now: number): string {
 /** A frame that was written once, header included, for all who hear it. */
 export class WrittenEntry implements Entry {
   readonly type: ServerFrame["type"];
-  readonly framed: Framed;
+  framed: Framed;
   readonly numbered: boolean;
   readonly message: string | undefined;
 
@@ -66,6 +66,10 @@ export class WrittenEntry implements Entry {
 
   get frame(): Uint8Array {
     return payloadOf(this.framed);
+  }
+
+  rest(): void {
+    this.framed = inOnePiece(this.framed);
   }
 }
 
