@@ -178,7 +178,7 @@ it("settings take effect, and a hand edit of the file while one types is shown b
 it("a page left open through a restart of the launcher asks for the token and goes on", async () => {
   const home = await mkdtemp(join(tmpdir(), "doorward-home-"));
   const args = ["-console", "-port", String(await freePort())];
-  const first = await startLauncher({ home, args });
+  await using first = await startLauncher({ home, args });
   const own = await browser.newContext();
   const left = await own.newPage();
   await finishSetup(first);
@@ -192,7 +192,7 @@ it("a page left open through a restart of the launcher asks for the token and go
   first.child.kill("SIGTERM");
   await first.ended;
   await left.getByText("Reconnecting…").waitFor();
-  const second = await startLauncher({ home, args });
+  await using second = await startLauncher({ home, args });
   await left.getByText("Sign in again").waitFor();
   await confirm(left, first.token!);
   await isLive(left);
