@@ -45,8 +45,17 @@ export function banner(facts: BannerFacts): string {
   ];
   if (facts.state === "setup") rows.push("", "  First run: open the link and choose the token for this dashboard.");
   if (remote && first) {
-    const tunnel = `ssh -L ${first.port}:127.0.0.1:${first.port} ${userInfo().username}@${hostname()}`;
+    const tunnel = `ssh -L ${first.port}:127.0.0.1:${first.port} ${user()}${hostname()}`;
     rows.push("", "  From your own machine:", `    ${tunnel}`);
   }
   return `${rows.join("\n")}\n\n`;
+}
+
+/** Nothing for a user without a name, as containers may have. */
+function user(): string {
+  try {
+    return `${userInfo().username}@`;
+  } catch {
+    return "";
+  }
 }

@@ -28,12 +28,14 @@ export function openGuard(missing: (error: Error) => void): Guard {
     cwd: "/", env: { PATH: "/usr/bin:/bin" }, stdio: ["pipe", "ignore", "ignore"], detached: true,
   });
   shell.on("error", missing);
-  shell.stdin.on("error", () => undefined); // it has gone: nothing to tell
+  /** None when this process could open no more files. */
+  const input = shell.stdin as typeof shell.stdin | undefined;
+  input?.on("error", () => undefined); // it has gone: nothing to tell
   const gone = new Promise<void>((done) => shell.once("exit", () => done()).once("error", () => done()));
   return {
-    watch: (group) => void shell.stdin.write(`${group ?? "-"}\n`),
+    watch: (group) => void input?.write(`${group ?? "-"}\n`),
     close() {
-      shell.stdin.end("-\n");
+      input?.end("-\n");
       return gone;
     },
   };
