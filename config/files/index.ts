@@ -7,7 +7,7 @@ export { parseJson, readJson, type ParsedFile } from "./json.ts";
 export { editJson, type JsonEdit } from "./json-edit.ts";
 export { lockFile, type FileLock } from "./lock.ts";
 export { ensureHome, makeFolder, narrowSecret, type HomeState } from "./permissions.ts";
-export { stampOf } from "./stamp.ts";
+export { unlessSame } from "./stamp.ts";
 export { requireTrusted, withFolder } from "./trust.ts";
 export { watchFiles } from "./watch.ts";
 export { parseYaml, readYaml } from "./yaml.ts";

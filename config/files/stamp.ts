@@ -1,5 +1,7 @@
 import { stat } from "node:fs/promises";
 
+type Read<T> = (path: string) => Promise<T>;
+
 /** File systems tell time in ticks of milliseconds up to two seconds: within one a file may change again unseen. */
 const tickMs = 2_000;
 
@@ -8,4 +10,18 @@ export async function stampOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   if (!found || Date.now() - Number(found.ctimeMs) <= tickMs) return undefined;
   return `${found.ino} ${found.ctimeNs} ${found.mtimeNs} ${found.size}`;
+}
+
+/** `read`, but a file that is the same as before is not read again: pages ask every second. Failures are not kept. */
+export function unlessSame<T>(read: Read<T>): Read<T> {
+  const known = new Map<string, { readonly stamp: string; readonly content: T }>();
+  return async (path) => {
+    const stamp = await stampOf(path);
+    const before = known.get(path);
+    if (stamp !== undefined && before?.stamp === stamp) return before.content;
+    const content = await read(path);
+    if (stamp !== undefined) known.set(path, { stamp, content });
+    else known.delete(path);
+    return content;
+  };
 }

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { editJson, parseJson, readJson, stampOf, updateFile } from "../../config/files/index.ts";
+import { editJson, parseJson, readJson, unlessSame, updateFile } from "../../config/files/index.ts";
 import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings } from "./service.ts";
@@ -42,17 +42,11 @@ export function createSettings(
   changed: (section: string, keys: readonly string[]) => void,
   rejected: (section: string) => string | undefined,
 ): Omit<Settings, "instance"> & { readonly adopt: (section: string) => Promise<Adopted | undefined> } {
-  const read = new Map<string, { readonly stamp: string | undefined; readonly content: Raw | undefined }>();
+  const readShown = unlessSame(readJson);
 
-  /** What the file holds, read again only when it is another one: pages ask for etags every second. */
   async function shown(section: string): Promise<Raw> {
     const { path, keys } = sources.file(section);
-    const stamp = await stampOf(path);
-    const known = read.get(path);
-    if (stamp !== undefined && known?.stamp === stamp) return sectionOf(known.content, keys);
-    const content = (await readJson(path))?.value;
-    read.set(path, { stamp, content });
-    return sectionOf(content, keys);
+    return sectionOf((await readShown(path))?.value, keys);
   }
 
   const stored = (section: string): Promise<{ etag: string; problem?: string }> =>

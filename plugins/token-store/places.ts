@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { readJson, readYaml, type ParsedFile } from "../../config/files/index.ts";
+import { readJson, readYaml, unlessSame, type ParsedFile } from "../../config/files/index.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenName, TokenPlace, TokenSource } from "./service.ts";
 
@@ -45,16 +45,17 @@ async function inFile(
 
 /** Reads every place that holds a value of a name, highest first. */
 export function createPlaces({ launcherFile, securityFile, configFile, env, variable }: PlacesOptions) {
+  const [json, yaml] = [unlessSame(readJson), unlessSame(readYaml)];
   return async (name: TokenName): Promise<TokenPlace[]> => {
     const given = text(env[variable(name)]);
     const fromEnv: TokenPlace[] = given === undefined ? [] : [{ source: "env", value: given }];
     const key = launcherKeys.get(name);
-    if (key !== undefined) return [...fromEnv, ...(await inFile("config", launcherFile, [key], readJson))];
+    if (key !== undefined) return [...fromEnv, ...(await inFile("config", launcherFile, [key], json))];
     const path = ["channels", name, "token"];
     return [
       ...fromEnv,
-      ...(await inFile("security", securityFile, path, readYaml)),
-      ...(await inFile("config", configFile, path, readJson)),
+      ...(await inFile("security", securityFile, path, yaml)),
+      ...(await inFile("config", configFile, path, json)),
     ];
   };
 }

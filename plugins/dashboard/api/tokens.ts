@@ -1,5 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import { codeOf } from "../../../kernel/index.ts";
+import type { TokenInfo } from "../../token-store/index.ts";
 import { signIn } from "../access.ts";
 import { API_BODY, parseBody, revealBody, rotateBody } from "../bodies.ts";
 import { seen, type Door } from "../door.ts";
@@ -51,7 +52,8 @@ export async function rotate(door: Door, { which, token, grace = 0 }: Rotation):
   return { token: door.tokenSecrets.reveal(which) ?? "", source, version };
 }
 
-function claimed({ tokens }: Door, name: string) {
+/** Version and source of a token. Rejects `not_found` for one that no plugin has claimed. */
+export function claimed({ tokens }: Door, name: string): TokenInfo {
   try {
     return tokens.info(name);
   } catch (error) {

@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { codeOf } from "../../../kernel/index.ts";
 import { revokeSession, sessionList } from "../api/sessions.ts";
-import { rotate, tokensView } from "../api/tokens.ts";
+import { claimed, rotate, tokensView } from "../api/tokens.ts";
 import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
 import type { Door } from "../door.ts";
 import { Refusal, refusals } from "../errors.ts";
@@ -28,14 +27,14 @@ const routes: Readonly<Record<string, Answer>> = {
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {
     const { name } = tokenOf(body);
-    const token = known(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
+    const token = claimed(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
     if (token === undefined) throw new Refusal("not_found", { message: `There is no ${name} token.` });
     door.log.info({ name }, `the ${name} token was shown on the command line`);
     return { name, token, source: door.tokens.info(name).source };
   },
   "POST /local/token/replace": async (door, { body }) => {
     const { name, token, grace } = tokenOf(body);
-    known(door, name);
+    claimed(door, name);
     const { version: _, ...rotated } = await rotate(door, { which: name, token, grace });
     return { name, ...rotated };
   },
@@ -69,15 +68,6 @@ function tokenOf(body: unknown): LocalToken {
   const parsed = localTokenBody.safeParse(body);
   if (parsed.success) return parsed.data;
   throw new Refusal("invalid_body");
-}
-
-function known({ tokens }: Door, name: string) {
-  try {
-    return tokens.info(name);
-  } catch (error) {
-    if (codeOf(error) !== "token_unclaimed") throw error;
-    throw new Refusal("not_found", { message: `This service was started without a ${name} token.` });
-  }
 }
 
 export function localRoutes(door: Door): RequestListener {

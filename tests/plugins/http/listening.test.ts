@@ -7,20 +7,12 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
+import { freePort } from "../../walks/free-port.ts";
 import { selfSigned } from "./certificate.ts";
 import { get, portOf, raw, stopwatch } from "./helpers.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "http-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 const code = (expected: string, text: string): object => ({ code: expected, message: expect.stringContaining(text) });
 const refused = (port: number): Promise<unknown> =>
