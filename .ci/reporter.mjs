@@ -1,6 +1,8 @@
-// A vitest reporter for .ci/run. In the folder $RESULTS it keeps `counts`, "PASSED FAILED", and `notes`, what has to be
-// seen at the end of the log: each failed test with its error, each that needed a second try, and after a run that was
-// broken off the files it was at. Both are written whenever a file begins or ends, so that they outlive a kill.
+// A vitest reporter for .ci/run. In the folder $RESULTS it keeps `counts`, "PASSED FAILED SOUND", where SOUND are the
+// passed tests of the files in which nothing failed; `notes`, what has to be seen at the end of the log: each failed test
+// with its error, each that needed a second try, and after a run that was broken off the files it was at. Both are written
+// whenever a file begins or ends, so that they outlive a kill. At the end `again` is added, the files in which something
+// failed, unless something failed that belongs to no file.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -9,10 +11,12 @@ const folder = process.env.RESULTS;
 const most = { message: 8, difference: 8, frames: 4, width: 240 };
 
 export default class Results {
-  #passed = 0;
+  /** File -> its tests that passed. */
+  #passed = new Map();
   #failures = [];
   #retried = [];
   #open = new Set();
+  #bad = new Set();
 
   onTestModuleStart({ relativeModuleId }) {
     this.#open.add(relativeModuleId);
@@ -24,27 +28,39 @@ export default class Results {
     const name = `${test.module.relativeModuleId} > ${test.fullName}`;
     const { retryCount = 0, duration = 0 } = test.diagnostic() ?? {};
     const took = `${(duration / 1000).toFixed(1)} s`;
-    if (state === "passed") this.#passed += 1;
-    if (state === "failed") this.#fail(`${name} (${retryCount + 1} tries, ${took})`, errors);
+    const file = test.module.relativeModuleId;
+    if (state === "passed") this.#passed.set(file, (this.#passed.get(file) ?? 0) + 1);
+    if (state === "failed") this.#fail(file, `${name} (${retryCount + 1} tries, ${took})`, errors);
     else if (retryCount > 0) this.#retried.push([`${name} (${took})`, ...(errors ?? []).flatMap(lines)]);
   }
 
   onTestSuiteResult(suite) {
-    if (suite.errors().length > 0) this.#fail(`${suite.module.relativeModuleId} > ${suite.fullName}`, suite.errors());
+    const file = suite.module.relativeModuleId;
+    if (suite.errors().length > 0) this.#fail(file, `${file} > ${suite.fullName}`, suite.errors());
   }
 
   onTestModuleEnd(module) {
-    if (module.errors().length > 0) this.#fail(module.relativeModuleId, module.errors());
+    if (module.errors().length > 0) this.#fail(module.relativeModuleId, module.relativeModuleId, module.errors());
     this.#open.delete(module.relativeModuleId);
     this.#write();
   }
 
-  onTestRunEnd(_, unhandled) {
-    for (const error of unhandled) this.#fail("an error outside of tests", [error]);
+  onTestRunEnd(modules, unhandled) {
+    // A process that died takes the rest of its file with it; its error names no file.
+    const cut = modules.filter((module) => ["pending", "queued"].includes(module.state()));
+    for (const { relativeModuleId } of cut) this.#bad.add(relativeModuleId);
+    let isEnough = true;
+    for (const error of unhandled) {
+      const { VITEST_TEST_PATH: file } = error;
+      this.#fail(file && path.relative("", file), "an error outside of tests", [error]);
+      if (!file && cut.length === 0) isEnough = false;
+    }
     this.#write();
+    if (isEnough) writeFileSync(path.join(folder, "again"), [...this.#bad].map((name) => `${name}\n`).join(""));
   }
 
-  #fail(name, errors) {
+  #fail(file, name, errors) {
+    if (file) this.#bad.add(file);
     this.#failures.push([name, ...errors.flatMap(lines)]);
   }
 
@@ -54,7 +70,9 @@ export default class Results {
       ...this.#retried.map(([name, ...rest]) => [`passed in the second try: ${name}`, ...rest]),
       ...[...this.#open].map((name) => [`not finished: ${name}`]),
     ];
-    writeFileSync(path.join(folder, "counts"), `${this.#passed} ${this.#failures.length}\n`);
+    const passed = [...this.#passed.values()].reduce((sum, more) => sum + more, 0);
+    const sound = [...this.#bad].reduce((sum, file) => sum - (this.#passed.get(file) ?? 0), passed);
+    writeFileSync(path.join(folder, "counts"), `${passed} ${this.#failures.length} ${sound}\n`);
     writeFileSync(path.join(folder, "notes"), notes.map((note) => `${note.join("\n    ")}\n`).join(""));
   }
 }
