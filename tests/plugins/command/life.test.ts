@@ -114,6 +114,21 @@ describe("stopping", () => {
     expect(door.lines.some(({ text }) => text === "term")).toBe(true);
   });
 
+  test("one that cannot write on, because channels take no more, is ended", async () => {
+    let sent = 0;
+    await using door = await stand(`each(() => {
+      for (let at = 0; at < 10_000; at++) say({
+        type: "message.create", channel: "toy", session_id: "s" + at, payload: { content: "x".repeat(100) },
+      });
+      console.error("waits");
+    });`, {}, { send: () => new Promise(() => { sent += 1; }) });
+    door.say("hello").catch(() => undefined);
+    await until(() => sent >= 256 && door.status().stderr.length > 0);
+    const { pid } = door.status();
+    await door.stop();
+    expect(isAlive(pid!)).toBe(false);
+  });
+
   test("what a program leaves behind when it crashes is ended", async () => {
     await using door = await stand(`${stubborn} each(() => process.exit(1));`, { restart: "never" });
     const pids = await pidsOf(door);
