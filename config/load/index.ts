@@ -35,6 +35,8 @@ export interface Sources {
   flags(section: string): ReadonlyMap<string, string>;
   /** The section as the plugins get it: tokens and other owners' keys taken out, the environment on top. */
   overlay(section: string, raw: Raw): Raw;
+  /** The section as it was when it was loaded. */
+  loaded(section: string): Raw | undefined;
 }
 
 export interface Loaded {
@@ -106,7 +108,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     given(section).get(field) ?? managed(section).get(field) ?? file(section).path);
   return {
     config: loaded,
-    sources: { home, file, overlay, managed, flags: given },
+    sources: { home, file, overlay, managed, flags: given, loaded: (section) => loaded[section] },
     handler: main["handler"],
     pluginEntries: main["plugins"],
     warnings: [...missing, ...fromEnv.warnings, ...stray],

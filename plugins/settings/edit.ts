@@ -36,12 +36,19 @@ function etagOf(raw: Readonly<Raw>): string {
   return createHash("sha256").update(JSON.stringify(own.map((key) => [key, raw[key]]))).digest("hex").slice(0, 16);
 }
 
+export interface Adoption {
+  /** The section as its file holds it now; `undefined`: there is no file. Rejects what reading it rejects. */
+  read(section: string): Promise<Raw | undefined>;
+  /** Takes over what `read` finds. Rejects also what a plugin or the schema has against it: then everything stays. */
+  adopt(section: string): Promise<Adopted | undefined>;
+}
+
 export function createSettings(
   sources: SettingsSources,
   configuration: Configuration,
   changed: (section: string, keys: readonly string[]) => void,
   rejected: (section: string) => string | undefined,
-): Omit<Settings, "instance"> & { readonly adopt: (section: string) => Promise<Adopted | undefined> } {
+): Omit<Settings, "instance"> & Adoption {
   const readShown = unlessSame(readJson);
 
   async function shown(section: string): Promise<Raw> {
@@ -105,13 +112,15 @@ export function createSettings(
     return { ...outcome, etag: etagOf(next) };
   }
 
-  /** Takes over what the section's file holds now; `undefined`: there is no file. Rejects what reading it rejects, and
-   *  what a plugin or the schema has against it: then everything stays. */
-  async function adopt(section: string): Promise<Adopted | undefined> {
+  async function read(section: string): Promise<Raw | undefined> {
     const { path, keys } = sources.file(section);
     const parsed = await readJson(path);
     if (parsed) requireObjects(parsed.value, keys, path);
-    return parsed && configuration.apply(section, sources.overlay(section, sectionOf(parsed.value, keys)));
+    return parsed && sources.overlay(section, sectionOf(parsed.value, keys));
+  }
+  async function adopt(section: string): Promise<Adopted | undefined> {
+    const found = await read(section);
+    return found && configuration.apply(section, found);
   }
 
   /** One at a time: the way back of a failed write must not cross the next change. */
@@ -124,6 +133,7 @@ export function createSettings(
 
   return {
     update: (section, patch, etag) => inTurn(() => update(section, patch, etag)),
+    read,
     adopt: (section) => inTurn(() => adopt(section)),
     async describe() {
       const sections = configuration.describe().map(({ section }) => section);

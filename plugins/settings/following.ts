@@ -1,31 +1,32 @@
-import { readJson, watchFiles } from "../../config/files/index.ts";
+import { watchFiles } from "../../config/files/index.ts";
 import type { Release, Scope } from "../../kernel/index.ts";
+import type { Adoption } from "./edit.ts";
 import type { SettingsEvents } from "./events.ts";
 import type { SettingsSources } from "./sources.ts";
 
 /** A refusal may rest on what another file says (a token, say): it is tried again. */
 const RETRY_MS = 2_000;
 
-interface Following {
+interface Following extends Adoption {
   readonly sources: SettingsSources;
   readonly sections: () => readonly string[];
   /** Section -> what was said against its file, while that stands. */
   readonly rejected: Map<string, string>;
-  readonly adopt: (section: string) => Promise<{ now: string[]; afterRestart: string[] } | undefined>;
-  readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after" | "onReady" | "onStop">;
+  readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after" | "on" | "onStop">;
 }
 
-/** From now on edits of the files by hand take effect as changes of the dashboard do; what is not valid changes
- *  nothing. What the files hold at first is what the kernel was started with, or what its host chose to start it with
- *  instead. Resolves when that has been read. */
-export async function followFiles({ sources, sections, rejected, adopt, scope }: Following): Promise<void> {
+/** Edits of the files by hand take effect as changes of the dashboard do, from the moment the configuration was read;
+ *  what is not valid changes nothing. A host may have started the kernel with other values than the files hold: those
+ *  stay until there is an edit. Resolves when each file was looked at. */
+export async function followFiles({ sources, sections, rejected, read, adopt, scope }: Following): Promise<void> {
   const { log, emit, after } = scope;
   /** Sections whose file was there. */
   const known = new Set<string>();
   const first = new Set<string>();
   const retries = new Map<string, Release>();
   let closed = false;
-  const ready = new Promise<void>((done) => scope.onReady(() => done()));
+  /** A plugin takes no change before it has started. */
+  const ready = new Promise<void>((done) => scope.on("kernel:state-changed", () => done()));
 
   function reject(section: string, message: string): void {
     if (rejected.get(section) !== message) {
@@ -39,7 +40,7 @@ export async function followFiles({ sources, sections, rejected, adopt, scope }:
 
   async function follow(section: string): Promise<void> {
     if (closed) return;
-    let adopted: Awaited<ReturnType<Following["adopt"]>>;
+    let adopted: Awaited<ReturnType<Adoption["adopt"]>>;
     try {
       adopted = await adopt(section);
     } catch (error) {
@@ -59,6 +60,16 @@ export async function followFiles({ sources, sections, rejected, adopt, scope }:
     emit("settings:changed", { section, keys: keys.join(",") });
   }
 
+  /** Whether the first look finds another file than the one that was loaded. */
+  async function wasEdited(section: string): Promise<boolean> {
+    const loaded = sources.loaded?.(section);
+    const found = await read(section).catch(() => null); // `follow` says what is wrong with it
+    const now = found === undefined ? sources.overlay(section, {}) : found;
+    const isOther = loaded !== undefined && JSON.stringify(now) !== JSON.stringify(loaded);
+    if (found !== undefined || isOther) known.add(section);
+    return isOther;
+  }
+
   const pathOf = (section: string): string => sources.file(section).path;
   let begun = (): void => undefined;
   const beginning = new Promise<void>((done) => { begun = done; });
@@ -67,8 +78,7 @@ export async function followFiles({ sources, sections, rejected, adopt, scope }:
     const own = sections().filter((section) => pathOf(section) === path);
     if (!first.has(path)) {
       first.add(path);
-      const found = await readJson(path).catch(() => true);
-      if (found) for (const section of own) known.add(section);
+      for (const section of own) if (await wasEdited(section)) void ready.then(() => follow(section));
       return first.size === paths.size ? begun() : undefined;
     }
     await ready;

@@ -27,9 +27,10 @@ export function settings(sources: SettingsSources): Plugin<{
       const rejected = new Map<string, string>();
       const changed = (section: string, keys: readonly string[]): void =>
         emit("settings:changed", { section, keys: keys.join(",") });
-      const { adopt, ...edit } = createSettings(sources, configuration, changed, (section) => rejected.get(section));
+      const refusal = (section: string): string | undefined => rejected.get(section);
+      const { read, adopt, ...edit } = createSettings(sources, configuration, changed, refusal);
       const sections = (): string[] => configuration.describe().map(({ section }) => section);
-      await followFiles({ sources, sections, rejected, adopt, scope });
+      await followFiles({ sources, sections, rejected, read, adopt, scope });
       return { settings: { ...edit, instance: () => instance } };
 
       /** Reads the six hex digits that name the cookies, and makes them on the first start. */

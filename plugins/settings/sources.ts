@@ -11,4 +11,7 @@ export interface SettingsSources {
   flags?(section: string): ReadonlyMap<string, string>;
   /** The section as plugins get it: without tokens, the environment on top. */
   overlay(section: string, raw: Raw): Raw;
+  /** The section as it was when the kernel's configuration was read, so that an edit between then and the start is
+   *  seen. Without it what the file holds at the start counts as what was read. */
+  loaded?(section: string): Raw | undefined;
 }

@@ -26,6 +26,10 @@ interface Options {
   readonly take?: (next: Config) => void;
   /** Its clock is moved by the test alone. */
   readonly stopped?: true;
+  /** After the settings were read and before the kernel starts. */
+  readonly between?: () => Promise<unknown>;
+  /** In place of what was read. */
+  readonly config?: Readonly<Record<string, unknown>>;
 }
 async function withFollowing(
   home: Home, visit: (stand: Stand) => Promise<void>, options: Options = {},
@@ -43,6 +47,7 @@ async function withFollowing(
     },
   };
   const { config, sources } = await load([pico], { home: home.path, env: options.env ?? {} });
+  await options.between?.();
   const facts: object[] = [];
   await withKernel([settings(sources), pico], async ({ kernel, lines, clock }) => {
     for (const type of ["settings:changed", "settings:rejected"] as const) {
@@ -54,7 +59,7 @@ async function withFollowing(
     } finally {
       clearInterval(ticking);
     }
-  }, { config });
+  }, { config: options.config ?? config });
 }
 
 const pico = (settingsOfIt: object, more: object = {}): object => ({ ...more, channels: { pico: settingsOfIt } });
@@ -187,5 +192,43 @@ describe("an edit of config.json by hand", () => {
         await eventually(() => expect(running().limit).toBe(9));
         await eventually(() => expect(facts).toHaveLength(2));
       });
+    }));
+
+  test("that comes after the settings were read and before the start takes effect", () =>
+    withHome(async (home) => {
+      await home.write("config.json", pico({ limit: 6 }));
+      const between = (): Promise<void> => replace(home, pico({ limit: 7, enabled: true }));
+      await withFollowing(home, async ({ facts, running }) => {
+        await eventually(() => expect(running()).toEqual({ enabled: true, limit: 7 }));
+        await eventually(() => expect(facts).toEqual([
+          { type: "settings:changed", section: "channels.pico", keys: "enabled,limit" },
+        ]));
+      }, { between });
+    }));
+
+  test.each([
+    ["makes the file", undefined, (home: Home) => replace(home, pico({ limit: 1_000 })), /channels\.pico\.limit/],
+    ["breaks the file", pico({ limit: 6 }), (home: Home) => replace(home, "{"), /line 1, column 2/],
+    ["removes the file", pico({ limit: 6 }), (home: Home) => unlink(home.at("config.json")), /missing/],
+  ])("that %s before the start and cannot be taken is told", (_, first, edit, reason) =>
+    withHome(async (home) => {
+      if (first) await home.write("config.json", first);
+      await withFollowing(home, async ({ facts, running }) => {
+        await eventually(() => expect(facts).toEqual([
+          { type: "settings:rejected", section: "channels.pico", message: expect.stringMatching(reason) },
+        ]));
+        expect(running().limit).toBe(first ? 6 : 5);
+      }, { between: () => edit(home) });
+    }));
+
+  test("is needed for the file to win over what a host started with instead", () =>
+    withHome(async (home) => {
+      await home.write("config.json", pico({ limit: 6 }));
+      await withFollowing(home, async ({ facts, running }) => {
+        expect(running().limit).toBe(50);
+        await replace(home, pico({ limit: 7 }));
+        await eventually(() => expect(running().limit).toBe(7));
+        await eventually(() => expect(facts).toHaveLength(1));
+      }, { config: { "channels.pico": { limit: 50 } } });
     }));
 });

@@ -1,7 +1,8 @@
 import { rename, unlink, writeFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { readFile } from "node:fs/promises";
-import { withFiles, withHome, type Home, type TokenStand } from "./stand.ts";
+import { files, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { withFiles, withHome, withTokens, type Home, type TokenStand } from "./stand.ts";
 
 const OLD = "the-first-token-0123456789";
 const NEW = "the-second-token-0123456789";
@@ -35,6 +36,21 @@ describe("an edit of .security.yml", () => {
         { type: "token-store:rotated", name: "pico", version: 2, graceS: 0 },
       ]);
       expect(stand.lines.some((line) => JSON.stringify(line).includes(NEW))).toBe(false);
+    }));
+
+  test("that comes after the token was read and before the start is over replaces it", () =>
+    withHome(async (home) => {
+      await home.write(".security.yml", security(OLD));
+      const form = files({ home: home.path, env: {} });
+      const resolve: StoreForm["resolve"] = async (name, source) => {
+        const found = await form.resolve(name, source);
+        if (source === undefined) await home.write(".security.yml", security(NEW));
+        return found;
+      };
+      await withTokens({ ...form, resolve }, { pico: {} }, async (stand) => {
+        await verifies(stand, "pico", NEW);
+        expect(told(stand, "token-store:rotated")).toHaveLength(1);
+      });
     }));
 
   test("that takes the token out revokes it, and one that brings it back lets it in with a new version", () =>
