@@ -22,7 +22,6 @@ import { createHostSessions } from "./host.ts";
 import { createLinks } from "./links.ts";
 import { localRoutes } from "./local/routes.ts";
 import { inWords } from "./browser/refusal-words.ts";
-import { openLocal } from "./local/socket.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PluginView } from "./status.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
@@ -150,7 +149,9 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         stopping = true;
       });
       scope.onReady(async () => {
-        const closeLocal = local && (await openLocal(door, local, localRoutes(door)));
+        // Loaded where there is one: it brings what reads and writes files.
+        const { openLocal } = local ? await import("./local/socket.ts") : {};
+        const closeLocal = local && (await openLocal?.(door, local, localRoutes(door)));
         return async () => {
           serving = false;
           feed.close();

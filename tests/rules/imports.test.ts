@@ -50,7 +50,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
   "pico-wire": new Set(["pico-server", "pico-client", "pico-link"]),
   "pico-link": new Set(["pico-client"]),
 };
-const filesUsers = new Set(["token-store", "settings", "pico-client"]);
+const filesUsers = new Set(["token-store", "settings", "pico-client", "dashboard"]);
 /** The chat is a client like any other. */
 const isForChat = ({ path, typeOnly }: Import): boolean =>
   path === "plugins/pico-link/client.ts" || (typeOnly && path === "plugins/pico-wire/index.ts");

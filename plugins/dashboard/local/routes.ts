@@ -6,7 +6,6 @@ import type { Door } from "../door.ts";
 import { Refusal, refusals } from "../errors.ts";
 import { asRefusal } from "../replies.ts";
 import { fileWarnings } from "../warnings.ts";
-import { bodyOf } from "./socket.ts";
 
 interface Asked {
   /** What follows the last slash of a path that names one thing. */
@@ -63,6 +62,16 @@ const routes: Readonly<Record<string, Answer>> = {
     return { checks: await door.doctor() };
   },
 };
+
+/** The JSON body of a request; `undefined` when there is none. Rejects over 64 KiB and for what is no JSON. */
+async function bodyOf(request: IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > 65_536) throw new SyntaxError("too large");
+  }
+  return text === "" ? undefined : JSON.parse(text);
+}
 
 function tokenOf(body: unknown): LocalToken {
   const parsed = localTokenBody.safeParse(body);

@@ -1,25 +1,27 @@
-import { chmod, mkdir, rm, stat, writeFile } from "node:fs/promises";
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { chmod, rm, stat, writeFile } from "node:fs/promises";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
+import { lockFile, makeFolder } from "../../../config/files/index.ts";
 import type { Door } from "../door.ts";
 import type { LocalControl } from "../service.ts";
+
+type Owner = Pick<Door, "log" | "clock" | "version"> & { readonly http: Pick<Door["http"], "addresses"> };
 
 const lastAnswersMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");
 
-/** Opens the owner's socket and answers how to close it. Where it cannot be opened there is one warning: everything
- *  else works without it. */
+/** Opens the owner's socket and answers how to close it. Of several launchers with one home the first has it. Where it
+ *  cannot be opened there is one warning: everything else works without it. */
 export async function openLocal(
-  door: Door, local: LocalControl, listener: RequestListener,
+  door: Owner, local: LocalControl, listener: RequestListener,
 ): Promise<() => Promise<void>> {
   const server = createServer({ requestTimeout: 30_000 }, listener);
   try {
-    if (!(await makeWay(local.socket))) {
+    if (!(await take(server, local.socket))) {
       door.log.warn({}, "another launcher uses this home: commands reach that one");
       return async () => undefined;
     }
-    await listen(server, local.socket);
     await note(door, local);
   } catch (error) {
     door.log.warn({ err: error }, "the socket for commands cannot be opened");
@@ -27,24 +29,38 @@ export async function openLocal(
     return async () => undefined;
   }
   return async () => {
+    // First: once the socket is gone, the next launcher may write its own.
+    await rm(local.note, { force: true }).catch(() => undefined);
     const closed = new Promise<void>((done) => server.close(() => done())); // removes the socket
     server.closeIdleConnections();
     // A token that is being replaced is told to who asked for it.
     const cut = door.clock.setTimeout(() => server.closeAllConnections(), lastAnswersMs);
     await closed;
     door.clock.clearTimeout(cut);
-    await rm(local.note, { force: true }).catch(() => undefined);
   };
 }
 
-/** Makes the folder and takes a dead process' socket away. `false`: somebody answers there. */
-async function makeWay(path: string): Promise<boolean> {
-  if (await answers(path)) return false;
-  if (isPipe(path)) return true;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+/** Listens, in place of a dead process' socket. `false`: somebody else does. */
+async function take(server: Server, path: string): Promise<boolean> {
+  if (isPipe(path)) return listen(server, path).then(() => true, isTaken);
+  await makeFolder(dirname(path));
   await narrow(dirname(path));
-  await rm(path, { force: true });
-  return true;
+  // Between the question and the answer to it another launcher must not begin to listen: it would lose its socket.
+  const lock = await lockFile(path);
+  try {
+    if (await answers(path)) return false;
+    await rm(path, { force: true });
+    await listen(server, path);
+    await chmod(path, 0o600);
+    return true;
+  } finally {
+    await lock.release();
+  }
+}
+
+function isTaken(error: NodeJS.ErrnoException): false {
+  if (error.code === "EADDRINUSE") return false;
+  throw error;
 }
 
 /** Until the socket has its own mode it is as open as the umask says: the folder is what guards it. One that belongs to
@@ -56,42 +72,38 @@ async function narrow(folder: string): Promise<void> {
   if ((mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
-export function answers(path: string): Promise<boolean> {
-  return new Promise((done) => {
+/** What connecting to a file says that nobody listens on, or that is not there. */
+const deadCodes: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
+
+/** Rejects when it cannot be told. */
+function answers(path: string): Promise<boolean> {
+  return new Promise((done, failed) => {
     const socket = connect(path);
-    const settle = (alive: boolean): void => {
+    socket.on("connect", () => {
       socket.destroy();
-      done(alive);
-    };
-    socket.on("connect", () => settle(true));
-    socket.on("error", () => settle(false));
+      done(true);
+    });
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (deadCodes.has(error.code)) done(false);
+      else if (error.code === "EAGAIN") done(true); // it is behind with accepting
+      else failed(error);
+    });
   });
 }
 
-async function listen(server: Server, path: string): Promise<void> {
-  await new Promise<void>((done, failed) => {
+function listen(server: Server, path: string): Promise<void> {
+  return new Promise((done, failed) => {
     server.once("error", failed);
     server.listen(path, () => {
       server.off("error", failed);
       done();
     });
   });
-  if (!isPipe(path)) await chmod(path, 0o600);
 }
 
-async function note(door: Door, { note: path, pid }: LocalControl): Promise<void> {
+async function note(door: Owner, { note: path, pid }: LocalControl): Promise<void> {
   const facts = { pid, version: door.version, addresses: door.http.addresses().map(({ href }) => href) };
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   await rm(path, { force: true });
   await writeFile(path, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
-}
-
-/** The JSON body of a request; `undefined` when there is none. Rejects over 64 KiB and for what is no JSON. */
-export async function bodyOf(request: IncomingMessage): Promise<unknown> {
-  let text = "";
-  for await (const chunk of request) {
-    text += String(chunk);
-    if (text.length > 65_536) throw new SyntaxError("too large");
-  }
-  return text === "" ? undefined : JSON.parse(text);
 }

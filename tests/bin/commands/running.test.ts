@@ -1,4 +1,6 @@
-import { createServer } from "node:net";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createConnection, createServer, type Socket } from "node:net";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -217,5 +219,51 @@ describe("the socket of the owner", () => {
       } finally {
         other.close();
       }
+    }));
+
+  test.runIf(process.platform === "linux")("of a launcher that is behind with its connections is left alone", () =>
+    withDesk(async (desk) => {
+      await mkdir(join(desk.home, "run"), { mode: 0o700 });
+      const path = join(desk.home, "run", "launcher.sock");
+      const waiting: Socket[] = [];
+      const busy = spawn(process.execPath, ["-e", `
+        const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+        require("node:net").createServer().listen({ path: process.argv[1], backlog: 1 }, () => {
+          require("node:fs").writeSync(1, "listening");
+          wait();
+        });`, path], { stdio: ["ignore", "pipe", "inherit"] });
+      try {
+        await once(busy.stdout, "data");
+        const inode = (await stat(path)).ino;
+        const isTaken = (): Promise<boolean> => new Promise((done) => {
+          const socket = createConnection(path).on("connect", () => done(true)).on("error", () => done(false));
+          waiting.push(socket);
+        });
+        while (await isTaken()) expect(waiting.length).toBeLessThan(100);
+        const { lines } = await desk.start();
+        expect(lines.filter(({ text }) => /another launcher uses this home/.test(text))).toHaveLength(1);
+        expect((await stat(path)).ino).toBe(inode);
+      } finally {
+        for (const socket of waiting) socket.destroy();
+        busy.kill("SIGKILL");
+      }
+    }));
+
+  test("of a launcher that stops may be had by the next one, whose note stays", () =>
+    withDesk(async (desk) => {
+      const first = await desk.start();
+      const path = join(desk.home, "run", "launcher.sock");
+      // Half a question: the stop waits a moment for the rest of it.
+      const asking = createConnection(path);
+      await once(asking, "connect");
+      asking.write("POST /local/unblock HTTP/1.1\r\nhost: doorward\r\ncontent-length: 10\r\n\r\n{");
+      expect((await desk.run("status")).code).toBe(0); // asked later: that one was heard
+      const stopped = first.kernel.stop();
+      await expect.poll(() => stat(path).catch(() => "gone")).toBe("gone");
+      const { base } = await desk.start();
+      asking.destroy();
+      await stopped;
+      expect(JSON.parse(await desk.read("run/launcher.json"))).toMatchObject({ addresses: [base.href] });
+      expect((await desk.run("status")).code).toBe(0);
     }));
 });
