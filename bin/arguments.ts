@@ -103,7 +103,10 @@ function doubleDashes(argv: readonly string[], options: Options): string[] {
     if (name === undefined) return argument;
     const plain = name.replace(/^no-/, "");
     const option = Object.hasOwn(options, plain) ? options[plain] : undefined;
-    if (!option) throw new UsageError(`unknown option "${argument.split("=")[0]}".${hint(name, Object.keys(options))}`);
+    if (!option) {
+      const dashed = Object.keys(options).map((known) => `-${known}`);
+      throw new UsageError(`unknown option "${argument.split("=")[0]}".${hint(`-${name}`, dashed)}`);
+    }
     if (option.type !== "boolean") return `--${name}${value === undefined ? "" : `=${value}`}`;
     if (value === undefined) return `--${name}`;
     if (/^(1|t|true)$/i.test(value)) return `--${name}`;
@@ -145,12 +148,18 @@ function parseRun(argv: readonly string[]): LauncherArguments {
   throw new UsageError(`"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`);
 }
 
+/** What other programs call what has no command here. */
+const others: Readonly<Record<string, string>> = {
+  start: ' "doorward" alone starts the launcher.',
+  stop: " Ctrl+C, SIGTERM or the icon's menu ends a launcher.",
+};
+
 /** `names`: words that would have been a command. */
 function parseLauncher(argv: readonly string[], names: readonly string[] = []): LauncherArguments {
   const { values, positionals } = read(doubleDashes(argv, launcherOptions), launcherOptions);
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
-    const meant = hint(file, ["run", ...names]);
+    const meant = others[file] ?? hint(file, ["run", ...names]);
     throw new UsageError(`"${file}" is no command.${meant} A file of that name is written ./${file}`);
   }
   const files = positionals.length;

@@ -1,4 +1,4 @@
-import { hostname, userInfo } from "node:os";
+import { tunnel } from "./desktop.ts";
 
 export interface BannerFacts {
   readonly version: string;
@@ -44,18 +44,6 @@ export function banner(facts: BannerFacts): string {
     row("Files", facts.home),
   ];
   if (facts.state === "setup") rows.push("", "  First run: open the link and choose the token for this dashboard.");
-  if (remote && first) {
-    const tunnel = `ssh -L ${first.port}:127.0.0.1:${first.port} ${user()}${hostname()}`;
-    rows.push("", "  From your own machine:", `    ${tunnel}`);
-  }
+  if (remote && first) rows.push("", "  From your own machine:", `    ${tunnel(first)}`);
   return `${rows.join("\n")}\n\n`;
-}
-
-/** Nothing for a user without a name, as containers may have. */
-function user(): string {
-  try {
-    return `${userInfo().username}@`;
-  } catch {
-    return "";
-  }
 }

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { hostname, userInfo } from "node:os";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,6 +22,18 @@ function openers(url: string, env: Environment, platform: NodeJS.Platform): stri
 
 /** A terminal on another machine: its user's browser is not here. */
 export const isRemote = (env: Environment): boolean => Boolean(env["SSH_CONNECTION"] ?? env["SSH_TTY"]);
+
+/** The command that makes the address of a launcher here one of the person's own machine. */
+export const tunnel = ({ port }: URL): string => `ssh -L ${port}:127.0.0.1:${port} ${user()}${hostname()}`;
+
+/** Nothing for a user without a name, as containers may have. */
+function user(): string {
+  try {
+    return `${userInfo().username}@`;
+  } catch {
+    return "";
+  }
+}
 
 /** True when the program ended well or is still running after 1.5 s, as browsers do. */
 function runs(command: string, args: readonly string[]): Promise<boolean> {

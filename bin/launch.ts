@@ -10,6 +10,7 @@ import { banner } from "./banner.ts";
 import { isRemote, openBrowser } from "./desktop.ts";
 import { homeOf } from "./home.ts";
 import { createRandom } from "./random.ts";
+import { remedy } from "./remedy.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 export interface LaunchOptions extends LauncherArguments {
@@ -35,9 +36,10 @@ export async function launch(options: LaunchOptions): Promise<number> {
     if (end?.hasBegun()) return await end.code; // the start was called off
     await kernel?.stop({ timeoutMs: stopMs(kernel) });
     const unknown = codeOf(error) === "internal";
-    const fields = unknown || debug ? { err: error } : { code: codeOf(error), reason: (error as Error).message };
+    const reason = unknown ? "" : `${(error as Error).message}${await remedy(codeOf(error), home, env)}`;
+    const fields = unknown || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "the launcher cannot start");
-    const sentence = unknown ? "an internal error stopped the start; -debug shows it" : (error as Error).message;
+    const sentence = unknown ? "an internal error stopped the start; -debug shows it" : reason;
     process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
     return 1;
   } finally {

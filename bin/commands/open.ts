@@ -1,4 +1,4 @@
-import { isRemote, openBrowser } from "../desktop.ts";
+import { isRemote, openBrowser, tunnel } from "../desktop.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, nobodyThere, refused } from "./local.ts";
 
@@ -16,8 +16,7 @@ export async function open(call: Call): Promise<number> {
   else if (!call.json) {
     call.out(`${copyUrl}\n`);
     call.say("good once, within 5 minutes\n");
-    const { port } = new URL(url);
-    if (isRemote(call.env)) call.say(`from your own machine first: ssh -L ${port}:127.0.0.1:${port} <this machine>\n`);
+    if (isRemote(call.env)) call.say(`from your own machine first: ${tunnel(new URL(url))}\n`);
   }
   return exit.done;
 }

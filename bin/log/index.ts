@@ -58,7 +58,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     },
     outputs(file, shown, followers),
   );
-  if (opened instanceof Error) log.warn({ file: path, error: opened }, "the log file cannot be opened");
+  if (opened instanceof Error) log.warn({ file: path, reason: opened.message }, "the log file cannot be opened");
   return {
     log,
     redactor,

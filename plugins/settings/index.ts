@@ -40,13 +40,14 @@ export function settings(sources: SettingsSources): Plugin<{
         if (typeof stored === "string" && /^[0-9a-f]{6}$/.test(stored)) return stored;
         const fresh = Buffer.from(random(3)).toString("hex");
         try {
-          for (const warning of (await ensureHome(sources.home)).warnings) log.warn({ home: sources.home }, warning);
+          await ensureHome(sources.home); // the token store warns of a home that is open to others
           const edits = [{ path: ["instance"], value: fresh }];
           await updateFile(path, (before) => editJson(before, edits, path), { mode: 0o600 });
           return fresh;
         } catch (error) {
           if (codeOf(error) !== "store_unavailable") throw error;
-          log.warn({ err: error }, "the home cannot be written: settings cannot be changed while it runs");
+          const { message: reason } = error as Error;
+          log.warn({ reason }, "the home cannot be written: settings cannot be changed while it runs");
           return undefined;
         }
       }

@@ -116,7 +116,7 @@ describe("the command line", () => {
   it("refuses an unknown option with 2 and the nearest known one", async () => {
     const { code, sentences } = await refusal({}, ["-consol"]);
     expect(code).toBe(2);
-    expect(sentences).toEqual([expect.stringMatching(/"-consol".*Did you mean "console"/)]);
+    expect(sentences).toEqual([expect.stringMatching(/"-consol".*Did you mean "-console"/)]);
   });
 
   it.each([["-version", /^\d+\.\d+\.\d+\n$/], ["--version", /^\d+\.\d+\.\d+\n$/], ["-help", /^Usage: doorward/]])(

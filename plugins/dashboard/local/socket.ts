@@ -24,7 +24,7 @@ export async function openLocal(
     }
     await note(door, local);
   } catch (error) {
-    door.log.warn({ err: error }, "the socket for commands cannot be opened");
+    door.log.warn({ reason: (error as Error).message }, "the socket for commands cannot be opened");
     server.close();
     return async () => undefined;
   }
