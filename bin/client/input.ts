@@ -1,9 +1,9 @@
-import { createInterface } from "node:readline";
+import { linesOf } from "../lines.ts";
 
 /** Messages that may be on their way before more is read. */
 const most = 200;
 
-/** Bytes of a line: more than any message can have. */
+/** Characters of a line: more than any message can have. */
 const longest = 48 * 1024 * 1024;
 
 /** Reads lines one after the other, no faster than `take` settles them, until the input ends or `until` resolves.
@@ -11,15 +11,12 @@ const longest = 48 * 1024 * 1024;
 export async function eachLine(
   input: NodeJS.ReadStream, take: (line: string) => Promise<void> | undefined, until: Promise<unknown>,
 ): Promise<void> {
-  const lines = createInterface({ input, terminal: false });
-  void until.then(() => lines.close());
-  let length = 0;
-  input.on("data", (chunk: Buffer) => {
-    length = chunk.includes(10) ? chunk.byteLength - chunk.lastIndexOf(10) : length + chunk.byteLength;
-    if (length > longest) input.destroy(new Error("A line of standard input is longer than a message can be."));
-  });
+  let isOver = false;
+  void until.then(() => { isOver = true; });
+  const tooLong = (): Error => new Error("A line of standard input is longer than a message can be.");
   const open = new Set<Promise<void>>();
-  for await (const line of lines) {
+  for await (const line of linesOf(input.setEncoding("utf8"), { most: longest, tooLong })) {
+    if (isOver) return;
     const taken = take(line);
     if (!taken) continue;
     open.add(taken);

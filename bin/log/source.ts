@@ -1,6 +1,6 @@
 import { open, type FileHandle } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
+import { linesOf } from "../lines.ts";
 import type { Redactor } from "./redact.ts";
 
 /** How far back the end of the file is read: some ten thousand lines. */
@@ -36,8 +36,7 @@ export function logSource({ file, redactor, follow }: Written): LogSource {
       if (!handle) return;
       const input = handle.createReadStream({ encoding: "utf8" });
       try {
-        const lines = createInterface({ input, crlfDelay: Infinity });
-        for await (const line of lines) yield `${redactor.redact(line)}\n`;
+        for await (const line of linesOf(input)) yield `${redactor.redact(line)}\n`;
       } finally {
         input.destroy(); // whoever asked may not want the rest
       }

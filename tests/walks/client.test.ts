@@ -146,12 +146,12 @@ describe("doorward client in a pipe", () => {
 
 describe("doorward client -json", () => {
   test("one Pico message per line both ways, the program's own ids, errors as lines", async () => {
-    const input = [message("m1", "hello"), "nonsense\n", line({ type: "ping", id: "p1" }), line({ type: "dance" }),
+    const input = [message("m1", "hel\u2028lo").replace("{", "{\r"), "nonsense\n", line({ type: "ping", id: "p1" }), line({ type: "dance" }),
       line({ type: "message.send", id: "m2", session_id: "another", payload: { content: "x" } })].join("");
     const { code, out } = await run(["client", "-json"], { input });
     const all = frames(out);
     const find = (type: string) => all.filter((frame) => frame.type === type);
-    expect(find("message.create").map(({ payload }) => payload.content)).toEqual(["hello"]);
+    expect(find("message.create").map(({ payload }) => payload.content)).toEqual(["hel\u2028lo"]);
     expect(find("message.ack").map(({ payload }) => payload.request_id)).toEqual(["m1"]);
     expect(find("pong").map(({ id }) => id)).toEqual(["p1"]);
     const errors = find("error").map(({ payload }) => payload.code);

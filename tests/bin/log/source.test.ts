@@ -56,6 +56,16 @@ describe("the log as the dashboard shows it", () => {
     });
   });
 
+  test("is downloaded line by line as it was written, whatever a text holds", () => {
+    const text = line(30, "one\u2028two\u2029three\u0085", { path: "\u2028" }) + "no JSON\rat all\n";
+    return withLog(text, async (log) => {
+      const told: string[] = [];
+      for await (const each of log.lines()) told.push(each);
+      expect(told.join("")).toBe(text);
+      expect(told).toHaveLength(2);
+    });
+  });
+
   test("of a large file is its end, from the beginning of a line, and says so", () =>
     withLog(line(30, "old").repeat(40_000), async (log, file) => {
       await appendFile(file, line(30, "newest"));
