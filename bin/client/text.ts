@@ -10,11 +10,14 @@ export const plain = (text: string): string => text.replace(/\r\n?/g, "\n").repl
 /** On one line. */
 export const plainLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
 
-/** JSON leaves some control characters as they are. */
-export const plainJson = (value: unknown, indent?: number): string =>
-  JSON.stringify(value, null, indent).replace(unsafe, (found) =>
+/** JSON leaves some of these characters as they are; the text means the same with their escapes. */
+export const escapeUnsafe = (json: string): string =>
+  json.replace(unsafe, (found) =>
     [...found].flatMap((sign) => sign.split("")).map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
       .join(""));
+
+export const plainJson = (value: unknown, indent?: number): string =>
+  escapeUnsafe(JSON.stringify(value, null, indent));
 
 const none = /[\p{Mn}\p{Me}\p{Cf}\u{fe00}-\u{fe0f}]/u;
 const double = new RegExp(

@@ -1,6 +1,7 @@
 /* The launcher's log: JSON lines in a rotated file and, when wanted, the same lines on a terminal. Every line passes
  * the redactor once, finished, before any output sees it. */
 import { pino, type Level, type Logger } from "pino";
+import { escapeUnsafe } from "../client/text.ts";
 import { openLogFile, type LogFile, type RotationOptions } from "./file.ts";
 import { createRedactor, type Redactor } from "./redact.ts";
 import { openTerminal, type Terminal } from "./terminal.ts";
@@ -54,7 +55,7 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { error: pino.stdSerializers.err },
-      hooks: { streamWrite: redactor.redact },
+      hooks: { streamWrite: (line) => escapeUnsafe(redactor.redact(line)) },
     },
     outputs(file, shown, followers),
   );

@@ -17,6 +17,8 @@ const quotedText = '(?:[^"\\\\]|\\\\+(?!["\\\\])|(?!\\1")\\\\+")*(?:\\1"|(?=")|$
 /** After a comma: what comes is no name of a field, as in "reason":"invalid_token","ip":"…". */
 const noKey = '(?!\\s*"[\\w.-]*"\\s*:)';
 const noQuotedKey = '(?!\\s*\\1"[\\w.-]*\\1"\\s*:)';
+/** What stands for a secret in sentences that say where one belongs. */
+const noPlaceholder = "(?!<(?:token|value|base64url)>)";
 /** The rest of a header line in a text. */
 const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 
@@ -29,9 +31,9 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
   // Query parameters, also of a URL inside a URL.
   [new RegExp(`((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`, "gi"), `$1${censor}`],
-  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)${headerText}`, "gi"), `$1${censor}`],
-  [/\b(Bearer|Basic)(\s+|%20)[^\s"'\\,;]{6,}/gi, `$1$2${censor}`],
-  [/(?<![\w./-])token(64)?\.[^\s"'\\,;)]+/g, `token$1.${censor}`],
+  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?!Bearer <token>)${headerText}`, "gi"), `$1${censor}`],
+  [new RegExp(`\\b(Bearer|Basic)(\\s+|%20)${noPlaceholder}[^\\s"'\\\\,;]{6,}`, "gi"), `$1$2${censor}`],
+  [new RegExp(`(?<![\\w./-])token(64)?\\.${noPlaceholder}[^\\s"'\\\\,;)]+`, "g"), `token$1.${censor}`],
   [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
   // name=value, and name: value when the value looks generated.
   [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],

@@ -18,9 +18,8 @@ export async function openTerminal(stream: Terminal, pretty: boolean): Promise<(
   return (line) => void stream.write(format(visible(line)) ?? line);
 }
 
-/** Control characters of a JSON line as visible escapes: a peer's text must not move the cursor of a terminal. */
+/** Escapes of a JSON line as text: what a peer sent must not move the cursor of a terminal, nor turn what follows. */
 const visible = (line: string): string =>
   line
-    .replace(/(?<!\\)((?:\\\\)*)\\u00([01][0-9a-f]|7f)/gi, "$1\\\\u00$2")
-    .replace(/(?<!\\)((?:\\\\)*)\\([bfr])/g, "$1\\\\$2")
-    .replace(/[\u007f-\u009f]/g, (character) => `\\\\u00${character.charCodeAt(0).toString(16)}`);
+    .replace(/(?<!\\)((?:\\\\)*)\\u([0-9a-f]{4})/gi, "$1\\\\u$2")
+    .replace(/(?<!\\)((?:\\\\)*)\\([bfr])/g, "$1\\\\$2");

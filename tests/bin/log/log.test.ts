@@ -24,12 +24,24 @@ test("the level decides what is written", async () => {
   expect(stdout()).toMatch(/^[^\n]*loud[^\n]*\n$/);
 });
 
-test("pretty lines are for people and carry no control character of a peer", async () => {
+const hostile = "\u001b]0;x\u0007\r\b\u009b1m\u202eeman\u2028\u{e0041}\\u202e";
+
+test("pretty lines are for people; what a peer sent moves no cursor and turns no direction", async () => {
   const { log, stdout } = await openLog({ pretty: true });
-  log.info({ plugin: "shop", from: "\u001b[2J\u0007\u009b1m" }, "hello \u001b]0;x\u0007\r\b there");
+  log.info({ plugin: "shop", from: "\u001b[2J\u0007\u009b1m\u202e" }, `hello ${hostile} there`);
   expect(stdout()).toMatch(/^\[[\d:]{8}\] INFO: shop: hello .* there \{"from":.*\}\n$/);
-  expect(stdout()).toContain("\\u001b]0;x");
-  expect(stdout()).not.toMatch(/(?!\n)\p{Cc}/u);
+  expect(stdout()).toContain("\\u001b]0;x\\u0007");
+  expect(stdout()).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}\u2028]/u);
+});
+
+test("a line of JSON means what it meant and moves no cursor of who looks at the file", async () => {
+  const file = join(temporaryFolder(), "launcher.log");
+  const { log, stdout } = await openLog({ file });
+  log.info({ from: hostile }, "hello");
+  const text = readFileSync(file, "utf8");
+  expect(JSON.parse(text)).toMatchObject({ from: hostile });
+  expect(text.trimEnd()).toMatch(/^\P{C}+$/u);
+  expect(stdout()).toBe(text);
 });
 
 test("the first-run line reaches the file alone, as it is", async () => {

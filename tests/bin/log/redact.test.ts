@@ -34,6 +34,8 @@ test.each([
   `SERVICE_LAUNCHER_TOKEN=${secret} npm start`,
   `token: "x" and pico_token: ${secret}`,
   `launcher token (first run): ${secret}`,
+  `pasted as Bearer <${secret}> and token.<${secret}>`,
+  `Authorization: <${secret}>`,
 ])("nothing is left of the secret in %s", (line) => {
   expect(redactLine(line)).not.toContain("Zq9");
   expect(redactLine(line)).toContain("[redacted]");
@@ -52,6 +54,8 @@ test.each([
   '{"msg":"token-store started","tokenSource":"random","tokens_used":true}',
   '{"msg":"the cookie was refused","stack":"at verify (/app/plugins/token-store/token.ts:1:2)"}',
   "GET /api/x?page=2&codec=1#top 200",
+  '{"msg":"Is the header \\"Authorization: Bearer <token>\\"? Is allow_token_query on, if it is in the URL?"}',
+  '{"msg":"browsers cannot send it as `token.<value>`; they can use `token64.<base64url>`, or token.<token>"}',
 ])("%s is left as it is", (line) => {
   expect(redactLine(line)).toBe(line);
 });
