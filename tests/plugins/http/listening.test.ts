@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
+import { linksTo } from "../../../plugins/http/links.ts";
 import { freePort } from "../../walks/free-port.ts";
 import { selfSigned } from "./certificate.ts";
 import { get, portOf, raw, stopwatch } from "./helpers.ts";
@@ -66,6 +68,12 @@ describe("the port", () => {
       expect(first!.hostname).toBe("localhost");
       expect((await get(Number(first!.port), "/")).status).toBe(404);
     }, { config: { launcher: { public: true } } }));
+
+  test("of one interface alone has an address without the interface's name, which no URL holds", () => {
+    const address = { address: "fe80::1%eth0", family: "IPv6", port: 18_800 };
+    const server = Object.assign(createHttpServer(), { address: () => address });
+    expect(linksTo(server, "/door", "fe80::1%eth0").map(String)).toEqual(["http://[fe80::1]:18800/door/"]);
+  });
 
   test("options win over settings", () =>
     withKernel([http({ port: 0, basePath: "/b" })], ({ kernel: { services } }) => {
