@@ -1,5 +1,5 @@
-/** Lines of a text that comes in pieces, without their `\n` or `\r\n`; the last one needs no end. Node's own reader also
- *  ends lines at a lone `\r`, and from Node 24 on at U+2028 and U+2029, which a text in JSON may hold as they are.
+/** Lines of a text that comes in pieces, without their `\n` or `\r\n`; the last one needs no end. Node's own reader
+ *  also ends lines at a lone `\r`, and from Node 24 on at U+2028 and U+2029, which a text in JSON may hold as they are.
  *  Throws what `tooLong` makes when a line is longer than `most` UTF-16 units. */
 export async function* linesOf(
   pieces: AsyncIterable<string>,
