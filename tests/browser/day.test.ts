@@ -23,7 +23,7 @@ const url = (path: string, base = launcher.base): string => new URL(path, base).
 const isLive = (on = page): Promise<void> => on.getByText("Live", { exact: true }).waitFor();
 
 beforeAll(async () => {
-  [browser, launcher] = await Promise.all([launchBrowser(), startLauncher()]);
+  [browser, launcher] = await Promise.all([launchBrowser([], "whole"), startLauncher()]);
   channelToken = await enablePico(launcher, await finishSetup(launcher));
   context = await browser.newContext();
   page = watched(await context.newPage());

@@ -9,7 +9,7 @@ import { launchBrowser } from "./browser.ts";
 const folder = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
 let browser: Browser;
 beforeAll(async () => {
-  browser = await launchBrowser();
+  browser = await launchBrowser([], "whole");
   await mkdir(folder, { recursive: true });
 });
 afterAll(() => browser.close());

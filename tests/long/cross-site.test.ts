@@ -17,7 +17,7 @@ let page: Page;
 let victim: string;
 
 beforeAll(async () => {
-  browser = await launchBrowser(["--host-resolver-rules=MAP rebound.example 127.0.0.1"]);
+  browser = await launchBrowser(["--host-resolver-rules=MAP rebound.example 127.0.0.1"], "whole");
   evil = createServer((request, response) => {
     const policy = request.url?.includes("silent") ? '<meta name="referrer" content="no-referrer">' : "";
     response.writeHead(200, { "content-type": "text/html" }).end(`<!doctype html>${policy}<title>evil</title>`);
