@@ -60,6 +60,7 @@ export function startProcess(options: ProcessOptions): Running {
   let cancelRest: Release | undefined;
   let isStopping = false;
   let isDeaf = false;
+  let isSignalled = false;
   let because = "";
   let isOver = false;
 
@@ -77,8 +78,8 @@ export function startProcess(options: ProcessOptions): Running {
     });
   });
   child.stdin.on("drain", drained).on("error", () => {
-    isDeaf = true; // it has closed its input, or is about to end
-    stop();
+    isDeaf = !isStopping; // or about to end: only a signal of ours tells which
+    stop("it had closed its input");
   });
 
   function end(how: string, isClean: boolean): void {
@@ -98,13 +99,18 @@ export function startProcess(options: ProcessOptions): Running {
     isStopping = true;
     if (why !== undefined) because = `, ${why}`;
     child.stdin.end();
-    timers.push(after(termAfterMs, () => signalGroup(child, "SIGTERM")));
-    timers.push(after(killAfterMs, () => signalGroup(child, "SIGKILL")));
+    timers.push(after(termAfterMs, () => send("SIGTERM")));
+    timers.push(after(killAfterMs, () => send("SIGKILL")));
+  }
+
+  function send(signal: "SIGTERM" | "SIGKILL"): void {
+    isSignalled = true;
+    signalGroup(child, signal);
   }
 
   child.on("error", () => undefined); // a signal could not be sent: how it ends will tell
   child.once("exit", (code, signal) => {
-    const how = `${signal ?? `exit code ${code}`}${isDeaf && signal ? ", it had closed its input" : because}`;
+    const how = `${signal ?? `exit code ${code}`}${isDeaf && !isSignalled ? "" : because}`;
     for (const stream of [child.stdout, child.stderr]) stream.resume();
     child.once("close", () => end(how, code === 0));
     timers.push(after(lastWordsMs, () => end(how, code === 0)));

@@ -81,6 +81,17 @@ describe("a program that ends", () => {
     expect(door.status().lastEnd).toBe("SIGTERM, it had closed its input");
     await until(() => door.status().restarts > 0);
   });
+
+  test("one that is killed while much waits for it is not said to have closed its input", async () => {
+    await using door = await stand("console.error('up'); setInterval(() => {}, 1_000);", { restart: "never" });
+    await until(() => door.status().stderr.length > 0);
+    const said = Array.from({ length: 40 }, (_, at) => door.say("x".repeat(200_000), `s${at}`));
+    for (const each of said) each.catch(() => undefined);
+    await until(() => door.status().queued > 0);
+    process.kill(door.status().pid!, "SIGKILL");
+    await until(() => door.status().state === "ended");
+    expect(door.status().lastEnd).toBe("SIGKILL");
+  });
 });
 
 describe("stopping", () => {
