@@ -58,8 +58,8 @@ describe("the port", () => {
   });
 
   test("an address of another machine is named", async () => {
-    const kernel = createKernel([http({ port: 0, host: "192.0.2.1" })]);
-    await expect(kernel.start()).rejects.toMatchObject(code("HTTP_ADDRESS_UNAVAILABLE", "192.0.2.1"));
+    const kernel = createKernel([http({ port: 0, host: "203.0.113.213" })]);
+    await expect(kernel.start()).rejects.toMatchObject(code("HTTP_ADDRESS_UNAVAILABLE", "203.0.113.213"));
   });
 
   test("public binds all interfaces and lists localhost first", () =>

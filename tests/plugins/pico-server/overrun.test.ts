@@ -2,19 +2,12 @@ import { expect, test } from "vitest";
 import { gate } from "../channels/toy.ts";
 import { stand, until, type Stand } from "./stand.ts";
 
-const large = "x".repeat(100_000);
-const turn = () => new Promise((resolve) => setImmediate(resolve));
-
 /** A client that does not read, for whom so much waits that what a session holds is too much. */
 async function nearlyFull(door: Stand) {
   const peer = await door.connect("/pico?session_id=s1");
   peer.ws.pause();
-  const queued = (): number => door.services.picoServer.connections()[0]!.queuedBytes;
-  while (queued() < 4_000_000) {
-    await door.say("s1", large);
-    await turn();
-  }
-  for (let n = 0; n < 5; n++) await door.say("held", large);
+  await door.fill("s1", 4_000_000);
+  for (let n = 0; n < 5; n++) await door.say("held", "x".repeat(100_000));
   return peer;
 }
 const naming = (session: string, id: number) =>

@@ -7,14 +7,8 @@ const to = { channel: "pico", session: "s1" };
 async function stuck(door: Stand, query = "") {
   const peer = await door.connect(`/pico?session_id=s1${query}`);
   peer.ws.pause();
-  const waiting = (): number => door.services.picoServer.connections()[0]!.queuedBytes;
-  let filled = 0;
-  while (waiting() < 256 * 1024) {
-    await door.say("s1", "x".repeat(100_000));
-    filled += 1;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-  return { peer, filled, waiting };
+  const filled = await door.fill("s1", 256 * 1024);
+  return { peer, filled, waiting: () => door.services.picoServer.connections()[0]!.queuedBytes };
 }
 const rest = async (peer: Client, filled: number, last: string): Promise<Frame[]> => {
   peer.ws.resume();
@@ -67,10 +61,7 @@ describe("while a client does not read", () => {
     await until(() => peer.frames.length === 10);
     const { picoServer, channels } = door.services;
     peer.ws.pause();
-    while (picoServer.metrics().queueBytes < 256 * 1024) {
-      await door.say("s1", "x".repeat(100_000));
-      await new Promise((resolve) => setImmediate(resolve));
-    }
+    await door.fill("s1", 256 * 1024);
     for (let n = 0; n < 10; n++) channels.typing({ channel: "pico", session: `t${n}` }, true);
     for (let n = 0; n < 2_048; n++) await door.say("s1", `${n}`);
     expect([picoServer.metrics().dropped, picoServer.status().connections]).toEqual([{ typing: 10, closed: 0 }, 1]);

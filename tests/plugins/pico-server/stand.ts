@@ -93,6 +93,23 @@ export async function stand(options: StandOptions = {}) {
     removeToken: tokens.remove,
     configure: (changes: object) => configuration!.apply("channels.pico", { ...pico, ...changes }),
     say: (session: string, content: string) => services.channels.send({ channel: "pico", session }, { content }),
+    /** Says so much to a session that this many bytes wait here for its first client, which does not read, and the
+     *  machine takes no more of them. Answers how many messages that were. */
+    async fill(session: string, bytes: number, size = 100_000): Promise<number> {
+      const waiting = (): number => services.picoServer.connections()[0]?.queuedBytes ?? Number.POSITIVE_INFINITY;
+      let said = 0;
+      for (let still = 0; still < 5;) {
+        while (waiting() < bytes) {
+          await services.channels.send({ channel: "pico", session }, { content: "x".repeat(size) });
+          said += 1;
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        const before = waiting();
+        await ask(port, "/pico"); // what was on its way inside the machine has arrived meanwhile
+        still = waiting() === before ? still + 1 : 0;
+      }
+      return said;
+    },
     connect: (path = "/pico", o: ConnectOptions = {}) => client(port, path, o),
     knock: (path: string, o: KnockOptions = {}) => knock(port, path, o),
     /** Seconds pass one by one, as they do. */
