@@ -1,5 +1,5 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import { safetyHeaders } from "./headers.ts";
 
 export type Refusal = readonly [status: number, error: string, message: string];
@@ -21,8 +21,19 @@ export const refusals = {
 
 const bodyOf = ([, error, message]: Refusal): object => ({ error, message });
 const oneLine = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
-/** A refused peer that goes on sending would otherwise be reset before it has read the answer. */
 const lingerMs = 1_000;
+
+/** After the last answer. A peer that goes on sending would be reset before it has read that: until `rest` is over, for
+ *  a second at most, it is read and thrown away. */
+function linger(socket: Duplex, rest: Readable): void {
+  const close = (): void => void socket.destroy();
+  const closeSoon = (): void => void (socket.writableFinished ? close() : socket.once("finish", close));
+  rest.once("end", closeSoon).resume();
+  // A process that was held up reads and writes first what came meanwhile.
+  const cut = setTimeout(() => setImmediate(close), lingerMs);
+  cut.unref();
+  socket.once("close", () => clearTimeout(cut));
+}
 
 /** Writes a whole answer to a bare socket and closes it. `socket` must be at the start of an answer. */
 export function refuse(
@@ -48,11 +59,22 @@ export function refuse(
     Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Refused"}\r\n${lines.join("")}\r\n`, "latin1"),
     Buffer.from(text),
   ]));
-  socket.resume();
-  const linger = setTimeout(() => socket.destroy(), lingerMs);
-  linger.unref();
-  socket.once("close", () => clearTimeout(linger));
-  socket.once("end", () => socket.destroy());
+  linger(socket, socket);
+}
+
+/** Node ends a connection together with its last answer, whatever still comes of the request: here the request may come
+ *  to its end first. */
+export function awaitBody(request: IncomingMessage, answer: ServerResponse): void {
+  const { socket } = request;
+  const { destroySoon } = socket;
+  const endSoon = (): void => {
+    if (request.complete) return destroySoon.call(socket);
+    socket.end();
+    linger(socket, request);
+  };
+  // Node's own listener stands between these two.
+  answer.prependOnceListener("finish", () => { socket.destroySoon = endSoon; });
+  answer.once("finish", () => { socket.destroySoon = destroySoon; });
 }
 
 export const refuseWith = (socket: Duplex, refusal: Refusal): void => refuse(socket, refusal[0], bodyOf(refusal));
@@ -63,6 +85,7 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
 /** The same, on an answer that Node has prepared. A connection whose body nobody will read is not used again. */
 export function answerWith(request: IncomingMessage, answer: ServerResponse, refusal: Refusal): void {
   if (answer.headersSent) return void answer.destroy();
+  if (hasBody(request)) awaitBody(request, answer);
   const text = JSON.stringify(bodyOf(refusal));
   answer.writeHead(refusal[0], {
     "Cache-Control": "no-store",

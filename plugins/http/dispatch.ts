@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { answerWith, cutShort, hasBody, refusals, refuseWith, type Refusal } from "./answers.ts";
+import { answerWith, awaitBody, cutShort, hasBody, refusals, refuseWith, type Refusal } from "./answers.ts";
 import { makeSafe } from "./headers.ts";
 import { inside, readTarget, type Target } from "./paths.ts";
 import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
@@ -72,6 +72,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
 
   function limitBody(request: IncomingMessage, answer: ServerResponse, seconds: number): void {
     if (!hasBody(request)) return;
+    awaitBody(request, answer);
     const timer = clock.setTimeout(() => {
       if (!request.complete) cutShort(request, answer, refusals.timeout);
     }, seconds * 1_000);
@@ -108,6 +109,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     request(listener, request, answer) {
       const found = find(request, (path) => requests.longest(listener, path));
       if (found === undefined) return false;
+      if (request.socket.writableEnded) return true; // behind the last answer of its connection
       const { target, route } = found;
       makeSafe(answer);
       take(listener, request, target);
