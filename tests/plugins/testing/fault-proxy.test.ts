@@ -28,10 +28,10 @@ async function join(): Promise<{ near: Socket; far: Socket }> {
   const far = await arrivals.next("a connection");
   return { near, far };
 }
-/** Everything until the end. */
+/** Everything until the end; the other direction goes on. */
 async function all(socket: Socket): Promise<Buffer> {
   const parts: Buffer[] = [];
-  for await (const part of socket) parts.push(part as Buffer);
+  for await (const part of socket.iterator({ destroyOnReturn: false })) parts.push(part as Buffer);
   return Buffer.concat(parts);
 }
 async function bytes(socket: Socket, count: number): Promise<string> {

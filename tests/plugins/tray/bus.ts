@@ -20,7 +20,11 @@ export async function startBus(
   const child = spawn("dbus-daemon", words, { stdio: ["ignore", "pipe", "ignore"], env });
   const ended = new Promise<void>((done) => child.once("close", () => done()));
   const line = await new Promise<string>((resolve, reject) => {
-    child.stdout.setEncoding("utf8").once("data", resolve);
+    let text = "";
+    child.stdout.setEncoding("utf8").on("data", (piece: string) => {
+      text += piece;
+      if (text.includes("\n")) resolve(text);
+    });
     void ended.then(() => reject(new Error("dbus-daemon does not start")));
   });
   return {
