@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { decode, WireError, type ClientFrame, type ServerFrame } from "../../plugins/pico-wire/index.ts";
 import { exit, type Call } from "../commands/command.ts";
+import { converse } from "./converse.ts";
 import { createExpectation } from "./expectation.ts";
-import { eachLine, readerLeft } from "./input.ts";
+import { readerLeft } from "./input.ts";
 import { reasonOf, type ClientArguments } from "./options.ts";
 import { openSession } from "./session.ts";
 import { plainJson } from "./text.ts";
@@ -76,12 +77,7 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     return undefined;
   }
 
-  const over = Promise.race([session.ended, left]);
-  const read = eachLine(call.stdin, take, over).then(expected.close);
-  const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)])
-    .finally(expected.end)
-    .finally(() => session.close());
-  call.stdin.destroy();
+  const outcome = await converse({ call, session, expected, left }, take);
   if (outcome === undefined) return exit.done;
   if (typeof outcome === "object") {
     if (outcome.exit !== exit.done) report(outcome.code, outcome.sentence);

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 import type { Session, SessionOptions } from "./session.ts";
 import { openSession } from "./session.ts";
 import { exit, type Call } from "../commands/command.ts";
+import { converse } from "./converse.ts";
 import { createExpectation } from "./expectation.ts";
-import { eachLine, readerLeft } from "./input.ts";
+import { readerLeft } from "./input.ts";
 import { textOf } from "./media.ts";
 import { reasonOf, type ClientArguments } from "./options.ts";
 import { plainLine } from "./text.ts";
@@ -45,13 +46,8 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
       expected.settled(false);
     }
   }
-  const over = Promise.race([session.ended, left]);
-  const read = eachLine(call.stdin, (line) => (line.trim() === "" ? undefined : send(session, line)), over)
-    .then(expected.close);
-  const outcome = await Promise.race([session.ended, left, read.then(() => expected.missing)])
-    .finally(expected.end)
-    .finally(() => session.close());
-  call.stdin.destroy();
+  const take = (line: string): Promise<void> | undefined => (line.trim() === "" ? undefined : send(session, line));
+  const outcome = await converse({ call, session, expected, left }, take);
   if (outcome === undefined) return exit.done;
   if (typeof outcome === "object") {
     if (outcome.exit !== exit.done) say(plainLine(outcome.sentence));

@@ -1,9 +1,9 @@
 import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
+import { isLoopback } from "../../plugins/http/index.ts";
 import type { Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
 
-const isLoopback = (host: string): boolean => /^(localhost|127\.|\[?::1)/.test(host);
 /** From a file, or as an environment variable has it. */
 function listOf(value: unknown): string[] {
   const items = typeof value === "string" ? value.split(",") : Array.isArray(value) ? value.map(String) : [];

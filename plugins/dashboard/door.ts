@@ -3,7 +3,7 @@ import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
 import type { Http, Limiter, Peer } from "../http/index.ts";
 import type { Program } from "../command/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
-import type { Settings } from "../settings/index.ts";
+import type { Settings, SettingsSection } from "../settings/index.ts";
 import type { Tokens, TokenSecrets } from "../token-store/index.ts";
 import type { Feed } from "./api/feed.ts";
 import type { CheckView } from "./api/views.ts";
@@ -54,6 +54,9 @@ export interface Door {
   plugins(): readonly PluginView[];
   emit<K extends keyof DashboardEvents>(type: K, fact: DashboardEvents[K]): void;
 }
+
+/** None where there are no settings. */
+export const sectionsOf = async ({ settings }: Door): Promise<SettingsSection[]> => (await settings?.describe()) ?? [];
 
 export type Via = DashboardEvents["dashboard:signed-in"]["via"];
 

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { tokenNames } from "./api/tokens.ts";
-import { page, seen, type Door } from "./door.ts";
+import { page, sectionsOf, seen, type Door } from "./door.ts";
 import { requireOwner } from "./guard.ts";
 import type { PicoServerStatus } from "../pico-server/index.ts";
+import type { SettingsSection } from "../settings/index.ts";
 import { ownOrigin } from "./origins.ts";
 import { overviewPage } from "./pages/index.ts";
 import { offeredToken, signInByQuery } from "./sign-in.ts";
@@ -30,7 +31,8 @@ export function overviewRoutes(app: FastifyInstance, door: Door): void {
 }
 
 async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView> {
-  const channel = await channelOf(door, request);
+  const sections = await sectionsOf(door);
+  const channel = channelOf(door, request, sections);
   return {
     state: door.state(),
     version: door.version,
@@ -41,7 +43,7 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     ...(channel ? { channel } : {}),
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
-    warnings: await warningsOf(door),
+    warnings: await warningsOf(door, sections),
     ...(door.program ? { program: door.program.status() } : {}),
     ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
   };
@@ -52,10 +54,12 @@ function tokenOf({ tokens }: Door, name: string): TokenView {
   return { name, source, managedByEnv };
 }
 
-export async function channelOf(door: Door, request: FastifyRequest): Promise<ChannelView | undefined> {
+/** `sections`: described before, so that who changes what was shown does not overwrite what was not. */
+export function channelOf(
+  door: Door, request: FastifyRequest, sections: readonly SettingsSection[],
+): ChannelView | undefined {
   if (!door.picoServer) return undefined;
-  const section = (await door.settings?.describe())?.find(({ section: name }) => name === CHANNEL);
-  // After the etag: who changes what was shown must not overwrite what was not.
+  const section = sections.find(({ section: name }) => name === CHANNEL);
   const status = door.picoServer.status();
   const held = section?.managedByEnv.includes("enabled");
   return {

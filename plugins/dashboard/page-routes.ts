@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { page, seen, type Door } from "./door.ts";
+import { page, sectionsOf, seen, type Door } from "./door.ts";
 import { channelOf } from "./overview.ts";
 import {
   chatPage, connectionsPage, connectPage, doctorPage, logPage, sessionsPage, settingsPage, tokensPage, type DeskPage,
@@ -23,7 +23,7 @@ export function pageRoutes(app: FastifyInstance, door: Door): void {
     app.get(path, (request, reply) => page(reply, 200, draw(deskOf(door, request))));
   }
   app.get("/connect", async (request, reply) => {
-    const channel = await channelOf(door, request);
+    const channel = channelOf(door, request, await sectionsOf(door));
     return page(reply, 200, connectPage({ ...deskOf(door, request), channel }));
   });
 }

@@ -1,13 +1,14 @@
 import { tokensView } from "./api/tokens.ts";
 import type { TokenRow } from "./api/views.ts";
+import type { SettingsSection } from "../settings/index.ts";
 import type { Door } from "./door.ts";
 import type { WarningView } from "./status.ts";
 
 const untilMended = "Mend the file; until then what stood there before stays in effect.";
 
 /** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
-export async function warningsOf(door: Door): Promise<WarningView[]> {
-  const files = await fileWarnings(door);
+export async function warningsOf(door: Door, sections: readonly SettingsSection[]): Promise<WarningView[]> {
+  const files = fileWarnings(sections);
   const tokens = await tokenWarnings(door).catch(({ message }: Error) =>
     // A file that holds both is named once.
     files.some(({ text }) => text.includes(message))
@@ -51,8 +52,7 @@ function longer({ name, managedByEnv, variable }: TokenRow): string {
 }
 
 /** One for each thing that is wrong in the files, however many sections it concerns. */
-export async function fileWarnings({ settings }: Door): Promise<WarningView[]> {
-  const sections = (await settings?.describe()) ?? [];
+export function fileWarnings(sections: readonly SettingsSection[]): WarningView[] {
   const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
   return [...problems].map((problem) => ({
     id: "settings-not-taken", text: `An edit of the settings was not taken: ${problem}`, fix: untilMended,

@@ -19,6 +19,7 @@ import { createPeers } from "./peers.ts";
 import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
 import type { HostIdentity, Http, Limiter } from "./service.ts";
 
+export { isLoopback } from "./addresses.ts";
 export { gateway } from "./gateway.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";
 export type { HttpEvents } from "./events.ts";

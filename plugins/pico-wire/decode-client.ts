@@ -1,6 +1,6 @@
 import { isCount, readEnvelope, readFrame, readObject, readText } from "./envelope.ts";
 import { WireError } from "./errors.ts";
-import { own, utf8, type Json } from "./json.ts";
+import { own, textOf, type Json } from "./json.ts";
 import { limits } from "./limits.ts";
 import { noMedia, readMedia } from "./media.ts";
 import type { ClientFrame, Envelope, MessagePayload, MessageRequest } from "./messages.ts";
@@ -30,18 +30,9 @@ function readSimple(text: string): ClientFrame | undefined {
   return whole(envelope, "message.send", { content: content.toWellFormed(), media: noMedia, hops: 0 });
 }
 
-/** Empty, as no frame is: it is not UTF-8. */
-function textOf(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return "";
-  }
-}
-
 /** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
 export function decodeClient(input: string | Uint8Array): ClientFrame {
-  const text = typeof input === "string" ? input : textOf(input);
+  const text = textOf(input) ?? ""; // which is no frame either
   const frame = readSimple(text);
   if (frame) return frame;
   const object = readObject(text, "A frame");

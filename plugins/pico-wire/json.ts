@@ -2,14 +2,24 @@ import { frameLimits } from "./frame-limits.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
-export const utf8 = new TextDecoder("utf-8", { fatal: true });
+const utf8 = new TextDecoder("utf-8", { fatal: true });
 const QUOTE = 0x22, COMMA = 0x2c, BACKSLASH = 0x5c, ARRAY = 0x5b, ARRAY_END = 0x5d, OBJECT = 0x7b, OBJECT_END = 0x7d;
+
+/** `undefined`: bytes that are no UTF-8. */
+export function textOf(input: string | Uint8Array): string | undefined {
+  try {
+    return typeof input === "string" ? input : utf8.decode(input);
+  } catch {
+    return undefined;
+  }
+}
 
 /** The object in a frame; `undefined` when there is none. Its keys must be read with `own`. */
 export function parseObject(input: string | Uint8Array): Json | undefined {
+  const text = textOf(input);
+  if (text === undefined || !isReasonable(text)) return undefined;
   try {
-    const text = typeof input === "string" ? input : utf8.decode(input);
-    return isReasonable(text) ? asObject(JSON.parse(text)) : undefined;
+    return asObject(JSON.parse(text));
   } catch {
     return undefined;
   }

@@ -1,9 +1,9 @@
-import { spawn, spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./free-port.ts";
-import { exchange, untilServing, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, type Proxy } from "./proxies.ts";
 
 const program = "/usr/bin/caddy";
 export const hasCaddy = spawnSync(program, ["version"]).status === 0;
@@ -18,29 +18,15 @@ export async function startCaddy(port: string, path: string): Promise<Proxy> {
     [/^\treverse_proxy 127\.0\.0\.1:18800$/m, `\thandle ${path}/* {\n\t\treverse_proxy 127.0.0.1:${port}\n\t}`],
   ];
   const site = lines.reduce((before, [line, by]) => exchange(before, line, by), await readFile(documented, "utf8"));
-  const plain = site.replace(/^https:.*$/m, `http://127.0.0.1:${second} {`).replace("\ttls internal\n", "");
+  const withoutTls = site.replace(/^https:.*$/m, `http://127.0.0.1:${second} {`).replace("\ttls internal\n", "");
   const options = [
     "admin off", "auto_https disable_redirects", "skip_install_trust", "default_sni 127.0.0.1",
     `storage file_system ${folder}`,
   ];
   const config = join(folder, "Caddyfile");
-  await writeFile(config, `{\n\t${options.join("\n\t")}\n}\n${site}\n${plain}`);
-  const child = spawn(program, ["run", "--adapter", "caddyfile", "--config", config], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: folder }, stdio: ["ignore", "ignore", "pipe"],
-  });
-  let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => { said += text; });
-  const ended = new Promise<void>((done) => child.once("close", () => done()));
-  const stop = async (): Promise<void> => {
-    if (child.exitCode === null) child.kill("SIGTERM");
-    await ended;
-    await rm(folder, { recursive: true, force: true });
-  };
-  const proxy = {
-    encrypted: new URL(`https://127.0.0.1:${first}${path}/`), plain: new URL(`http://127.0.0.1:${second}${path}/`),
-    [Symbol.asyncDispose]: stop,
-  };
-  if (await untilServing([proxy.plain, proxy.encrypted], child)) return proxy;
-  await stop();
-  throw new Error(`Caddy does not start: ${said}`);
+  await writeFile(config, `{\n\t${options.join("\n\t")}\n}\n${site}\n${withoutTls}`);
+  const encrypted = new URL(`https://127.0.0.1:${first}${path}/`);
+  const plain = new URL(`http://127.0.0.1:${second}${path}/`);
+  const words = [program, "run", "--adapter", "caddyfile", "--config", config] as const;
+  return { encrypted, plain, ...(await runProxy(words, folder, [plain, encrypted])) };
 }

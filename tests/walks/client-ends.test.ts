@@ -1,35 +1,24 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { constants } from "node:fs";
-import { mkdtemp, open, rm, writeFile, type FileHandle } from "node:fs/promises";
+import { open, writeFile, type FileHandle } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { far, token, type Far } from "../plugins/pico-client/stand.ts";
-import { startClient } from "./client.ts";
+import { token } from "../plugins/pico-client/stand.ts";
+import { awayFrom, startClient } from "./client.ts";
 import { atTerminal, hasPython } from "./terminal.ts";
 
 /* That the client's process is gone when there is nothing left to do. */
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
-let folder: string;
-let there: Far;
+const place = awayFrom();
 let pipes = 0;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "doorward-ends-"));
-  there = await far();
-});
-afterAll(async () => {
-  await there[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
-});
-
 function makePipe(): string {
-  const path = join(folder, `pipe-${(pipes += 1)}`);
+  const path = join(place.folder, `pipe-${(pipes += 1)}`);
   execFileSync("mkfifo", [path]);
   return path;
 }
@@ -53,7 +42,7 @@ test("a client whose other end leaves does not wait for the answers that cannot 
     socket.send(JSON.stringify(taken), () => socket.close(1000));
   }));
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`;
-  await using client = await startClient({ folder, url }, ["client", "-timeout", "99999"]);
+  await using client = await startClient({ ...place, url }, ["client", "-timeout", "99999"]);
   client.child.stdin.end("hello\n");
   expect((await client.ended).code).toBe(0);
   server.close();
@@ -62,7 +51,7 @@ test("a client whose other end leaves does not wait for the answers that cannot 
 test("a token from a pipe is read once: the message is answered, and the client ends", async () => {
   const pipe = makePipe();
   const [client] = await Promise.all([
-    startClient({ folder, url: there.url }, ["send", "-token-file", pipe, "hello"]),
+    startClient(place, ["send", "-token-file", pipe, "hello"]),
     writeFile(pipe, token),
   ]);
   client.child.stdin.end();
@@ -71,7 +60,7 @@ test("a token from a pipe is read once: the message is answered, and the client 
 
 test("a client that waits for its token can be interrupted", async () => {
   const pipe = makePipe();
-  await using client = await startClient({ folder, url: there.url }, ["send", "-token-file", pipe, "hello"]);
+  await using client = await startClient(place, ["send", "-token-file", pipe, "hello"]);
   const writer = await reader(pipe);
   client.child.kill("SIGINT");
   await client.ended;
@@ -81,8 +70,8 @@ test("a client that waits for its token can be interrupted", async () => {
 
 test.skipIf(!hasPython)("so can one at a terminal", async () => {
   const env = {
-    PATH: process.env["PATH"] ?? "", HOME: folder, SERVICE_HOME: folder, TERM: "xterm",
-    SERVICE_CHANNELS_PICO_CLIENT_URL: there.url,
+    PATH: process.env["PATH"] ?? "", HOME: place.folder, SERVICE_HOME: place.folder, TERM: "xterm",
+    SERVICE_CHANNELS_PICO_CLIENT_URL: place.url,
   };
   const pipe = makePipe();
   const command = [process.execPath, program, "client", "-token-file", pipe];

@@ -1,31 +1,17 @@
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { connect, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer } from "node:tls";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { selfSigned } from "../plugins/http/certificate.ts";
-import { far, type Far } from "../plugins/pico-client/stand.ts";
 import { createProxy } from "../plugins/pico-client/tunnel.ts";
-import { startClient, type Running, type Variables } from "./client.ts";
+import { awayFrom, startClient, type Running, type Variables } from "./client.ts";
 
 /* What a user of the client meets on the way to another machine, with the built program in a process of its own. */
 
-let folder: string;
-let there: Far;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "doorward-trouble-"));
-  there = await far();
-});
-afterAll(async () => {
-  await there[Symbol.asyncDispose]();
-  await rm(folder, { recursive: true, force: true });
-});
-
-const start = (args: readonly string[], env: Variables = {}): Promise<Running> =>
-  startClient({ folder, url: there.url }, args, env);
+const place = awayFrom();
+const start = (args: readonly string[], env: Variables = {}): Promise<Running> => startClient(place, args, env);
 
 async function send(env: Variables): Promise<{ code: number | null; out: string; err: string }> {
   const client = await start(["send", "hello"], env);
@@ -43,7 +29,7 @@ test("a second process with the same home gets a conversation of its own, and sa
   expect(code).toBe(0);
   expect(out).toContain("you said two");
   expect(err).toContain("another process has the conversation");
-  const [one, two] = there.heard.slice(-2);
+  const [one, two] = place.there.heard.slice(-2);
   expect(one?.session).not.toBe(two?.session);
 });
 
@@ -51,12 +37,12 @@ test("wss:// to a certificate of one's own: refused with the reason, taken with 
   await using proxy = await createProxy();
   const { cert, key } = selfSigned();
   const secure = createServer({ cert, key }, (socket) => {
-    const inner = connect(there.port, "127.0.0.1");
+    const inner = connect(place.there.port, "127.0.0.1");
     socket.pipe(inner).pipe(socket);
     for (const end of [socket, inner]) end.on("error", () => [socket, inner].forEach((each) => each.destroy()));
   }).listen(0, "127.0.0.1");
   await once(secure, "listening");
-  const ca = join(folder, "ca.pem");
+  const ca = join(place.folder, "ca.pem");
   await writeFile(ca, cert);
   const away = {
     SERVICE_CHANNELS_PICO_CLIENT_URL: `wss://localhost:${(secure.address() as AddressInfo).port}/pico`,

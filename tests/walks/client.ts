@@ -1,8 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
-import { mkdtemp } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { token } from "../plugins/pico-client/stand.ts";
+import { afterAll, beforeAll } from "vitest";
+import { far, token, type Far } from "../plugins/pico-client/stand.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 
@@ -20,6 +22,21 @@ export interface Place {
   /** For homes. */
   readonly folder: string;
   readonly url: string;
+}
+
+/** For the tests of a file: a service to talk to, and a folder for homes. */
+export function awayFrom(): Place & { readonly there: Far } {
+  const place = {} as { folder: string; url: string; there: Far };
+  beforeAll(async () => {
+    place.folder = await mkdtemp(join(tmpdir(), "doorward-client-"));
+    place.there = await far();
+    place.url = place.there.url;
+  });
+  afterAll(async () => {
+    await place.there[Symbol.asyncDispose]();
+    await rm(place.folder, { recursive: true, force: true });
+  });
+  return place;
 }
 
 /** The built program as a client, in a process of its own with a home of its own. */

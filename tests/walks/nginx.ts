@@ -1,10 +1,10 @@
-import { spawn, spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { freePort } from "./free-port.ts";
-import { exchange, untilServing, type Proxy } from "./proxies.ts";
+import { exchange, runProxy, type Proxy } from "./proxies.ts";
 
 const program = "/usr/sbin/nginx";
 export const hasNginx = spawnSync(program, ["-v"]).status === 0;
@@ -54,21 +54,7 @@ export async function startNginx(port: string, path: string): Promise<Nginx> {
     "events { worker_connections 256; }",
     `http { ${temporary.join(" ")}`, shared, ...servers, "}", "",
   ].join("\n"));
-  const words = ["-p", folder, "-c", join(folder, "nginx.conf")];
-  const child = spawn(program, words, { stdio: ["ignore", "ignore", "pipe"] });
-  let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => { said += text; });
-  const ended = new Promise<void>((done) => child.once("close", () => done()));
-  const stop = async (): Promise<void> => {
-    if (child.exitCode === null) child.kill("SIGTERM");
-    await ended;
-    await rm(folder, { recursive: true, force: true });
-  };
-  if (!(await untilServing([url(0), url(1)], child))) {
-    await stop();
-    throw new Error(`nginx does not start: ${said}`);
-  }
-  return {
-    encrypted: url(0), plain: url(1), withoutUpgrade: url(2), withoutScheme: url(3), [Symbol.asyncDispose]: stop,
-  };
+  const words = [program, "-p", folder, "-c", join(folder, "nginx.conf")] as const;
+  const running = await runProxy(words, folder, [url(0), url(1)]);
+  return { encrypted: url(0), plain: url(1), withoutUpgrade: url(2), withoutScheme: url(3), ...running };
 }

@@ -1,4 +1,5 @@
-import type { ChildProcess } from "node:child_process";
+import { spawn } from "node:child_process";
+import { rm } from "node:fs/promises";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 
@@ -16,12 +17,27 @@ export function exchange(text: string, line: RegExp, by: string): string {
   return text.replace(line, by);
 }
 
-/** `false`: it ended, or took longer than forty seconds. */
-export async function untilServing(urls: readonly URL[], child: ChildProcess): Promise<boolean> {
+/** Runs a proxy with its files in `folder` until it serves; the folder is gone with it. Rejects with what it said when
+ *  it ends, or takes longer than forty seconds. */
+export async function runProxy(
+  [program, ...words]: readonly [string, ...string[]], folder: string, urls: readonly URL[],
+): Promise<AsyncDisposable> {
+  const child = spawn(program, words, {
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder }, stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => { said += text; });
+  const ended = new Promise<void>((done) => child.once("close", () => done()));
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null) child.kill("SIGTERM");
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
   for (const deadline = Date.now() + 40_000; Date.now() < deadline && child.exitCode === null;) {
-    if ((await Promise.all(urls.map(answers))).every(Boolean)) return true;
+    if ((await Promise.all(urls.map(answers))).every(Boolean)) return { [Symbol.asyncDispose]: stop };
   }
-  return false;
+  await stop();
+  throw new Error(`${program} does not start: ${said}`);
 }
 
 function answers(url: URL): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { API_BODY } from "../bodies.ts";
-import type { Door } from "../door.ts";
+import { sectionsOf, type Door } from "../door.ts";
 import { Refusal } from "../errors.ts";
 import { channelOf } from "../overview.ts";
 import type { PicoConnection, PicoServer } from "../../pico-server/index.ts";
@@ -21,7 +21,7 @@ const fits = (connection: PicoConnection, text: string): boolean =>
 /** `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id`, `POST /api/channels/pico/try`. */
 export function connectionRoutes(app: FastifyInstance, door: Door): void {
   app.get("/api/channels", async (request, reply) => {
-    const pico = await channelOf(door, request);
+    const pico = channelOf(door, request, await sectionsOf(door));
     const channels: ChannelsView["channels"] = pico ? [{ name: "pico", ...pico }] : [];
     return reply.header("cache-control", "no-store").send({ channels });
   });

@@ -3,7 +3,7 @@ import { codeOf } from "../../../kernel/index.ts";
 import type { Settings, SettingsSection } from "../../settings/index.ts";
 import { judgeToken } from "../access.ts";
 import { API_BODY, parseBody, settingsBody } from "../bodies.ts";
-import { seen, type Door } from "../door.ts";
+import { sectionsOf, seen, type Door } from "../door.ts";
 import { Refusal } from "../errors.ts";
 import { forbidden, requireCurrent } from "./current.ts";
 import type { SettingsSectionView } from "./views.ts";
@@ -36,7 +36,7 @@ function viewOf(door: Door, from: SettingsSection): SettingsSectionView {
 /** `GET /api/settings`, and `PUT` of each section: the changed fields, beside them `current` or `token` where asked. */
 export function settingsRoutes(app: FastifyInstance, door: Door): void {
   app.get("/api/settings", async (_request, reply) => {
-    const all = (await door.settings?.describe()) ?? [];
+    const all = await sectionsOf(door);
     const shown = all.filter(({ section }) => (Object.values(SECTIONS) as string[]).includes(section));
     return reply.header("cache-control", "no-store").send({ sections: shown.map((section) => viewOf(door, section)) });
   });

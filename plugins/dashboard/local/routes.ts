@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { claimed, rotate, tokensView } from "../api/tokens.ts";
 import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
-import type { Door } from "../door.ts";
+import { sectionsOf, type Door } from "../door.ts";
 import { Refusal, refusals } from "../errors.ts";
 import { asRefusal } from "../replies.ts";
 import { fileWarnings } from "../warnings.ts";
@@ -21,7 +21,7 @@ const routes: Readonly<Record<string, Answer>> = {
     addresses: door.http.addresses().map(({ href }) => href),
     channel: door.picoServer?.status(), channelUrl: door.picoServer?.url(), sessions: door.sessions.list().length,
     plugins: door.plugins(), program: door.program?.status(),
-    refusedEdits: (await fileWarnings(door)).map(({ text }) => text),
+    refusedEdits: fileWarnings(await sectionsOf(door)).map(({ text }) => text),
   }),
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {

@@ -87,6 +87,8 @@ describe("the doctor", () => {
       home.write("config.json", { channels: { pico: { allow_token_query: true } } })],
     ["a public listener without encryption", "public-without-tls", "warning", (home) =>
       home.write("launcher-config.json", { public: true, port: 0 })],
+    ["a name that only begins as this machine's do", "public-without-tls", "warning", async () => undefined,
+      { running: { addresses: [new URL("http://localhost.example:18800/")] } }],
     ["origins that are all", "origins", "warning", (home) =>
       home.write("config.json", { channels: { pico: { allow_origins: ["*"] } } })],
     ["a handshake that is refused", "handshake-subprotocol", "failed", (home) => home.write("config.json", on),
