@@ -12,10 +12,12 @@ export async function pluginChecks(found: Survey): Promise<CheckView[]> {
   if (running) {
     if (running.length === 0) return [];
     const failed = running.filter(({ state }) => state === "failed");
-    const list = running.map(({ name, from, state }) => `${name} (${from}): ${state}`).join(", ");
+    const others = running.filter((each) => !failed.includes(each));
+    const list = others.map(({ name, from, state }) => `${name} (${from}): ${state}`).join(", ");
     if (failed.length === 0) return [own.ok(`${list}.`)];
-    const reasons = failed.map(({ from, reason }) => `${from}: ${reason}`).join(" ");
-    return [own.failed(`${list}. ${reasons}`, "mend what is named, or take it out of plugins in config.json; restart")];
+    const reasons = failed.map(({ from, reason }) => `${from}: failed: ${reason}`);
+    const all = [...reasons, ...(list ? [`${list}.`] : [])].join(" ");
+    return [own.failed(all, "mend what is named, or take it out of plugins in config.json; restart")];
   }
   try {
     const entries = readEntries(pluginEntries, files.config);

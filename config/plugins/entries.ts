@@ -34,6 +34,7 @@ function readEntry(entry: unknown, path: string, file: string): PluginEntry {
   const isWithin = typeof name === "string" && !name.split("/").includes("..") && name.length <= 300;
   if (isWithin && (ofPackage.test(name) || inHome.test(name))) return { from: name, required };
   const forms = 'a file below the home like "./my-channel.js", the name of a package, or {"name": …, "required": true}';
-  throw loadErrors.CONFIG_BAD_VALUE(file, path, forms);
+  const given = typeof name === "string" ? `, not ${JSON.stringify(name.slice(0, 100))}` : "";
+  throw loadErrors.CONFIG_BAD_VALUE(file, path, `${forms}${given}`);
 }
 type Raw = { readonly [key: string]: unknown };

@@ -4,7 +4,8 @@ export const pluginErrors = errorTable({
   PLUGIN_NOT_FOUND: (name: string, home: string, fix: string) => `The plugin "${name}" is not in ${home}; ${fix}.`,
   PLUGIN_BROKEN: (name: string, problem: string) => `The plugin "${name}" cannot be loaded: ${problem}`,
   PLUGIN_EXPORT: (name: string) =>
-    `The plugin "${name}" has no default export that is a plugin, or a function that answers one.`,
+    `The plugin "${name}" has no default export that is a plugin, { name, api: 1, start }, or a function that ` +
+    "answers one.",
   PLUGIN_SCHEMA: (name: string) =>
     `The plugin "${name}" has a "config" that is not { section, schema } with a Standard Schema that gives JSON ` +
     "Schema; objects of zod 4.2 and later do.",

@@ -7,6 +7,7 @@ import type { PluginView } from "../../plugins/dashboard/index.ts";
 import { requireTrusted, withFolder } from "../files/index.ts";
 import { load, type Loaded, type Places } from "../load/index.ts";
 import { sectionsOf, type SectionInfo } from "../load/sections.ts";
+import { adviceOn } from "./advice.ts";
 import { readEntries, type PluginEntry } from "./entries.ts";
 import { pluginErrors } from "./errors.ts";
 import { limited } from "./limited.ts";
@@ -67,7 +68,7 @@ async function find(entry: PluginEntry, before: readonly FoundPlugin[], options:
     return { ...entry, plugin: await findOne(entry, others, options) };
   } catch (error) {
     if (entry.required || codeOf(error) === "FILE_WRITABLE_BY_OTHERS") throw error;
-    return { ...entry, problem: options.redact(wordsOf(error)) };
+    return { ...entry, problem: options.redact((error as Error).message) };
   }
 }
 
@@ -83,10 +84,8 @@ async function findOne(entry: PluginEntry, others: readonly AnyPlugin[], options
     return { ...named(plugin, options.redact), optional: !required };
   } catch (error) {
     if (codeOf(error) !== "internal") throw error;
-    const words = options.redact(wordsOf(error));
-    // Node tells the place of such an error to a terminal alone.
-    const place = (error as Error | undefined)?.name === "SyntaxError" ? `; see where: node --check ${path}` : "";
-    throw pluginErrors.PLUGIN_BROKEN(from, `${words}${place}`, { cause: error });
+    const problem = options.redact(`${wordsOf(error)}${adviceOn(error, path, options.home)}`);
+    throw pluginErrors.PLUGIN_BROKEN(from, problem, { cause: error });
   }
 }
 

@@ -78,7 +78,8 @@ describe("a plugin that config.json names", () => {
   test.each<[string, string, RegExp]>([
     ["is not there", "", /"\.\/letters\.js" is not in/],
     ["does not parse", "export default (", /cannot be loaded/],
-    ["throws when it is loaded", "throw new Error('no luck');", /cannot be loaded: no luck/],
+    ["throws when it is loaded", "throw new Error('no luck');", /cannot be loaded: no luck \(letters\.js:1:7\)/],
+    ["imports what is not installed", "import 'tea-not-there';", /npm install --prefix \S+ tea-not-there/],
     ["throws as it is made", "export default () => { throw new Error('no luck'); };", /cannot be loaded: no luck/],
     ["exports no plugin", "export const letters = 1;", /default export/],
     ["was made for another contract", "export default { name: 'letters', api: 2, start() {} };", /version 2 of the pl/],
