@@ -41,9 +41,13 @@ async function read<T>(answer: IncomingMessage): Promise<T> {
   return JSON.parse(text) as T;
 }
 
-/** Says that no launcher runs; exit code 4. */
+/** Says that no launcher runs, or that none can be asked; exit code 4. */
 export function nobodyThere(call: Call): number {
-  if (call.json) printJson(call, { error: "not_running", message: "No launcher of this home is running." });
+  if (localPaths(call.home, call.env).socket === undefined) {
+    const reason = "its socket would have too long a path; set XDG_RUNTIME_DIR for it and for this command";
+    if (call.json) printJson(call, { error: "no_socket", message: `The launcher cannot be asked: ${reason}.` });
+    else call.say(`a launcher of ${call.home} cannot be asked: ${reason}\n`);
+  } else if (call.json) printJson(call, { error: "not_running", message: "No launcher of this home is running." });
   else call.say(`no launcher of ${call.home} is running; start it with: doorward\n`);
   return exit.unreachable;
 }

@@ -27,8 +27,10 @@ export interface Desk {
   start(): Promise<{ kernel: Launcher; lines: readonly LogEntry[]; base: URL }>;
 }
 
-export async function withDesk(visit: (desk: Desk) => Promise<void>, env: Record<string, string> = {}): Promise<void> {
-  const home = await mkdtemp(join(tmpdir(), "doorward-desk-"));
+export async function withDesk(
+  visit: (desk: Desk) => Promise<void>, env: Record<string, string> = {}, name = "doorward-desk-",
+): Promise<void> {
+  const home = await mkdtemp(join(tmpdir(), name));
   const running: Launcher[] = [];
   try {
     await visit({

@@ -22,6 +22,12 @@ describe("without a running launcher", () => {
         expect(await desk.run(line)).toMatchObject({ code: 4, out: "", said: expect.stringContaining("no launcher") });
         expect((await desk.run(`${line} -json`)).json()).toMatchObject({ error: "not_running" });
       }));
+
+  test("a home with too long a path for a socket is told apart", () =>
+    withDesk(async (desk) => {
+      expect((await desk.run("status")).said).toContain("cannot be asked: its socket would have too long a path");
+      expect((await desk.run("status -json")).json()).toMatchObject({ error: "no_socket" });
+    }, {}, "a-long-name-".repeat(9)));
 });
 
 describe("with a running launcher", () => {
