@@ -4,6 +4,7 @@ import { clearCookie, cookieName, cookieValues, sentCookie, setCookie, type Cook
 import { seen, type Door, type Via } from "./door.ts";
 import { Refusal } from "./errors.ts";
 import type { IncomingMessage } from "node:http";
+import { isAlive, lifetime } from "./lifetime.ts";
 import { isLink } from "./links.ts";
 import type { Peer } from "../http/index.ts";
 import type { Session } from "./sessions.ts";
@@ -125,14 +126,16 @@ export function clearSession(door: Door, request: FastifyRequest, reply: Fastify
 /** The setup cookie stands in for the code for 15 minutes; it is never a session. */
 export function grantSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {
   const { peer } = seen(request);
-  const expiresAt = door.clock.now() + SETUP_SECONDS * 1_000;
-  setCookie(reply, cookieBy(door, "setup", peer), door.signer.setup.sign(`setup.${expiresAt}`), SETUP_SECONDS);
+  const { until, untilPassed } = lifetime(door.clock, SETUP_SECONDS * 1_000);
+  const signed = door.signer.setup.sign(`setup.${until}.${Math.round(untilPassed)}`);
+  setCookie(reply, cookieBy(door, "setup", peer), signed, SETUP_SECONDS);
 }
 export function mayFinishSetup(door: Door, request: FastifyRequest): boolean {
   const { name } = cookieBy(door, "setup", seen(request).peer);
   return cookieValues(request.headers.cookie, name).some((value) => {
     const { valid, value: plain } = door.signer.setup.unsign(value);
-    return valid && plain !== null && door.clock.now() < Number(plain.slice("setup.".length));
+    const [, until, untilPassed] = valid && plain ? plain.split(".").map(Number) : [];
+    return until !== undefined && untilPassed !== undefined && isAlive(door.clock, { until, untilPassed });
   });
 }
 export function clearSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {

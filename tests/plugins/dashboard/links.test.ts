@@ -32,6 +32,17 @@ describe("a one-time link", () => {
     expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe("/login?error=link_expired");
   });
 
+  test("lives no longer when the clock is set back meanwhile", async () => {
+    await using stand = await startDashboard();
+    let passed = 0;
+    Object.assign(stand.clock, { monotonic: () => passed });
+    const [early, late] = [mintLink(stand), mintLink(stand)];
+    passed = 299_999.9;
+    expect((await stand.open(`/?token=${early}`)).status).toBe(303);
+    passed = 300_000;
+    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe("/login?error=link_expired");
+  });
+
   test("is spent by one of many at once", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);

@@ -250,6 +250,17 @@ describe("POST /setup with the setup cookie", () => {
     expect((await stand.form("/setup", fields, { cookie, origin: stand.origin })).status).toBe(303);
   });
 
+  test("is good for no longer when the clock is set back meanwhile", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    let passed = 0.25;
+    Object.assign(stand.clock, { monotonic: () => passed });
+    const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
+    passed += 15 * 60_000;
+    await refusal(await stand.post("/setup", { keep: true }, { cookie }), 401, "invalid_code");
+    passed -= 1;
+    expect((await stand.post("/setup", { keep: true }, { cookie })).status).toBe(200);
+  });
+
   test("is good for 15 minutes, for this process and unchanged only, and never a session", async () => {
     await using stand = await startDashboard({ form: inSetup() });
     const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
