@@ -10,11 +10,13 @@ export interface LinesOptions {
   readonly tooLong: (beginning: string) => void;
 }
 
-/** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. */
+/** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the first
+ *  one, as .NET and some PHP files write it, is none of its text. */
 export function createLines({ most, line, tooLong }: LinesOptions): { take(chunk: Buffer): void; end(): void } {
   let parts: Buffer[] = [];
   let size = 0;
   let isDropping = false;
+  let isFirst = true;
 
   function keep(part: Buffer): void {
     if (isDropping || part.byteLength === 0) return;
@@ -30,7 +32,9 @@ export function createLines({ most, line, tooLong }: LinesOptions): { take(chunk
   }
 
   function finish(): void {
-    const text = isDropping ? "" : Buffer.concat(parts).toString().replace(/\r$/, "");
+    const whole = isDropping ? "" : Buffer.concat(parts).toString().replace(/\r$/, "");
+    const text = isFirst && whole.startsWith("\ufeff") ? whole.slice(1) : whole;
+    isFirst = false;
     parts = [];
     size = 0;
     isDropping = false;

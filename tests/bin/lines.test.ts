@@ -13,6 +13,10 @@ test("only a line feed ends a line, and the carriage return before it belongs to
   expect(await read(["a\rb\u2028c\u2029d\u0085e\r\n\n\r", "\nlast"])).toEqual(["a\rb\u2028c\u2029d\u0085e", "", "", "last"]);
 });
 
+test("a byte order mark is left out before the first line alone", async () => {
+  expect(await read(["", "\ufeff\ufeffa\n\ufeffb", "\ufeff"])).toEqual(["\ufeffa", "\ufeffb\ufeff"]);
+});
+
 test("however a text comes in pieces, its lines are the same", () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.string({ unit: fc.constantFrom("a", "\n", "\r", "\u2028", "é") })), async (pieces) => {

@@ -171,6 +171,20 @@ describe("what a program writes beside its messages", () => {
     ]);
   });
 
+  test("a byte order mark before its first line, and ends of lines as on Windows, are none of its text", async () => {
+    await using door = await stand(`
+      process.stdout.write("\\ufeff");
+      process.stderr.write("\\ufeffhello\\r\\n");
+      each((m) => process.stdout.write(JSON.stringify(
+        { type: "message.create", payload: { request_id: m.id, content: "\\ufeff" + m.payload.content } }) + "\\r\\n"));`);
+    for (const content of ["one", "two"]) {
+      await door.say(content);
+      expect((await door.seen.next()).message).toMatchObject({ content: `\ufeff${content}` });
+    }
+    await until(() => door.status().stderr.length > 0);
+    expect(door.lines.filter(({ stream }) => stream).map(({ text }) => text)).toEqual(["hello"]);
+  });
+
   test("a line over 1 MiB is dropped, and the next one is read", async () => {
     await using door = await stand(`each((m) => {
       say("x".repeat(3_000_000)); answer(m, "fine");
