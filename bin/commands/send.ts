@@ -21,7 +21,7 @@ async function wordsOf({ words, stdin }: Call): Promise<string> {
     if (text.length > most) throw new UsageError("standard input is longer than a message can be: 1 MiB");
   }
   if (text.trim() === "") throw new UsageError('"send -" reads the message from standard input; it was empty');
-  return text.replace(/\n$/, "");
+  return text.replace(/^\ufeff|\r?\n$/g, ""); // as PowerShell writes them
 }
 
 /** `doorward send "text"`: one message, its answer, the end. */

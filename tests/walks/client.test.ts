@@ -54,7 +54,7 @@ describe("doorward send", () => {
     await writeFile(file, `${token}\n`);
     const env = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "", SERVICE_CHANNELS_PICO_CLIENT_URL: nobody };
     const given = ["send", "-url", url, "-token-file", file, "-session", "mine", "-json", "-"];
-    const { code, out } = await run(given, { input: "two\nlines\n", env });
+    const { code, out } = await run(given, { input: "\ufefftwo\nlines\r\n", env });
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ session_id: "mine", content: "two\nlines" });
   });
