@@ -1,13 +1,14 @@
 import type { Frame, Inline, MessagePayload } from "./messages.ts";
 
-/** The text of a frame. Every frame that `decode` gives is read back equal. */
+/** The text of a frame. Every frame that `decode` gives is read back equal. A half of a pair, as a text that is cut at a
+ *  number of characters may end with, becomes U+FFFD: strict readers refuse its escape, and others cannot print it. */
 export function encode(frame: Frame): string {
   if (frame.type !== "message.send" && frame.type !== "media.send") return write(frame, 2);
   return JSON.stringify({ ...frame, payload: writeMessage(frame.payload) });
 }
 
 const writeMessage = ({ content, media, hops }: MessagePayload): object => ({
-  content,
+  content: content.toWellFormed(),
   ...(media.length > 0 && { media: media.map(dataUrl) }),
   ...(hops > 0 && { hops }),
 });
@@ -16,7 +17,14 @@ const dataUrl = ({ type, base64 }: Inline): string => `data:${type};base64,${bas
 
 const escaped = /["\\\p{Cc}\p{Cs}]/u;
 
-const quote = (text: string): string => (escaped.test(text) ? JSON.stringify(text) : `"${text}"`);
+const quote = (text: string): string => (escaped.test(text) ? JSON.stringify(text.toWellFormed()) : `"${text}"`);
+
+const whole = (_: string, value: unknown): unknown => (typeof value === "string" ? value.toWellFormed() : value);
+
+function json(value: unknown): string {
+  const text = JSON.stringify(value);
+  return /\\ud[89a-f]/.test(text) ? JSON.stringify(value, whole) : text;
+}
 
 /** What `JSON.stringify` writes, three times as fast for what nearly every frame is: a few keys of our own that hold
  *  short text and numbers. `levels`: how deep the keys are our own. */
@@ -28,7 +36,7 @@ function write(object: object, levels: number): string {
     text += `${text === "" ? "{" : ","}"${key}":`;
     if (typeof value === "string") text += quote(value);
     else if (levels > 1 && key === "payload") text += write(value as object, levels - 1);
-    else text += JSON.stringify(value);
+    else text += json(value);
   }
   return text === "" ? "{}" : `${text}}`;
 }
