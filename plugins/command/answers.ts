@@ -10,6 +10,8 @@ import type { Meant } from "./unread.ts";
 
 /** Between two updates of one message on the way, as streams of applications have it. */
 const updateEveryMs = 112;
+/** Why a channel refuses what was said, whatever its state is. */
+const atFault = ["too_large", "unsupported"];
 /** Messages of the program that may still be updated. */
 const mostShown = 4_096;
 
@@ -84,7 +86,7 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
       log.warn({ code: codeOf(error), err: error, request_id: request?.id }, "what the program said could not be sent");
       // Nobody listens: the message was answered all the same.
       if (codeOf(error) === "undeliverable") request?.finish();
-      else request?.fail(error);
+      else request?.fail(atFault.includes(codeOf(error)) ? commandErrors.bad_answer(error.message) : error);
     });
   }
 

@@ -7,6 +7,7 @@ export const commandErrors = errorTable({
     wasGiven
       ? `The program that answers ended (${how}) before it had answered this message; it may have acted on it.`
       : `The program that answers is not running (${how}); it was not given this message.`,
-  bad_answer: (problem: string) => `The program's answer is no message: ${problem}.`,
+  bad_answer: (problem: string) =>
+    `The program's answer is no message that can be sent: ${problem.replace(/\.$/, "")}.`,
   no_answer: (seconds: number) => `The program gave no sign of this message for ${seconds} s.`,
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DoorwardError } from "../../../kernel/index.ts";
 import { stand } from "./stand.ts";
 
 const rejected = (problem: string) => ({ code: "bad_answer", message: expect.stringContaining(problem) as string });
@@ -13,6 +14,12 @@ test.each([
 ])("an answer that cannot be read is told to its sender at once: %s", async (_, line, problem) => {
   await using door = await stand(`each((m) => say(${line}));`);
   await expect(door.say("hello")).rejects.toMatchObject(rejected(problem));
+});
+
+test.each(["too_large", "unsupported"])("an answer that the channel refuses as %s is told to its sender", async (code) => {
+  const refusal = new DoorwardError(code, "It is not like that.");
+  await using door = await stand("each((m) => answer(m, 'x'));", {}, { send: () => { throw refusal; } });
+  await expect(door.say("hello")).rejects.toMatchObject(rejected(": It is not like that."));
 });
 
 test("the end of an answer that cannot be read is told, too", async () => {
