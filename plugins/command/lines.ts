@@ -10,8 +10,8 @@ export interface LinesOptions {
   readonly tooLong: (beginning: string) => void;
 }
 
-/** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the first
- *  one, as .NET and some PHP files write it, is none of its text. */
+/** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the
+ *  first one, as .NET and some PHP files write it, is none of its text. */
 export function createLines({ most, line, tooLong }: LinesOptions): { take(chunk: Buffer): void; end(): void } {
   let parts: Buffer[] = [];
   let size = 0;

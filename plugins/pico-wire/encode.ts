@@ -1,7 +1,7 @@
 import type { Frame, Inline, MessagePayload } from "./messages.ts";
 
-/** The text of a frame. Every frame that `decode` gives is read back equal. A half of a pair, as a text that is cut at a
- *  number of characters may end with, becomes U+FFFD: strict readers refuse its escape, and others cannot print it. */
+/** The text of a frame. Every frame that `decode` gives is read back equal. Half of a surrogate pair, as a text may end
+ *  with that is cut in the middle, becomes U+FFFD: strict readers refuse its escape, and others cannot print it. */
 export function encode(frame: Frame): string {
   if (frame.type !== "message.send" && frame.type !== "media.send") return write(frame, 2);
   return JSON.stringify({ ...frame, payload: writeMessage(frame.payload) });

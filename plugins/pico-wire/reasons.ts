@@ -70,7 +70,7 @@ export const errors = {
   loop: { status: 409, message: "The message has crossed more than 4 bridges: it runs in a circle." },
   application_refused: { status: 422, message: "The application refused the message." },
   application_ended: { status: 502, message: "The program that answers ended before it had answered this message." },
-  bad_answer: { status: 502, message: "The program that answers wrote something that is no message, or none that can be sent." },
+  bad_answer: { status: 502, message: "The program that answers wrote something that cannot be sent as a message." },
   no_answer: { status: 504, message: "The application did not answer in time." },
   busy: { status: 503, message: "The service takes no messages at the moment." },
   internal: { status: 500, message: "Something went wrong here; the log has the details." },

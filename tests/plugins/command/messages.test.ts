@@ -179,7 +179,7 @@ describe("what a program writes beside its messages", () => {
         { type: "message.create", payload: { request_id: m.id, content: "\\ufeff" + m.payload.content } }) + "\\r\\n"));`);
     for (const content of ["one", "two"]) {
       await door.say(content);
-      expect((await door.seen.next()).message).toMatchObject({ content: `\ufeff${content}` });
+      expect((await door.seen.next("the answer")).message).toMatchObject({ content: `\ufeff${content}` });
     }
     await until(() => door.status().stderr.length > 0);
     expect(door.lines.filter(({ stream }) => stream).map(({ text }) => text)).toEqual(["hello"]);
