@@ -4,7 +4,7 @@ export function adviceOn(error: unknown, path: string, home: string): string {
   const { name, code, message = "", stack = "" } = (error ?? {}) as Partial<Error> & { readonly code?: unknown };
   // Node tells the place of such an error to a terminal alone.
   if (name === "SyntaxError") return `; see where: node --check ${path}`;
-  if (code === "ERR_UNKNOWN_FILE_EXTENSION") return "; name a JavaScript file, such as the one your compiler makes of it";
+  if (code === "ERR_UNKNOWN_FILE_EXTENSION") return "; name the JavaScript file that a compiler makes of it";
   const [, missing] = /^Cannot find package '([\w@./-]{1,100})'/.exec(message) ?? [];
   if (code === "ERR_MODULE_NOT_FOUND" && missing) return `; install it: npm install --prefix ${home} ${missing}`;
   const frame = stack.split("\n").find((line) => /^ +at /.test(line) && !line.includes("node:")) ?? "";

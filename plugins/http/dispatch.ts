@@ -15,6 +15,8 @@ export interface Dispatcher {
   /** `false`: nobody here serves it, and it was not touched. */
   request(listener: Listener, request: IncomingMessage, answer: ServerResponse): boolean;
   upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
+  /** What an own server answers to a request that nobody serves; `upgrade`: to a WebSocket. */
+  unserved(request: IncomingMessage, kind: "request" | "upgrade"): Refusal;
   /** Whether a request route of the first listener fits. */
   serves(request: IncomingMessage): boolean;
   listener(request: IncomingMessage): Listener;
@@ -27,6 +29,8 @@ export interface DispatchOptions {
   readonly peer: (request: IncomingMessage) => Peer;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of a WebSocket that nobody serves, and who it was. */
+  readonly lost: (address: string) => void;
   /** Asked of each request that is ours before its route; a promise is waited for. */
   readonly arrive?: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
 }
@@ -52,7 +56,7 @@ function headerFault(request: IncomingMessage, target: Target, options: RouteOpt
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
-  const { basePath, requests, upgrades, peer, clock, log, arrive } = options;
+  const { basePath, requests, upgrades, peer, clock, log, lost, arrive } = options;
   const arrivedBy = new WeakMap<IncomingMessage, Listener>();
 
   function find<H>(request: IncomingMessage, match: (path: string) => Route<H> | undefined): Found<H> | undefined {
@@ -104,6 +108,15 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   return {
     listener: (request) => arrivedBy.get(request) ?? "dashboard",
 
+    unserved(request, kind) {
+      const target = readTarget(request.url ?? "");
+      if (target === undefined && request.url !== "*") return refusals.badTarget;
+      const fault = target && headerFault(request, target, {});
+      if (fault) return fault;
+      if (kind === "upgrade") lost(peer(request).address);
+      return refusals.notFound;
+    },
+
     serves: (request) => find(request, (path) => requests.longest("dashboard", path)) !== undefined,
 
     request(listener, request, answer) {
@@ -149,11 +162,4 @@ async function waitWith(socket: Duplex, wait: Promise<void>): Promise<boolean> {
   await wait;
   socket.off("error", broken);
   return !socket.destroyed;
-}
-
-/** What an own server answers to a request that nobody serves. */
-export function answerUnserved(request: IncomingMessage): Refusal {
-  const target = readTarget(request.url ?? "");
-  if (target === undefined && request.url !== "*") return refusals.badTarget;
-  return (target && headerFault(request, target, {})) ?? refusals.notFound;
 }

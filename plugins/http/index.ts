@@ -83,7 +83,8 @@ export function http(options: HttpOptions = {}): Plugin<{
         identities.identify("owner", host.findOwner);
         identities.identify("host", host.find);
       }
-      const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log, arrive: host?.ask });
+      const lost = (address: string): void => emit("http:upgrade-unserved", { address });
+      const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log, lost, arrive: host?.ask });
 
       const port = options.port ?? settings.port;
       if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Duplex } from "node:stream";
 import { answerWith, refusals, refuseWith, type Refusal } from "./answers.ts";
-import { answerUnserved, type Dispatcher } from "./dispatch.ts";
+import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { occupant } from "./occupant.ts";
 import { makeSafe } from "./headers.ts";
@@ -67,11 +67,13 @@ export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?
     answers.set(request.socket, answer);
     if (dispatcher.request(listener, request, answer)) return;
     makeSafe(answer);
-    answerWith(request, answer, answerUnserved(request));
+    answerWith(request, answer, dispatcher.unserved(request, "request"));
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (!wantsWebSocket(request)) serveAsPlain(server, request, socket, head);
-    else if (!dispatcher.upgrade(listener, request, socket, head)) refuseWith(socket, answerUnserved(request));
+    else if (!dispatcher.upgrade(listener, request, socket, head)) {
+      refuseWith(socket, dispatcher.unserved(request, "upgrade"));
+    }
   });
   server.on("connect", (_: IncomingMessage, socket: Duplex) => refuseWith(socket, refusals.method));
   server.on("checkExpectation", (request: IncomingMessage, answer: ServerResponse) => {

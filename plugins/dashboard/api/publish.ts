@@ -1,5 +1,6 @@
 import type { Clock, Scope } from "../../../kernel/index.ts";
 import type { CommandEvents } from "../../command/index.ts";
+import type { HttpEvents } from "../../http/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
 import type { SettingsEvents } from "../../settings/index.ts";
 import type { TokenStoreEvents } from "../../token-store/index.ts";
@@ -7,7 +8,9 @@ import type { Activity } from "../activity.ts";
 import type { DashboardEvents } from "../events.ts";
 import type { Feed } from "./feed.ts";
 
-type Heard = Scope<{ hears: CommandEvents & PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents }>;
+type Heard = Scope<{
+  hears: CommandEvents & HttpEvents & PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents;
+}>;
 
 /** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
  *  where these plugins are there. */
@@ -22,6 +25,11 @@ export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock },
     const until = retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
     activity.clientRefused({ at: at(), via, ...what, ...until });
     feed.publish("refused", { at: at(), ...fact });
+  });
+  on("http:upgrade-unserved", ({ address }) => {
+    const code = "wrong_path";
+    activity.clientRefused({ at: at(), via: "none", code, address });
+    feed.publish("refused", { at: at(), code, address });
   });
   on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
   on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));

@@ -17,6 +17,7 @@ const titles: Readonly<Record<string, string>> = {
   bad_handshake: "Malformed handshake",
   upgrade_required: "Handshake without Upgrade",
   not_found: "Channel off, or wrong path",
+  wrong_path: "WebSocket at a wrong path",
   token_not_configured: "The channel has no token",
   store_unavailable: "Came while the token was replaced",
   unavailable: "Came while the service started or stopped",
@@ -40,6 +41,7 @@ const fixes: Readonly<Record<string, string>> = {
   bad_handshake: "Use a WebSocket library: the body of the answer says what is wrong with the request.",
   upgrade_required: "A proxy on the way removes the header: docs/deploy.md has the lines it needs.",
   not_found: "Turn the channel on; its path is /pico, after the base path if there is one.",
+  wrong_path: "The channel's path is /pico, after the base path if there is one: ws://…/pico.",
   token_not_configured: "Make one: doorward token rotate pico.",
   too_many_connections: "Raise max_connections in Settings, or disconnect clients that are not needed.",
   internal: "The log has the details.",
@@ -60,10 +62,6 @@ export function clientRefusalDetail({ via, address, origin, times }: RefusalView
   const which = [wordFor(methods, via), address, origin].filter((part) => part !== undefined);
   return which.join(" · ") + timesWords(times);
 }
-
-const mostShown = 5;
-
-export const shownRefusals = (refusals: readonly RefusalView[]): readonly RefusalView[] => refusals.slice(0, mostShown);
 
 /** The fix of each row, left out where a row before has the same one. */
 export function fixOnce(refusals: readonly RefusalView[]): readonly (string | undefined)[] {

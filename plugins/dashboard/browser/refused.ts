@@ -1,15 +1,14 @@
 import type { ChannelView, RefusalView } from "../status.ts";
 import { el, live, setRows, show } from "./dom.ts";
-import { clientRefusalDetail, clientRefusalTitle, fixOnce, shownRefusals } from "./refusal-words.ts";
+import { clientRefusalDetail, clientRefusalTitle, fixOnce } from "./refusal-words.ts";
 import { now, timeAgo } from "./times.ts";
 import { blockedWords } from "./words.ts";
 
 /** Brings the list of refused clients up to date; rows look as `pages/overview-refused.ts` draws them. */
 export function showRefused({ refusals }: ChannelView): void {
-  const shown = shownRefusals(refusals);
-  const fixes = fixOnce(shown);
-  setRows(live("refused-clients"), shown, () => shown.map((refusal, at) => row(refusal, fixes[at])));
-  show(live("refused"), shown.length > 0);
+  const fixes = fixOnce(refusals);
+  setRows(live("refused-clients"), refusals, () => refusals.map((refusal, at) => row(refusal, fixes[at])));
+  show(live("refused"), refusals.length > 0);
 }
 
 function row(refusal: RefusalView, fix: string | undefined): HTMLElement {

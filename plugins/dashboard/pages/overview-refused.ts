@@ -1,5 +1,5 @@
 import { ago, utc } from "../browser/format.ts";
-import { clientRefusalDetail, clientRefusalTitle, fixOnce, shownRefusals } from "../browser/refusal-words.ts";
+import { clientRefusalDetail, clientRefusalTitle, fixOnce } from "../browser/refusal-words.ts";
 import { blockedWords } from "../browser/words.ts";
 import type { ChannelView, RefusalView } from "../status.ts";
 import { html, type Html } from "./html.ts";
@@ -7,9 +7,8 @@ import type { Site } from "./layout.ts";
 
 /** Clients that could not get in, and what mends it. `browser/refused.ts` builds the same rows. */
 export function refusedClients({ refusals }: ChannelView, now: number, url: Site["url"]): Html {
-  const shown = shownRefusals(refusals);
-  const fixes = fixOnce(shown);
-  const rows = shown.map((refusal, at) => row(refusal, fixes[at], now));
+  const fixes = fixOnce(refusals);
+  const rows = refusals.map((refusal, at) => row(refusal, fixes[at], now));
   const hidden = rows.length === 0 && html` hidden`;
   return html`<section class="refused" aria-labelledby="h-refused" data-live="refused"${hidden}>
 <div class="card-head"><h3 id="h-refused">Refused clients</h3>

@@ -29,6 +29,15 @@ describe("clients that were refused", () => {
       expect(JSON.stringify(await refused(office))).not.toContain(PICO);
     }));
 
+  test("by a path where no WebSocket is, which may hold a token and is not told", () =>
+    withOffice(async (office) => {
+      const answer = await office.ask("GET", `/picos/${PICO}`, undefined, upgrade);
+      expect([answer.status, answer.body.error]).toEqual([404, "not_found"]);
+      await office.ask("GET", "/picos", undefined, {});
+      const row = { at: office.clock.now(), times: 1, address: "127.0.0.1", via: "none", code: "wrong_path" };
+      expect(await refused(office)).toEqual([row]);
+    }));
+
   test("are blocked until a time that is told", () =>
     withOffice(async (office) => {
       for (let n = 0; n < 11; n += 1) await office.ask("GET", "/pico", undefined, { authorization: `Bearer wrong${n}` });
