@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "node:net";
-import { once } from "node:events";
 import { block, cookieFrom, isIn, refusal, setCookieOf, signedIn, TOKEN, wrong } from "../plugins/dashboard/stand.ts";
+import { until } from "../plugins/pico-server/stand.ts";
 import { PICO_TOKEN, request, startDoor, type DoorStand } from "./door.ts";
 
 let door: DoorStand;
@@ -83,10 +83,12 @@ describe("an upgrade to something else than WebSocket", () => {
 
   test("asked for again and again on one connection piles nothing up on it", async () => {
     const socket = connect(door.port, "127.0.0.1").setEncoding("latin1");
+    let text = "";
+    socket.on("data", (piece: string) => void (text += piece));
     for (let n = 0; n < 100; n += 1) {
+      text = "";
       socket.write(h2c("/healthz").replace(", close", ""));
-      let text = "";
-      while (!text.endsWith('"}')) text += String((await once(socket, "data"))[0]);
+      await until(() => text.endsWith('"}'));
       expect(text).toMatch(/^HTTP\/1\.1 200 /);
     }
     socket.destroy();

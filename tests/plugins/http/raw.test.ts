@@ -67,10 +67,17 @@ describe("what Node answers by itself carries our headers", () => {
 });
 
 /** Reads from a socket until `enough` says so. */
-async function read(socket: Socket, enough: (text: string) => boolean): Promise<string> {
-  let text = "";
-  while (!enough(text)) text += ((await once(socket, "data")) as [Buffer])[0].toString("latin1");
-  return text;
+function read(socket: Socket, enough: (text: string) => boolean): Promise<string> {
+  return new Promise((done) => {
+    let text = "";
+    const take = (piece: Buffer): void => {
+      text += piece.toString("latin1");
+      if (!enough(text)) return;
+      socket.off("data", take);
+      done(text);
+    };
+    socket.on("data", take);
+  });
 }
 
 describe("a body that does not arrive", () => {
@@ -139,12 +146,13 @@ describe("a peer that is answered while it sends its body", () => {
   const part = "x".repeat(100_000);
   const head = `HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${3 * part.length}\r\n\r\n`;
 
-  /** Reads nothing before all of its body has left. */
-  async function sends(port: number, path: string, behind = ""): Promise<string> {
+  /** Reads nothing before all of its body has left. Whoever is held up meanwhile tries again: there is a second. */
+  async function sends(port: number, path: string, behind: string): Promise<string> {
+    const began = performance.now();
     const socket = connect(port, "127.0.0.1").setEncoding("latin1").pause();
     let text = "";
     socket.on("data", (chunk: string) => void (text += chunk)).on("error", () => undefined);
-    const closed = once(socket, "close");
+    const closed = new Promise((done) => socket.once("close", done));
     socket.write(`POST ${path} ${head}`);
     for (let parts = 0; parts < 3; parts++) {
       socket.write(part);
@@ -152,20 +160,20 @@ describe("a peer that is answered while it sends its body", () => {
     }
     socket.write(behind, () => socket.resume());
     await closed;
-    return text;
+    return performance.now() - began < 900 ? text : sends(port, path, behind);
   }
 
   test.each([
     ["by its route", "/early", "413 Payload Too Large"], ["by nobody", "/nowhere", "404 Not Found"],
   ])("%s reads the answer when it is done", (_, path, status) => withServer(async (port, service) => {
-    let served = 0;
+    let isServed = false;
+    service.request("/next", () => { isServed = true; });
     service.request("/early", (_, r) => {
-      served += 1;
       r.writeHead(413, { Connection: "close" }).end("too large");
     });
-    const text = await sends(port, path, `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`);
+    const text = await sends(port, path, `POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`);
     expect(text).toContain(`HTTP/1.1 ${status}\r\n`);
-    expect([text.match(/HTTP/g)?.length, served]).toEqual([1, path === "/early" ? 1 : 0]);
+    expect([text.match(/HTTP/g)?.length, isServed]).toEqual([1, false]);
   }));
 });
 

@@ -34,10 +34,17 @@ async function all(socket: Socket): Promise<Buffer> {
   for await (const part of socket.iterator({ destroyOnReturn: false })) parts.push(part as Buffer);
   return Buffer.concat(parts);
 }
-async function bytes(socket: Socket, count: number): Promise<string> {
-  let text = "";
-  while (text.length < count) text += String((await once(socket, "data"))[0]);
-  return text;
+function bytes(socket: Socket, count: number): Promise<string> {
+  return new Promise((done) => {
+    let text = "";
+    const take = (part: Buffer): void => {
+      text += String(part);
+      if (text.length < count) return;
+      socket.off("data", take);
+      done(text);
+    };
+    socket.on("data", take);
+  });
 }
 const noise = Buffer.from(Array.from({ length: 3_000_000 }, (_, n) => (n * 7 + (n >> 8)) % 251));
 
