@@ -5,16 +5,21 @@ import { hostname } from "node:os";
 /** Eight hex digits that tell this machine or container from others that mount the same folder. */
 export const host = createHash("sha256").update(hostname()).digest("hex").slice(0, 8);
 
-/** When the process started, where the system tells (Linux): a reused pid has another start. */
-export function startOf(pid: number): string {
+/** Where the system tells (Linux): when the process started, and whether it has ended and nobody has asked how, as in a
+ *  container whose first process asks for none. */
+function statOf(pid: number): { start: string; isOver: boolean } {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The second field is the program's name in parentheses and may hold anything; the start is field 22.
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+    // The second field is the program's name in parentheses and may hold anything; state and start are 3 and 22.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { start: fields[19] ?? "", isOver: fields[0] === "Z" || fields[0] === "X" };
   } catch {
-    return "";
+    return { start: "", isOver: false };
   }
 }
+
+/** A reused pid has another start; `""`: the system does not tell. */
+export const startOf = (pid: number): string => statOf(pid).start;
 
 /** Whether the process lives on this host; with `start`, whether it is still the same one. */
 export function isAlive(pid: number, start = ""): boolean {
@@ -23,6 +28,6 @@ export function isAlive(pid: number, start = ""): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ESRCH") return false;
   }
-  const now = startOf(pid);
-  return start === "" || now === "" || now === start;
+  const now = statOf(pid);
+  return !now.isOver && (start === "" || now.start === "" || now.start === start);
 }

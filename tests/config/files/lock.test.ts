@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -46,6 +47,22 @@ test("a lock whose pid was given to another process is stale", { skip: process.p
   await lock.release();
   writeFileSync(file, `${host} ${pid} 1 0123456789abcdef`);
   await (await lockFile(path, { waitMs: 0 })).release();
+});
+
+test.runIf(process.platform === "linux")("a lock of a process that nobody has buried is free", async () => {
+  const path = join(temporaryFolder(), "a");
+  const file = join(path, "..", ".a.lock");
+  const parent = spawn("sh", ["-c", 'sleep 0 & echo "$!"; exec sleep 600'], { stdio: ["ignore", "pipe", "ignore"] });
+  let pid = "";
+  parent.stdout.on("data", (piece) => void (pid += String(piece)));
+  const stat = () => (pid.endsWith("\n") ? readFileSync(`/proc/${pid.trim()}/stat`, "latin1").split(") ")[1]!.split(" ") : []);
+  await expect.poll(() => stat()[0]).toBe("Z");
+  const lock = await lockFile(path);
+  const [host] = readFileSync(file, "utf8").split(" ");
+  await lock.release();
+  writeFileSync(file, `${host} ${pid.trim()} ${stat()[19]} 0123456789abcdef`);
+  await (await lockFile(path, { waitMs: 0 })).release();
+  parent.kill();
 });
 
 test("a lock without content, left by a maker killed half way, is stale after a moment", async () => {

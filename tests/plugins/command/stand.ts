@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isAlive as isThere } from "../../../config/files/process.ts";
 import { createKernel, type Clock } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { channels, type ChannelPort } from "../../../plugins/channels/index.ts";
@@ -67,15 +68,8 @@ export async function stand(
   };
 }
 
-/** Whether a process with this id is there. */
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
+/** Whether a process with this id runs. */
+export const isAlive = (pid: number): boolean => isThere(pid);
 
 /** Looks again until it holds. */
 export async function until<T>(look: () => T | undefined | false): Promise<T> {
