@@ -55,13 +55,14 @@ export async function createFaultProxy(options: FaultProxyOptions): Promise<Faul
     pair.down.stop();
   }
 
-  /** A side that is gone without an end is gone for the other one too, unless that direction is swallowed. */
+  /** A side that is gone without an end is gone for the other one too, unless that direction is swallowed. One that is
+   *  reset after its end is seen to be at the next byte for it: Node does not look before. */
   function watch(pair: Pair, gone: Socket, other: Socket, line: Line): void {
     let broken = false;
     gone.on("error", () => void (broken = true));
     gone.on("close", () => {
       if (other.destroyed) return forget(pair);
-      if (line.isSilent() || gone.readableEnded) return;
+      if (line.isSilent() || (gone.readableEnded && !broken)) return;
       if (broken) other.resetAndDestroy();
       else other.destroy();
     });

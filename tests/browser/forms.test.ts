@@ -113,6 +113,20 @@ describe("with JavaScript", () => {
     });
   });
 
+  test("setup with a cookie never shows the code field, also before its script has come", async () => {
+    await withPage("/sign-in", {}, async (page) => {
+      const held = new Promise<() => Promise<void>>((done) =>
+        void page.route("**/setup.js", (route) => done(() => route.continue())));
+      await page.goto(`${desk.site.origin}/setup-cookie`, { waitUntil: "commit" });
+      const script = await held;
+      await page.getByText("The generated token", { exact: true }).waitFor();
+      expect(await page.locator("#code").isVisible()).toBe(false);
+      await script();
+      await page.locator("html[data-ready]").waitFor();
+      expect(await page.locator("#code").isVisible()).toBe(false);
+    });
+  });
+
   test("setup asks for the code after all when the cookie has run out", async () => {
     desk.site.answer = () => [401, { error: "invalid_code", message: "This setup code is not right." }];
     await withPage("/setup-cookie", {}, async (page) => {

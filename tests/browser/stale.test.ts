@@ -102,6 +102,23 @@ test.each([
   });
 });
 
+test("who signs out and stays, to save what was typed, hears that the session has ended", async () => {
+  await desk.look("/settings", async (page) => {
+    await page.getByLabel("Ping interval").fill("15");
+    desk.site.views.clear();
+    desk.site.answer = ({ path }) => (path === "/logout" ? [200, {}] : [401, {}]);
+    const asked = new Promise<string>((done) => page.on("dialog", (dialog) => {
+      done(dialog.type());
+      void dialog.dismiss();
+    }));
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    expect(await asked).toBe("beforeunload");
+    desk.site.emit("ended", { reason: "sign-out" });
+    await page.getByRole("dialog", { name: panel }).waitFor();
+    expect(await page.getByLabel("Ping interval").inputValue()).toBe("15");
+  });
+});
+
 test("who does not sign in now is not asked again at once, and a later action brings the page back", async () => {
   desk.site.status = fresh;
   await desk.look("/overview-off", async (page) => {

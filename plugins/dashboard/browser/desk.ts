@@ -1,6 +1,6 @@
 import { ask } from "./api.ts";
 import { base } from "./dom.ts";
-import { expectEnd, leaving } from "./stream.ts";
+import { expectEnd, leave } from "./stream.ts";
 import { startTimes } from "./times.ts";
 
 /** What every page behind the door does. */
@@ -8,11 +8,13 @@ export function startDesk(): void {
   startTimes();
   const form = document.querySelector<HTMLFormElement>('form[action$="/logout"]');
   // The hidden value belongs to the session the page was made for; a request of a script needs none.
-  form?.addEventListener("submit", async (event) => {
+  form?.addEventListener("submit", (event) => {
     event.preventDefault();
-    expectEnd(leaving);
-    const answer = await ask("POST", "/logout");
-    if ("refused" in answer) form.submit();
-    else location.assign(`${base}/login`);
+    expectEnd(signOut(form));
   });
+}
+
+async function signOut(form: HTMLFormElement): Promise<void> {
+  const answer = await ask("POST", "/logout");
+  await leave(() => ("refused" in answer ? form.submit() : location.assign(`${base}/login`)));
 }

@@ -3,7 +3,7 @@ import { startDesk } from "./desk.ts";
 import { base, button, el, live, onClick, setLive } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
 import { keepRows, type Row } from "./rows.ts";
-import { expectEnd, leaving, startStream } from "./stream.ts";
+import { expectEnd, leave, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords } from "./words.ts";
 
@@ -47,9 +47,11 @@ function cell(label: string, content: Node, kind = ""): HTMLElement {
 
 async function signOut({ id, current }: SessionView, name: string): Promise<void> {
   const request = askOwner("DELETE", `/api/sessions/${id}`);
-  if (current) expectEnd(request.then((answer) => ("refused" in answer ? undefined : leaving)));
+  const left = request.then((answer) =>
+    current && !("refused" in answer) ? leave(() => location.assign(`${base}/login`)) : undefined);
+  if (current) expectEnd(left);
   const answer = await request;
-  if (current && !("refused" in answer)) return location.assign(`${base}/login`);
+  await left;
   setLive("said", "refused" in answer ? answer.refused.message : `${name} was signed out.`);
   await refresh();
 }

@@ -34,10 +34,17 @@ export interface Stream {
 
 let expected: Promise<unknown> = Promise.resolve();
 
-/** Never settles: the page is being left. */
-export const leaving = new Promise<never>(() => undefined);
+/** Leaves the page. Settles only where the page asks whether it may be left and stays. */
+export function leave(go: () => void): Promise<void> {
+  return new Promise((stayed) => {
+    addEventListener("beforeunload", ({ defaultPrevented }) => {
+      if (defaultPrevented) setTimeout(stayed, pause); // no time passes while the browser asks
+    }, { once: true });
+    go();
+  });
+}
 
-/** An end of the session that this request brings about is no news: wait for its answer. */
+/** An end of the session that this request brings about is no news: wait until it is settled. */
 export function expectEnd(request: Promise<unknown>): void {
   expected = request.catch(() => undefined);
 }

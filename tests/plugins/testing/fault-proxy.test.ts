@@ -135,6 +135,20 @@ test("a cut resets both sides; the next connection leads where it is told to", a
   other.close();
 });
 
+test("a reset after the end of one direction is one for the other side too, at the next byte", async () => {
+  const { near, far } = await join();
+  near.end("the end");
+  expect(await bytes(far, 7)).toBe("the end");
+  near.resetAndDestroy();
+  const lost = new Promise((done) => far.on("error", ({ code }: { code?: string }) => done(code)));
+  while (!far.destroyed) {
+    far.write("x");
+    await new Promise((turn) => setImmediate(turn));
+  }
+  expect(["ECONNRESET", "EPIPE"]).toContain(await lost);
+  await expect.poll(() => proxy.connections()).toBe(0);
+});
+
 test("an address is led through it with its path and query", () => {
   const { port } = proxy;
   expect(proxy.through("ws://localhost:1/pico?session_id=s")).toBe(`ws://127.0.0.1:${port}/pico?session_id=s`);
