@@ -2,7 +2,7 @@
 export const linkErrors = {
   outbox_full: "Too many messages wait.",
   too_large: "The message is too large.",
-  id_reused: "A message with this id waits.",
+  id_reused: "Another message with this id waits.",
   expired: "Nobody confirmed the message; it may have arrived.",
   stopped: "The link was stopped; it may have arrived.",
 } as const;

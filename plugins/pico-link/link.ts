@@ -13,11 +13,17 @@ const flushPollMs = 50;
 /** A timer this late tells of a process that was held up, or asleep: as long it may hear what came meanwhile. */
 const lagMs = 100;
 
+/** A message that is not confirmed. Whoever sends the same again is told what becomes of it, as servers do. */
+interface Waiting {
+  readonly text: string;
+  readonly senders: { resolve: (receipt: LinkReceipt) => void; reject: (error: Error) => void }[];
+}
+
 /** The pure steps, carried out on sockets and timers. */
 export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
   const now = steady(clock);
-  const waiting = new Map<string, { resolve: (receipt: LinkReceipt) => void; reject: (error: Error) => void }>();
+  const waiting = new Map<string, Waiting>();
   let socket: Dialed | undefined;
   let shown: string | undefined;
   let timer: unknown;
@@ -88,10 +94,12 @@ export function createLink(options: LinkOptions): Link {
 
   function settle(effect: Extract<Effect, { type: "confirmed" | "refused" }>): void {
     const { id } = effect;
-    const sender = waiting.get(id);
+    const { senders = [] } = waiting.get(id) ?? {};
     waiting.delete(id);
-    if (effect.type === "confirmed") sender?.resolve({ id, status: effect.status });
-    else sender?.reject(linkError(effect.code, effect.message));
+    for (const { resolve, reject } of senders) {
+      if (effect.type === "confirmed") resolve({ id, status: effect.status });
+      else reject(linkError(effect.code, effect.message));
+    }
   }
 
   /** A handler that throws must not stop the link: the error is reported as one of nobody. */
@@ -123,9 +131,11 @@ export function createLink(options: LinkOptions): Link {
     start: () => dispatch({ type: "start" }),
     send: (message) => new Promise((resolve, reject) => {
       const { id = newId(), ...payload }: LinkOutgoing = typeof message === "string" ? { content: message } : message;
-      if (waiting.has(id)) return reject(linkError("id_reused"));
       const text = JSON.stringify({ type: "message.send", id, payload });
-      waiting.set(id, { resolve, reject });
+      const before = waiting.get(id);
+      if (before && before.text !== text) return reject(linkError("id_reused"));
+      if (before) return void before.senders.push({ resolve, reject });
+      waiting.set(id, { text, senders: [{ resolve, reject }] });
       dispatch({ type: "send", id, text, bytes: bytesOf(text).length });
     }),
     typing: (on) => dispatch({ type: "typing", on }),

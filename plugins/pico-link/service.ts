@@ -40,7 +40,7 @@ export interface Link {
   readonly sessionId: string;
   start(): void;
   /** Settles when the server confirmed the message. Rejects with a `LinkError`: `outbox_full`, `too_large`, `expired`,
-   *  `stopped`, `id_reused` (a message with this id is still to be confirmed), or what the server answered. */
+   *  `stopped`, `id_reused` (another message with this id is still to be confirmed), or what the server answered. */
   send(message: string | LinkOutgoing): Promise<LinkReceipt>;
   typing(on: boolean): void;
   state(): LinkState;
