@@ -9,6 +9,7 @@ import { picoClientErrors } from "./errors.ts";
 import { createHops } from "./hops.ts";
 import { actorDriver } from "./machine.ts";
 import { proxyFor } from "./proxy.ts";
+import { createRemarks, shortly } from "./remarks.ts";
 import { createPort, incomingFrom, sendOver } from "./port.ts";
 import type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 
@@ -23,6 +24,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   const { env = {}, envPrefix = "SERVICE", home, profile = "" } = options;
   const listeners = new Set<LinkHandlers>();
   const hops = createHops();
+  const remark = createRemarks(log, clock);
   let inlet: Inlet | undefined;
   let link: Link | undefined;
   let conversation: Conversation | undefined;
@@ -67,7 +69,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
 
   function deliver(session: string, message: LinkMessage): void {
     inlet?.deliver(incomingFrom(session, message, hops.received(message.id)))
-      .catch((err: unknown) => log.warn({ err, id: message.id }, "an answer of the other end was not taken"));
+      .catch((err: unknown) => remark({ err, id: message.id }, "an answer of the other end was not taken"));
   }
 
   async function open({ enabled, url }: PicoClientConfig, ca: string | undefined): Promise<void> {
@@ -93,13 +95,13 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       onGap: (gap) => {
         const { from, to } = gap;
         const isCounted = from !== undefined && to !== undefined;
-        log.warn({ ...gap }, isCounted
+        remark({ ...gap }, isCounted
           ? `messages of the other end are lost: ${to - from + 1}`
           : "the other end began anew: what it said meanwhile is lost");
         tell("onGap", gap);
       },
       onError: (error) => {
-        log.warn({ code: error.code }, `the other end reports: ${error.message}`);
+        remark({ code: shortly(error.code) }, `the other end reports: ${shortly(error.message)}`);
         tell("onError", error);
       },
       onUpdate: (message) => tell("onUpdate", message),

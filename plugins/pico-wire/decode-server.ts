@@ -57,8 +57,11 @@ const readRequest = (payload: Json): { readonly request_id?: string } => {
   return request_id ? { request_id } : {};
 };
 
+/** What is said to people and kept in logs; a frame could hold megabytes of it. */
+const readSentence = (payload: Json, key: string): string => readText(payload, key).slice(0, 1_000).toWellFormed();
+
 const readError = (payload: Json): ErrorPayload =>
-  ({ code: readText(payload, "code"), message: readText(payload, "message"), ...readRequest(payload) });
+  ({ code: readSentence(payload, "code"), message: readSentence(payload, "message"), ...readRequest(payload) });
 
 const readAck = (payload: Json): MessageAckFrame["payload"] => ({
   request_id: needed(payload, "request_id"),

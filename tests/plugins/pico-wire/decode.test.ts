@@ -147,6 +147,12 @@ describe("a server's frames", () => {
     expect(decode('{"type":"pong","id":"p"}', "server")).toEqual({ type: "pong", id: "p" });
   });
 
+  test("code and message of an error are cut where they say too much", () => {
+    const payload = { code: "c".repeat(5_000), message: `${"m".repeat(999)}\u{1f600}${"m".repeat(5_000)}` };
+    const read = decode(JSON.stringify({ type: "error", payload }), "server");
+    expect(read).toEqual({ type: "error", payload: { code: "c".repeat(1_000), message: `${"m".repeat(999)}\ufffd` } });
+  });
+
   test("__proto__ in what is handed on unread is left out", () => {
     const text = '{"type":"message.create","payload":{"message_id":"a","content":"","context_usage":{"__proto__":{"x":1},"used":2}}}';
     const frame = decode(text, "server");
