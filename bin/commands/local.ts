@@ -1,4 +1,6 @@
+import { lstat, stat } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
+import { dirname } from "node:path";
 import { localPaths } from "../../config/local/index.ts";
 import { plainLine } from "../client/text.ts";
 import { exit, printJson, type Call } from "./command.ts";
@@ -10,12 +12,27 @@ export interface Answer<T> {
 
 const gone = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
 
+/** A launcher puts its socket where nobody else can write. One that others could have made is not told any token. */
+async function requireOwn(socket: string): Promise<void> {
+  const me = process.getuid?.();
+  const folder = dirname(socket);
+  const found = await stat(folder).catch(() => undefined);
+  const isThere = await lstat(socket).then(() => true, () => false);
+  if (me === undefined || !found || !isThere) return; // nothing there, or no way in: the question will tell
+  if (me !== 0 && found.uid !== me && found.uid !== 0) throw new Error(ofOther);
+  if ((found.mode & 0o022) === 0) return;
+  const fix = "take it away, and let others not write there, or XDG_RUNTIME_DIR name a folder of your own";
+  throw new Error(`${socket} is where others can write, too, and is not asked: ${fix}`);
+}
+const ofOther = "the running launcher belongs to another user";
+
 /** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
-export function askLauncher<T>(
+export async function askLauncher<T>(
   call: Call, method: string, path: string, body?: unknown,
 ): Promise<Answer<T> | undefined> {
   const { socket } = localPaths(call.home, call.env);
-  if (socket === undefined) return Promise.resolve(undefined);
+  if (socket === undefined) return undefined;
+  await requireOwn(socket);
   return new Promise((done, failed) => {
     const cut = (): void => failed(new Error("the launcher gave no whole answer; it may be stopping"));
     const text = body === undefined ? "" : JSON.stringify(body);
@@ -28,7 +45,7 @@ export function askLauncher<T>(
     ask.on("error", (error: NodeJS.ErrnoException) => {
       if (gone.has(error.code ?? "")) done(undefined);
       else if (error.code === "ECONNRESET" || error.code === "EPIPE") cut();
-      else if (error.code === "EACCES") failed(new Error("the running launcher belongs to another user"));
+      else if (error.code === "EACCES") failed(new Error(ofOther));
       else failed(error);
     });
     ask.end(text);

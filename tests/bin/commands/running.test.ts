@@ -204,6 +204,21 @@ describe("the socket of the owner", () => {
       expect((await desk.run("status")).code).toBe(4);
     }));
 
+  test("that somebody else may have put into a folder of others is told nothing", () =>
+    withDesk(async (desk) => {
+      const folder = join(desk.home, "run");
+      await mkdir(folder);
+      await chmod(folder, 0o1777);
+      let asked = 0;
+      const trap = createServer(() => void (asked += 1)).listen(join(folder, "launcher.sock"));
+      await once(trap, "listening");
+      for (const line of ["status", "token set", "open -print"]) {
+        await expect(desk.run(line, `${OWN}-another\n`)).rejects.toThrow(/where others can write/);
+      }
+      trap.close();
+      expect(asked).toBe(0);
+    }));
+
   test("of a dead process is taken over", () =>
     withDesk(async (desk) => {
       await mkdir(join(desk.home, "run"), { mode: 0o700 });
