@@ -113,7 +113,8 @@ export function startProcess(options: ProcessOptions): Running {
     const how = `${signal ?? `exit code ${code}`}${isDeaf && !isSignalled ? "" : because}`;
     for (const stream of [child.stdout, child.stderr]) stream.resume();
     child.once("close", () => end(how, code === 0));
-    timers.push(after(lastWordsMs, () => end(how, code === 0)));
+    // A process that was held up reads first what waits for it.
+    timers.push(after(lastWordsMs, () => void setImmediate(end, how, code === 0)));
   });
 
   return {

@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
+import type { Clock } from "../../../kernel/index.ts";
+import { stoppedClock } from "../../../kernel/testing.ts";
 import { programEnvironment } from "../../../plugins/command/index.ts";
 import { isAlive, stand, until } from "./stand.ts";
 
@@ -48,6 +50,38 @@ describe("a program that ends", () => {
     );
     expect(await door.say("hello")).toBe("accepted");
     expect((await door.seen.next("the answer")).message?.content).toHaveLength(500_000);
+  });
+
+  test("so it does when this process is held up as it ends, for longer than its last words are waited for", async () => {
+    const clock: Clock = {
+      now: Date.now,
+      setTimeout: (run, ms) => setTimeout(run, ms === 300 ? 0 : ms),
+      clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
+    };
+    let waiting = 0;
+    await using door = await stand(`each((m) => {
+      if (m.payload.content === "bye") {
+        answer(m, "x".repeat(150_000));
+        if (process.stdout.writableLength === 0) process.exit(0);
+        return console.error("the pipe holds less");
+      }
+      for (let at = 0; at < 256; at++) say({
+        type: "message.create", channel: "toy", session_id: "s" + at, payload: { content: "x" },
+      });
+    });`, { restart: "never" }, {
+      send: (session, id) =>
+        session === "last" ? { id, status: "written" } : new Promise(() => { waiting += 1; }),
+    }, clock);
+    door.say("so much that nothing is read any more").catch(() => undefined);
+    await until(() => waiting === 256);
+    const said = door.say("bye", "last");
+    said.catch(() => undefined);
+    const { state, stderr } = await until(() => {
+      const status = door.status();
+      return (status.state === "ended" || status.stderr.length > 0) && status;
+    });
+    if (stderr.length > 0) return;
+    expect([state, await said]).toEqual(["ended", "accepted"]);
   });
 
   test("one that fails again at once is not waited for: senders are told at once", async () => {
@@ -109,7 +143,8 @@ describe("stopping", () => {
   });
 
   test("the end of its input is enough for a program that reads", async () => {
-    await using door = await stand(`${echo} process.stdin.on("end", () => console.error("end"));`);
+    const script = `${echo} process.stdin.on("end", () => console.error("end"));`;
+    await using door = await stand(script, {}, {}, stoppedClock()); // no signal comes
     await door.say("hello");
     const { pid } = door.status();
     await door.stop();
@@ -151,7 +186,7 @@ describe("stopping", () => {
     await using door = await stand(`each((m) => {
       process.stdin.on("end", () => answer(m, "just in time"));
       console.error("works");
-    });`);
+    });`, {}, {}, stoppedClock());
     const said = door.say("hello").catch((error: Error) => error.message);
     await until(() => door.status().stderr.length > 0);
     await door.stop();
