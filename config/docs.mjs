@@ -21,7 +21,7 @@ const rendererOf = (titles) => ({
     return text; // a file of the repository
   },
   table: (head, body) =>
-    `<div class="sheet" tabindex="0"><table><thead>${head}</thead><tbody>${body}</tbody></table></div>\n`,
+    `<div class="sheet" tabindex="0"><table><thead>${head.replaceAll("<th></th>", "<td></td>")}</thead><tbody>${body}</tbody></table></div>\n`,
   code: (text) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
   image: () => "",
   html(text) {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
 import { launchBrowser } from "./browser.ts";
 import { fresh, program, running } from "./sample.ts";
-import { pages, startSite, type TestSite } from "./site.ts";
+import { articles, pages, startSite, type TestSite } from "./site.ts";
 
 let browser: Browser;
 let site: TestSite;
@@ -88,6 +88,17 @@ describe.each(Object.keys(pages))("%s", (path) => {
     expect(weight).toBeLessThan(60_000);
     expect(shifted).toBeLessThan(0.01);
   });
+});
+
+test("no page of the documentation scrolls sideways on a phone", async () => {
+  const page = await checker.newPage();
+  await page.setViewportSize(phone);
+  await page.goto(`${site.origin}/docs-page`);
+  for (const [name, article] of Object.entries(articles)) {
+    await page.locator(".prose").evaluate((prose, markup) => { prose.innerHTML = markup; }, article);
+    expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, phone.width]);
+  }
+  await page.close();
 });
 
 test("nothing of a page is drawn before all of it is here", async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { builtFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
@@ -39,7 +39,10 @@ const csrf = "c5rf";
 const version = "0.1.0";
 
 /** As the build makes them. */
-const article = readFileSync(new URL("commands.html", builtFolder("docs")), "utf8");
+/** The pages of the documentation, by their files. */
+export const articles: Readonly<Record<string, string>> = Object.fromEntries(
+  readdirSync(builtFolder("docs")).map((name) => [name, readFileSync(new URL(name, builtFolder("docs")), "utf8")]),
+);
 
 /** Every page in each of its faces, by the path under which the test site shows it. */
 export const pages: Readonly<Record<string, (site: Site) => string>> = {
@@ -66,7 +69,7 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/settings": (site) => settingsPage({ ...site, version, csrf }),
   "/log": (site) => logPage({ ...site, version, csrf }),
   "/doctor": (site) => doctorPage({ ...site, version, csrf }),
-  "/docs-page": (site) => docsPage({ ...site, version, csrf, title: "Commands", markup: article, isIndex: false }),
+  "/docs-page": (site) => docsPage({ ...site, version, csrf, title: "Commands", markup: articles["commands.html"]!, isIndex: false }),
   "/message": (site) =>
     messagePage({
       ...site,
