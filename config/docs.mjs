@@ -20,8 +20,10 @@ const rendererOf = (titles) => ({
     if (href.startsWith("https://")) return `<a href="${href}" rel="noreferrer">${text}</a>`;
     return text; // a file of the repository
   },
-  table: (head, body) =>
-    `<div class="sheet" tabindex="0"><table><thead>${head.replaceAll("<th></th>", "<td></td>")}</thead><tbody>${body}</tbody></table></div>\n`,
+  table(head, body) {
+    const titles = head.replaceAll("<th></th>", "<td></td>");
+    return `<div class="sheet" tabindex="0"><table><thead>${titles}</thead><tbody>${body}</tbody></table></div>\n`;
+  },
   code: (text) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
   image: () => "",
   html(text) {
