@@ -84,6 +84,7 @@ export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?
     const answer = answers.get(socket);
     const midway = answer !== undefined && answer.headersSent && !answer.writableFinished;
     if (error.code === "ECONNRESET" || midway) socket.destroy();
+    else if (socket.writableEnded) return; // refused before: each further piece is an error, too, and is thrown away
     else refuseWith(socket, refusalFor(error.code));
   });
   return server;

@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Http } from "../../../plugins/http/index.ts";
 
@@ -35,6 +35,32 @@ export function raw(port: number, bytes: string | Buffer, tls = false): Promise<
 /** A GET over a bare socket; the connection is closed after the answer. */
 export const get = (port: number, target: string, lines: readonly string[] = ["Host: localhost"]): Promise<RawAnswer> =>
   raw(port, [`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"));
+
+/** What servers of this process write stays here until it is let go, as on a line that takes nothing at the moment. */
+export function heldWrites(): Disposable & { release(): void } {
+  type Write = (this: Socket & { readonly server?: unknown }, ...rest: unknown[]) => void;
+  const type = Socket.prototype as unknown as { _write: Write; _writev: Write };
+  const { _write, _writev } = type;
+  let held: (() => void)[] | undefined = [];
+  const holding = (write: Write): Write => function hold(...rest) {
+    if (held && this.server) held.push(() => write.apply(this, rest));
+    else write.apply(this, rest);
+  };
+  type._write = holding(_write);
+  type._writev = holding(_writev);
+  const release = (): void => {
+    const writes = held;
+    held = undefined;
+    for (const write of writes ?? []) write();
+  };
+  return {
+    release,
+    [Symbol.dispose]() {
+      Object.assign(type, { _write, _writev });
+      release();
+    },
+  };
+}
 
 /** Counts milliseconds from now on, in steps, and not those in which this process was held up. */
 export function stopwatch(): () => number {

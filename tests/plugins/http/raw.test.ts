@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
-import { get, parseAnswer, portOf, raw, safety, type RawAnswer } from "./helpers.ts";
+import { get, heldWrites, parseAnswer, portOf, raw, safety, type RawAnswer } from "./helpers.ts";
 
 function expectSafe(answer: RawAnswer): void {
   expect(answer.headers).toMatchObject(safety);
@@ -63,6 +63,19 @@ describe("what Node answers by itself carries our headers", () => {
     withServer(async (port) => {
       const head = "GET /fine HTTP/1.1\r\nHost: a\r\nX: ";
       expectRefusal(await raw(port, head + "x".repeat(200_000)), 431);
+    }));
+
+  test("a refusal that leaves late is not torn away by what goes on coming", () =>
+    withServer(async (port) => {
+      using line = heldWrites();
+      const peer = connect(port, "127.0.0.1");
+      const tooMuch = `GET /fine HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(4_000_000)}`; // more than may wait unread
+      await new Promise<void>((done, failed) => {
+        peer.once("error", failed).write(tooMuch, () => done());
+      });
+      line.release();
+      expect(await read(peer, (text) => text.includes("}"))).toMatch(/^HTTP\/1\.1 431 /);
+      peer.destroy();
     }));
 });
 
