@@ -226,6 +226,7 @@ test.each([
   ["short", "fewer than 16 characters"],
   ["ott_0123456789abcdef", "one-time links"],
   ["correct horse battery staple", "token64.<base64url>"],
+  ["two-lines-as-openssl\nwrites-them", "line break"],
 ])("a questionable token from outside works, with a warning that does not show it: %s", (weak, doubt) =>
   withTokens(memory({ pico: weak }), { pico: {} }, async ({ tokens, lines }) => {
     expect(await tokens.verify("pico", weak)).toBe(1);
