@@ -15,8 +15,10 @@ export interface HostRules {
   readonly allowed: readonly string[];
 }
 
-/** IP literals cannot be rebound by DNS, and `localhost` is answered by the machine itself. */
+/** IP literals cannot be rebound by DNS, and `localhost` is answered by the machine itself. What is no host and port at
+ *  all (`localhost:99999`) is not allowed either: links are made of it. */
 export function hostAllowed(host: string, { own, allowed }: HostRules): boolean {
+  if (!URL.canParse(`http://${host}`)) return false;
   const name = hostName(host);
   if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own().has(name)) return true;
   return allowed.some((entry) => {
