@@ -81,6 +81,11 @@ export function createScreen({ input, output, onLine, onEnd }: ScreenOptions): S
   });
   lines.on("SIGINT", onEnd);
   lines.on("close", onEnd);
+  // After Ctrl+Z and `fg`: readline waits to be asked on, and what was below the prompt belongs to the shell now.
+  lines.on("SIGCONT", () => {
+    shown = [];
+    paint([], 0);
+  });
   const resized = (): void => paint([]);
   output.on("resize", resized);
   lines.prompt();
