@@ -48,7 +48,7 @@ function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
     let all = "";
     const hear = (chunk: Buffer): void => {
       all += chunk.toString();
-      const found = pattern.exec(all);
+      const found = pattern.exec(all.slice(0, all.lastIndexOf("\n") + 1)); // whole lines
       if (found) resolve(found);
     };
     child.stdout!.on("data", hear);

@@ -20,7 +20,7 @@ if child == 0:
 screen, mark, until = "", 0, time.time() + 50
 def read():
     global screen
-    if select.select([owner], [], [], 0.05)[0]: screen += os.read(owner, 4096).decode()
+    if select.select([owner], [], [], 0.05)[0]: screen += os.read(owner, 4096).decode(errors="replace")
 for wanted, typed in steps:
     while wanted not in screen[mark:] and time.time() < until: read()
     mark = screen.find(wanted, mark) + len(wanted)
