@@ -282,7 +282,8 @@ describe("4. the launcher's state", () => {
     const store = memory({ launcher: TOKEN });
     let finish = (): void => undefined;
     const form = { ...store, write: () => new Promise<void>((done) => { finish = done; }) };
-    await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 1 } });
+    // As many as there are different values below: those that wait together are counted together.
+    await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 2 } });
     const session = await signedIn(stand);
     const replaced = stand.kernel.services.tokenSecrets.replace(
       "launcher", { value: "another-token-of-mine", expect: 1 },
@@ -310,7 +311,7 @@ describe("4. the launcher's state", () => {
     }
     finish();
     await replaced;
-    await refusal(await stand.post("/login", { token: wrong(2) }), 401, "invalid_token");
+    for (const at of [2, 3]) await refusal(await stand.post("/login", { token: wrong(at) }), 401, "invalid_token");
   });
 
   test("a check that waits gets its answer as soon as the replacement is done", async () => {
