@@ -1,12 +1,12 @@
+import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../kernel/index.ts";
+import type { Peer } from "../http/index.ts";
 import { clearCookie, cookieName, cookieValues, sentCookie, setCookie, type CookieBy } from "./cookies.ts";
 import { seen, type Door, type Via } from "./door.ts";
 import { Refusal } from "./errors.ts";
-import type { IncomingMessage } from "node:http";
 import { isAlive, lifetime } from "./lifetime.ts";
 import { isLink } from "./links.ts";
-import type { Peer } from "../http/index.ts";
 import type { Session } from "./sessions.ts";
 
 const SETUP_SECONDS = 900;

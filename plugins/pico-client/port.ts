@@ -4,7 +4,7 @@ import type { Link, LinkError, LinkMessage } from "../pico-link/index.ts";
 import { picoClientErrors } from "./errors.ts";
 import type { Hops } from "./hops.ts";
 
-export const channelName = "pico_client";
+const channelName = "pico_client";
 
 const dataUrl = ({ type, bytes, url }: Media): string => {
   if (bytes) return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
@@ -27,9 +27,7 @@ function translate(error: unknown): Error {
 }
 
 /** Sends over the link with the errors of a channel. `undeliverable` carries the other end's code in its details. */
-export async function sendOver(
-  link: Link, message: Outgoing & { readonly hops?: number; readonly id?: string },
-): Promise<Receipt> {
+export async function sendOver(link: Link, message: Outgoing & { readonly id?: string }): Promise<Receipt> {
   const { content, kind, attachments = [], hops, id } = message;
   if (kind !== undefined) throw picoClientErrors.unsupported();
   const media = attachments.map(dataUrl);

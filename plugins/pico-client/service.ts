@@ -10,7 +10,7 @@ export interface PicoLink {
    *  (`written`). Rejects `outbox_full`, `too_large`, `not_running`, `unsupported`, or `undeliverable` with the reason:
    *  what the other end answered, or that nobody confirmed it for five minutes. `id`: the name of the message at the
    *  other end; unset: a new one. */
-  send(message: Outgoing & { readonly hops?: number; readonly id?: string }): Promise<Receipt>;
+  send(message: Outgoing & { readonly id?: string }): Promise<Receipt>;
   state(): LinkState;
   /** The conversation at the other end. Undefined while there is no link. */
   session(): string | undefined;

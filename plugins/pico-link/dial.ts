@@ -52,7 +52,7 @@ const base64url = (text: string): string =>
     .replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
 /** Browsers take names of RFC 7230 only. */
-export const tokenProtocol = (token: string): string =>
+const tokenProtocol = (token: string): string =>
   /^[\w!#$%&'*+.^`|~-]+$/.test(token) ? `token.${token}` : `token64.${base64url(token)}`;
 
 /** An empty token is none: the server knows the page, or the address holds it. */

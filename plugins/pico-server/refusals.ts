@@ -1,7 +1,6 @@
 import { errors, refusals, type ErrorCode, type RefusalCode } from "../pico-wire/index.ts";
-import type { Method } from "./knock.ts";
 import type { PicoServerEvents } from "./events.ts";
-import type { Knock, Offer } from "./knock.ts";
+import type { Knock, Method, Offer } from "./knock.ts";
 
 /** Why a request is turned away, as data: written to a socket or an answer by whoever holds it. */
 export interface Refusal {

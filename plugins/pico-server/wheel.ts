@@ -26,7 +26,6 @@ export interface Wheel extends Awake {
   remove(one: Ticking): void;
   /** How late a step was at worst, in the last minute or a little less. */
   lateMs(): number;
-  stop(): void;
 }
 
 const stepMs = 50;
@@ -108,7 +107,6 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
   }
 
   return {
-    stop,
     now: () => at * stepMs,
     wokeAt: () => wokeAt,
     lateMs() {

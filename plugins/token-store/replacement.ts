@@ -20,7 +20,7 @@ const codeIn = (error: unknown): string => {
   return /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown";
 };
 
-export const notStored = (reason: string, context?: ErrorContext): Error =>
+const notStored = (reason: string, context?: ErrorContext): Error =>
   tokenErrors.store_unavailable("stored", reason, "The old one is still valid", context);
 export const notChecked = (reason: string): Error =>
   tokenErrors.store_unavailable("checked", reason, "Try again in a moment");

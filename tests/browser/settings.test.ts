@@ -80,15 +80,18 @@ test("what decides who gets in asks for the launcher token", async () => {
   });
 });
 
-test("another server for the client asks for the remote token", async () => {
+test.each([
+  ["another server for the client", "wss://evil.example/pico"],
+  ["the same one without encryption", "ws://other.example.org/pico"],
+])("%s asks for the remote token", async (_, url) => {
   desk.site.answer = () => [200, { etag: '"c2"', now: ["url"], afterRestart: [] }];
   await desk.look("/settings", async (page) => {
-    await page.getByLabel("Address", { exact: true }).fill("wss://evil.example/pico");
+    await page.getByLabel("Address", { exact: true }).fill(url);
     await save(page, "Pico client");
     await page.getByLabel("Remote token", { exact: true }).fill("remote");
     await page.keyboard.press("Enter");
     await page.getByText("In effect now: Address.").waitFor();
-    expect(desk.bodies("/api/channels/pico_client")).toEqual([{ url: "wss://evil.example/pico", token: "remote" }]);
+    expect(desk.bodies("/api/channels/pico_client")).toEqual([{ url, token: "remote" }]);
   });
 });
 

@@ -3,6 +3,7 @@ import { codeOf } from "../../../kernel/index.ts";
 import type { Settings, SettingsSection } from "../../settings/index.ts";
 import { judgeToken } from "../access.ts";
 import { API_BODY, parseBody, settingsBody } from "../bodies.ts";
+import { guardedFields, originOf } from "../browser/guarded.ts";
 import { sectionsOf, seen, type Door } from "../door.ts";
 import { Refusal } from "../errors.ts";
 import { forbidden, requireCurrent } from "./current.ts";
@@ -14,8 +15,6 @@ const SECTIONS = {
   "/api/channels/pico_client": "channels.pico_client",
   "/api/launcher": "launcher",
 } as const;
-/** Fields that widen who gets in: the launcher token is typed again for them. */
-const GUARDED = new Set(["allow_origins", "allow_token_query", "allowed_hosts", "allowed_origins"]);
 
 type Patch = Record<string, unknown>;
 
@@ -59,7 +58,7 @@ async function change(door: Door, request: FastifyRequest, section: string): Ret
   const etag = request.headers["if-match"];
   if (etag === undefined) throw new Refusal("etag_required");
   const patch = section === "channels.pico_client" ? await withoutToken(door, request, known?.value, fields) : fields;
-  if (Object.keys(patch).some((key) => GUARDED.has(key))) await requireCurrent(door, request, current);
+  if (Object.keys(patch).some((key) => guardedFields.has(key))) await requireCurrent(door, request, current);
   const update = () => settings.update(section, patch, etag.replace(/^(?:W\/)?"(.*)"$/, "$1"));
   return update().catch(async (error: unknown) => {
     // The one thing it lacked: everything else about the change is found good by then.
@@ -82,10 +81,4 @@ async function withoutToken(door: Door, request: FastifyRequest, value: unknown,
   if (typeof token !== "string" || token.trim() === "") throw new Refusal("token_required");
   await judgeToken(door, seen(request).peer, token, { via: "current", names: ["pico_client"] }).catch(forbidden);
   return patch;
-}
-
-function originOf(url: unknown): string | undefined {
-  if (typeof url !== "string" || !URL.canParse(url)) return undefined;
-  const { protocol, host } = new URL(url);
-  return `${protocol}//${host}`;
 }

@@ -1,5 +1,5 @@
 import type { RefusalView, SignInView, StatusView } from "../status.ts";
-import { live, make, setRows } from "./dom.ts";
+import { live, make, setRows, show } from "./dom.ts";
 import { timeAgo } from "./times.ts";
 import { refusalWords, timesWords, viaWords } from "./words.ts";
 
@@ -13,8 +13,7 @@ export function showActivity({ signIns, refusals }: StatusView): void {
 
 function showList<T>(name: string, entries: readonly T[], draw: (entry: T) => Node): void {
   setRows(live(name), entries, () => entries.map(draw));
-  const none = live(`no-${name}`);
-  if (none) none.hidden = entries.length > 0;
+  show(live(`no-${name}`), entries.length === 0);
 }
 
 function row(title: string, detail: string, at: number): Node {

@@ -5,9 +5,8 @@ import { button, el, live, setLive, setText, show } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { startStream } from "./stream.ts";
+import { tokenPlaceholder } from "./token-placeholder.ts";
 import { tryWords } from "./try-words.ts";
-
-const placeholder = "PASTE_CHANNEL_TOKEN";
 
 startDesk();
 enableCopying();
@@ -28,7 +27,7 @@ async function copyWithToken(id: string): Promise<void> {
   });
   if (!answer || "refused" in answer) return;
   const code = document.getElementById(id)?.textContent ?? "";
-  const text = code.replace(placeholder, () => answer.body.token);
+  const text = code.replace(tokenPlaceholder, () => answer.body.token);
   if (await copyText(text)) return setLive("copied", "Copied, with the token in it.");
   showToCopy(text);
 }

@@ -3,7 +3,7 @@ import { startDesk } from "./desk.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
 import { bytes, count } from "./format.ts";
 import { askOwner, load } from "./owner.ts";
-import { keepRows, type Row } from "./rows.ts";
+import { cell, keepRows, type Row } from "./rows.ts";
 import { startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords, methodWords } from "./words.ts";
@@ -89,10 +89,6 @@ function row(first: ConnectionView): Row<ConnectionView> {
     setTime(heard, connection.lastHeardAt);
   };
   return { element, update };
-}
-
-function cell(label: string, content: Node, kind = ""): HTMLElement {
-  return el("td", { role: "cell", "data-label": label, ...(kind !== "" && { class: kind }) }, content);
 }
 
 async function disconnect({ id, session }: ConnectionView): Promise<void> {

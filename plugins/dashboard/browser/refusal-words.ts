@@ -52,7 +52,7 @@ export function clientRefusalTitle({ code }: Pick<RefusalView, "code">): string 
 }
 
 /** What the owner or the client's author does about it; undefined: nothing, it goes by. */
-export function clientRefusalFix({ code, address }: Pick<RefusalView, "code" | "address">): string | undefined {
+function clientRefusalFix({ code, address }: Pick<RefusalView, "code" | "address">): string | undefined {
   if (code === "rate_limited") return `To let it try at once: doorward unblock ${address}`;
   return wordFor(fixes, code);
 }

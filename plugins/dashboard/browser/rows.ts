@@ -1,3 +1,5 @@
+import { el } from "./dom.ts";
+
 export interface Row<T> {
   readonly element: HTMLElement;
   update(item: T): void;
@@ -25,4 +27,9 @@ export function keepRows<T>(
       else list.insertBefore(row.element, place);
     }
   };
+}
+
+/** A cell of a row; on narrow screens `label` stands beside its content. */
+export function cell(label: string, content: Node, kind = ""): HTMLElement {
+  return el("td", { role: "cell", "data-label": label, ...(kind !== "" && { class: kind }) }, content);
 }

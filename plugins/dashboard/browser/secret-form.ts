@@ -1,9 +1,8 @@
 import { type Answer, type Refusal } from "./api.ts";
+import { alwaysTried } from "./countdown.ts";
 import { button, el, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
 
-/** A right token of this length is let through while others wait. */
-const alwaysTried = 43;
 let made = 0;
 
 export interface SecretQuestion<T> {

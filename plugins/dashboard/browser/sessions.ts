@@ -2,7 +2,7 @@ import type { SessionsView, SessionView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { base, button, el, live, onClick, setLive } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
-import { keepRows, type Row } from "./rows.ts";
+import { cell, keepRows, type Row } from "./rows.ts";
 import { expectEnd, leave, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords } from "./words.ts";
@@ -39,10 +39,6 @@ function row(first: SessionView): Row<SessionView> {
     cell("Signed in", timeAgo(first.createdAt), "nowrap"), cell("Last used", used, "nowrap"),
     cell("Ends", ends, "nowrap"), cell("", signsOut, "act"));
   return { element, update: (session) => setTime(used, session.lastUsedAt) };
-}
-
-function cell(label: string, content: Node, kind = ""): HTMLElement {
-  return el("td", { role: "cell", "data-label": label, class: kind }, content);
 }
 
 async function signOut({ id, current }: SessionView, name: string): Promise<void> {

@@ -1,6 +1,7 @@
 import type { SettingsChangedView, SettingsSectionView } from "../api/views.ts";
 import type { Answer, Refusal } from "./api.ts";
 import { button, el, setText, show } from "./dom.ts";
+import { guardedFields, originOf } from "./guarded.ts";
 import { askOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { fixedField, settingField, type SettingField } from "./settings-field.ts";
@@ -26,8 +27,6 @@ const places: Readonly<Record<string, Place>> = {
 const changedMeanwhile = "The file was changed meanwhile, and nothing was saved. What you typed is still here: "
   + "look at it, then save again.";
 const notTaken = "An edit of the file was not taken: ";
-/** They widen who gets in, so the launcher token is asked for again. */
-const guarded = new Set(["allow_origins", "allow_token_query", "allowed_hosts", "allowed_origins"]);
 
 /** The form of one section. `refresh` loads all sections anew, which comes back through `take`. */
 export function sectionForm(first: SettingsSectionView, refresh: () => Promise<unknown>): SectionForm {
@@ -162,7 +161,7 @@ function put(
   const send = (extra: object): Promise<Answer<SettingsChangedView>> =>
     askOwner("PUT", path, { ...patch, ...extra }, etag);
   const endsOn = ({ status, code }: Refusal): boolean => status !== 429 && code !== "invalid_token";
-  const asked = Object.keys(patch).filter((key) => guarded.has(key));
+  const asked = Object.keys(patch).filter((key) => guardedFields.has(key));
   if (asked.length > 0) {
     return askForToken({
       title: "Save the settings",
@@ -184,10 +183,6 @@ function put(
     });
   }
   return send({});
-}
-
-function originOf(address: unknown): string {
-  return typeof address === "string" && URL.canParse(address) ? new URL(address).host : "";
 }
 
 function savedWords({ now, afterRestart }: SettingsChangedView, names: Names): string {

@@ -1,5 +1,5 @@
 import type { ProgramView } from "../status.ts";
-import { live, make, setLive, setRows } from "./dom.ts";
+import { live, make, setLive, setRows, show } from "./dom.ts";
 import { programFacts, programState } from "./program-words.ts";
 
 /** Puts the program's state into the card the server drew. */
@@ -12,6 +12,5 @@ export function showProgram(program: ProgramView): void {
   setRows(live("program-facts"), facts, () =>
     facts.map(([name, value]) => make("div", "", make("dt", name), make("dd", value))));
   setRows(live("program-said"), program.stderr, () => program.stderr.map(({ text: said }) => make("li", said)));
-  const none = live("program-silent");
-  if (none) none.hidden = program.stderr.length > 0;
+  show(live("program-silent"), program.stderr.length === 0);
 }

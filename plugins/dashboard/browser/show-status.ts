@@ -1,7 +1,7 @@
 import type { ChannelView, StatusView, TokenView, WarningView } from "../status.ts";
 import { showActivity } from "./activity.ts";
 import { chartBars, chartSentence } from "./chart-bars.ts";
-import { live, make, setLive, setRows } from "./dom.ts";
+import { live, make, setLive, setRows, show } from "./dom.ts";
 import { count } from "./format.ts";
 import { showRefused } from "./refused.ts";
 import { showProgram } from "./show-program.ts";
@@ -16,8 +16,7 @@ export function showStatus(status: StatusView): void {
   setRows(live("addresses"), status.addresses, () => status.addresses.map(addressRow));
   setRows(live("tokens"), status.tokens, () => status.tokens.map(tokenRow));
   setRows(live("warnings"), status.warnings, () => status.warnings.map(warningRow));
-  const warnings = live("warnings-card");
-  if (warnings) warnings.hidden = status.warnings.length === 0;
+  show(live("warnings-card"), status.warnings.length > 0);
   if (status.channel) showChannel(status.channel);
   if (status.program) showProgram(status.program);
   showActivity(status);
@@ -32,10 +31,9 @@ function showStart(startedAt: number): void {
 function showChannel(channel: ChannelView): void {
   showBadge("channel-badge", channel.enabled ? "On" : "Off", channel.enabled ? "ok" : "off");
   for (const face of document.querySelectorAll<HTMLElement>("[data-face]")) {
-    face.hidden = (face.dataset["face"] === "on") !== channel.enabled;
+    show(face, (face.dataset["face"] === "on") === channel.enabled);
   }
-  const turnOff = document.querySelector<HTMLElement>('[data-turn="off"]');
-  if (turnOff) turnOff.hidden = !channel.enabled;
+  show(document.querySelector<HTMLElement>('[data-turn="off"]'), channel.enabled);
   const url = live("channel-url");
   if (url instanceof HTMLInputElement && url.value !== channel.url) url.value = channel.url;
   setLive("connections", count(channel.connections));

@@ -1,8 +1,9 @@
+import { tokenPlaceholder } from "../browser/token-placeholder.ts";
 import type { ChannelView } from "../status.ts";
 import { desk, type DeskPage } from "./desk.ts";
 import { html, type Html } from "./html.ts";
 import { snippetTabs } from "./snippet-tabs.ts";
-import { snippets, tokenPlaceholder } from "./snippets.ts";
+import { snippets } from "./snippets.ts";
 
 export interface ConnectPage extends DeskPage {
   /** Undefined: this service has no pico channel. */

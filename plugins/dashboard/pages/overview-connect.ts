@@ -1,9 +1,10 @@
+import { tokenPlaceholder } from "../browser/token-placeholder.ts";
 import { sourceWords } from "../browser/words.ts";
 import type { ChannelView, TokenView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
 import { snippetTabs } from "./snippet-tabs.ts";
-import { snippets, tokenPlaceholder } from "./snippets.ts";
+import { snippets } from "./snippets.ts";
 
 /** What to do once the channel is on. */
 export function connectCard(channel: ChannelView, tokens: readonly TokenView[], url: Site["url"]): Html {
@@ -19,7 +20,7 @@ ${snippetTabs(snippets(channel.url))}
 </section>`;
 }
 
-export function tokenPlace(tokens: readonly TokenView[]): string {
+function tokenPlace(tokens: readonly TokenView[]): string {
   const pico = tokens.find(({ name }) => name === "pico");
   if (!pico || pico.source === "none") return "It is channels.pico.token in .security.yml.";
   if (pico.source === "env") return "It was set in the environment.";

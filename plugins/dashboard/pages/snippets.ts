@@ -1,3 +1,5 @@
+import { tokenPlaceholder } from "../browser/token-placeholder.ts";
+
 /** Small programs to paste: each sends one `hello` and prints what comes back. */
 export interface Snippet {
   readonly id: string;
@@ -6,9 +8,6 @@ export interface Snippet {
   readonly hint: string;
   readonly code: string;
 }
-
-/** Stands where the channel token belongs; exactly once in each snippet. */
-export const tokenPlaceholder = "PASTE_CHANNEL_TOKEN";
 
 /** For the channel at `url` (`ws://` or `wss://`). The token goes into a subprotocol, the one way open to browsers. */
 export function snippets(url: string): readonly Snippet[] {

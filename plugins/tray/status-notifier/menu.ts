@@ -16,7 +16,7 @@ const MOST = 1_000;
 const LONGEST_LABEL = 200;
 
 /** Panels underline the letter after `_`, take a doubled one for itself, and draw line breaks in their own ways. */
-export const labelOf = (text: string): string =>
+const labelOf = (text: string): string =>
   text.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_LABEL).toWellFormed().replaceAll("_", "__");
 
 type Properties = Map<string, Variant>;
