@@ -5,7 +5,7 @@ import type { Clock, LauncherCommand, LauncherState } from "./plugin.ts";
  * The launcher's life and nothing else: no I/O, no timer. The driver does the work and reports back with commands.
  * A command that means nothing in the present state is ignored: that is what makes the first of two setups win.
  */
-export const launcherMachine = setup({ types: { events: {} as { type: LauncherCommand } } }).createMachine({
+const launcherMachine = setup({ types: { events: {} as { type: LauncherCommand } } }).createMachine({
   id: "launcher",
   initial: "unconfigured",
   states: {
