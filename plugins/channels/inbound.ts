@@ -56,13 +56,11 @@ class First implements Outcome {
   }
 
   accepted(status: Parameters<Outcome["accepted"]>[0]): void {
-    const { taken } = this;
-    taken.isAccepted = true;
+    this.taken.isAccepted = true;
     try {
       this.outcome.accepted(status);
     } finally {
-      for (const other of taken.waiting ?? []) other.accepted("duplicate");
-      taken.waiting = undefined;
+      this.tellOthers((other) => other.accepted("duplicate"));
     }
   }
 
@@ -71,8 +69,24 @@ class First implements Outcome {
     try {
       this.outcome.rejected(error);
     } finally {
-      for (const other of this.taken.waiting ?? []) other.rejected(error);
+      this.tellOthers((other) => other.rejected(error));
     }
+  }
+
+  /** Each of them, also when one throws. */
+  private tellOthers(tell: (other: Outcome) => void): void {
+    const { waiting } = this.taken;
+    if (!waiting) return;
+    this.taken.waiting = undefined;
+    let failure: { readonly error: unknown } | undefined;
+    for (const other of waiting) {
+      try {
+        tell(other);
+      } catch (error) {
+        failure ??= { error };
+      }
+    }
+    if (failure) throw failure.error;
   }
 }
 
