@@ -8,8 +8,9 @@ const hostName = z
 const origin = z
   .string()
   .max(300)
-  .regex(/^https?:\/\/[^/\s]+$/i, "expected an origin such as https://door.example.org")
-  .transform((text) => text.toLowerCase());
+  .regex(/^https?:\/\/[^/\s?#@]+$/i, "expected an origin such as https://door.example.org")
+  .refine((text) => URL.canParse(text), "expected an origin such as https://door.example.org")
+  .transform((text) => new URL(text).origin); // as browsers write it: lower case, without the scheme's own port
 
 /** The part of the section `launcher` that concerns the dashboard. */
 export const dashboardSchema = z.strictObject({

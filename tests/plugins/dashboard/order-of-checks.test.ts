@@ -130,7 +130,7 @@ describe("3. where a changing request comes from", () => {
   };
 
   test.each(table)("%s", async (_, lines, passes) => {
-    await using stand = await startDashboard({ launcher: { allowed_origins: ["https://Friend.example"] } });
+    await using stand = await startDashboard({ launcher: { allowed_origins: ["https://Friend.example:443"] } });
     const session = await signedIn(stand);
     const headers = { ...spelled(lines, stand.base), ...session };
     const answers = {
