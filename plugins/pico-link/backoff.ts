@@ -8,9 +8,9 @@ export const slowly = 3;
  *  the server named (milliseconds) is kept to, and spread a little so that not everybody returns at once. `floor`: the
  *  failures to assume when there were fewer. */
 export function delay({ attempt, hello }: Core, random: number, named?: number, floor = 0): number {
-  const least = Math.max(1, hello?.retry.min || timing.minRetry);
-  if (named !== undefined) return Math.round(Math.min(named, timing.longestRetry) + random * least);
+  const least = hello?.retry.min || timing.minRetry;
   const most = Math.max(least, hello?.retry.max || timing.maxRetry);
   const bound = Math.min(most, least * 2 ** (Math.max(attempt, floor) + 1));
-  return Math.round(least + random * (bound - least));
+  const spread = named === undefined ? bound - least : least;
+  return Math.round(Math.min(named ?? least, timing.longestRetry) + random * Math.min(spread, timing.longestRetry));
 }

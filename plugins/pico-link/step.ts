@@ -79,8 +79,8 @@ function typing(run: Run, on: boolean): void {
 
 /** Times of a connection, milliseconds: how often and when to ask for a sign of life, and when to give up. */
 function life({ hello }: Core, { heardAt, pingedAt }: Connection) {
-  const dead = (hello?.read_timeout || timing.dead / 1_000) * 1_000;
-  const every = Math.min((hello?.ping_interval || timing.ping / 1_000) * 1_000, dead / 2);
+  const dead = Math.min((hello?.read_timeout ?? 0) * 1_000 || timing.dead, timing.longestRetry);
+  const every = Math.min((hello?.ping_interval ?? 0) * 1_000 || timing.ping, dead / 2);
   return {
     every,
     pingAt: Math.max(heardAt, pingedAt) + every,

@@ -4,7 +4,7 @@ export const minRetry = 500;
 export const maxRetry = 30_000;
 /** Between tries while a person has to change something. */
 export const slowRetry = 300_000;
-/** The longest wait a server can ask for. */
+/** The longest wait, and the longest silence, that a server can ask for. */
 export const longestRetry = 3_600_000;
 /** A connection that lasted this long, and over which something came, forgets the failures before it. */
 export const steady = 10_000;

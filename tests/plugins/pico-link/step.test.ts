@@ -413,6 +413,17 @@ describe("extension 1", () => {
     expect(stand.news("onMessage")).toMatchObject([{ id: "1", content: "a b", final: true }]);
   });
 
+  test("times that no timer counts are cut: it comes back, and asks for a sign of life", () => {
+    const stand = open({ retry: { min: 1e12, max: 1e15 }, ping_interval: 1e12, read_timeout: 1e12 });
+    expect(nextAt(stand.core())).toBeLessThanOrEqual(1_000_000 + 1_800_000);
+    for (let tries = 0; tries < 40; tries++) {
+      stand.close(1006);
+      expect(stand.last().retryInMs).toBeLessThanOrEqual(7_200_000);
+      stand.pass(7_200_000);
+      stand.open();
+    }
+  });
+
   test("its bounds of the backoff are kept to", () => {
     const stand = open({ retry: { min: 2_000, max: 3_000 } });
     for (let tries = 0; tries < 6; tries++) {
