@@ -2,10 +2,10 @@ import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
 import type { LinkHandlers } from "../../plugins/pico-link/index.ts";
-import { files, tokenStore } from "../../plugins/token-store/index.ts";
+import { files, tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
-import { givenToken, tokenFile } from "./token-file.ts";
+import { givenToken, sameToken, tokenFile } from "./token-file.ts";
 
 export interface ClientOnlyOptions {
   readonly home: string;
@@ -31,6 +31,7 @@ export interface ClientOnlyOptions {
 }
 
 const section = "channels.pico_client";
+const name = "pico_client";
 
 const listener = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }> => ({
   name: "listener",
@@ -38,6 +39,12 @@ const listener = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }>
   needs: { picoLink: true },
   start: ({ needs, onStop }) => onStop(needs.picoLink.listen(hear)),
 });
+
+/** The token of the channel in this home follows its files, as the channel does; another one stays as it is. */
+async function handedOver(form: StoreForm, token: string): Promise<StoreForm> {
+  const filed = await Promise.resolve(form.resolve("pico")).catch(() => undefined);
+  return filed?.value === token ? sameToken(form, name, "pico") : givenToken(form, name, token);
+}
 
 /** A deployment without dashboard, listener and server: one link to the channel of another service. It is on unless
  *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, `CLIENT_NO_ADDRESS`, and what reading the files
@@ -55,8 +62,8 @@ export async function clientOnly(options: ClientOnlyOptions) {
   const own = { ...named, ...(found && { url: found.url }) };
   const form = files({ home, env, ...(secret && { secret }) });
   const path = options.tokenFile;
-  const tokens = path ? tokenFile(form, { name: "pico_client", path, ...(secret && { secret }) })
-    : found ? givenToken(form, "pico_client", found.token) : form;
+  const tokens = path ? tokenFile(form, { name, path, ...(secret && { secret }) })
+    : found ? await handedOver(form, found.token) : form;
   if (found) secret?.(found.token);
   return createKernel(
     [tokenStore(tokens), channels(), client, listener(hear), application(options.application)],

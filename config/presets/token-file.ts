@@ -17,7 +17,8 @@ export interface TokenFileOptions {
 export function tokenFile(others: StoreForm, { name, path, secret }: TokenFileOptions): StoreForm {
   async function value(): Promise<string> {
     const text = await readStart(path).catch((error: NodeJS.ErrnoException) => {
-      throw presetErrors.TOKEN_FILE_UNREADABLE(path, error.code ?? "it is not a file");
+      const reason = error.code === "ENOENT" ? "there is none" : (error.code ?? "it is not a file");
+      throw presetErrors.TOKEN_FILE_UNREADABLE(path, reason);
     });
     const token = text.trim();
     if (token === "") throw presetErrors.TOKEN_FILE_UNREADABLE(path, "it is empty");
@@ -46,6 +47,13 @@ export const givenToken = (others: StoreForm, name: TokenName, value: string): S
   ...others,
   resolve: async (asked, held) => (asked === name ? { value, source: "host" } : others.resolve(asked, held)),
   watch: () => () => {},
+});
+
+/** One token as another name for a second one of the form: both follow its places. */
+export const sameToken = (form: StoreForm, name: TokenName, as: TokenName): StoreForm => ({
+  ...form,
+  resolve: (asked, held) => form.resolve(asked === name ? as : asked, held),
+  watch: (changed) => form.watch?.((of) => changed(of === as ? name : of)) ?? (() => {}),
 });
 
 /** As much as a token can be and a little more, whatever the path leads to: a pipe of a shell is a fine place. */

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { createProxy } from "../plugins/pico-client/tunnel.ts";
 import { awayFrom, startClient, type Running, type Variables } from "./client.ts";
+import { enablePico, finishSetup, spawnLauncher, startLauncher } from "./launcher.ts";
 
 /* What a user of the client meets on the way to another machine, with the built program in a process of its own. */
 
@@ -55,4 +56,20 @@ test("wss:// to a certificate of one's own: refused with the reason, taken with 
   expect(taken).toEqual({ code: 0, out: "you said hello\n", err: "" });
   expect(proxy.asked.length).toBeGreaterThan(1);
   secure.close();
+});
+
+test("a client of the launcher of its own home goes on with the new token when it is replaced", async () => {
+  await using launcher = await startLauncher();
+  await enablePico(launcher, await finishSetup(launcher));
+  const unnamed = { SERVICE_CHANNELS_PICO_CLIENT_URL: "", SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "" };
+  await using client = await start(["client", "-json"], { SERVICE_HOME: launcher.home, ...unnamed });
+  const say = (content: string): void => {
+    client.child.stdin.write(`${JSON.stringify({ type: "message.send", id: content, payload: { content } })}\n`);
+  };
+  say("before");
+  await client.said(/"content":"before"/);
+  await using rotation = await spawnLauncher({ args: ["token", "rotate", "pico"], env: { SERVICE_HOME: launcher.home } });
+  expect(await rotation.ended).toMatchObject({ code: 0 });
+  say("after");
+  await client.said(/"content":"after"/);
 });
