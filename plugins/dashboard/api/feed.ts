@@ -141,7 +141,6 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     close(): void {
       for (const stream of [...streams]) close(stream);
     },
-    count: (): number => streams.size,
   };
 }
 export type Feed = ReturnType<typeof createFeed>;
