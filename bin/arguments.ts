@@ -143,7 +143,7 @@ function parseRun(argv: readonly string[]): LauncherArguments {
   const given = parseLauncher(isAsking ? argv : argv.slice(0, Math.max(0, end)));
   const [program, ...words] = end === -1 ? [] : argv.slice(end + 1);
   if (given.command !== "launch") return given;
-  if (program !== undefined && given.config === undefined) return { ...given, program: [program, ...words] };
+  if (program && given.config === undefined) return { ...given, program: [program, ...words] };
   const form = end === -1 && !isAsking && argv.length > 0 ? argv.join(" ") : "python3 agent.py";
   throw new UsageError(`"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`);
 }
@@ -162,6 +162,7 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
     const meant = others[file] ?? hint(file, ["run", ...names]);
     throw new UsageError(`"${file}" is no command.${meant} A file of that name is written ./${file}`);
   }
+  if (file === "") throw new UsageError("the name of the configuration file is empty");
   const files = positionals.length;
   if (files > 1) throw new UsageError(`only one configuration file can be named, not ${files}`);
   const command = values.help ? "help" : values.version ? "version" : "launch";

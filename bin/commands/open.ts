@@ -1,4 +1,5 @@
 import { isRemote, openBrowser, tunnel } from "../desktop.ts";
+import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, nobodyThere, refused } from "./local.ts";
 
@@ -6,6 +7,7 @@ interface Link { readonly url: string; readonly copyUrl: string; readonly expire
 
 /** `doorward open`: the browser gets a one-time link, so that the lasting token is in no history and process list. */
 export async function open(call: Call): Promise<number> {
+  if (call.words.length > 0) throw new UsageError('"open" takes nothing but -print');
   const answer = await askLauncher<Link>(call, "POST", "links");
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);

@@ -29,6 +29,12 @@ describe("the command line of the launcher", () => {
     expect(() => parse(line)).toThrow(sentence);
   });
 
+  test.each([[[""], /file is empty/], [["run", "--", ""], /the program behind two dashes/]])(
+    "an empty word, as a variable that is not set leaves it, is wrong usage: %j", (words, sentence) => {
+      expect(() => parseArguments(words, commands)).toThrow(UsageError);
+      expect(() => parseArguments(words, commands)).toThrow(sentence);
+    });
+
   test("a first word that is a command is one, with its own options and -json", () => {
     expect(parse("token rotate pico -grace 60 --json")).toMatchObject({
       command: "run", name: "token", words: ["rotate", "pico"], values: { grace: "60" }, json: true,

@@ -34,6 +34,7 @@ describe("with a running launcher", () => {
   test("a mistyped command starts no launcher", () =>
     withDesk(async (desk) => {
       await expect(desk.run("stauts")).rejects.toThrow('"stauts" is no command. Did you mean "status"?');
+      await expect(desk.run("open sesame")).rejects.toThrow(UsageError);
     }));
 
   test("status says what it does", () =>
