@@ -61,6 +61,8 @@ describe("a request that two servers could read differently is refused, and what
     ["two Host lines", hidden.replace("Host:", "Host: evil.example\r\nHost:")],
     ["no Host", hidden.replace("Host: localhost\r\n", "")],
     ["two Authorization lines", hidden.replace(bearer, `${bearer}\r\n${bearer}`)],
+    ["two Host lines, more headers between them than Node counts",
+      hidden.replace("Host: localhost", `Host: localhost\r\n${"a:\r\n".repeat(2_500)}Host: evil.example`)],
   ])("%s", async (_, bytes) => {
     const answer = await door.attack(bytes);
     expect(answer.status).toBe(400);
