@@ -1,66 +1,7 @@
 #!/usr/bin/env node
-import { parseArguments, UsageError, usage, type CommandArguments, type LauncherArguments } from "./arguments.ts";
-import { commands } from "./commands/index.ts";
+import { Program } from "./code/program.ts";
+import type * as Main from "./main.ts";
 
-// Everything else gets this copy; children start without the tokens.
-const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
-for (const name of Object.keys(process.env)) if (/^SERVICE_.*TOKEN$/.test(name)) delete process.env[name];
-
-// Whoever read them has gone (`doorward | head`): what goes on has other readers.
-for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
-
-try {
-  process.exitCode = await run(parseArguments(process.argv.slice(2), commands));
-} catch (error) {
-  if (!(error instanceof UsageError)) throw error;
-  process.stderr.write(`doorward: ${error.message}\nRun "doorward -help" for the options.\n`);
-  process.exitCode = 2;
-}
-
-async function run(given: LauncherArguments | CommandArguments): Promise<number> {
-  if (given.command === "help") {
-    process.stdout.write(usage(commands, given.about));
-    return 0;
-  }
-  const { version } = await import("./version.ts");
-  if (given.command === "version") {
-    process.stdout.write(`${version}\n`);
-    return 0;
-  }
-  if (given.command === "run") return runCommand(given, version);
-  const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version });
-}
-
-async function runCommand({ name, words, values, json }: CommandArguments, version: string): Promise<number> {
-  const { homeOf } = await import("./home.ts");
-  const command = await commands[name]!.load();
-  let isLost = false;
-  // A full disk took nothing: whoever counts on the result has to know.
-  process.stdout.on("error", ({ code = "" }: NodeJS.ErrnoException) => {
-    if (code === "EPIPE" || isLost) return;
-    isLost = true;
-    process.exitCode ||= 1;
-    process.stderr.write(`doorward: standard output cannot be written (${code})\n`);
-  });
-  try {
-    const ended = await command({
-      words, values, json, env, version, home: homeOf(env), stdin: process.stdin,
-      out: (text) => void process.stdout.write(text),
-      say: (text) => void process.stderr.write(text),
-    });
-    return isLost ? ended || 1 : ended;
-  } catch (error) {
-    if (error instanceof UsageError) throw error;
-    const { message, stack } = error as Error;
-    if (json) {
-      const [{ codeOf }, { plainJson }] = await Promise.all([
-        import("../kernel/index.ts"), import("./client/text.ts"),
-      ]);
-      process.stdout.write(`${plainJson({ error: codeOf(error), message })}\n`);
-      return 1;
-    }
-    process.stderr.write(`doorward: ${message}\n${values["debug"] === true ? `${stack}\n` : ""}`);
-    return 1;
-  }
-}
+const program = new Program(new URL(".", import.meta.url));
+const { main } = program.unit("./main.cjs") as typeof Main;
+process.exitCode = await main(program);

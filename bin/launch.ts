@@ -7,6 +7,8 @@ import type { Program } from "../plugins/command/index.ts";
 import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
+import { keepCompiled } from "./code/kept.ts";
+import type { CompiledFiles } from "./code/program.ts";
 import { isRemote, openBrowser } from "./desktop.ts";
 import { homeOf } from "./home.ts";
 import { createRandom } from "./random.ts";
@@ -16,6 +18,8 @@ import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 export interface LaunchOptions extends LauncherArguments {
   readonly env: Environment;
   readonly version: string;
+  /** What this start compiled and the next one need not; undefined: nothing new. */
+  readonly compiled?: () => CompiledFiles | undefined;
 }
 
 /** Starts the launcher and lives until a signal; resolves to the exit code. */
@@ -25,12 +29,14 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const log = await openLog(home, options);
   let kernel: Launcher | undefined;
   let end: End | undefined;
+  let keeping: NodeJS.Timeout | undefined;
   try {
     const quitting = new AbortController();
     kernel = await build(home, log, options, () => quitting.abort());
     end = untilEnd(kernel, log, quitting.signal);
     await kernel.start();
     await welcome(kernel, home, options);
+    keeping = setTimeout(() => void keep(home, options, log), settledMs);
     return await end.code;
   } catch (error) {
     if (end?.hasBegun()) return await end.code; // the start was called off
@@ -43,12 +49,25 @@ export async function launch(options: LaunchOptions): Promise<number> {
     process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
     return 1;
   } finally {
+    clearTimeout(keeping);
     log.close();
     // What a plugin by others left running keeps nobody from ending.
     setTimeout(() => process.exit(), lingerMs).unref();
   }
 }
 const lingerMs = 500;
+/** By then the start is over, and what it called is compiled. */
+const settledMs = 3_000;
+
+/** For the next start. Where it cannot be kept, as in a home that is only read, that one compiles again. */
+async function keep(home: string, { env, compiled }: LaunchOptions, { log }: LauncherLog): Promise<void> {
+  try {
+    const files = compiled?.();
+    if (files) await keepCompiled(home, env, files);
+  } catch (error) {
+    log.debug({ code: codeOf(error), reason: (error as Error).message }, "compiled code is not kept");
+  }
+}
 
 /** The log file lies in the home; where that cannot be made, standard error gets the log. */
 async function openLog(home: string, { debug, console: isConsole, program }: LaunchOptions): Promise<LauncherLog> {

@@ -1,16 +1,12 @@
 // Bundles what is loaded as a whole: the program (one file per part that is loaded by itself, instead of some 240
 // modules at each start) and the scripts and styles of the dashboard's pages.
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 /** Fastify asks for these when a route has a schema or a test injects a request; none does. */
 const unused = ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler", "light-my-request"];
-
-/** CommonJS inside asks for Node's own modules by `require`. */
-const lead = `import { createRequire as requireOf } from "node:module";
-const require = requireOf(import.meta.url);`;
 
 /** The modules that pages load; what several of them share becomes files of its own. */
 const pages = [
@@ -38,30 +34,46 @@ export async function bundlePages(root, folder, target) {
   });
 }
 
-/** Writes `bin/` of `root` to `folder`, with the notices of what is inside. Messages go to the terminal; false when
- *  there were errors. What is loaded with `createRequire` stays in its package. */
+const node = { platform: "node", target: "node20.19", logLevel: "warning" };
+
+/** Writes `bin/` of `root` to `folder`, with the notices of what is inside: `doorward.js`, which loads the other files
+ *  (bin/code). Messages go to the terminal; false when there were errors. What is loaded with `createRequire` stays in
+ *  its package. */
 export async function bundleProgram(root, folder) {
-  const result = await built({
-    absWorkingDir: root,
-    entryPoints: ["bin/doorward.ts"],
-    outdir: folder,
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "node",
-    target: "node20.19",
-    external: unused,
-    legalComments: "none",
-    banner: { js: lead },
-    chunkNames: "[name]-[hash]",
-    metafile: true,
-    logLevel: "warning",
-  });
-  if (!result) return false;
-  const files = Object.values(result.metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const all = { ...node, absWorkingDir: root, outdir: folder, bundle: true, format: "esm", metafile: true };
+  const [entry, parts] = await Promise.all([
+    built({ ...all, entryPoints: ["bin/doorward.ts"] }),
+    built({
+      ...all, entryPoints: ["bin/main.ts"], splitting: true, write: false, external: unused, legalComments: "none",
+      outExtension: { ".js": ".cjs" }, chunkNames: "[name]-[hash]",
+    }),
+  ]);
+  if (!entry || !parts) return false;
+  await mkdir(folder, { recursive: true });
+  const { outputs } = parts.metafile;
+  await Promise.all(parts.outputFiles.map(async ({ path: file, text }) => {
+    const { imports } = outputs[path.relative(root, file).replaceAll("\\", "/")];
+    await writeFile(file, await asFunction(text, imports.filter(({ external }) => !external)));
+  }));
+  const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
   const text = await notices(files.map((file) => path.resolve(root, file)));
   await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
   return true;
+}
+
+/** A module as the function that `bin/code/program.ts` calls: V8 keeps what it compiled of a script, functions that were
+ *  called included; of a module it would give only what it compiles at once. */
+async function asFunction(text, imports) {
+  const { code } = await transform(text, { ...node, format: "cjs", define: { "import.meta.url": "url" } });
+  let body = code;
+  for (const { path: file, kind } of imports) {
+    const name = JSON.stringify(`./${path.posix.basename(file)}`);
+    const [from, to] = kind === "dynamic-import" ? ["import", "load"] : ["require", "unit"];
+    if (!body.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
+    body = body.replaceAll(`${from}(${name})`, `${to}(${name})`);
+  }
+  const whole = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "foreign(");
+  return `(function (exports, module, require, unit, load, foreign, url) {"use strict";${whole}})\n`;
 }
 
 /** Undefined after errors, which the bundler has shown. */

@@ -19,9 +19,11 @@ export async function targetOf(path: string): Promise<string> {
   throw Object.assign(new Error("too many symbolic links"), { code: "ELOOP" });
 }
 
+type Content = string | Uint8Array;
+
 /** Old content or new content, never half, and on the disk when it resolves. Follows symbolic links. An existing file
  *  keeps its mode and owner unless `mode` is given; a new one is 0600. Rejects `store_unavailable`. */
-export async function writeFileAtomic(path: string, text: string, { mode }: { mode?: number } = {}): Promise<void> {
+export async function writeFileAtomic(path: string, text: Content, { mode }: { mode?: number } = {}): Promise<void> {
   try {
     const target = await targetOf(path);
     await removeLeftovers(target);
@@ -35,7 +37,7 @@ export async function writeFileAtomic(path: string, text: string, { mode }: { mo
 const inUse = new Set<string>();
 const prefixOf = (target: string) => `.${basename(target)}.tmp-`;
 
-async function replace(target: string, text: string, mode: number | undefined): Promise<void> {
+async function replace(target: string, text: Content, mode: number | undefined): Promise<void> {
   const old = await stat(target).catch(() => undefined);
   if (old?.isDirectory()) throw Object.assign(new Error("a folder"), { code: "EISDIR" });
   const name = `${prefixOf(target)}${host}-${process.pid}-${randomBytes(4).toString("hex")}`;

@@ -3,7 +3,7 @@ import { access, chmod, mkdir, readdir, stat, writeFile } from "node:fs/promises
 import { dirname, join, resolve } from "node:path";
 import { errno, unavailable } from "./errors.ts";
 
-const ignored = [".security.yml", "launcher-config.json", "logs/", "run/", "state/"];
+const ignored = [".security.yml", "cache/", "launcher-config.json", "logs/", "run/", "state/"];
 const posix = process.platform !== "win32";
 const octal = (mode: number) => (mode & 0o777).toString(8).padStart(4, "0");
 

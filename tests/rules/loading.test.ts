@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
 
 /* What a deployment loads, measured in a process of its own on the built package: every module that Node's loader is
- * asked for, and every file that `require` has brought in. */
+ * asked for, every script, and every file that `require` has brought in. */
 
 const run = promisify(execFile);
 let folder: string;
@@ -23,7 +23,17 @@ beforeAll(async () => {
       appendFileSync(process.env.LOADED, url + "\\n");
       return next(url, context);
     }`);
-  await writeFile(join(folder, "register.mjs"), `import { register } from "node:module";
+  await writeFile(join(folder, "register.mjs"), `import { appendFileSync } from "node:fs";
+    import { register, syncBuiltinESMExports } from "node:module";
+    import { pathToFileURL } from "node:url";
+    import vm from "node:vm";
+    vm.Script = class extends vm.Script {
+      constructor(code, options) {
+        super(code, options);
+        appendFileSync(process.env.LOADED, pathToFileURL(options.filename).href + "\\n");
+      }
+    };
+    syncBuiltinESMExports();
     register(${JSON.stringify(pathToFileURL(join(folder, "hooks.mjs")).href)});`);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -96,7 +106,7 @@ describe("what is loaded", () => {
   });
 
   test("the measure knows what it looks for: the launcher's part has it", async () => {
-    const names = (await readdir(join(root, "dist/bin"))).filter((name) => name.endsWith(".js"));
+    const names = (await readdir(join(root, "dist/bin"))).filter((name) => name.endsWith(".cjs"));
     const texts = await Promise.all(names.map((name) => readFile(join(root, "dist/bin", name), "utf8")));
     for (const mark of heavy.source.split("|")) expect(texts.join("\n")).toMatch(new RegExp(mark));
   });

@@ -28,7 +28,7 @@ describe("the first run", () => {
       expect([file, await mode(join(launcher.home, file))]).toEqual([file, "600"]);
     }
     const ignored = (await read(join(launcher.home, ".gitignore"))).split("\n");
-    expect(ignored).toEqual(expect.arrayContaining([".security.yml", "launcher-config.json", "logs/", "run/", "state/"]));
+    expect(ignored).toEqual(expect.arrayContaining([".security.yml", "cache/", "launcher-config.json", "logs/", "run/", "state/"]));
   });
 
   it("writes the token once to the log when the terminal does not show it, and never otherwise", async () => {

@@ -11,7 +11,7 @@ test("a fresh home is closed to others and keeps its secrets out of version cont
   expect(await ensureHome(home)).toEqual({ fresh: true, writable: true, warnings: [] });
   expect(mode(home)).toBe(0o700);
   const ignored = readFileSync(join(home, ".gitignore"), "utf8").split("\n");
-  expect(ignored).toEqual([".security.yml", "launcher-config.json", "logs/", "run/", "state/", ""]);
+  expect(ignored).toEqual([".security.yml", "cache/", "launcher-config.json", "logs/", "run/", "state/", ""]);
 });
 
 test("an existing home is left as it is, and a wide one is reported with the remedy", async () => {

@@ -292,7 +292,7 @@ describe("the files", () => {
       expect(await mode(home.at("launcher-config.json"))).toBe("600");
       expect(await mode(home.at(".security.yml"))).toBe("600");
       const ignored = (await readFile(home.at(".gitignore"), "utf8")).trim().split("\n");
-      expect(ignored).toEqual([".security.yml", "launcher-config.json", "logs/", "run/", "state/"]);
+      expect(ignored).toEqual([".security.yml", "cache/", "launcher-config.json", "logs/", "run/", "state/"]);
       expect((await readdir(home.path)).toSorted()).toEqual([".gitignore", ".security.yml", "launcher-config.json"]);
     }, { fresh: true }));
 

@@ -1,0 +1,51 @@
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { cachedDataVersionTag, deserialize, serialize } from "node:v8";
+import { crc32 } from "node:zlib";
+import { makeFolder, requireTrusted, withFolder, writeFileAtomic } from "../../config/files/index.ts";
+import type { Environment } from "../../config/load/index.ts";
+import type { CompiledFiles } from "./program.ts";
+
+/* What a start compiled, for the next one: `cache/program` in the home. Who could write it would decide which code runs,
+ * so it is read only where nobody else can, and never on Windows, whose access rights nobody looks at here. */
+
+const fileOf = (home: string): string => join(home, "cache", "program");
+
+const isOff = (env: Environment): boolean =>
+  process.getuid === undefined || Boolean(env["NODE_DISABLE_COMPILE_CACHE"]);
+
+/** Nothing when it is not there, not this Node's, not whole, or not safe to use: then everything is compiled anew. */
+export async function readCompiled(home: string, env: Environment): Promise<CompiledFiles> {
+  const none: CompiledFiles = new Map();
+  if (isOff(env)) return none;
+  try {
+    const path = fileOf(home);
+    await requireTrusted(await withFolder(path));
+    const bytes = await readFile(path);
+    const body = bytes.subarray(4);
+    if (bytes.readUInt32BE() !== crc32(body)) return none;
+    const { tag, files } = deserialize(body) as Kept;
+    return tag === cachedDataVersionTag() ? files : none;
+  } catch {
+    return none;
+  }
+}
+
+/** Rejects `store_unavailable` where nothing can be written. */
+export async function keepCompiled(home: string, env: Environment, files: CompiledFiles): Promise<void> {
+  if (isOff(env)) return;
+  const kept: Kept = { tag: cachedDataVersionTag(), files };
+  const body = serialize(kept);
+  // V8 believes what it is given: a file that a disk has spoiled would end the process.
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(body));
+  const path = fileOf(home);
+  await makeFolder(dirname(path));
+  await writeFileAtomic(path, Buffer.concat([sum, body]), { mode: 0o600 });
+}
+
+/** `tag`: V8's word for its version, its flags and the processor. */
+interface Kept {
+  readonly tag: number;
+  readonly files: CompiledFiles;
+}

@@ -1,0 +1,80 @@
+import { readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
+import { Script } from "node:vm";
+
+/** What V8 made of a file of the program. */
+export interface Compiled {
+  /** Of the file it was made of, in milliseconds: its name tells its content as it was built, this that nobody has
+   *  edited it since. V8 itself compares only the length. */
+  readonly modified: number;
+  readonly data: Uint8Array;
+}
+export type CompiledFiles = ReadonlyMap<string, Compiled>;
+
+/** A file of `dist/bin` is one function, as config/bundle.mjs writes it. `unit` and `load`: another file, at once or
+ *  later; `foreign`: a module that is no part of the program, since a script cannot import by itself. */
+type Body = (
+  exports: object, module: { exports: object }, require: NodeJS.Require, unit: (name: string) => object,
+  load: (name: string) => Promise<object>, foreign: (address: string) => Promise<object>, url: string,
+) => void;
+
+interface Unit {
+  readonly module: { exports: object };
+  readonly script: Script;
+  readonly modified: number;
+  readonly isCompiledAnew: boolean;
+}
+
+/** Loads the files of the program, each once. Node's own loader could not take what an earlier start compiled: its
+ *  cache (`module.enableCompileCache`, from Node 22) holds what is compiled at once and none of the functions that are
+ *  compiled when they are called, which are most. */
+export class Program {
+  readonly #units = new Map<string, Unit>();
+  readonly #folder: URL;
+  #compiled: CompiledFiles = new Map();
+  /** So many files were loaded before anything of earlier starts was at hand. */
+  #before = 0;
+
+  constructor(folder: URL) {
+    this.#folder = folder;
+  }
+
+  /** For the files loaded from now on. What does not fit this Node or this file is left aside. */
+  use(compiled: CompiledFiles): void {
+    this.#compiled = compiled;
+    this.#before = this.#units.size;
+  }
+
+  /** What the file exports. */
+  unit(name: string): object {
+    return (this.#units.get(name) ?? this.#run(name)).module.exports;
+  }
+
+  /** The files loaded since `use`, functions that were called included; undefined when all had been compiled before. */
+  compiled(): CompiledFiles | undefined {
+    this.#compiled = new Map();
+    const since = [...this.#units].slice(this.#before);
+    if (!since.some(([, { isCompiledAnew }]) => isCompiledAnew)) return undefined;
+    return new Map(since.map(([name, { script, modified }]) => [name, { modified, data: script.createCachedData() }]));
+  }
+
+  #run(name: string): Unit {
+    const url = new URL(name, this.#folder);
+    const { mtimeMs: modified } = statSync(url);
+    const known = this.#compiled.get(name);
+    const cachedData = known?.modified === modified ? known.data : undefined;
+    const script = new Script(readFileSync(url, "utf8"), {
+      filename: fileURLToPath(url), ...(cachedData && { cachedData }),
+    });
+    const module = { exports: {} };
+    const unit = { module, script, modified, isCompiledAnew: !cachedData || script.cachedDataRejected === true };
+    this.#units.set(name, unit);
+    const body = script.runInThisContext() as Body;
+    body(
+      module.exports, module, createRequire(url), (other) => this.unit(other), async (other) => this.unit(other),
+      (address) => import(address), url.href,
+    );
+    return unit;
+  }
+}

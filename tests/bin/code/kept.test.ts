@@ -1,0 +1,61 @@
+import { chmod, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { keepCompiled, readCompiled } from "../../../bin/code/kept.ts";
+
+let home: string;
+let file: string;
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "doorward-kept-"));
+  file = join(home, "cache", "program");
+});
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+const compiled = new Map([["./a.cjs", { modified: 17.5, data: Uint8Array.of(1, 2, 3) }]]);
+
+describe("compiled code in the home", () => {
+  test("is there at the next start, for its owner alone", async () => {
+    await keepCompiled(home, {}, compiled);
+    const [[name, { modified, data }] = ["", { modified: 0, data: [] }]] = await readCompiled(home, {});
+    expect({ name, modified, data: [...data] }).toEqual({ name: "./a.cjs", modified: 17.5, data: [1, 2, 3] });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(home, "cache"))).mode & 0o777).toBe(0o700);
+  });
+
+  test("is none where none was kept", async () => {
+    expect(await readCompiled(home, {})).toEqual(new Map());
+  });
+
+  test.each([
+    ["the file", () => chmod(file, 0o620)],
+    ["its folder", () => chmod(join(home, "cache"), 0o702)],
+    ["the home", () => chmod(home, 0o777)],
+  ])("is not used when others may write %s", async (_, open) => {
+    await keepCompiled(home, {}, compiled);
+    await open();
+    expect(await readCompiled(home, {})).toEqual(new Map());
+  });
+
+  test.each([
+    ["a bit is wrong", async () => {
+      const bytes = await readFile(file);
+      bytes[bytes.length - 1]! ^= 1;
+      await writeFile(file, bytes);
+    }],
+    ["its end is missing", async () => truncate(file, (await stat(file)).size - 1)],
+    ["it is empty", () => truncate(file, 0)],
+  ])("is not used when %s", async (_, spoil) => {
+    await keepCompiled(home, {}, compiled);
+    await spoil();
+    expect(await readCompiled(home, {})).toEqual(new Map());
+  });
+
+  test("is neither written nor read with NODE_DISABLE_COMPILE_CACHE", async () => {
+    const env = { NODE_DISABLE_COMPILE_CACHE: "1" };
+    await keepCompiled(home, env, compiled);
+    expect(await readdir(home)).toEqual([]);
+    await keepCompiled(home, {}, compiled);
+    expect(await readCompiled(home, env)).toEqual(new Map());
+  });
+});

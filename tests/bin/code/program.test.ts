@@ -1,0 +1,108 @@
+import { mkdtemp, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Program } from "../../../bin/code/program.ts";
+
+let folder: string;
+beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), "doorward-program-")); });
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+/** As config/bundle.mjs writes them. */
+const put = (name: string, body: string): Promise<void> =>
+  writeFile(join(folder, name), `(function (exports, module, require, unit, load, foreign, url) {"use strict";${body}})\n`);
+const program = (): Program => new Program(pathToFileURL(`${folder}/`));
+interface Two { two(): number }
+
+describe("the files of the program", () => {
+  test("are each run once, and see each other, Node's modules and where they are", async () => {
+    await put("main.cjs", `
+      module.exports = { other: unit("./other.cjs"), again: unit("./other.cjs"), later: () => load("./other.cjs"),
+        join: require("node:path").join, url };`);
+    await put("other.cjs", "exports.started = Symbol();");
+    const main = program().unit("./main.cjs") as {
+      other: object; again: object; later(): Promise<object>; join: unknown; url: string;
+    };
+    expect(main.again).toBe(main.other);
+    expect(await main.later()).toBe(main.other);
+    expect(main.join).toBe(join);
+    expect(main.url).toBe(pathToFileURL(join(folder, "main.cjs")).href);
+  });
+
+  test("import modules of others by their address", async () => {
+    await writeFile(join(folder, "plugin.mjs"), "export const name = 'theirs';");
+    await put("main.cjs", "exports.plugin = foreign;");
+    const main = program().unit("./main.cjs") as { plugin(address: string): Promise<{ name: string }> };
+    expect((await main.plugin(pathToFileURL(join(folder, "plugin.mjs")).href)).name).toBe("theirs");
+  });
+
+  test("an error names the file and the line", async () => {
+    await put("main.cjs", `\n\nthrow new Error("no");`);
+    const error = (() => {
+      try {
+        return program().unit("./main.cjs");
+      } catch (thrown) {
+        return thrown as Error;
+      }
+    })() as Error;
+    expect(error.stack).toContain(`${join(folder, "main.cjs")}:3:`);
+  });
+
+  test("one that is not there is a rejection where it was to be loaded later", async () => {
+    await put("main.cjs", "exports.later = () => load('./absent.cjs');");
+    const main = program().unit("./main.cjs") as { later(): Promise<object> };
+    await expect(main.later()).rejects.toThrow(/ENOENT.*absent\.cjs/);
+  });
+});
+
+describe("what was compiled", () => {
+  test("serves the next start, which then has nothing new", async () => {
+    await put("main.cjs", "exports.two = () => 2;");
+    const first = program();
+    first.use(new Map());
+    expect((first.unit("./main.cjs") as Two).two()).toBe(2);
+    const compiled = first.compiled()!;
+    expect([...compiled.keys()]).toEqual(["./main.cjs"]);
+
+    const next = program();
+    next.use(compiled);
+    expect((next.unit("./main.cjs") as Two).two()).toBe(2);
+    expect(next.compiled()).toBeUndefined();
+  });
+
+  test("is only what was loaded since it can be used", async () => {
+    await put("early.cjs", "");
+    await put("late.cjs", "");
+    const one = program();
+    one.unit("./early.cjs");
+    one.use(new Map());
+    expect(one.compiled()).toBeUndefined();
+    one.unit("./late.cjs");
+    expect([...one.compiled()!.keys()]).toEqual(["./late.cjs"]);
+  });
+
+  test("is left aside when the file was edited, were it by one letter", async () => {
+    await put("main.cjs", "exports.two = () => 2;");
+    const first = program();
+    first.unit("./main.cjs");
+    const compiled = first.compiled()!;
+    const { atimeMs, mtimeMs } = await stat(join(folder, "main.cjs"));
+    await put("main.cjs", "exports.two = () => 3;");
+    await utimes(join(folder, "main.cjs"), atimeMs / 1_000, mtimeMs / 1_000 + 1);
+
+    const next = program();
+    next.use(compiled);
+    expect((next.unit("./main.cjs") as Two).two()).toBe(3);
+    expect(next.compiled()).toBeDefined();
+  });
+
+  test("is left aside when V8 does not take it", async () => {
+    await put("main.cjs", "exports.two = () => 2;");
+    const { mtimeMs: modified } = await stat(join(folder, "main.cjs"));
+    const next = program();
+    next.use(new Map([["./main.cjs", { modified, data: new Uint8Array(100) }]]));
+    expect((next.unit("./main.cjs") as Two).two()).toBe(2);
+    expect(next.compiled()).toBeDefined();
+  });
+});
