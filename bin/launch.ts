@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { launcher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../config/files/index.ts";
-import { codeOf } from "../kernel/index.ts";
+import { codeOf, type Log } from "../kernel/index.ts";
 import type { Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/command/index.ts";
 import type { TokenWay } from "../plugins/dashboard/index.ts";
@@ -36,7 +36,7 @@ export async function launch(options: LaunchOptions): Promise<number> {
     end = untilEnd(kernel, log, quitting.signal);
     await kernel.start();
     await welcome(kernel, home, options);
-    keeping = setTimeout(() => void keep(home, options, log), settledMs);
+    keeping = setTimeout(() => void keep(home, options, log.log), settledMs);
     return await end.code;
   } catch (error) {
     if (end?.hasBegun()) return await end.code; // the start was called off
@@ -60,7 +60,7 @@ const lingerMs = 500;
 const settledMs = 3_000;
 
 /** For the next start. Where it cannot be kept, as in a home that is only read, that one compiles again. */
-async function keep(home: string, { env, compiled }: LaunchOptions, { log }: LauncherLog): Promise<void> {
+async function keep(home: string, { env, compiled }: LaunchOptions, log: Log): Promise<void> {
   try {
     const files = compiled?.();
     if (files) await keepCompiled(home, env, files);

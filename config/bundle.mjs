@@ -64,16 +64,19 @@ export async function bundleProgram(root, folder) {
 /** A module as the function that `bin/code/program.ts` calls: V8 keeps what it compiled of a script, functions that were
  *  called included; of a module it would give only what it compiles at once. */
 async function asFunction(text, imports) {
-  const { code } = await transform(text, { ...node, format: "cjs", define: { "import.meta.url": "url" } });
+  const names = ["__unit", "__load", "__foreign", "__url"];
+  const taken = names.find((name) => text.includes(name));
+  if (taken) throw new Error(`the program uses the name ${taken} by itself`);
+  const { code } = await transform(text, { ...node, format: "cjs", define: { "import.meta.url": "__url" } });
   let body = code;
   for (const { path: file, kind } of imports) {
     const name = JSON.stringify(`./${path.posix.basename(file)}`);
-    const [from, to] = kind === "dynamic-import" ? ["import", "load"] : ["require", "unit"];
+    const [from, to] = kind === "dynamic-import" ? ["import", "__load"] : ["require", "__unit"];
     if (!body.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
     body = body.replaceAll(`${from}(${name})`, `${to}(${name})`);
   }
-  const whole = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "foreign(");
-  return `(function (exports, module, require, unit, load, foreign, url) {"use strict";${whole}})\n`;
+  const whole = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "__foreign(");
+  return `(function (exports, module, require, ${names.join(", ")}) {"use strict";${whole}})\n`;
 }
 
 /** Undefined after errors, which the bundler has shown. */

@@ -11,15 +11,15 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** As config/bundle.mjs writes them. */
 const put = (name: string, body: string): Promise<void> =>
-  writeFile(join(folder, name), `(function (exports, module, require, unit, load, foreign, url) {"use strict";${body}})\n`);
+  writeFile(join(folder, name), `(function (exports, module, require, __unit, __load, __foreign, __url) {"use strict";${body}})\n`);
 const program = (): Program => new Program(pathToFileURL(`${folder}/`));
 interface Two { two(): number }
 
 describe("the files of the program", () => {
   test("are each run once, and see each other, Node's modules and where they are", async () => {
     await put("main.cjs", `
-      module.exports = { other: unit("./other.cjs"), again: unit("./other.cjs"), later: () => load("./other.cjs"),
-        join: require("node:path").join, url };`);
+      module.exports = { other: __unit("./other.cjs"), again: __unit("./other.cjs"), later: () => __load("./other.cjs"),
+        join: require("node:path").join, url: __url };`);
     await put("other.cjs", "exports.started = Symbol();");
     const main = program().unit("./main.cjs") as {
       other: object; again: object; later(): Promise<object>; join: unknown; url: string;
@@ -32,7 +32,7 @@ describe("the files of the program", () => {
 
   test("import modules of others by their address", async () => {
     await writeFile(join(folder, "plugin.mjs"), "export const name = 'theirs';");
-    await put("main.cjs", "exports.plugin = foreign;");
+    await put("main.cjs", "exports.plugin = __foreign;");
     const main = program().unit("./main.cjs") as { plugin(address: string): Promise<{ name: string }> };
     expect((await main.plugin(pathToFileURL(join(folder, "plugin.mjs")).href)).name).toBe("theirs");
   });
@@ -50,7 +50,7 @@ describe("the files of the program", () => {
   });
 
   test("one that is not there is a rejection where it was to be loaded later", async () => {
-    await put("main.cjs", "exports.later = () => load('./absent.cjs');");
+    await put("main.cjs", "exports.later = () => __load('./absent.cjs');");
     const main = program().unit("./main.cjs") as { later(): Promise<object> };
     await expect(main.later()).rejects.toThrow(/ENOENT.*absent\.cjs/);
   });
