@@ -6,8 +6,8 @@ import { makeFolder, requireTrusted, withFolder, writeFileAtomic } from "../../c
 import type { Environment } from "../../config/load/index.ts";
 import type { CompiledFiles } from "./program.ts";
 
-/* What a start compiled, for the next one: `cache/program` in the home. Who could write it would decide which code runs,
- * so it is read only where nobody else can, and never on Windows, whose access rights nobody looks at here. */
+/* What a start compiled, for the next one: `cache/program` in the home. Who could write it would decide which code
+ * runs, so it is read only where nobody else can, and never on Windows, whose access rights nobody looks at here. */
 
 const fileOf = (home: string): string => join(home, "cache", "program");
 
