@@ -1,5 +1,19 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
+
+const longest = ["restarts", "fuzz", "atomic", "bench", "cross-site", "crowd", "slow-peers", "kills", "slow-http"];
+
+/** None of those that take longest runs on alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const at = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
+      return at === -1 ? longest.length : at;
+    };
+    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
+  }
+}
 
 /** What takes long or loads the machine: three files side by side, since they wait more than they work, and the killed
  *  writers of the other suite far oftener. */
@@ -15,6 +29,7 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     maxWorkers: 3,
+    sequence: { sequencer: LongestFirst },
     env: { KILLS: "200" },
   },
 });
