@@ -5,7 +5,8 @@ export const guardedFields: ReadonlySet<string> = new Set([
   "allow_origins", "allow_token_query", "allowed_hosts", "allowed_origins",
 ]);
 
-/** Scheme and host of an address. Where the client is sent to another one, it is the remote token that is shown there. */
+/** Scheme and host of an address. Where the client is sent to another one, it is the remote token that is shown
+ *  there. */
 export function originOf(address: unknown): string | undefined {
   if (typeof address !== "string" || !URL.canParse(address)) return undefined;
   const { protocol, host } = new URL(address);
