@@ -2,12 +2,11 @@
  * with the owner's rights, so nobody else may be able to change what is run. */
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { hint } from "../../kernel/index.ts";
 import {
   handlerSchema, programEnvironment, type CommandOptions, type HandlerConfig,
 } from "../../plugins/command/index.ts";
 import { requireTrusted, withFolder } from "../files/index.ts";
-import { loadErrors, type Environment } from "../load/index.ts";
+import { choice, loadErrors, type Environment } from "../load/index.ts";
 import { findProgram } from "./find.ts";
 
 export { handlerErrors } from "./errors.ts";
@@ -45,7 +44,7 @@ export function readHandler(raw: unknown, file: string): HandlerConfig | undefin
   }
   const known = Object.keys(handlerSchema.shape);
   for (const key of Object.keys(raw)) {
-    if (!known.includes(key)) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, hint(key, known));
+    if (!known.includes(key)) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, choice(key, known));
   }
   const { command } = raw as { command?: unknown };
   if (!Array.isArray(command) || command.length === 0) {

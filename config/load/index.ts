@@ -3,10 +3,12 @@ import { hint, type AnyPlugin } from "../../kernel/index.ts";
 import { readJson } from "../files/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
+import { choice } from "./known.ts";
 import { checkValues } from "./values.ts";
 import { sectionsOf, type SectionInfo } from "./sections.ts";
 
 export { loadErrors } from "./errors.ts";
+export { choice } from "./known.ts";
 export type { Environment } from "./environment.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -131,7 +133,7 @@ function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string)
   for (const key of Object.keys(raw)) {
     if (Object.hasOwn(properties, key) || ownedBy(section).includes(key)) continue;
     const full = section === "launcher" ? key : `${section}.${key}`;
-    throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, hint(key, Object.keys(properties)));
+    throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, choice(key, Object.keys(properties)));
   }
 }
 

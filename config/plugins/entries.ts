@@ -1,5 +1,4 @@
-import { hint } from "../../kernel/index.ts";
-import { loadErrors } from "../load/index.ts";
+import { choice, loadErrors } from "../load/index.ts";
 
 /** One entry of `plugins` in `config.json`. */
 export interface PluginEntry {
@@ -29,7 +28,7 @@ export function readEntries(given: unknown, file: string): PluginEntry[] {
 function readEntry(entry: unknown, path: string, file: string): PluginEntry {
   const { name, required = false, ...rest } = (typeof entry === "string" ? { name: entry } : entry ?? {}) as Raw;
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `${path}.${unknown}`, hint(unknown, keys));
+  if (unknown !== undefined) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `${path}.${unknown}`, choice(unknown, keys));
   if (typeof required !== "boolean") throw loadErrors.CONFIG_BAD_VALUE(file, `${path}.required`, "true or false");
   const isWithin = typeof name === "string" && !name.split("/").includes("..") && name.length <= 300;
   if (isWithin && (ofPackage.test(name) || inHome.test(name))) return { from: name, required };

@@ -203,7 +203,11 @@ describe("unknown keys", () => {
       { channels: { pico: { allow_origin: [] } } },
       '"channels.pico.allow_origin" is not a setting. Did you mean "allow_origins"?',
     ],
-    ["config.json", { channels: { pico: { colour: 1 } } }, '"channels.pico.colour" is not a setting.'],
+    [
+      "config.json",
+      { channels: { pico: { colour: 1 } } },
+      '"channels.pico.colour" is not a setting. Known: enabled, allow_origins, max_connections, ratio.',
+    ],
     ["config.json", { channels: { picco: {} } }, '"channels.picco" is not a setting. Did you mean "pico"?'],
     ["config.json", { chanels: { pico: {} } }, '"chanels" is not a setting. Did you mean "channels"?'],
     ["config.json", { handlr: "echo" }, '"handlr" is not a setting. Did you mean "handler"?'],
