@@ -6,7 +6,8 @@ import { lockFile, makeFolder } from "../../../config/files/index.ts";
 import type { Door } from "../door.ts";
 import type { LocalControl } from "../service.ts";
 
-type Owner = Pick<Door, "log" | "clock" | "version"> & { readonly http: Pick<Door["http"], "addresses"> };
+/** The part of the door that the socket needs. */
+type LocalDoor = Pick<Door, "log" | "clock" | "version"> & { readonly http: Pick<Door["http"], "addresses"> };
 
 const lastAnswersMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");
@@ -14,7 +15,7 @@ const isPipe = (path: string): boolean => path.startsWith("\\\\");
 /** Opens the owner's socket and answers how to close it. Of several launchers with one home the first has it. Where it
  *  cannot be opened there is one warning: everything else works without it. */
 export async function openLocal(
-  door: Owner, local: LocalControl, listener: RequestListener,
+  door: LocalDoor, local: LocalControl, listener: RequestListener,
 ): Promise<() => Promise<void>> {
   const server = createServer({ requestTimeout: 30_000 }, listener);
   try {
@@ -101,7 +102,7 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-async function note(door: Owner, { note: path, pid }: LocalControl): Promise<void> {
+async function note(door: LocalDoor, { note: path, pid }: LocalControl): Promise<void> {
   const facts = { pid, version: door.version, addresses: door.http.addresses().map(({ href }) => href) };
   await makeFolder(dirname(path));
   await rm(path, { force: true });
