@@ -119,9 +119,7 @@ describe("a program that ends", () => {
   test("one that is killed while much waits for it is not said to have closed its input", async () => {
     await using door = await stand("console.error('up'); setInterval(() => {}, 1_000);", { restart: "never" });
     await until(() => door.status().stderr.length > 0);
-    const said = Array.from({ length: 40 }, (_, at) => door.say("x".repeat(200_000), `s${at}`));
-    for (const each of said) each.catch(() => undefined);
-    await until(() => door.status().queued > 0);
+    for (const said of await door.fill("x".repeat(200_000))) said.catch(() => undefined);
     process.kill(door.status().pid!, "SIGKILL");
     await until(() => door.status().state === "ended");
     expect(door.status().lastEnd).toBe("SIGKILL");

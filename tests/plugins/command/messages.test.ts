@@ -218,14 +218,18 @@ describe("what a program writes beside its messages", () => {
 
 describe("pressure", () => {
   test("a program that does not read makes its senders wait, and loses nothing when it reads", async () => {
-    const big = "x".repeat(200_000);
-    await using door = await stand(
-      `setTimeout(() => each((m) => answer(m, String(m.payload.content.length))), 300);`,
-    );
-    const said = Array.from({ length: 40 }, (_, at) => door.say(big, `s${at}`));
-    await until(() => door.status().queued > 0);
+    await using door = await stand(`
+      const waits = setInterval(() => {}, 60_000);
+      process.once("SIGUSR2", () => {
+        clearInterval(waits);
+        each((m) => answer(m, String(m.payload.content.length)));
+      });
+      console.error("up");`);
+    await until(() => door.status().stderr.length > 0);
+    const said = await door.fill("x".repeat(200_000));
+    process.kill(door.status().pid!, "SIGUSR2");
     expect(await Promise.all(said)).toEqual(said.map(() => "accepted"));
-    expect(door.status()).toMatchObject({ answered: 40, queued: 0, inWork: 0 });
+    expect(door.status()).toMatchObject({ answered: said.length, queued: 0, inWork: 0 });
   });
 
   test("a channel that is slow makes the program wait: reading stops and goes on", async () => {

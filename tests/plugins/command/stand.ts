@@ -55,12 +55,23 @@ export async function stand(
     if (!isStopped) await kernel.stop();
     isStopped = true;
   };
+  const status = () => kernel.services.program.status();
+  const say = (content: string, session = "s", id?: string) =>
+    channel.inlet().deliver(channel.message({ content, session, ...(id === undefined ? {} : { id }) }));
   return {
-    folder, kernel, lines, seen, facts, failures, stop,
-    status: () => kernel.services.program.status(),
+    folder, kernel, lines, seen, facts, failures, stop, status,
     /** Resolves when the application has accepted the message. */
-    say: (content: string, session = "s", id?: string) =>
-      channel.inlet().deliver(channel.message({ content, session, ...(id === undefined ? {} : { id }) })),
+    say,
+    /** Says so much to a program that does not read that its pipe takes no more, however much it holds. */
+    async fill(content: string): Promise<ReturnType<typeof say>[]> {
+      const said: ReturnType<typeof say>[] = [];
+      for (let full = 0; full < 5;) {
+        if (full === 0) said.push(say(content, `s${said.length}`));
+        await new Promise((done) => setTimeout(done, 2));
+        full = status().queued > 0 ? full + 1 : 0;
+      }
+      return said;
+    },
     async [Symbol.asyncDispose]() {
       await stop();
       await rm(folder, { recursive: true, force: true });
