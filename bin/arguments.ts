@@ -75,7 +75,7 @@ Options: ${Object.keys({ ...one.options, ...commandOptions }).map((name) => `-${
 Starts the launcher: the dashboard and, when it is enabled, the pico channel. With "run" the program answers the
 messages; it is started in this folder, without a shell.
 
-  -console       terminal mode: show the address and the token's source here
+  -console       terminal mode: the log is shown here too, and a new token; no icon
   -tray          an icon in the desktop's panel, or no start; -no-tray: none, as with -console
   -port N        port of the dashboard (default 18800, or "port" in launcher-config.json)
   -host H        listen on one interface (default 127.0.0.1)

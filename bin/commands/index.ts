@@ -38,7 +38,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   client: {
     usage: [
-      ["client", "talks to the channel of another service; -json: one Pico message per line, for programs"],
+      ["client", "talks to this launcher's channel, or to another one; -json: a Pico message per line, for programs"],
       ["", "-url U, -token-file F, -session S, -timeout S (for silence at the end; 60, 0 = for ever)"],
     ],
     options: linkOptions,
