@@ -46,8 +46,7 @@ export function heldWrites(): Disposable & { release(): void } {
     if (held && this.server) held.push(() => write.apply(this, rest));
     else write.apply(this, rest);
   };
-  type._write = holding(_write);
-  type._writev = holding(_writev);
+  Object.assign(type, { _write: holding(_write), _writev: holding(_writev) });
   const release = (): void => {
     const writes = held;
     held = undefined;
