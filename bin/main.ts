@@ -1,8 +1,6 @@
 import { parseArguments, UsageError, usage, type CommandArguments, type LauncherArguments } from "./arguments.ts";
-import { readCompiled } from "./code/kept.ts";
 import type { Program } from "./code/program.ts";
 import { commands } from "./commands/index.ts";
-import { homeOf } from "./home.ts";
 
 // Everything else gets this copy; children start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
@@ -32,13 +30,17 @@ async function run(given: LauncherArguments | CommandArguments, program: Program
     process.stdout.write(`${version}\n`);
     return 0;
   }
-  if (given.command === "run") return runCommand(given, version);
-  program.use(await readCompiled(homeOf(env), env));
+  const { homeOf } = await import("./home.ts");
+  const home = homeOf(env);
+  if (given.command === "run") return runCommand(given, version, home);
+  const { readCompiled } = await import("./code/kept.ts");
+  program.use(await readCompiled(home, env));
   const { launch } = await import("./launch.ts");
   return launch({ ...given, env, version, compiled: () => program.compiled() });
 }
 
-async function runCommand({ name, words, values, json }: CommandArguments, version: string): Promise<number> {
+async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {
+  const { name, words, values, json } = given;
   const command = await commands[name]!.load();
   let isLost = false;
   // A full disk took nothing: whoever counts on the result has to know.
@@ -50,7 +52,7 @@ async function runCommand({ name, words, values, json }: CommandArguments, versi
   });
   try {
     const ended = await command({
-      words, values, json, env, version, home: homeOf(env), stdin: process.stdin,
+      words, values, json, env, version, home, stdin: process.stdin,
       out: (text) => void process.stdout.write(text),
       say: (text) => void process.stderr.write(text),
     });
