@@ -63,7 +63,8 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
   server.on("headers", (headers, q) => {
     headers.push("Referrer-Policy: no-referrer");
     const echo = echoes.get(q);
-    if (echo !== undefined) headers.push(`Sec-WebSocket-Protocol: ${echo}`);
+    // Node read its bytes as Latin-1, and the library writes UTF-8: as text it becomes the same bytes again.
+    if (echo !== undefined) headers.push(`Sec-WebSocket-Protocol: ${Buffer.from(echo, "latin1").toString()}`);
   });
 
   return {

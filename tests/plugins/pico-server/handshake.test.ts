@@ -535,6 +535,14 @@ describe("step 10: the subprotocol in the answer", () => {
     expect(headers["referrer-policy"]).toBe("no-referrer");
     expect(headers["sec-websocket-extensions"]).toBeUndefined();
   });
+  test("the very bytes that were offered, when the token is no ASCII", async () => {
+    const own = "schlüssel-für-die-tür-🔑-lang-genug";
+    await using door = await stand({ token: own });
+    const offered = `token.${Buffer.from(own).toString("latin1")}`;
+    const { headers } = await door.knock("/pico", { lines: [...wsLines, protocol(offered)] });
+    expect(headers["sec-websocket-protocol"]).toBe(offered);
+  });
+
   test("a browser's WebSocket, which needs an echo, opens with its token item", async () => {
     await using door = await stand();
     const ws = new WebSocket(`ws://127.0.0.1:${door.port}/pico`, [`token.${token}`]);
