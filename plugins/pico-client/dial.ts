@@ -36,7 +36,8 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
     const proxy = proxyFor(url, env);
     const left = new AbortController();
     const options: ClientOptions = {
-      headers: token ? { Authorization: `Bearer ${token}` } : {},
+      // Node writes Latin-1: so the token's UTF-8 goes out as it is.
+      headers: token ? { Authorization: `Bearer ${Buffer.from(token).toString("latin1")}` } : {},
       perMessageDeflate: false, maxPayload: mostPayload,
       ...(trusted && { ca: trusted }),
       ...(proxy && {

@@ -47,16 +47,19 @@ export interface DialOptions {
 /** For a peer that does not answer a close. */
 const cutMs = 1_000;
 
+/** Its UTF-8, a character for each byte: as headers and `btoa` take it. */
+const binary = (text: string): string => String.fromCharCode(...bytesOf(text));
+
 const base64url = (text: string): string =>
-  btoa(String.fromCharCode(...bytesOf(text)))
-    .replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+  btoa(binary(text)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
 /** Browsers take names of RFC 7230 only. */
 const tokenProtocol = (token: string): string =>
   /^[\w!#$%&'*+.^`|~-]+$/.test(token) ? `token.${token}` : `token64.${base64url(token)}`;
 
 /** An empty token is none: the server knows the page, or the address holds it. */
-const authorization = (token: string): Record<string, string> => (token ? { Authorization: `Bearer ${token}` } : {});
+const authorization = (token: string): Record<string, string> =>
+  token ? { Authorization: `Bearer ${binary(token)}` } : {};
 
 /** Dials with a WebSocket constructor. When the handshake fails, a plain request to the same place tells why. */
 export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
@@ -91,7 +94,7 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
       hear({ type: "opened" });
     });
     socket.addEventListener("message", ({ data }: { data: unknown }) =>
-      hear({ type: "message", data: data instanceof ArrayBuffer ? new Uint8Array(data) : String(data) }));
+      hear({ type: "message", data: data instanceof ArrayBuffer ? new Uint8Array(data) : (data as string) }));
     // That of Node 22 tells of a connection that was refused by an error alone; others close after it.
     socket.addEventListener("error", () => {
       if (!isOpen) neverOpened();
