@@ -10,16 +10,25 @@ export async function readSecret({ stdin, say }: Call, name: string): Promise<st
   // Before the prompt: from here on the terminal shows nothing of what is typed.
   const lines = createInterface({ input: stdin, output: silent, terminal: atTerminal, historySize: 0 });
   const next = reader(lines);
+  let question = "";
+  // After Ctrl+Z and `fg`: readline waits to be asked on, and hides what is typed only once this listener is through.
+  lines.on("SIGCONT", () => {
+    lines.resume();
+    setImmediate(() => say(question));
+  });
+  async function ask(text: string): Promise<string | undefined> {
+    question = text;
+    say(question);
+    const answer = await next();
+    say("\n");
+    return answer;
+  }
   try {
     if (!atTerminal) return (await next()) ?? "";
     for (;;) {
-      say(`${name}, not shown: `);
-      const first = await next();
-      say("\n");
+      const first = await ask(`${name}, not shown: `);
       if (!first) return first;
-      say("once more: ");
-      const second = await next();
-      say("\n");
+      const second = await ask("once more: ");
       if (second === undefined || second === first) return second;
       say("the two are not the same\n");
     }

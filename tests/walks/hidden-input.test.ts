@@ -14,11 +14,15 @@ const first = "new launcher token, not shown: ";
 const again = "once more: ";
 
 /** `doorward token set` at a terminal, and the token it left behind. */
-async function tokenSet(...steps: (readonly [string, string])[]): Promise<Shown & { stored: unknown }> {
+const tokenSet = (...steps: (readonly [string, string])[]) => typing(steps, [process.execPath, program, "token", "set"]);
+
+async function typing(
+  steps: readonly (readonly [string, string])[], command: readonly string[],
+): Promise<Shown & { stored: unknown }> {
   const home = await mkdtemp(join(tmpdir(), "doorward-terminal-"));
   try {
-    const env = { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, TERM: "xterm" };
-    const shown = await atTerminal(steps, [process.execPath, program, "token", "set"], env);
+    const env = { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, TERM: "xterm", LC_ALL: "C", PS1: "ready$ " };
+    const shown = await atTerminal(steps, command, env);
     const text = await readFile(join(home, "launcher-config.json"), "utf8").catch(() => "{}");
     return { ...shown, stored: (JSON.parse(text) as Record<string, unknown>)["launcher_token"] };
   } finally {
@@ -42,6 +46,16 @@ describe.skipIf(!hasPython)("a token typed at a terminal", () => {
     expect(left).toEqual({ code: 0, restored: true, stored: secret });
     expect(screen).toContain("the two are not the same");
     expect(screen).not.toMatch(/typed|something/);
+  });
+
+  test("is asked for again, and still not shown, when the shell's fg brings it back", async () => {
+    const shell = ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"];
+    const { screen, ...left } = await typing([
+      ["ready$ ", `"${process.execPath}" "${program}" token set\r`], [first, "\u001a"], ["Stopped", "fg\r"],
+      [first, `${secret}\r`], [again, `${secret}\r`], ["was stored", ""], ["ready$ ", "exit $?\r"],
+    ], shell);
+    expect(left).toMatchObject({ code: 0, stored: secret });
+    expect(screen).not.toContain("typed");
   });
 
   test.each([["Ctrl+C", "\u0003"], ["Ctrl+D", "\u0004"]])("%s stores nothing and gives the terminal back", async (_, key) => {
