@@ -62,8 +62,7 @@ const settledMs = 3_000;
 /** For the next start. Where it cannot be kept, as in a home that is only read, that one compiles again. */
 async function keep(home: string, { env, compiled }: LaunchOptions, log: Log): Promise<void> {
   try {
-    const files = compiled?.();
-    if (files) await keepCompiled(home, env, files);
+    if (compiled) await keepCompiled(home, env, compiled);
   } catch (error) {
     log.debug({ code: codeOf(error), reason: (error as Error).message }, "compiled code is not kept");
   }

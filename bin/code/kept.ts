@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cachedDataVersionTag, deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
@@ -9,6 +9,8 @@ import type { CompiledFiles } from "./program.ts";
 /* What a start compiled, for the next one: `cache/program` in the home. Who could write it would decide which code
  * runs, so it is read only where nobody else can, and never on Windows, whose access rights nobody looks at here. */
 
+/** Many times what the whole program makes. */
+const mostBytes = 64 * 1_024 * 1_024;
 const fileOf = (home: string): string => join(home, "cache", "program");
 
 const isOff = (env: Environment): boolean =>
@@ -21,6 +23,8 @@ export async function readCompiled(home: string, env: Environment): Promise<Comp
   try {
     const path = fileOf(home);
     await requireTrusted(await withFolder(path));
+    const found = await stat(path);
+    if (!found.isFile() || found.size > mostBytes) return none;
     const bytes = await readFile(path);
     const body = bytes.subarray(4);
     if (bytes.readUInt32BE() !== crc32(body)) return none;
@@ -31,16 +35,21 @@ export async function readCompiled(home: string, env: Environment): Promise<Comp
   }
 }
 
-/** Rejects `store_unavailable` where nothing can be written. */
-export async function keepCompiled(home: string, env: Environment, files: CompiledFiles): Promise<void> {
+/** Rejects `store_unavailable` where nothing can be written, `FILE_WRITABLE_BY_OTHERS` where it would not be read. */
+export async function keepCompiled(
+  home: string, env: Environment, compiled: () => CompiledFiles | undefined,
+): Promise<void> {
   if (isOff(env)) return;
+  const path = fileOf(home);
+  await makeFolder(dirname(path));
+  await requireTrusted([dirname(path)]);
+  const files = compiled();
+  if (!files) return;
   const kept: Kept = { tag: cachedDataVersionTag(), files };
   const body = serialize(kept);
   // V8 believes what it is given: a file that a disk has spoiled would end the process.
   const sum = Buffer.alloc(4);
   sum.writeUInt32BE(crc32(body));
-  const path = fileOf(home);
-  await makeFolder(dirname(path));
   await writeFileAtomic(path, Buffer.concat([sum, body]), { mode: 0o600 });
 }
 

@@ -1,6 +1,8 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keepCompiled, readCompiled } from "../../../bin/code/kept.ts";
 
@@ -12,7 +14,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-const compiled = new Map([["./a.cjs", { modified: 17.5, data: Uint8Array.of(1, 2, 3) }]]);
+const files = new Map([["./a.cjs", { modified: 17.5, data: Uint8Array.of(1, 2, 3) }]]);
+const compiled = (): typeof files => files;
 
 describe("compiled code in the home", () => {
   test("is there at the next start, for its owner alone", async () => {
@@ -34,6 +37,25 @@ describe("compiled code in the home", () => {
   ])("is not used when others may write %s", async (_, open) => {
     await keepCompiled(home, {}, compiled);
     await open();
+    expect(await readCompiled(home, {})).toEqual(new Map());
+  });
+
+  test("is not written where others may write, and the reason is told", async () => {
+    await chmod(home, 0o777);
+    await expect(keepCompiled(home, {}, compiled)).rejects.toMatchObject({ code: "FILE_WRITABLE_BY_OTHERS" });
+    expect(await readdir(join(home, "cache"))).toEqual([]);
+  });
+
+  test("is not written again when there is nothing new", async () => {
+    await keepCompiled(home, {}, compiled);
+    const before = await stat(file);
+    await keepCompiled(home, {}, () => undefined);
+    expect(await stat(file)).toEqual(before);
+  });
+
+  test("is not waited for when something else has its name", async () => {
+    await mkdir(join(home, "cache"), { mode: 0o700 });
+    await promisify(execFile)("mkfifo", ["-m", "600", file]);
     expect(await readCompiled(home, {})).toEqual(new Map());
   });
 
