@@ -66,6 +66,7 @@ export function refuse(
  *  to its end first. */
 export function awaitBody(request: IncomingMessage, answer: ServerResponse): void {
   const { socket } = request;
+  if (!("destroySoon" in socket)) return; // a stream that a host serves as a connection
   const { destroySoon } = socket;
   const endSoon = (): void => {
     if (request.complete) return destroySoon.call(socket);
