@@ -159,6 +159,14 @@ describe("doorward client -json", () => {
     expect(code).toBe(1);
   });
 
+  test("the same line again is the message on its way; another one with its id is refused", async () => {
+    const input = [message("a", "one"), message("a", "one"), message("a", "two")].join("");
+    const { code, out } = await run(["client", "-json"], { input });
+    const told = frames(out).map(({ type, payload }) => [type, payload.code ?? payload.content ?? payload.request_id]);
+    expect(told.sort()).toEqual([["error", "id_reused"], ["message.ack", "a"], ["message.create", "one"]]);
+    expect(code).toBe(0);
+  });
+
   test("control characters stay escaped", async () => {
     const { code, out } = await run(["client", "-json"], { input: message("m", "\u001b[2J\u009b1m\u202e") });
     expect(code).toBe(0);
