@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Writable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { lockFile, readJson, readYaml, updateFile } from "../../../config/files/index.ts";
 import { startChild, temporaryFolder } from "./support.ts";
@@ -52,10 +53,14 @@ test("a lock whose pid was given to another process is stale", { skip: process.p
 test.runIf(process.platform === "linux")("a lock of a process that nobody has buried is free", async () => {
   const path = join(temporaryFolder(), "a");
   const file = join(path, "..", ".a.lock");
-  const parent = spawn("sh", ["-c", 'sleep 0 & echo "$!"; exec sleep 600'], { stdio: ["ignore", "pipe", "ignore"] });
+  // The child ends after its parent has become a program that buries nobody, and not before: a shell would.
+  const stdio = ["ignore", "pipe", "ignore", "pipe"] as const;
+  const parent = spawn("sh", ["-c", 'cat <&3 & echo "$!"; exec sleep 600'], { stdio: [...stdio] });
   let pid = "";
-  parent.stdout.on("data", (piece) => void (pid += String(piece)));
+  parent.stdout!.on("data", (piece) => void (pid += String(piece)));
   const stat = () => (pid.endsWith("\n") ? readFileSync(`/proc/${pid.trim()}/stat`, "latin1").split(") ")[1]!.split(" ") : []);
+  await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
+  (parent.stdio[3] as Writable).end();
   await expect.poll(() => stat()[0]).toBe("Z");
   const lock = await lockFile(path);
   const [host] = readFileSync(file, "utf8").split(" ");
