@@ -21,7 +21,8 @@ try {
   const [{ filename, files }] = JSON.parse(run("npm", "pack", root, "--json", "--ignore-scripts"));
   const packed = files.map((file) => file.path);
   const expected = ["package.json", "README.md", "CHANGELOG.md", "LICENSE", "dist/bin/doorward.js"];
-  const strange = packed.filter((file) => !/^(?:dist\/|docs\/[a-z-]+\.md$)/.test(file) && !expected.includes(file));
+  const known = /^(?:dist\/|docs\/(?:[a-z-]+\.md$|deploy\/)|config\/samples\/)/;
+  const strange = packed.filter((file) => !known.test(file) && !expected.includes(file));
   const absent = expected.filter((file) => !packed.includes(file));
   if (strange.length > 0) throw new Error(`the package holds what it should not: ${strange.join(", ")}`);
   if (absent.length > 0) throw new Error(`the package lacks ${absent.join(", ")}`);
