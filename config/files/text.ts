@@ -4,8 +4,9 @@ import { errno, fileErrors, unreadable } from "./errors.ts";
 
 /** Larger files are refused: none of ours comes near it. */
 const maxBytes = 1024 * 1024;
-/** Levels of brackets: deeper ones mean nothing here, and parsers go down with the level. */
+/** Levels of brackets, and of lists in lists on one line: deeper ones mean nothing here, and end a parser. */
 const maxDepth = 100;
+const tooManyDashes = new RegExp(String.raw`(?:[-?][ \t]+){${maxDepth + 1}}`);
 const fixByHand = "Correct it by hand or restore a copy; the file was not changed.";
 
 /** Line and column from 1, columns in UTF-16 units as editors count them. */
@@ -32,7 +33,7 @@ export async function readText(path: string): Promise<string | undefined> {
   const text = bytes.toString("utf8");
   if (!Buffer.from(text, "utf8").equals(bytes)) throw corrupt(path, text, text.indexOf("\uFFFD"), "text in UTF-8");
   const deep = depthExceeded(text);
-  if (deep !== undefined) throw corrupt(path, text, deep, `brackets at most ${maxDepth} levels deep`);
+  if (deep !== undefined) throw corrupt(path, text, deep, `brackets and dashes at most ${maxDepth} levels deep`);
   return text;
 }
 
@@ -60,8 +61,10 @@ export async function readBytes(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Where brackets are nested too deeply, those in quotes and comments included. */
+/** Where brackets or dashes are nested too deeply, those in quotes and comments included. */
 function depthExceeded(text: string): number | undefined {
+  const dashes = tooManyDashes.exec(text);
+  if (dashes) return dashes.index;
   let depth = 0;
   for (const { 0: sign, index } of text.matchAll(/[[\]{}]/g)) {
     depth = sign === "[" || sign === "{" ? depth + 1 : Math.max(0, depth - 1);

@@ -48,12 +48,12 @@ describe.each(readers)("a file of %s that is no file of ours", (_, read) => {
     expect((await refusal(read(path))).code).toBe("FILE_TOO_LARGE");
   });
 
-  test.each(["[", "{", '{"a":', "[{"])("a megabyte of %s is corrupt, with its place", async (part) => {
+  test.each(["[", "{", '{"a":', "[{", "- ", "? - "])("a megabyte of %s is corrupt, with its place", async (part) => {
     const path = join(temporaryFolder(), "a");
     writeFileSync(path, part.repeat(1_000_000 / part.length));
     const { code, message } = await refusal(read(path));
     expect(code).toBe("FILE_CORRUPT");
-    expect(message).toMatch(/line 1, column \d+: expected brackets at most 100 levels deep\./);
+    expect(message).toMatch(/line 1, column \d+: expected brackets and dashes at most 100 levels deep\./);
   });
 
   test("a hundred levels are fine", async () => {
