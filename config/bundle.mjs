@@ -28,7 +28,6 @@ export async function bundlePages(root, folder, target) {
     format: "esm",
     platform: "browser",
     target: "es2023",
-    external: ["ws"], // what browsers bring
     chunkNames: "[name]-[hash]",
     logLevel: "warning",
   });

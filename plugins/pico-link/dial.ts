@@ -39,7 +39,7 @@ export type SocketConstructor = new (url: string, second?: never) => unknown;
 
 export interface DialOptions {
   /** The constructor takes `{ headers }`; else the token goes as a subprotocol. */
-  readonly headers: boolean;
+  readonly headers?: boolean | undefined;
   readonly clock: Clock;
   readonly fetch?: typeof globalThis.fetch | undefined;
 }

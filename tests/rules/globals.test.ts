@@ -15,7 +15,7 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  *  of a turn of the event loop, a module of another author; and the test kit, whose patience and network are real. */
 const own = "kernel/defaults|config/(files/(atomic|lock|stamp|watch)|plugins/limited)";
 const kit = "plugins/testing/(fault-line|queue|rules)";
-const plugins = "plugins/(command/process|http/(answers|closing|occupant)|pico-server/(drain|sink)|pico-link/client)";
+const plugins = "plugins/(command/process|http/(answers|closing|occupant)|pico-server/(drain|sink)|pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${plugins}|bin/[\\w/]+)\\.ts$`);
 
 describe("globals", () => {
@@ -38,7 +38,7 @@ describe("globals", () => {
   test("nothing random comes from Math, and bytes are asked of the scope", () => {
     expect(uses(/\bMath\.random\b/, /^config\/files\/lock\.ts$/)).toEqual([]);
     const pattern = /\brandom(Bytes|UUID|Fill|FillSync|Int)\b|\bgetRandomValues\b/;
-    const outside = /^(kernel\/defaults|plugins\/pico-link\/client|config\/files\/\w+|bin\/[\w/-]+)\.ts$/;
+    const outside = /^(kernel\/defaults|plugins\/pico-link\/connect|config\/files\/\w+|bin\/[\w/-]+)\.ts$/;
     expect(uses(pattern, outside)).toEqual([]);
   });
 

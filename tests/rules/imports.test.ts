@@ -53,7 +53,7 @@ const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
 const filesUsers = new Set(["token-store", "settings", "pico-client", "dashboard"]);
 /** The chat is a client like any other. */
 const isForChat = ({ path, typeOnly }: Import): boolean =>
-  path === "plugins/pico-link/client.ts" || (typeOnly && path === "plugins/pico-wire/index.ts");
+  path === "plugins/pico-link/page.ts" || (typeOnly && path === "plugins/pico-wire/index.ts");
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
   if (file.startsWith("plugins/dashboard/browser/") && !within("plugins/dashboard/browser", wanted)) {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { root } from "./source.ts";
 
@@ -121,6 +122,16 @@ describe("what is loaded", () => {
       await kernel.stop();`);
     const seen = files.flatMap((file) => /\/plugins\/tray\/(.*)$/.exec(file.replaceAll("\\", "/"))?.[1] ?? []);
     expect(seen.sort()).toEqual(["desktop.js", "errors.js", "index.js"]);
+  });
+
+  test("a page bundled with the client holds nothing of other packages", async () => {
+    const { metafile } = await build({
+      stdin: { contents: `export * from "doorward/client";`, resolveDir: root },
+      bundle: true, format: "esm", platform: "browser", write: false, metafile: true,
+    });
+    const inputs = Object.keys(metafile.inputs).filter((name) => name !== "<stdin>");
+    expect(inputs).toContain("dist/plugins/pico-link/page.js");
+    expect(inputs.filter((name) => !/^dist\/plugins\/pico-(link|wire)\//.test(name))).toEqual([]);
   });
 
   test("a host with a channel loads no web framework, no schema of others and no log library", async () => {

@@ -1,4 +1,4 @@
-import { connect, type Client, type LinkHandlers, type SocketConstructor } from "../../pico-link/client.ts";
+import { connect, type Client, type LinkHandlers, type SocketConstructor } from "../../pico-link/page.ts";
 import type { StatusView } from "../status.ts";
 import { base } from "./dom.ts";
 import { askOwner } from "./owner.ts";

@@ -1,4 +1,4 @@
-import type { Client, LinkChange, LinkError } from "../../pico-link/client.ts";
+import type { Client, LinkChange, LinkError } from "../../pico-link/page.ts";
 import type { ServerFrame } from "../../pico-wire/index.ts";
 import type { ConnectionsView } from "../api/views.ts";
 import { openLink } from "./chat-link.ts";

@@ -1,0 +1,55 @@
+import { dialer, type Dial, type SocketConstructor } from "./dial.ts";
+import { createLink } from "./link.ts";
+import type { Link, LinkHandlers } from "./service.ts";
+import type { Clock } from "./types.ts";
+
+export interface ConnectOptions extends LinkHandlers {
+  /** `ws://host:port/pico`, `wss:`, `http:` or `https:`; in a page it may be relative. */
+  readonly url: string;
+  /** A function is asked before each try; `""` shows none, for pages the server knows by their cookie. */
+  readonly token: string | (() => string | Promise<string>);
+  /** The conversation; the same id continues it. Unset: a new one. */
+  readonly sessionId?: string;
+  /** Unset: the platform's; in Node 20, which has none, that of the package `ws`. */
+  readonly WebSocket?: SocketConstructor;
+  /** `WebSocket` takes `{ headers }` as its second argument; unset: as the platform's does. */
+  readonly headers?: boolean;
+  readonly fetch?: typeof globalThis.fetch;
+  readonly clock?: Clock;
+  /** Random bytes. */
+  readonly random?: (bytes: number) => Uint8Array;
+}
+
+/** A link that stays. `stop` ends it. */
+export type Client = Omit<Link, "start">;
+
+const system: Clock = {
+  now: () => Date.now(),
+  setTimeout: (run, ms) => globalThis.setTimeout(run, ms),
+  clearTimeout: (id) => globalThis.clearTimeout(id as number),
+};
+
+const randomBytes = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
+
+const page = globalThis as { WebSocket?: SocketConstructor; location?: { href: string } };
+
+/** The platform's; undefined where it has none. */
+export const ownSocket = (): SocketConstructor | undefined => page.WebSocket;
+
+/** By this WebSocket, whatever the options name. */
+export function connectWith(options: ConnectOptions, Socket: SocketConstructor | Promise<SocketConstructor>): Client {
+  const { clock = system, random = randomBytes, headers, fetch } = options;
+  const dial = async (): Promise<Dial> => dialer(await Socket, { headers, clock, fetch });
+  const newId = (): string => [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const { start, ...client } = createLink({
+    ...options,
+    url: new URL(options.url, page.location?.href).href,
+    sessionId: options.sessionId ?? newId(),
+    clock,
+    random: () => random(4).reduce((sum, byte) => (sum + byte) / 256, 0),
+    newId,
+    dial: dial(),
+  });
+  start();
+  return client;
+}
