@@ -149,17 +149,17 @@ function parseRun(argv: readonly string[]): LauncherArguments {
 }
 
 /** What other programs call what has no command here. */
-const others: Readonly<Record<string, string>> = {
-  start: ' "doorward" alone starts the launcher.',
-  stop: " Ctrl+C, SIGTERM or the icon's menu ends a launcher.",
-};
+const others: ReadonlyMap<string, string> = new Map([
+  ["start", ' "doorward" alone starts the launcher.'],
+  ["stop", " Ctrl+C, SIGTERM or the icon's menu ends a launcher."],
+]);
 
 /** `names`: words that would have been a command. */
 function parseLauncher(argv: readonly string[], names: readonly string[] = []): LauncherArguments {
   const { values, positionals } = read(doubleDashes(argv, launcherOptions), launcherOptions);
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
-    const meant = others[file] ?? hint(file, ["run", ...names]);
+    const meant = others.get(file) ?? hint(file, ["run", ...names]);
     throw new UsageError(`"${file}" is no command.${meant} A file of that name is written ./${file}`);
   }
   if (file === "") throw new UsageError("the name of the configuration file is empty");

@@ -23,7 +23,7 @@ describe("the command line of the launcher", () => {
   test.each([
     ["-port 65536", /"-port" takes a number/], ["-port", /port/], ["-console=maybe", /true or false/],
     ["a.json b.json", /only one configuration file/], ["-prot 1", /Did you mean "-port"/], ["stauts", /Did you mean "status"/],
-    ["start", /"doorward" alone starts/], ["run python3 agent.py", /doorward run -- python3 agent.py/],
+    ["start", /"doorward" alone starts/], ["constructor", /"constructor" is no command\. A file/], ["run python3 agent.py", /doorward run -- python3 agent.py/],
   ])("%s is wrong usage, and says what is right", (line, sentence) => {
     expect(() => parse(line)).toThrow(UsageError);
     expect(() => parse(line)).toThrow(sentence);
