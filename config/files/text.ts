@@ -6,7 +6,7 @@ import { errno, fileErrors, unreadable } from "./errors.ts";
 const maxBytes = 1024 * 1024;
 /** Levels of brackets, and of lists in lists on one line: deeper ones mean nothing here, and end a parser. */
 const maxDepth = 100;
-const tooManyDashes = new RegExp(String.raw`(?:[-?][ \t]+){${maxDepth + 1}}`);
+const tooManyDashes = new RegExp(String.raw`(?:[-?:][ \t]+){${maxDepth + 1}}`);
 const fixByHand = "Correct it by hand or restore a copy; the file was not changed.";
 
 /** Line and column from 1, columns in UTF-16 units as editors count them. */

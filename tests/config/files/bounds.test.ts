@@ -48,7 +48,7 @@ describe.each(readers)("a file of %s that is no file of ours", (_, read) => {
     expect((await refusal(read(path))).code).toBe("FILE_TOO_LARGE");
   });
 
-  test.each(["[", "{", '{"a":', "[{", "- ", "? - "])("a megabyte of %s is corrupt, with its place", async (part) => {
+  test.each(["[", "{", '{"a":', "[{", "- ", "? - ", "? : "])("a megabyte of %s is corrupt, with its place", async (part) => {
     const path = join(temporaryFolder(), "a");
     writeFileSync(path, part.repeat(1_000_000 / part.length));
     const { code, message } = await refusal(read(path));
