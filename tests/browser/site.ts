@@ -38,8 +38,7 @@ const ways: readonly TokenWay[] = ["file", "console", "log", "command"];
 const csrf = "c5rf";
 const version = "0.1.0";
 
-/** As the build makes them. */
-/** The pages of the documentation, by their files. */
+/** The pages of the documentation as the build makes them, by their files. */
 export const articles: Readonly<Record<string, string>> = Object.fromEntries(
   readdirSync(builtFolder("docs")).map((name) => [name, readFileSync(new URL(name, builtFolder("docs")), "utf8")]),
 );
