@@ -136,7 +136,7 @@ interface End {
 }
 
 /** Stops at a signal, at its owner's wish, and with exit code 1 at an error that nobody has caught, as plugins by
- *  others may have them. A second one of these ends the process at once. */
+ *  others may have them. A second one of these, SIGHUP aside, ends the process at once. */
 function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): End {
   let stopping = false;
   const code = new Promise<number>((done) => {
@@ -149,7 +149,10 @@ function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): En
       log.log.info({ signal }, "stopping");
       stop(0);
     };
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, told);
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, told);
+    process.on("SIGHUP", (signal) => {
+      if (!stopping) told(signal); // a terminal that closes says so twice: by its shell, and when that has ended
+    });
     quitting.addEventListener("abort", () => told("quit"));
     process.on("uncaughtException", (error) => {
       log.log.error({ err: error }, "an error that nobody caught: stopping");

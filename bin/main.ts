@@ -1,3 +1,5 @@
+import { closeSync } from "node:fs";
+import { isatty } from "node:tty";
 import { parseArguments, UsageError, usage, type CommandArguments, type LauncherArguments } from "./arguments.ts";
 import type { Program } from "./code/program.ts";
 import { commands } from "./commands/index.ts";
@@ -8,6 +10,12 @@ for (const name of Object.keys(process.env)) if (/^SERVICE_.*TOKEN$/.test(name))
 
 // Whoever read them has gone (`doorward | head`): what goes on has other readers.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
+
+// Node up to 22 aborts at its end where the terminal has gone (nodejs/node#51519), but leaves alone what is closed.
+const terminals = [0, 1, 2].filter((fd) => isatty(fd));
+process.on("exit", () => {
+  for (const fd of terminals) if (!isatty(fd)) closeSync(fd);
+});
 
 /** Does what the command line says; resolves to the exit code. */
 export async function main(program: Program): Promise<number> {

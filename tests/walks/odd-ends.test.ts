@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it, vi } from "vitest";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
+import { closeTerminal, hasPython } from "./terminal.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const made: string[] = [];
@@ -59,6 +60,14 @@ it("ends with 0 when it is stopped while it starts", async () => {
   launcher.child.kill("SIGTERM");
   expect(await launcher.ended).toEqual({ code: 0, signal: null });
   expect(launcher.stderr()).not.toContain("doorward:");
+});
+
+it.skipIf(!hasPython)("stops in good order when its terminal is closed", async () => {
+  const home = await homeWith("scope.onStop(() => new Promise((done) => setTimeout(done, 500)));");
+  const log = join(home, "logs", "launcher.log");
+  const command = [process.execPath, program, "-console", "-no-browser", "-port", "0"];
+  expect(await closeTerminal(`Files      ${home}`, log, command, { SERVICE_HOME: home })).toBe(0);
+  await expect(readFile(join(home, "run", "launcher.json"))).rejects.toThrow("ENOENT");
 });
 
 it("logs an error nobody catches, stops, and ends with 1, also when a plugin leaves something running", async () => {

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
 
 const python = "/usr/bin/python3";
 export const hasPython = spawnSync(python, ["-c", "import os; os.login_tty"]).status === 0;
@@ -54,5 +54,32 @@ export function atTerminal(
     child.stderr.setEncoding("utf8").on("data", (text: string) => void (err += text));
     child.on("error", failed);
     child.on("close", (code) => (code === 0 ? done(JSON.parse(out) as Shown) : failed(new Error(err))));
+  });
+}
+
+/** Runs a command at a pseudo terminal, closes that once the screen shows `wanted`, as closing a window does, and sends
+ *  a second SIGHUP, as shells do, once the file `log` tells of the first. Tells the exit code; below 0: of a signal. */
+const closing = `
+import os, pty, signal, sys, time
+wanted, log, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+child, owner = pty.fork()
+if child == 0: os.execvp(command[0], command)
+screen = ""
+while wanted not in screen: screen += os.read(owner, 4096).decode(errors="replace")
+os.close(owner)
+until = time.time() + 50
+while "SIGHUP" not in open(log).read() and time.time() < until: time.sleep(0.01)
+os.kill(child, signal.SIGHUP)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+`;
+
+export function closeTerminal(
+  wanted: string, log: string, command: readonly string[], env: Record<string, string>,
+): Promise<number> {
+  return new Promise((done, failed) => {
+    execFile(python, ["-c", closing, wanted, log, ...command], { env, timeout: 55_000 }, (error, out) => {
+      if (error) failed(error);
+      else done(Number(out));
+    });
   });
 }
