@@ -18,7 +18,7 @@ const quotedText = '(?:[^"\\\\]|\\\\+(?!["\\\\])|(?!\\1")\\\\+")*(?:\\1"|(?=")|$
 const noKey = '(?!\\s*"[\\w.-]*"\\s*:)';
 const noQuotedKey = '(?!\\s*\\1"[\\w.-]*\\1"\\s*:)';
 /** What stands for a secret in sentences that say where one belongs. */
-const noPlaceholder = "(?!<(?:token|value|base64url)>)";
+const placeholder = "<(?:token|value|base64url)>(?!\\.?[\\w~+/=-])";
 /** The rest of a header line in a text. */
 const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 
@@ -31,9 +31,10 @@ const rules: readonly (readonly [RegExp, string])[] = [
   [new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
   // Query parameters, also of a URL inside a URL.
   [new RegExp(`((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`, "gi"), `$1${censor}`],
-  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?!Bearer <token>)${headerText}`, "gi"), `$1${censor}`],
-  [new RegExp(`\\b(Bearer|Basic)(\\s+|%20)${noPlaceholder}[^\\s"'\\\\,;]{6,}`, "gi"), `$1$2${censor}`],
-  [new RegExp(`(?<![\\w./-])token(64)?\\.${noPlaceholder}[^\\s"'\\\\,;)]+`, "g"), `token$1.${censor}`],
+  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?!Bearer ${placeholder})${headerText}`, "gi"),
+    `$1${censor}`],
+  [new RegExp(`\\b(Bearer|Basic)(\\s+|%20)(?!${placeholder})[^\\s"'\\\\,;]{6,}`, "gi"), `$1$2${censor}`],
+  [new RegExp(`(?<![\\w./-])token(64)?\\.(?!${placeholder})[^\\s"'\\\\,;)]+`, "g"), `token$1.${censor}`],
   [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
   // name=value, and name: value when the value looks generated.
   [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],

@@ -36,6 +36,8 @@ test.each([
   `launcher token (first run): ${secret}`,
   `pasted as Bearer <${secret}> and token.<${secret}>`,
   `Authorization: <${secret}>`,
+  `Authorization: Bearer <token>${secret} and Bearer <token>${secret}`,
+  `pasted behind it, token.<value>${secret} and token64.<base64url>.${secret}`,
 ])("nothing is left of the secret in %s", (line) => {
   expect(redactLine(line)).not.toContain("Zq9");
   expect(redactLine(line)).toContain("[redacted]");
