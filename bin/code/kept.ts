@@ -28,8 +28,8 @@ export async function readCompiled(home: string, env: Environment): Promise<Comp
     const bytes = await readFile(path);
     const body = bytes.subarray(4);
     if (bytes.readUInt32BE() !== crc32(body)) return none;
-    const { tag, files } = deserialize(body) as Kept;
-    return tag === cachedDataVersionTag() ? files : none;
+    const { maker, files } = deserialize(body) as Kept;
+    return maker === await thisNode() ? files : none;
   } catch {
     return none;
   }
@@ -45,7 +45,7 @@ export async function keepCompiled(
   await requireTrusted([dirname(path)]);
   const files = compiled();
   if (!files) return;
-  const kept: Kept = { tag: cachedDataVersionTag(), files };
+  const kept: Kept = { maker: await thisNode(), files };
   const body = serialize(kept);
   // V8 believes what it is given: a file that a disk has spoiled would end the process.
   const sum = Buffer.alloc(4);
@@ -53,8 +53,15 @@ export async function keepCompiled(
   await writeFileAtomic(path, Buffer.concat([sum, body]), { mode: 0o600 });
 }
 
-/** `tag`: V8's word for its version, its flags and the processor. */
 interface Kept {
-  readonly tag: number;
+  readonly maker: string;
   readonly files: CompiledFiles;
+}
+
+/** V8's tag stands for its version, its flags and the processor. Builds of one V8 are not alike: what Node 20.19.0 made
+ *  has the tag of 20.20.2, which takes it and ends with a segmentation fault. A distribution mends its Node under one
+ *  version, so the file counts, too. */
+async function thisNode(): Promise<string> {
+  const { size, mtimeMs } = await stat(process.execPath);
+  return JSON.stringify([cachedDataVersionTag(), process.arch, process.versions, size, mtimeMs]);
 }

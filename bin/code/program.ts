@@ -1,13 +1,13 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { Script } from "node:vm";
+import { crc32 } from "node:zlib";
 
 /** What V8 made of a file of the program. */
 export interface Compiled {
-  /** Of the file it was made of, in milliseconds: its name tells its content as it was built, this that nobody has
-   *  edited it since. V8 itself compares only the length. */
-  readonly modified: number;
+  /** CRC-32 of the file it was made of: V8 itself compares only the length, and installers give all files one time. */
+  readonly source: number;
   readonly data: Uint8Array;
 }
 export type CompiledFiles = ReadonlyMap<string, Compiled>;
@@ -22,7 +22,7 @@ type Body = (
 interface Unit {
   readonly module: { exports: object };
   readonly script: Script;
-  readonly modified: number;
+  readonly source: number;
   readonly isCompiledAnew: boolean;
 }
 
@@ -56,19 +56,18 @@ export class Program {
     this.#compiled = new Map();
     const since = [...this.#units].slice(this.#before);
     if (!since.some(([, { isCompiledAnew }]) => isCompiledAnew)) return undefined;
-    return new Map(since.map(([name, { script, modified }]) => [name, { modified, data: script.createCachedData() }]));
+    return new Map(since.map(([name, { script, source }]) => [name, { source, data: script.createCachedData() }]));
   }
 
   #run(name: string): Unit {
     const url = new URL(name, this.#folder);
-    const { mtimeMs: modified } = statSync(url);
+    const text = readFileSync(url, "utf8");
+    const source = crc32(text);
     const known = this.#compiled.get(name);
-    const cachedData = known?.modified === modified ? known.data : undefined;
-    const script = new Script(readFileSync(url, "utf8"), {
-      filename: fileURLToPath(url), ...(cachedData && { cachedData }),
-    });
+    const cachedData = known?.source === source ? known.data : undefined;
+    const script = new Script(text, { filename: fileURLToPath(url), ...(cachedData && { cachedData }) });
     const module = { exports: {} };
-    const unit = { module, script, modified, isCompiledAnew: !cachedData || script.cachedDataRejected === true };
+    const unit = { module, script, source, isCompiledAnew: !cachedData || script.cachedDataRejected === true };
     this.#units.set(name, unit);
     const body = script.runInThisContext() as Body;
     body(

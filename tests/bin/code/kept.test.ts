@@ -3,6 +3,7 @@ import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { keepCompiled, readCompiled } from "../../../bin/code/kept.ts";
 
@@ -14,14 +15,14 @@ beforeEach(async () => {
 });
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-const files = new Map([["./a.cjs", { modified: 17.5, data: Uint8Array.of(1, 2, 3) }]]);
+const files = new Map([["./a.cjs", { source: 17, data: Uint8Array.of(1, 2, 3) }]]);
 const compiled = (): typeof files => files;
 
 describe("compiled code in the home", () => {
   test("is there at the next start, for its owner alone", async () => {
     await keepCompiled(home, {}, compiled);
-    const [[name, { modified, data }] = ["", { modified: 0, data: [] }]] = await readCompiled(home, {});
-    expect({ name, modified, data: [...data] }).toEqual({ name: "./a.cjs", modified: 17.5, data: [1, 2, 3] });
+    const [[name, { source, data }] = ["", { source: 0, data: [] }]] = await readCompiled(home, {});
+    expect({ name, source, data: [...data] }).toEqual({ name: "./a.cjs", source: 17, data: [1, 2, 3] });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(join(home, "cache"))).mode & 0o777).toBe(0o700);
   });
@@ -70,6 +71,16 @@ describe("compiled code in the home", () => {
   ])("is not used when %s", async (_, spoil) => {
     await keepCompiled(home, {}, compiled);
     await spoil();
+    expect(await readCompiled(home, {})).toEqual(new Map());
+  });
+
+  test.each(["node", "v8"])("is not used by another %s, though V8 has the same tag for both", async (part) => {
+    await keepCompiled(home, {}, compiled);
+    const bytes = await readFile(file);
+    const version = process.versions[part]!;
+    bytes.write("9".repeat(version.length), bytes.indexOf(version));
+    bytes.writeUInt32BE(crc32(bytes.subarray(4)));
+    await writeFile(file, bytes);
     expect(await readCompiled(home, {})).toEqual(new Map());
   });
 
