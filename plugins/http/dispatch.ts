@@ -4,6 +4,7 @@ import type { Clock, Log } from "../../kernel/index.ts";
 import { answerWith, awaitBody, cutShort, hasBody, refusals, refuseWith, type Refusal } from "./answers.ts";
 import { makeSafe } from "./headers.ts";
 import { inside, readTarget, type Target } from "./paths.ts";
+import { closeWithConnection } from "./queued.ts";
 import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
 import type { Listener, Peer, RouteOptions } from "./service.ts";
 
@@ -122,6 +123,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     request(listener, request, answer) {
       const found = find(request, (path) => requests.longest(listener, path));
       if (found === undefined) return false;
+      closeWithConnection(request, answer);
       if (request.socket.writableEnded) return true; // behind the last answer of its connection
       const { target, route } = found;
       makeSafe(answer);

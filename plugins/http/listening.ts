@@ -9,6 +9,7 @@ import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { occupant } from "./occupant.ts";
 import { makeSafe } from "./headers.ts";
+import { closeWithConnection } from "./queued.ts";
 import type { Listener } from "./service.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
 
@@ -68,6 +69,7 @@ export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?
   server.on("request", (request: IncomingMessage, answer: ServerResponse) => {
     answers.set(request.socket, answer);
     if (dispatcher.request(listener, request, answer)) return;
+    closeWithConnection(request, answer);
     makeSafe(answer);
     answerWith(request, answer, dispatcher.unserved(request, "request"));
   });

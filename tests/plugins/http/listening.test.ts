@@ -233,6 +233,26 @@ describe("stop", () => {
     await nothingLeft();
   });
 
+  test("does not wait for requests whose client left, queued behind one that was being answered", async () => {
+    const { kernel, port } = await started();
+    let closed = 0;
+    const asked = new Promise<void>((resolve) => {
+      kernel.services.http.request("/slow", (q, r) => {
+        r.on("close", () => { closed += 1; });
+        if (q.url === "/slow?last") resolve();
+      });
+    });
+    const socket = connect(port, "127.0.0.1");
+    const paths = ["/slow", "/slow", "/nowhere", "/slow?last"];
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""));
+    await asked;
+    socket.destroy();
+    await expect.poll(() => closed).toBe(3);
+    await kernel.stop();
+    expect(closed).toBe(3);
+    await nothingLeft();
+  });
+
   test("under TLS nothing is left either", async () => {
     const { cert, key } = selfSigned();
     const tls = { cert: join(folder, "c.pem"), key: join(folder, "k.pem") };
