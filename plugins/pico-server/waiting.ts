@@ -11,8 +11,8 @@ export const mostWaitSeconds = 60;
 
 /** Undefined: not readable. */
 export function readWait(params: URLSearchParams): number | undefined {
-  const text = params.get("wait") ?? "0";
-  const seconds = /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : undefined;
+  const [text = "0", ...more] = params.getAll("wait");
+  const seconds = more.length === 0 && /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : undefined;
   return seconds === undefined ? undefined : Math.min(seconds, mostWaitSeconds);
 }
 

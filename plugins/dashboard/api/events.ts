@@ -13,7 +13,7 @@ export const bearers = {};
 export function eventRoutes(app: FastifyInstance, door: Door): void {
   app.get("/api/events", (request, reply) => {
     const { log } = request.query as { log?: string };
-    const level = log === undefined ? undefined : levelOf(log === "1" ? "info" : log, "info");
+    const level = log === undefined ? undefined : levelOf(log === "1" ? "info" : log, "info", "log");
     const { session } = seen(request);
     const { raw } = reply;
     raw.setHeader("content-type", "text/event-stream; charset=utf-8");

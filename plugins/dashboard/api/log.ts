@@ -9,10 +9,10 @@ import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
 const MOST_LINES = 1_000;
 
 const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value);
-export function levelOf(value: unknown, otherwise: LogLevel): LogLevel {
+export function levelOf(value: unknown, otherwise: LogLevel, field = "level"): LogLevel {
   if (value === undefined || value === "") return otherwise;
   if (isLevel(value)) return value;
-  throw new Refusal("invalid_body", { message: `"level" must be one of ${logLevels.join(", ")}.` });
+  throw new Refusal("invalid_body", { message: `"${field}" must be one of ${logLevels.join(", ")}.` });
 }
 
 function source({ logSource }: Door): LogSource {

@@ -239,7 +239,7 @@ describe("POST /pico/messages?wait=", () => {
     expect((await answer).status).toBe(202);
   });
 
-  test.each(["wait=soon", "wait=-1", "wait=1e3"])("%s is refused", async (query) => {
+  test.each(["wait=soon", "wait=-1", "wait=1e3", "wait=5&wait=5"])("%s is refused", async (query) => {
     await using door = await stand();
     expect(await post(door, query)).toMatchObject(refusal(400, "invalid_message"));
   });
