@@ -15,8 +15,9 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  *  of a turn of the event loop, a module of another author; and the test kit, whose patience and network are real. */
 const own = "kernel/defaults|config/(files/(atomic|lock|stamp|watch)|plugins/limited)";
 const kit = "plugins/testing/(fault-line|queue|rules)";
-const plugins = "plugins/(command/process|http/(answers|closing|occupant)|pico-server/(drain|sink)|pico-link/connect)";
-const realTime = new RegExp(`^(${own}|${kit}|${plugins}|bin/[\\w/]+)\\.ts$`);
+const http = "plugins/http/(answers|closing|occupant|queued)";
+const plugins = "plugins/(command/process|pico-server/(drain|sink)|pico-link/connect)";
+const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/]+)\\.ts$`);
 
 describe("globals", () => {
   test("only the command line reads the environment", () => {
