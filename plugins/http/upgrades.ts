@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server } from "node:http";
+import { ServerResponse, type IncomingMessage, type Server } from "node:http";
 import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
 
@@ -25,8 +25,22 @@ function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMe
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
 }
 
+/** Where the body comes by the request (Node 26), and no more behind it, the request is the last of its
+ *  connection: Node has taken its own listeners away. */
+function serveWithBody(server: Server, request: IncomingMessage, rest: Duplex): void {
+  const { socket } = request;
+  for (const each of new Set([socket, rest])) each.on("error", () => socket.destroy());
+  for (const name of upgradeTokens) delete request.headers[name];
+  const answer = new ServerResponse(request);
+  answer.shouldKeepAlive = false;
+  answer.assignSocket(socket);
+  answer.once("finish", () => socket.destroySoon());
+  server.emit("request", request, answer);
+}
+
 /** Gives an upgrade request back to its server as the plain request it also is, with what was read after it. */
 export function serveAsPlain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  if (!request.complete || request.readableLength > 0) return serveWithBody(server, request, socket);
   socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
   server.emit(server instanceof TlsServer ? "secureConnection" : "connection", socket);
 }
