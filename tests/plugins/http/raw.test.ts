@@ -223,6 +223,16 @@ describe("an upgrade to another protocol than websocket", () => {
       socket.destroy();
     }));
 
+  test("with a body, behind an answer that is not there yet, ends nothing but its connection", () =>
+    withServer(async (port, service) => {
+      service.request("/later", () => undefined);
+      const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+      const upgrade = ["POST /fine HTTP/1.1", ...h2c, "Content-Length: 10", "", "0123456789"].join("\r\n");
+      socket.write(`GET /later HTTP/1.1\r\nHost: a\r\n\r\n${upgrade}`);
+      expect((await get(port, "/fine")).status).toBe(200);
+      socket.destroy();
+    }));
+
   test("keeps a wish to close", () =>
     withServer(async (port) => {
       const lines = ["GET /fine HTTP/1.1", "Host: a", "Connection: upgrade, close", "Upgrade: TLS/1.0", "", ""];
