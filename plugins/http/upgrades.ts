@@ -25,8 +25,8 @@ function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMe
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
 }
 
-/** Where the body comes by the request (Node 26), and no more behind it, the request is the last of its connection: Node
- *  has taken its own listeners away. One that did not wait for the answer before it gets none. */
+/** Where the body comes by the request (Node 26), and no more behind it, the request is the last of its connection:
+ *  Node has taken its own listeners away. One that did not wait for the answer before it gets none. */
 function serveWithBody(server: Server, request: IncomingMessage, rest: Duplex): void {
   const { socket } = request;
   for (const each of new Set([socket, rest])) each.on("error", () => socket.destroy());
