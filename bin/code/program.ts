@@ -6,7 +6,8 @@ import { crc32 } from "node:zlib";
 
 /** What V8 made of a file of the program. */
 export interface Compiled {
-  /** CRC-32 of the file it was made of: V8 itself compares only the length, and installers give all files one time. */
+  /** CRC-32 of the file it was made of: V8 itself compares only the length, and some installers give all files
+   *  one time. */
   readonly source: number;
   readonly data: Uint8Array;
 }
