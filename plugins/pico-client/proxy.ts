@@ -1,6 +1,6 @@
 import { request, type ClientRequestArgs } from "node:http";
 import { request as secureRequest } from "node:https";
-import type { Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { picoClientErrors } from "./errors.ts";
 
@@ -77,8 +77,9 @@ export const tunnel = (proxy: URL, target: URL, { ca, left }: TunnelOptions): Co
       return connected(Object.assign(new Error(`the proxy answered ${statusCode}`), { code: "PROXY_REFUSED" }));
     }
     if (!isSecure) return connected(null, socket);
-    const servername = target.hostname.replace(/^\[|\]$/g, "");
-    const secure = connectTls({ socket, servername, ...(ca && { ca: [...ca] }) }, () => connected(null, secure));
+    const host = target.hostname.replace(/^\[|\]$/g, "");
+    const named = isIP(host) === 0 && { servername: host }; // RFC 6066 knows names only
+    const secure = connectTls({ socket, host, ...named, ...(ca && { ca: [...ca] }) }, () => connected(null, secure));
     secure.once("error", connected);
   });
   ask.once("error", connected);

@@ -87,12 +87,18 @@ test("a certificate nobody vouches for is refused; the one of ca_file is taken, 
     await using here = await near(secure.url);
     await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "certificate");
   }
-  for (const env of [{}, { HTTPS_PROXY: `http://${proxy.address}` }]) {
-    await using here = await near(secure.url, { config: { ca_file: ca }, env });
+  const env = { HTTPS_PROXY: `http://${proxy.address}` };
+  const byAddress = secure.url.replace("localhost", "127.0.0.1");
+  for (const [url, given] of [[secure.url, {}], [secure.url, env], [byAddress, {}], [byAddress, env]] as const) {
+    await using here = await near(url, { config: { ca_file: ca }, env: given });
     await here.until(here.changes, ({ to }) => to === "open");
     await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "written" });
   }
-  expect(proxy.asked.length).toBe(1);
+  for (const host of ["127.0.0.2", "elsewhere.example"]) {
+    await using here = await near(secure.url.replace("localhost", host), { config: { ca_file: ca }, env });
+    await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "certificate");
+  }
+  expect(proxy.asked.length).toBe(4);
   await rm(folder, { recursive: true });
 });
 
