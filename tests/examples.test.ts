@@ -17,13 +17,20 @@ const run = promisify(execFile);
 let built: string;
 const children: ChildProcess[] = [];
 /** Its exit code and signal, once all its output is here. */
-const ends = new WeakMap<ChildProcess, Promise<[code: number | null, signal: NodeJS.Signals | null]>>();
+const ends = new WeakMap<
+  ChildProcess,
+  Promise<[code: number | null, signal: NodeJS.Signals | null]>
+>();
 const ended = (child: ChildProcess) => ends.get(child)!;
 
 beforeAll(async () => {
   // Inside the package, so that `doorward/…` is this package.
   built = await mkdtemp(join(root, "dist", "examples-"));
-  const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+  const tsc = join(
+    dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
+    "bin",
+    "tsc",
+  );
   const compiled = run(process.execPath, [tsc, "-p", "examples", "--outDir", built], { cwd: root });
   await compiled.catch((error: { stdout?: string }) => {
     throw new Error(`the examples do not compile:\n${error.stdout}`);
@@ -36,7 +43,11 @@ afterAll(async () => {
 
 function start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = root): ChildProcess {
   const stdio = ["ignore", "pipe", "pipe"] as const;
-  const child = spawn(process.execPath, args, { cwd, env: { ...process.env, ...env }, stdio: [...stdio] });
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: [...stdio],
+  });
   children.push(child);
   ends.set(child, once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>);
   return child;
@@ -65,10 +76,14 @@ describe("examples", () => {
 
     const headers = { Authorization: "Bearer correct-horse-battery-staple" };
     const socket = new WebSocket(`ws://127.0.0.1:${port}/pico?session_id=s1`, { headers });
-    socket.once("open", () => socket.send(JSON.stringify({ type: "message.send", payload: { content: "hello" } })));
+    socket.once("open", () =>
+      socket.send(JSON.stringify({ type: "message.send", payload: { content: "hello" } })),
+    );
     const [data] = (await once(socket, "message")) as [Buffer];
     expect(JSON.parse(data.toString())).toMatchObject({
-      type: "message.create", session_id: "s1", payload: { content: "you said hello" },
+      type: "message.create",
+      session_id: "s1",
+      payload: { content: "you said hello" },
     });
 
     child.kill("SIGTERM");
@@ -91,7 +106,10 @@ describe("examples", () => {
   test("a program with the client library talks to the channel, and ends by itself when it is stopped", async () => {
     const host = start([join(built, "embed.js")], { PORT: "0" });
     const [, port] = await said(host, /port: (\d+)/);
-    const channel = { PICO_URL: `ws://127.0.0.1:${port}/pico`, PICO_TOKEN: "correct-horse-battery-staple" };
+    const channel = {
+      PICO_URL: `ws://127.0.0.1:${port}/pico`,
+      PICO_TOKEN: "correct-horse-battery-staple",
+    };
     const child = start([join(built, "chat.js")], channel);
     expect((await said(child, /answer: .*/))[0]).toBe("answer: you said hello");
     child.kill("SIGTERM");
@@ -102,17 +120,23 @@ describe("examples", () => {
 
   test("the plugin raises its alarm at the refusal its configuration names", async () => {
     const child = start([join(built, "alarm.js")]);
-    expect((await said(child, /alarm: .*\n/))[0]).toMatch(/^alarm: 127\.0\.0\.1 was refused 2 times/);
+    expect((await said(child, /alarm: .*\n/))[0]).toMatch(
+      /^alarm: 127\.0\.0\.1 was refused 2 times/,
+    );
     expect(await ended(child)).toEqual([0, null]);
   });
 
   test.each([
-    ["echo.py", ["python3"], "you said two words"], ["words.sh", ["bash"], "two words: 2 words"],
+    ["echo.py", ["python3"], "you said two words"],
+    ["words.sh", ["bash"], "two words: 2 words"],
     ["stream.mjs", [process.execPath], "You asked: two words."],
   ])("the program %s answers behind the launcher", async (name, [interpreter], answer) => {
     const home = await mkdtemp(join(tmpdir(), "doorward-handlers-"));
     try {
-      const channel = { SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: "correct-horse-battery-staple" };
+      const channel = {
+        SERVICE_CHANNELS_PICO_ENABLED: "true",
+        SERVICE_CHANNELS_PICO_TOKEN: "correct-horse-battery-staple",
+      };
       const program = join(root, "dist", "bin", "doorward.js");
       // A checkout may be open to a group: only what the owner alone can change is run.
       await copyFile(join(root, "examples", "handlers", name), join(home, name));
@@ -123,7 +147,8 @@ describe("examples", () => {
       await using client = await connect(address!, { token: channel.SERVICE_CHANNELS_PICO_TOKEN });
       client.say("two words");
       let payload: Readonly<Record<string, unknown>> | undefined;
-      do ({ payload } = await client.next()); while (payload?.["final"] !== true);
+      do ({ payload } = await client.next());
+      while (payload?.["final"] !== true);
       expect(payload["content"]).toBe(answer);
       child.kill("SIGTERM");
       expect(await ended(child)).toEqual([0, null]);
@@ -135,7 +160,10 @@ describe("examples", () => {
   test("docs/handlers.md shows the program as it is, and none is longer than 25 lines", async () => {
     const folder = join(root, "examples", "handlers");
     for (const name of await readdir(folder)) {
-      expect((await readFile(join(folder, name), "utf8")).trimEnd().split("\n").length, name).toBeLessThan(25);
+      expect(
+        (await readFile(join(folder, name), "utf8")).trimEnd().split("\n").length,
+        name,
+      ).toBeLessThan(25);
     }
     const page = await readFile(join(root, "docs", "handlers.md"), "utf8");
     const [, file, code] = /<!-- (examples\/[\w/-]+\.py) -->\n+```python\n([^]*?)```/.exec(page)!;
@@ -144,19 +172,30 @@ describe("examples", () => {
   });
 
   test("the channel of docs/write-a-channel.md keeps every rule", async () => {
-    await run(process.execPath, ["--test", "examples/channel-udp/udp.test.js"], { cwd: root, timeout: 60_000 });
+    await run(process.execPath, ["--test", "examples/channel-udp/udp.test.js"], {
+      cwd: root,
+      timeout: 60_000,
+    });
   });
 
   test("the pages show the examples as they are", async () => {
     const page = await readFile(join(root, "docs", "write-a-channel.md"), "utf8");
-    const files = [...page.matchAll(/<!-- (examples\/\S+) -->\n```js\n([^]*?)```/g)];
-    expect(files.map(([, file]) => file)).toEqual(["examples/channel-udp/udp.js", "examples/channel-udp/udp.test.js"]);
-    for (const [, file, code] of files) expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
-
+    const files = [...page.matchAll(/<!-- (examples\/\S+) -->\n+```js\n([^]*?)```/g)];
+    expect(files.map(([, file]) => file)).toEqual([
+      "examples/channel-udp/udp.js",
+      "examples/channel-udp/udp.test.js",
+    ]);
+    for (const [, file, code] of files)
+      expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
 
     const readme = await readFile(join(root, "README.md"), "utf8");
     const shown = [...readme.matchAll(/<!-- (examples\/[\w-]+\.ts) -->\n+```ts\n([^]*?)```/g)];
-    expect(shown.map(([, file]) => file)).toEqual(["examples/embed.ts", "examples/chat.ts", "examples/plugin.ts"]);
-    for (const [, file, code] of shown) expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
+    expect(shown.map(([, file]) => file)).toEqual([
+      "examples/embed.ts",
+      "examples/chat.ts",
+      "examples/plugin.ts",
+    ]);
+    for (const [, file, code] of shown)
+      expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
   });
 });

@@ -14,9 +14,12 @@ interface Locked {
   readonly link?: boolean;
 }
 
-const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const read = (path: string): string =>
+  readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const { dependencies, devDependencies } = JSON.parse(read("package.json")) as Manifest;
-const locked = Object.entries((JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> }).packages)
+const locked = Object.entries(
+  (JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> }).packages,
+)
   .filter(([path]) => path !== "")
   .map(([path, entry]) => ({ name: path.replace(/^.*node_modules\//, ""), ...entry }));
 const installed = locked.filter(({ dev }) => !dev);
@@ -27,7 +30,9 @@ const licences = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", 
 describe("what is installed with the package", () => {
   test("each package it asks for by itself has its reason in docs/security.md, and nothing else has one", () => {
     const [, section = ""] = read("docs/security.md").split("## What is installed with it\n");
-    const listed = [...section.split("\n## ")[0]!.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name]) => name);
+    const listed = [...section.split("\n## ")[0]!.matchAll(/^\| `([^`]+)` +\|/gm)].map(
+      ([, name]) => name,
+    );
     expect(listed.sort()).toEqual(Object.keys(dependencies).sort());
   });
 
@@ -47,5 +52,7 @@ describe("what is installed with the package", () => {
 });
 
 test("every locked package is held to its content", () => {
-  expect(locked.filter(({ link, integrity = "" }) => !link && !integrity.startsWith("sha512-"))).toEqual([]);
+  expect(
+    locked.filter(({ link, integrity = "" }) => !link && !integrity.startsWith("sha512-")),
+  ).toEqual([]);
 });
