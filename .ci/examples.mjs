@@ -9,25 +9,53 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const { devDependencies, dependencies } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
-const tsc = createRequire(import.meta.url).resolve("typescript/package.json").replace("package.json", "bin/tsc");
+const { devDependencies, dependencies } = JSON.parse(
+  readFileSync(path.join(root, "package.json"), "utf8"),
+);
+const tsc = createRequire(import.meta.url)
+  .resolve("typescript/package.json")
+  .replace("package.json", "bin/tsc");
 const project = mkdtempSync(path.join(tmpdir(), "doorward-examples-"));
 const run = (command, ...args) =>
-  execFileSync(command, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+  execFileSync(command, args, {
+    cwd: project,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 
 try {
   const started = Date.now();
   const [{ filename }] = JSON.parse(run("npm", "pack", root, "--json", "--ignore-scripts"));
-  writeFileSync(path.join(project, "package.json"), JSON.stringify({ name: "project", private: true, type: "module" }));
-  const others = ["express@5", "@types/express@5", `fastify@${dependencies.fastify}`, `zod@${dependencies.zod}`];
+  writeFileSync(
+    path.join(project, "package.json"),
+    JSON.stringify({ name: "project", private: true, type: "module" }),
+  );
+  const others = [
+    "express@5",
+    "@types/express@5",
+    `fastify@${dependencies.fastify}`,
+    `zod@${dependencies.zod}`,
+  ];
   const channel = path.join(root, "examples", "channel-mqtt");
   const [packed] = JSON.parse(run("npm", "pack", channel, "--json", "--ignore-scripts"));
   const types = `@types/node@${devDependencies["@types/node"]}`;
-  run("npm", "install", "--no-audit", "--no-fund", `./${filename}`, `./${packed.filename}`, ...others, types);
+  run(
+    "npm",
+    "install",
+    "--no-audit",
+    "--no-fund",
+    `./${filename}`,
+    `./${packed.filename}`,
+    ...others,
+    types,
+  );
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
-  const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  const names = all
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
     .filter((name) => name !== "handlers");
-  for (const name of names) cpSync(path.join(root, "examples", name), path.join(project, name), { recursive: true });
+  for (const name of names)
+    cpSync(path.join(root, "examples", name), path.join(project, name), { recursive: true });
   cpSync(path.join(root, "examples", "client.ts"), path.join(project, "client", "index.ts"));
   compile([...names, "client"]);
   console.log(`installed and compiled in ${((Date.now() - started) / 1000).toFixed(1)} s`);
@@ -44,16 +72,25 @@ async function visit(node) {
   const script = fileURLToPath(new URL("visits.mjs", import.meta.url));
   const child = spawn(node, [script, project], { stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding("utf8").on("data", (more) => (output += more));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (more) => (output += more));
   const [code] = await once(child, "close");
   return { code, output };
 }
 
 function compile(folders) {
   const compilerOptions = {
-    module: "nodenext", target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"], strict: true,
-    exactOptionalPropertyTypes: true, rewriteRelativeImportExtensions: true, rootDir: ".", outDir: "built",
-    skipLibCheck: true, allowJs: true,
+    module: "nodenext",
+    target: "es2023",
+    lib: ["es2023", "esnext.disposable"],
+    types: ["node"],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    rewriteRelativeImportExtensions: true,
+    rootDir: ".",
+    outDir: "built",
+    skipLibCheck: true,
+    allowJs: true,
   };
   const configuration = { compilerOptions, include: folders, exclude: ["**/*.test.js"] };
   writeFileSync(path.join(project, "tsconfig.json"), JSON.stringify(configuration));

@@ -31,7 +31,8 @@ export default class Results {
     const file = test.module.relativeModuleId;
     if (state === "passed") this.#passed.set(file, (this.#passed.get(file) ?? 0) + 1);
     if (state === "failed") this.#fail(file, `${name} (${retryCount + 1} tries, ${took})`, errors);
-    else if (retryCount > 0) this.#retried.push([`${name} (${took})`, ...(errors ?? []).flatMap(lines)]);
+    else if (retryCount > 0)
+      this.#retried.push([`${name} (${took})`, ...(errors ?? []).flatMap(lines)]);
   }
 
   onTestSuiteResult(suite) {
@@ -40,7 +41,8 @@ export default class Results {
   }
 
   onTestModuleEnd(module) {
-    if (module.errors().length > 0) this.#fail(module.relativeModuleId, module.relativeModuleId, module.errors());
+    if (module.errors().length > 0)
+      this.#fail(module.relativeModuleId, module.relativeModuleId, module.errors());
     this.#open.delete(module.relativeModuleId);
     this.#write();
   }
@@ -56,7 +58,8 @@ export default class Results {
       if (!file && cut.length === 0) isEnough = false;
     }
     this.#write();
-    if (isEnough) writeFileSync(path.join(folder, "again"), [...this.#bad].map((name) => `${name}\n`).join(""));
+    if (isEnough)
+      writeFileSync(path.join(folder, "again"), [...this.#bad].map((name) => `${name}\n`).join(""));
   }
 
   #fail(file, name, errors) {
@@ -73,13 +76,17 @@ export default class Results {
     const passed = [...this.#passed.values()].reduce((sum, more) => sum + more, 0);
     const sound = [...this.#bad].reduce((sum, file) => sum - (this.#passed.get(file) ?? 0), passed);
     writeFileSync(path.join(folder, "counts"), `${passed} ${this.#failures.length} ${sound}\n`);
-    writeFileSync(path.join(folder, "notes"), notes.map((note) => `${note.join("\n    ")}\n`).join(""));
+    writeFileSync(
+      path.join(folder, "notes"),
+      notes.map((note) => `${note.join("\n    ")}\n`).join(""),
+    );
   }
 }
 
 /** What is said of an error, where, and its cause; bounded. */
 function lines({ name, message = "", diff = "", stack = "", cause }) {
-  const frames = stack.split("\n")
+  const frames = stack
+    .split("\n")
     .filter((line) => /^\s+at /.test(line) && !/node_modules|node:|<anonymous>/.test(line));
   const parts = [
     [`${name}: ${message}`, most.message],
@@ -88,6 +95,10 @@ function lines({ name, message = "", diff = "", stack = "", cause }) {
     [cause?.message === undefined ? "" : `because of ${cause.message}`, 2],
   ];
   return parts.flatMap(([text, limit]) =>
-    stripVTControlCharacters(text).split("\n").filter((line) => line.trim() !== "").slice(0, limit)
-      .map((line) => line.slice(0, most.width)));
+    stripVTControlCharacters(text)
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .slice(0, limit)
+      .map((line) => line.slice(0, most.width)),
+  );
 }

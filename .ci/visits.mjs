@@ -16,7 +16,11 @@ mkdirSync(own);
 // The program of the tarball runs what "node" is.
 process.env.PATH = `${path.dirname(process.execPath)}:${process.env.PATH}`;
 const run = (command, ...args) =>
-  execFileSync(command, args, { cwd: project, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+  execFileSync(command, args, {
+    cwd: project,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 const token = "correct-horse-battery-staple";
 
 /** Example -> what is done with it once it listens; `at` is where. */
@@ -41,7 +45,10 @@ const visits = {
   },
   async "two-kernels"(acme, said) {
     const umbrella = new URL(await said(/umbrella listening (\S+)/));
-    for (const [at, token] of [[acme, "acme-channel-token"], [umbrella, "umbrella-channel-token"]]) {
+    for (const [at, token] of [
+      [acme, "acme-channel-token"],
+      [umbrella, "umbrella-channel-token"],
+    ]) {
       expect(await talk(new URL("pico", at), { token }), "hello");
     }
     expect(await refused(new URL("pico", umbrella), { token: "acme-channel-token" }), 401);
@@ -67,11 +74,16 @@ const visits = {
       if (payload.context_usage) break;
     }
     expect(updates.at(-1).content, "You asked: why. Here is what I think of it.");
-    expect([begun, ...updates].every(({ message_id }) => message_id === begun.message_id), true);
+    expect(
+      [begun, ...updates].every(({ message_id }) => message_id === begun.message_id),
+      true,
+    );
     await client.close();
   },
   async bridge(at) {
-    const { joinSession } = await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href);
+    const { joinSession } = await import(
+      pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href
+    );
     const { connect } = await kit();
     const client = await connect(new URL("pico", at), { token, session: "one" });
     const ann = await joinSession(broker, "one");
@@ -97,10 +109,15 @@ const handlers = [
 
 try {
   await firstAnswer();
-  broker = await (await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href)).startBroker();
+  broker = await (
+    await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href)
+  ).startBroker();
   for (const [name, visit] of Object.entries(visits)) await start(name, visit);
   for (const each of handlers) await answered(...each);
-  execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], { cwd: project, stdio: "inherit" });
+  execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], {
+    cwd: project,
+    stdio: "inherit",
+  });
   console.log("plugin: its tests pass");
   for (const name of ["channel-udp", "channel-mqtt"]) {
     run(process.execPath, "--test", ...testsOf(name));
@@ -108,7 +125,9 @@ try {
   }
   const tested = ["plugin", "channel-udp", "channel-mqtt"];
   const all = readdirSync(path.join(root, "examples"), { withFileTypes: true });
-  const names = all.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  const names = all
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
     .filter((name) => name !== "handlers");
   const unknown = names.filter((name) => !tested.includes(name) && !(name in visits));
   if (unknown.length > 0) throw new Error(`nobody runs the examples ${unknown.join(", ")}`);
@@ -118,7 +137,8 @@ try {
 }
 
 function testsOf(folder) {
-  return readdirSync(path.join(project, folder)).filter((file) => file.endsWith(".test.js"))
+  return readdirSync(path.join(project, folder))
+    .filter((file) => file.endsWith(".test.js"))
     .map((file) => path.join(folder, file));
 }
 
@@ -132,7 +152,11 @@ async function firstAnswer() {
   const host = spawn(process.execPath, ["hello.mjs"], { cwd: own, stdio: "inherit" });
   try {
     // The client tries until the host listens.
-    const asked = execFileSync(process.execPath, ["ask.mjs"], { cwd: own, encoding: "utf8", timeout: 40_000 });
+    const asked = execFileSync(process.execPath, ["ask.mjs"], {
+      cwd: own,
+      encoding: "utf8",
+      timeout: 40_000,
+    });
     expect(asked.trim(), "you said hello");
     console.log("docs/embedding.md: the first answer came");
   } finally {
@@ -150,15 +174,20 @@ async function freePort() {
 
 async function start(name, visit) {
   const { PATH } = process.env;
-  const brands = Object.fromEntries(["acme", "umbrella"].flatMap((brand) => [
-    [`${brand.toUpperCase()}_CHANNELS_PICO_ENABLED`, "true"],
-    [`${brand.toUpperCase()}_CHANNELS_PICO_TOKEN`, `${brand}-channel-token`],
-  ]));
+  const brands = Object.fromEntries(
+    ["acme", "umbrella"].flatMap((brand) => [
+      [`${brand.toUpperCase()}_CHANNELS_PICO_ENABLED`, "true"],
+      [`${brand.toUpperCase()}_CHANNELS_PICO_TOKEN`, `${brand}-channel-token`],
+    ]),
+  );
   const child = spawn(process.execPath, [`built/${name}/index.js`], {
-    cwd: project, stdio: ["ignore", "pipe", "pipe"],
+    cwd: project,
+    stdio: ["ignore", "pipe", "pipe"],
     env: { PATH, HOME: own, PORT: "0", ...brands, MQTT_URL: broker.url, MQTT_PASSWORD: token },
   });
-  const ended = new Promise((resolve) => child.once("close", (code, signal) => resolve(signal ?? code)));
+  const ended = new Promise((resolve) =>
+    child.once("close", (code, signal) => resolve(signal ?? code)),
+  );
   let output = "";
   const hear = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -167,20 +196,32 @@ async function start(name, visit) {
       for (const each of hear) each();
     });
   }
-  const said = (pattern) => within(30, `${name} to say ${pattern}`, new Promise((resolve, reject) => {
-    const look = () => pattern.test(output) && resolve(pattern.exec(output)[1]);
-    hear.push(look);
-    look();
-    void ended.then((code) => reject(new Error(`${name} ended with ${code}:\n${output}`)));
-  }));
+  const said = (pattern) =>
+    within(
+      30,
+      `${name} to say ${pattern}`,
+      new Promise((resolve, reject) => {
+        const look = () => pattern.test(output) && resolve(pattern.exec(output)[1]);
+        hear.push(look);
+        look();
+        void ended.then((code) => reject(new Error(`${name} ended with ${code}:\n${output}`)));
+      }),
+    );
   try {
     const where = await said(/listening ((?:http\S+)|\{[^}]*\})/);
     const port = /port: (\d+)/.exec(where)?.[1];
-    await within(30, `the visit of ${name}`, visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said));
+    await within(
+      30,
+      `the visit of ${name}`,
+      visit(new URL(port ? `http://127.0.0.1:${port}/` : where), said),
+    );
     child.kill("SIGTERM");
     expect(await within(20, `${name} to end`, ended), 0);
-    if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, ""))) throw new Error(`${name} said:\n${output}`);
-    const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8").trimEnd().split("\n").length;
+    if (/error|warning/i.test(output.replace(/^.*listening.*$/gm, "")))
+      throw new Error(`${name} said:\n${output}`);
+    const lines = readFileSync(path.join(root, "examples", name, "index.ts"), "utf8")
+      .trimEnd()
+      .split("\n").length;
     console.log(`${name}: ${lines} lines, works and ends by itself`);
   } finally {
     child.kill("SIGKILL");
@@ -193,23 +234,29 @@ async function answered(name, interpreter, answer) {
   chmodSync(path.join(own, name), 0o644);
   const { PATH } = process.env;
   const env = {
-    PATH, HOME: own, SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token,
+    PATH,
+    HOME: own,
+    SERVICE_CHANNELS_PICO_ENABLED: "true",
+    SERVICE_CHANNELS_PICO_TOKEN: token,
   };
   const words = ["run", "-port", "0", "-no-browser", "--", interpreter, name];
   const program = path.join(project, "node_modules/.bin/doorward");
   const child = spawn(program, words, { cwd: own, env, stdio: ["ignore", "pipe", "inherit"] });
   try {
     let output = "";
-    const where = new Promise((resolve) => child.stdout.on("data", (more) => {
-      output += more;
-      const found = /Pico +(\S+)[^]*Files/.exec(output)?.[1];
-      if (found) resolve(found);
-    }));
+    const where = new Promise((resolve) =>
+      child.stdout.on("data", (more) => {
+        output += more;
+        const found = /Pico +(\S+)[^]*Files/.exec(output)?.[1];
+        if (found) resolve(found);
+      }),
+    );
     const { connect } = await kit();
     const client = await connect(await within(30, `${name} to be served`, where), { token });
     client.say("two words");
     let payload;
-    do ({ payload } = await client.next()); while (payload?.final !== true);
+    do ({ payload } = await client.next());
+    while (payload?.final !== true);
     expect(payload.content, answer);
     await client.close();
     child.kill("SIGTERM");
@@ -250,7 +297,9 @@ async function talk(channel, options) {
 /** What the example that is only a client says to have heard. */
 async function clientHears(channel) {
   const child = spawn(process.execPath, ["built/client/index.js"], {
-    cwd: project, env: { PATH: process.env.PATH, PICO_URL: channel.href }, stdio: ["ignore", "pipe", "inherit"],
+    cwd: project,
+    env: { PATH: process.env.PATH, PICO_URL: channel.href },
+    stdio: ["ignore", "pipe", "inherit"],
   });
   const ended = once(child, "close");
   try {
@@ -269,7 +318,10 @@ async function clientHears(channel) {
 /** The status of a handshake that is turned away. */
 async function refused(channel, options) {
   const { connect } = await kit();
-  return connect(channel, options).then(() => "nothing", ({ details }) => details.status);
+  return connect(channel, options).then(
+    () => "nothing",
+    ({ details }) => details.status,
+  );
 }
 
 async function text(url) {

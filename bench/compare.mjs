@@ -23,8 +23,11 @@ import { absence, startServer } from "./servers.mjs";
  */
 
 /** @param {import("./load/talk.mjs").Result} result @returns {Sample} */
-export const sampleOf = ({ done, seconds, server, own }) =>
-  ({ rate: done / seconds, cost: (server / done) * 1e6, busy: own / seconds });
+export const sampleOf = ({ done, seconds, server, own }) => ({
+  rate: done / seconds,
+  cost: (server / done) * 1e6,
+  busy: own / seconds,
+});
 
 /** Those of them that can take part; who cannot is named with the reason.
  * @template {import("./servers.mjs").Name} N @param {readonly N[]} names @param {Size} size @returns {N[]} */

@@ -13,7 +13,11 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const rounds = 7;
 
 const node = (/** @type {string[]} */ args, /** @type {string} */ cwd) =>
-  execFileSync(process.execPath, args, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+  execFileSync(process.execPath, args, {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 
 /** Says the files that the loader was asked for, whole or by `require`, and their bytes. */
 const hooks = `
@@ -34,15 +38,28 @@ process.on("exit", () => {
 
 /** @param {string} project @param {string} entry @returns {{ own: number, libraries: number }} bytes */
 function sizeOf(project, entry) {
-  const lines = node(["--import", "./register.mjs", "--input-type=module", "-e", `await import("${entry}");`], project);
-  const files = new Map(lines.trim().split("\n").map((line) => {
-    const [bytes, url] = line.split(" ");
-    return [url ?? "", Number(bytes)];
-  }));
+  const lines = node(
+    ["--import", "./register.mjs", "--input-type=module", "-e", `await import("${entry}");`],
+    project,
+  );
+  const files = new Map(
+    lines
+      .trim()
+      .split("\n")
+      .map((line) => {
+        const [bytes, url] = line.split(" ");
+        return [url ?? "", Number(bytes)];
+      }),
+  );
   const sum = { own: 0, libraries: 0 };
   for (const [url, bytes] of files) {
     if (url.includes("/node_modules/")) sum.libraries += bytes;
-    else if (url.includes("/dist/") && !url.endsWith("/register.mjs") && !url.endsWith("/hooks.mjs")) sum.own += bytes;
+    else if (
+      url.includes("/dist/") &&
+      !url.endsWith("/register.mjs") &&
+      !url.endsWith("/hooks.mjs")
+    )
+      sum.own += bytes;
   }
   return sum;
 }
@@ -56,13 +73,23 @@ const loadTime = (entry) => async () => {
 /** Seconds that the compiler takes for a program that imports the entry.
  * @param {string} project @param {string} entry */
 async function checkTime(project, entry) {
-  const tsc = createRequire(import.meta.url).resolve("typescript/package.json").replace("package.json", "bin/tsc");
+  const tsc = createRequire(import.meta.url)
+    .resolve("typescript/package.json")
+    .replace("package.json", "bin/tsc");
   await writeFile(path.join(project, "host.ts"), `export * from "${entry}";\n`);
   const compilerOptions = {
-    module: "nodenext", target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"], strict: true,
-    noEmit: true, skipLibCheck: false,
+    module: "nodenext",
+    target: "es2023",
+    lib: ["es2023", "esnext.disposable"],
+    types: ["node"],
+    strict: true,
+    noEmit: true,
+    skipLibCheck: false,
   };
-  await writeFile(path.join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["host.ts"] }));
+  await writeFile(
+    path.join(project, "tsconfig.json"),
+    JSON.stringify({ compilerOptions, files: ["host.ts"] }),
+  );
   const times = [];
   for (let round = 0; round < 3; round += 1) {
     const began = performance.now();
@@ -87,7 +114,10 @@ export async function measureExports() {
     for (const [at, entry] of entries.entries()) {
       const { own, libraries } = sizeOf(project, entry);
       rows.push({
-        entry, own: own / 1e3, libraries: libraries / 1e3, load: Math.min(...(loads[at] ?? [])),
+        entry,
+        own: own / 1e3,
+        libraries: libraries / 1e3,
+        load: Math.min(...(loads[at] ?? [])),
         check: await checkTime(project, entry),
       });
     }
@@ -99,10 +129,20 @@ export async function measureExports() {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { rows, bareCheck } = await measureExports();
-  console.log("| entry point | own code, kB | libraries, kB | load, ms | type check, s |\n|---|---|---|---|---|");
+  console.log(
+    "| entry point | own code, kB | libraries, kB | load, ms | type check, s |\n|---|---|---|---|---|",
+  );
   for (const { entry, own, libraries, load, check } of rows) {
-    const cells = [`\`${entry}\``, own.toFixed(0), libraries.toFixed(0), load.toFixed(0), check.toFixed(2)];
+    const cells = [
+      `\`${entry}\``,
+      own.toFixed(0),
+      libraries.toFixed(0),
+      load.toFixed(0),
+      check.toFixed(2),
+    ];
     console.log(`| ${cells.join(" | ")} |`);
   }
-  console.log(`\nAn empty program with the types of Node: ${bareCheck.toFixed(2)} s. Node ${process.version}.`);
+  console.log(
+    `\nAn empty program with the types of Node: ${bareCheck.toFixed(2)} s. Node ${process.version}.`,
+  );
 }

@@ -13,32 +13,47 @@ export const mostFiles = () => {
 /** The processors this process may use, "0-3,8" as the system writes it. */
 function allowedCores() {
   const [, list = ""] = /^Cpus_allowed_list:\s*(\S+)/m.exec(readText("/proc/self/status")) ?? [];
-  return list.split(",").filter(Boolean).flatMap((range) => {
-    const [first = 0, last = first] = range.split("-").map(Number);
-    return Array.from({ length: last - first + 1 }, (_, at) => first + at);
-  });
+  return list
+    .split(",")
+    .filter(Boolean)
+    .flatMap((range) => {
+      const [first = 0, last = first] = range.split("-").map(Number);
+      return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+    });
 }
 
 const cores = allowedCores();
 /** A core for the servers and another one for the load; undefined: there is no `taskset`, or one core only. */
-const places = cores.length > 1 && succeeds("taskset", ["-V"]) ? { server: cores[0], load: cores.at(-1) } : undefined;
+const places =
+  cores.length > 1 && succeeds("taskset", ["-V"])
+    ? { server: cores[0], load: cores.at(-1) }
+    : undefined;
 
 /** As `spawn`, on the core of its role where that can be had.
  * @param {"server" | "load"} role @param {string} command @param {readonly string[]} args
  * @param {import("node:child_process").SpawnOptions} options */
 export const spawnOn = (role, command, args, options) =>
-  places ? spawn("taskset", ["-c", String(places[role]), command, ...args], options) : spawn(command, args, options);
+  places
+    ? spawn("taskset", ["-c", String(places[role]), command, ...args], options)
+    : spawn(command, args, options);
 
-export const load = () => loadavg().map((value) => value.toFixed(1)).join(" ");
+export const load = () =>
+  loadavg()
+    .map((value) => value.toFixed(1))
+    .join(" ");
 
 /** What a reader must know beside the figures. */
 export function describeMachine() {
   const [cpu] = cpus();
-  const versions = ["ws", "socket.io", "@hocuspocus/server"].flatMap((name) => versionOf(name) ?? []);
+  const versions = ["ws", "socket.io", "@hocuspocus/server"].flatMap(
+    (name) => versionOf(name) ?? [],
+  );
   return [
     `${cores.length || cpus().length} cores, ${cpu?.model ?? "unknown processor"}`,
     `${process.platform} ${process.arch}, Node ${process.version}, ${versions.join(", ")}`,
-    places ? `servers on core ${places.server}, the load on core ${places.load}` : "servers and load share all cores",
+    places
+      ? `servers on core ${places.server}, the load on core ${places.load}`
+      : "servers and load share all cores",
     "the channel's message rates are off (message_rate: 0); everything else is on",
   ].join("\n");
 }
@@ -48,7 +63,9 @@ const fromHere = createRequire(import.meta.url);
 /** `name version` of an installed package. Its own `package.json` may not be exported, so that its folder is searched.
  * @param {string} name */
 export function versionOf(name) {
-  const file = (fromHere.resolve.paths(name) ?? []).map((path) => `${path}/${name}/package.json`).find(existsSync);
+  const file = (fromHere.resolve.paths(name) ?? [])
+    .map((path) => `${path}/${name}/package.json`)
+    .find(existsSync);
   return file && `${name} ${JSON.parse(readFileSync(file, "utf8")).version}`;
 }
 

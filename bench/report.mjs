@@ -13,7 +13,9 @@
 export const median = (values) => {
   const sorted = [...values].sort((a, b) => a - b);
   const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? (sorted[half] ?? 0) : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
+  return sorted.length % 2 === 1
+    ? (sorted[half] ?? 0)
+    : ((sorted[half - 1] ?? 0) + (sorted[half] ?? 0)) / 2;
 };
 
 /** Quotients of the runs that followed each other. @param {readonly number[]} above @param {readonly number[]} below */
@@ -23,7 +25,11 @@ export const ratios = (above, below) =>
 /** @param {number} value */
 export const figure = (value) => {
   if (!Number.isFinite(value)) return "-";
-  return value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : Math.round(value).toLocaleString("en");
+  return value < 10
+    ? value.toFixed(2)
+    : value < 100
+      ? value.toFixed(1)
+      : Math.round(value).toLocaleString("en");
 };
 
 /** @param {number} value */
@@ -31,7 +37,9 @@ export const times = (value) => (Number.isFinite(value) ? `${value.toFixed(2)}x`
 
 /** "least / median / greatest". @param {readonly number[]} values @param {(value: number) => string} [show] */
 export const spread = (values, show = figure) =>
-  values.length === 0 ? "-" : [Math.min(...values), median(values), Math.max(...values)].map(show).join(" / ");
+  values.length === 0
+    ? "-"
+    : [Math.min(...values), median(values), Math.max(...values)].map(show).join(" / ");
 
 /** A load generator that works nearly all the time may be the slower side. */
 const tooBusy = 0.95;
@@ -47,8 +55,10 @@ export function comparison(title, unit, base, all) {
     const busy = median(samples.map(({ busy }) => busy));
     return [
       name,
-      spread(samples.map(rate)), spread(ratios(samples.map(rate), below.map(rate)), times),
-      spread(samples.map(cost)), spread(ratios(samples.map(cost), below.map(cost)), times),
+      spread(samples.map(rate)),
+      spread(ratios(samples.map(rate), below.map(rate)), times),
+      spread(samples.map(cost)),
+      spread(ratios(samples.map(cost), below.map(cost)), times),
       `${(busy * 100).toFixed(0)} %${busy > tooBusy ? " (!)" : ""}`,
     ];
   });
@@ -66,8 +76,12 @@ const samplesOf = (all, name) => all.find((series) => series.name === name)?.sam
 
 /** Markdown, with columns as wide as their widest cell. @param {readonly (readonly string[])[]} lines */
 export function grid(lines) {
-  const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
-  const padded = lines.map((line) => widths.map((width, column) => (line[column] ?? "").padEnd(width)));
+  const widths = (lines[0] ?? []).map((_, column) =>
+    Math.max(...lines.map((line) => (line[column] ?? "").length)),
+  );
+  const padded = lines.map((line) =>
+    widths.map((width, column) => (line[column] ?? "").padEnd(width)),
+  );
   const written = padded.map((cells) => `| ${cells.join(" | ")} |`);
   written.splice(1, 0, `|${widths.map((width) => "-".repeat(width + 2)).join("|")}|`);
   return written.join("\n");
@@ -75,7 +89,12 @@ export function grid(lines) {
 
 /** @param {readonly { what: string, unit: string, values: readonly number[] }[]} rows */
 export function readings(rows) {
-  const lines = rows.map(({ what, unit, values }) => [what, spread(values), unit, String(values.length)]);
+  const lines = rows.map(({ what, unit, values }) => [
+    what,
+    spread(values),
+    unit,
+    String(values.length),
+  ]);
   return `${grid([["measured", "least / median / greatest", "unit", "runs"], ...lines])}\n`;
 }
 
@@ -84,23 +103,38 @@ export function readings(rows) {
 export function rateTarget(what, aim, all, name, base) {
   const [ours, theirs] = [samplesOf(all, name), samplesOf(all, base)];
   return {
-    what, aim, bound: "at least", unit: "x",
-    values: ratios(ours.map(rate), theirs.map(rate)), byProcessor: ratios(theirs.map(cost), ours.map(cost)),
+    what,
+    aim,
+    bound: "at least",
+    unit: "x",
+    values: ratios(ours.map(rate), theirs.map(rate)),
+    byProcessor: ratios(theirs.map(cost), ours.map(cost)),
   };
 }
 
 /** How many times as long as another server: at most that. @type {typeof rateTarget} */
-export const timeTarget = (what, aim, all, name, base) =>
-  ({ ...rateTarget(what, aim, all, base, name), bound: "at most" });
+export const timeTarget = (what, aim, all, name, base) => ({
+  ...rateTarget(what, aim, all, base, name),
+  bound: "at most",
+});
 
 /** @param {readonly Target[]} targets without values: the other server was not there */
 export function verdicts(targets) {
-  const rows = targets.filter(({ values }) => values.length > 0).map((target) => {
-    const { what, aim, bound, values, unit, byProcessor = [] } = target;
-    const found = median(values);
-    const show = unit === "x" ? times : (/** @type {number} */ value) => `${figure(value)} ${unit}`;
-    const isMet = bound === "at least" ? found >= aim : found <= aim;
-    return [what, `${bound} ${show(aim)}`, spread(values, show), isMet ? "met" : "missed", spread(byProcessor, show)];
-  });
+  const rows = targets
+    .filter(({ values }) => values.length > 0)
+    .map((target) => {
+      const { what, aim, bound, values, unit, byProcessor = [] } = target;
+      const found = median(values);
+      const show =
+        unit === "x" ? times : (/** @type {number} */ value) => `${figure(value)} ${unit}`;
+      const isMet = bound === "at least" ? found >= aim : found <= aim;
+      return [
+        what,
+        `${bound} ${show(aim)}`,
+        spread(values, show),
+        isMet ? "met" : "missed",
+        spread(byProcessor, show),
+      ];
+    });
   return grid([["target", "aim", "least / median / greatest", "", "by processor time"], ...rows]);
 }

@@ -50,7 +50,10 @@ function readArguments() {
     return parseArgs({
       allowPositionals: true,
       options: {
-        quick: { type: "boolean" }, tiny: { type: "boolean" }, peers: { type: "string" }, help: { type: "boolean" },
+        quick: { type: "boolean" },
+        tiny: { type: "boolean" },
+        peers: { type: "string" },
+        help: { type: "boolean" },
       },
     });
   } catch (error) {
@@ -58,7 +61,10 @@ function readArguments() {
   }
 }
 
-const { values: { quick, tiny, peers: list, help }, positionals: chosen } = readArguments();
+const {
+  values: { quick, tiny, peers: list, help },
+  positionals: chosen,
+} = readArguments();
 if (help) {
   process.stdout.write(usage);
   process.exit();
@@ -70,12 +76,15 @@ const strangers = wanted?.filter((name) => !peers.includes(name)) ?? [];
 if (strangers.length > 0) refuse(`no peer is called ${strangers.join(", ")}`);
 if (!isBuilt()) refuse("there is no dist/: npm run build");
 
-const part = (/** @type {number} */ of) => (/** @type {number} */ full) => Math.max(2, Math.ceil(full / of));
+const part = (/** @type {number} */ of) => (/** @type {number} */ full) =>
+  Math.max(2, Math.ceil(full / of));
 const base = { peers: wanted, deadline: performance.now() + mostMinutes * 60_000 };
 /** @type {import("./compare.mjs").Size} */
-const size = tiny ? { ...base, rounds: 1, seconds: 0.1, count: part(250) }
-  : quick ? { ...base, rounds: 3, seconds: 0.6, count: part(5) }
-  : { ...base, rounds: 5, seconds: 2, count: part(1) };
+const size = tiny
+  ? { ...base, rounds: 1, seconds: 0.1, count: part(250) }
+  : quick
+    ? { ...base, rounds: 3, seconds: 0.6, count: part(5) }
+    : { ...base, rounds: 5, seconds: 2, count: part(1) };
 
 // With it Node 20 reads a bundle of certificates at each start, 80 to 150 ms for what no workload uses.
 delete process.env.NODE_EXTRA_CA_CERTS;

@@ -61,7 +61,9 @@ export async function startServer(name) {
   /** @type {Kind} */
   const { wire, file } = kinds[name];
   const port = await freePort();
-  const { home, remove } = await makeHome(name === "doorward, sign-in" ? undefined : { channels: { pico: channel } });
+  const { home, remove } = await makeHome(
+    name === "doorward, sign-in" ? undefined : { channels: { pico: channel } },
+  );
   const isGo = name === "gorilla";
   const args = file === undefined ? launcherArguments(port) : [here(file), String(port)];
   const server = isGo
@@ -75,7 +77,14 @@ export async function startServer(name) {
     throw error;
   }
   const { pid } = server;
-  return { name, wire, port, pid, stop, memory: isGo ? () => collectOver(port, pid) : server.memory };
+  return {
+    name,
+    wire,
+    port,
+    pid,
+    stop,
+    memory: isGo ? () => collectOver(port, pid) : server.memory,
+  };
 }
 
 /** Of one start that is measured itself. @param {string} home @param {number} port */
@@ -85,7 +94,8 @@ export const startLauncher = (home, port, env = {}) =>
 /** A folder that holds the files of a launcher. @param {object} [config] of `config.json` */
 export async function makeHome(config) {
   const home = await mkdtemp(path.join(tmpdir(), "doorward-bench-"));
-  if (config) await writeFile(path.join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
+  if (config)
+    await writeFile(path.join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
   return { home, remove: () => rm(home, { recursive: true, force: true }) };
 }
 
@@ -101,18 +111,30 @@ export async function freePort() {
 
 /** Resident bytes, from `/proc`, so Linux only. @param {number} pid */
 export async function residentBytes(pid) {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
+  const [, kilobytes] =
+    /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, "utf8")) ?? [];
   return Number(kilobytes) * 1_024;
 }
 
-const channel = { enabled: true, max_connections: mostFiles() - 100, message_rate: 0, message_burst: 0 };
+const channel = {
+  enabled: true,
+  max_connections: mostFiles() - 100,
+  message_rate: 0,
+  message_burst: 0,
+};
 const tokens = { SERVICE_LAUNCHER_TOKEN: launcherToken, SERVICE_CHANNELS_PICO_TOKEN: picoToken };
-const launcherArguments = (/** @type {number} */ port) => [program, "-no-browser", "-port", String(port)];
+const launcherArguments = (/** @type {number} */ port) => [
+  program,
+  "-no-browser",
+  "-port",
+  String(port),
+];
 
 const collecting = ["--expose-gc", "--import", new URL("peers/collect.mjs", import.meta.url).href];
 
 /** @param {readonly string[]} args @param {Record<string, string>} env @param {readonly string[]} flags */
-const startNode = (args, env, flags = collecting) => startProcess(process.execPath, [...flags, ...args], env);
+const startNode = (args, env, flags = collecting) =>
+  startProcess(process.execPath, [...flags, ...args], env);
 
 /** Nobody outlives a run that is broken off. @type {Set<import("node:child_process").ChildProcess>} */
 const running = new Set();
@@ -122,7 +144,8 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 /** @param {string} command @param {readonly string[]} args @param {Record<string, string>} env */
 function startProcess(command, args, env) {
   const child = spawnOn("server", command, args, {
-    env: { ...process.env, ...env }, stdio: ["ignore", "ignore", "pipe", "ipc"],
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let complaint = "";
   child.stderr?.setEncoding("utf8").on("data", (/** @type {string} */ text) => {

@@ -63,7 +63,9 @@ export function usage(commands: Readonly<Record<string, Command>>, about?: strin
 
 ${asRows(one.usage)}
 
-Options: ${Object.keys({ ...one.options, ...commandOptions }).map((name) => `-${name}`).join(" ")}.
+Options: ${Object.keys({ ...one.options, ...commandOptions })
+      .map((name) => `-${name}`)
+      .join(" ")}.
 "doorward -help" tells of all commands and of the exit codes.
 `;
   }
@@ -105,7 +107,9 @@ function doubleDashes(argv: readonly string[], options: Options): string[] {
     const option = Object.hasOwn(options, plain) ? options[plain] : undefined;
     if (!option) {
       const dashed = Object.keys(options).map((known) => `-${known}`);
-      throw new UsageError(`unknown option "${argument.split("=")[0]}".${hint(`-${name}`, dashed)}`);
+      throw new UsageError(
+        `unknown option "${argument.split("=")[0]}".${hint(`-${name}`, dashed)}`,
+      );
     }
     if (option.type !== "boolean") return `--${name}${value === undefined ? "" : `=${value}`}`;
     if (value === undefined) return `--${name}`;
@@ -116,7 +120,8 @@ function doubleDashes(argv: readonly string[], options: Options): string[] {
 }
 
 export function parseArguments(
-  argv: readonly string[], commands: Readonly<Record<string, Command>>,
+  argv: readonly string[],
+  commands: Readonly<Record<string, Command>>,
 ): LauncherArguments | CommandArguments {
   const [name = "", ...rest] = argv;
   if (name === "run") return parseRun(rest);
@@ -125,11 +130,18 @@ export function parseArguments(
   return parseLauncher(argv, Object.keys(commands));
 }
 
-const helpFor = (about: string | undefined): LauncherArguments =>
-  ({ command: "help", console: false, browser: false, debug: false, ...(about !== undefined && { about }) });
+const helpFor = (about: string | undefined): LauncherArguments => ({
+  command: "help",
+  console: false,
+  browser: false,
+  debug: false,
+  ...(about !== undefined && { about }),
+});
 
 function parseCommand(
-  name: string, argv: readonly string[], { options = {} }: Command,
+  name: string,
+  argv: readonly string[],
+  { options = {} }: Command,
 ): LauncherArguments | CommandArguments {
   const all: Options = { ...options, ...commandOptions };
   const { values, positionals } = read(doubleDashes(argv, all), all);
@@ -145,7 +157,9 @@ function parseRun(argv: readonly string[]): LauncherArguments {
   if (given.command !== "launch") return given;
   if (program && given.config === undefined) return { ...given, program: [program, ...words] };
   const form = end === -1 && !isAsking && argv.length > 0 ? argv.join(" ") : "python3 agent.py";
-  throw new UsageError(`"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`);
+  throw new UsageError(
+    `"run" takes the program behind two dashes, and no other file: doorward run -- ${form}`,
+  );
 }
 
 /** What other programs call what has no command here. */
@@ -160,7 +174,9 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
     const meant = others.get(file) ?? hint(file, ["run", ...names]);
-    throw new UsageError(`"${file}" is no command.${meant} A file of that name is written ./${file}`);
+    throw new UsageError(
+      `"${file}" is no command.${meant} A file of that name is written ./${file}`,
+    );
   }
   if (file === "") throw new UsageError("the name of the configuration file is empty");
   const files = positionals.length;

@@ -37,13 +37,17 @@ export function banner(facts: BannerFacts): string {
     row("Token", `${sources[source] ?? source} (source: ${source})`),
     ...(token === undefined ? [] : [row("", token)]),
     ...(tokenHint === undefined ? [] : [row("", tokenHint)]),
-    row("Sign in", opened ? "your browser was opened; or once, within 5 minutes:" : "once, within 5 minutes:"),
+    row(
+      "Sign in",
+      opened ? "your browser was opened; or once, within 5 minutes:" : "once, within 5 minutes:",
+    ),
     row("", link),
     row("Pico", channel ?? "off; the dashboard turns it on"),
     row("Program", program ?? "none, the launcher echoes; yours: doorward run -- python3 agent.py"),
     row("Files", facts.home),
   ];
-  if (facts.state === "setup") rows.push("", "  First run: open the link and choose the token for this dashboard.");
+  if (facts.state === "setup")
+    rows.push("", "  First run: open the link and choose the token for this dashboard.");
   if (remote && first) rows.push("", "  From your own machine:", `    ${tunnel(first)}`);
   return `${rows.join("\n")}\n\n`;
 }

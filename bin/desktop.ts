@@ -5,7 +5,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Opens a page in the person's browser; false when there is nowhere to open it. The address is visible in the process
  *  list: it may carry a one-time link, never a lasting token. */
-export async function openBrowser(url: URL, env: Environment, platform = process.platform): Promise<boolean> {
+export async function openBrowser(
+  url: URL,
+  env: Environment,
+  platform = process.platform,
+): Promise<boolean> {
   for (const [command, ...args] of openers(url.href, env, platform)) {
     if (command !== undefined && (await runs(command, args))) return true;
   }
@@ -16,15 +20,23 @@ function openers(url: string, env: Environment, platform: NodeJS.Platform): stri
   if (platform === "darwin") return [["open", url]];
   if (platform === "win32") return [["rundll32.exe", "url.dll,FileProtocolHandler", url]];
   const own = env["BROWSER"] ? [[env["BROWSER"], url]] : [];
-  const desktop = env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? [["xdg-open", url], ["gio", "open", url]] : [];
+  const desktop =
+    env["DISPLAY"] || env["WAYLAND_DISPLAY"]
+      ? [
+          ["xdg-open", url],
+          ["gio", "open", url],
+        ]
+      : [];
   return isRemote(env) ? own : [...own, ...desktop];
 }
 
 /** A terminal on another machine: its user's browser is not here. */
-export const isRemote = (env: Environment): boolean => Boolean(env["SSH_CONNECTION"] ?? env["SSH_TTY"]);
+export const isRemote = (env: Environment): boolean =>
+  Boolean(env["SSH_CONNECTION"] ?? env["SSH_TTY"]);
 
 /** The command that makes the address of a launcher here one of the person's own machine. */
-export const tunnel = ({ port }: URL): string => `ssh -L ${port}:127.0.0.1:${port} ${user()}${hostname()}`;
+export const tunnel = ({ port }: URL): string =>
+  `ssh -L ${port}:127.0.0.1:${port} ${user()}${hostname()}`;
 
 /** Nothing for a user without a name, as containers may have. */
 function user(): string {

@@ -8,7 +8,9 @@ export function homeOf(env: Environment): string {
   const named = env["SERVICE_HOME"]?.trim();
   if (!named) return join(ownFolder(), ".service");
   if (/^~(?:[/\\]|$)/.test(named)) {
-    throw new UsageError(`SERVICE_HOME is "${named}": no shell has replaced "~" by your folder; write the whole path`);
+    throw new UsageError(
+      `SERVICE_HOME is "${named}": no shell has replaced "~" by your folder; write the whole path`,
+    );
   }
   return resolve(named);
 }
@@ -22,5 +24,7 @@ function ownFolder(): string {
     // said below
   }
   if (isAbsolute(folder)) return folder;
-  throw new UsageError("this user has no home folder; name the folder for all files in SERVICE_HOME");
+  throw new UsageError(
+    "this user has no home folder; name the folder for all files in SERVICE_HOME",
+  );
 }

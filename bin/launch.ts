@@ -42,11 +42,15 @@ export async function launch(options: LaunchOptions): Promise<number> {
     if (end?.hasBegun()) return await end.code; // the start was called off
     await kernel?.stop({ timeoutMs: stopMs(kernel) });
     const unknown = codeOf(error) === "internal";
-    const reason = unknown ? "" : `${(error as Error).message}${await remedy(codeOf(error), home, env)}`;
+    const reason = unknown
+      ? ""
+      : `${(error as Error).message}${await remedy(codeOf(error), home, env)}`;
     const fields = unknown || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "the launcher cannot start");
     const sentence = unknown ? "an internal error stopped the start; -debug shows it" : reason;
-    process.stderr.write(`doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`);
+    process.stderr.write(
+      `doorward: ${sentence}\n${debug && error instanceof Error ? `${error.stack}\n` : ""}`,
+    );
     return 1;
   } finally {
     clearTimeout(keeping);
@@ -64,14 +68,23 @@ async function keep(home: string, { env, compiled }: LaunchOptions, log: Log): P
   try {
     if (compiled) await keepCompiled(home, env, compiled);
   } catch (error) {
-    log.debug({ code: codeOf(error), reason: (error as Error).message }, "compiled code is not kept");
+    log.debug(
+      { code: codeOf(error), reason: (error as Error).message },
+      "compiled code is not kept",
+    );
   }
 }
 
 /** The log file lies in the home; where that cannot be made, standard error gets the log. */
-async function openLog(home: string, { debug, console: isConsole, program }: LaunchOptions): Promise<LauncherLog> {
+async function openLog(
+  home: string,
+  { debug, console: isConsole, program }: LaunchOptions,
+): Promise<LauncherLog> {
   // A home that cannot be made stops the start only when something must be written to it.
-  const warnings = await ensureHome(home).then((state) => state.warnings, () => []);
+  const warnings = await ensureHome(home).then(
+    (state) => state.warnings,
+    () => [],
+  );
   const log = await createLog({
     file: join(home, "logs", "launcher.log"),
     level: debug ? "debug" : "info",
@@ -85,9 +98,15 @@ async function openLog(home: string, { debug, console: isConsole, program }: Lau
 }
 
 /** With "run", who started it sees what the program says, and warnings; why a start failed is said in a sentence. */
-const ofProgram = /^\{"level":(?:30,"time":"[^"]*","plugin":"command"|40|[56]0,"time":"[^"]*","plugin")/;
+const ofProgram =
+  /^\{"level":(?:30,"time":"[^"]*","plugin":"command"|40|[56]0,"time":"[^"]*","plugin")/;
 
-async function build(home: string, log: LauncherLog, options: LaunchOptions, quit: () => void): Promise<Launcher> {
+async function build(
+  home: string,
+  log: LauncherLog,
+  options: LaunchOptions,
+  quit: () => void,
+): Promise<Launcher> {
   const { env, version, config, tray = !options.console } = options;
   const { port, host, public: open } = options;
   let hasTray = false;
@@ -96,11 +115,21 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
     if (env["SERVICE_LAUNCHER_TOKEN"]?.trim()) return ["env"];
     // What the log holds may have been replaced since then.
     const inLog = isLogged && kernel.state() === "setup";
-    const shown: (TokenWay | false)[] = [hasTray && "tray", options.console && "console", inLog && "log"];
+    const shown: (TokenWay | false)[] = [
+      hasTray && "tray",
+      options.console && "console",
+      inLog && "log",
+    ];
     return [...shown.filter((way) => way !== false), "command", "file"];
   };
   const kernel = await launcher({
-    home, env, version, log: log.log, ways, pid: process.pid, random: createRandom(),
+    home,
+    env,
+    version,
+    log: log.log,
+    ways,
+    pid: process.pid,
+    random: createRandom(),
     ...(log.file === undefined ? {} : { logSource: logSource({ ...log, file: log.file }) }),
     ...(config === undefined ? {} : { config: resolve(config) }),
     flags: {
@@ -110,8 +139,12 @@ async function build(home: string, log: LauncherLog, options: LaunchOptions, qui
     },
     ...(tray && {
       tray: {
-        open: (url: URL) => openBrowser(url, env), quit, required: options.tray === true,
-        shown: (is: boolean) => { hasTray = is; },
+        open: (url: URL) => openBrowser(url, env),
+        quit,
+        required: options.tray === true,
+        shown: (is: boolean) => {
+          hasTray = is;
+        },
       },
     }),
     ...(options.program ? { program: { command: options.program, cwd: process.cwd() } } : {}),
@@ -175,13 +208,22 @@ async function welcome(kernel: Launcher, home: string, options: LaunchOptions): 
   const shows = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const value = shows ? tokenSecrets.reveal("launcher") : undefined;
   const channel = picoServer.url();
-  process.stdout.write(banner({
-    version: options.version, home, addresses, state, source, opened,
-    link: path(signInLinks.mint().path).href,
-    remote: isRemote(options.env),
-    ...(value === undefined ? {} : { token: value }),
-    ...(value === undefined && source !== "env" ? { tokenHint: "to see it: doorward token show" } : {}),
-    ...(channel === undefined ? {} : { channel }),
-    ...(program ? { program: program.status().command } : {}),
-  }));
+  process.stdout.write(
+    banner({
+      version: options.version,
+      home,
+      addresses,
+      state,
+      source,
+      opened,
+      link: path(signInLinks.mint().path).href,
+      remote: isRemote(options.env),
+      ...(value === undefined ? {} : { token: value }),
+      ...(value === undefined && source !== "env"
+        ? { tokenHint: "to see it: doorward token show" }
+        : {}),
+      ...(channel === undefined ? {} : { channel }),
+      ...(program ? { program: program.status().command } : {}),
+    }),
+  );
 }

@@ -1,12 +1,19 @@
 import { closeSync } from "node:fs";
 import { isatty } from "node:tty";
-import { parseArguments, UsageError, usage, type CommandArguments, type LauncherArguments } from "./arguments.ts";
+import {
+  parseArguments,
+  UsageError,
+  usage,
+  type CommandArguments,
+  type LauncherArguments,
+} from "./arguments.ts";
 import type { Program } from "./code/program.ts";
 import { commands } from "./commands/index.ts";
 
 // Everything else gets this copy; children start without the tokens.
 const env: Readonly<Record<string, string | undefined>> = Object.freeze({ ...process.env });
-for (const name of Object.keys(process.env)) if (/^SERVICE_.*TOKEN$/.test(name)) delete process.env[name];
+for (const name of Object.keys(process.env))
+  if (/^SERVICE_.*TOKEN$/.test(name)) delete process.env[name];
 
 // Whoever read them has gone (`doorward | head`): what goes on has other readers.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
@@ -60,7 +67,13 @@ async function runCommand(given: CommandArguments, version: string, home: string
   });
   try {
     const ended = await command({
-      words, values, json, env, version, home, stdin: process.stdin,
+      words,
+      values,
+      json,
+      env,
+      version,
+      home,
+      stdin: process.stdin,
       out: (text) => void process.stdout.write(text),
       say: (text) => void process.stderr.write(text),
     });
@@ -70,7 +83,8 @@ async function runCommand(given: CommandArguments, version: string, home: string
     const { message, stack } = error as Error;
     if (json) {
       const [{ codeOf }, { plainJson }] = await Promise.all([
-        import("../kernel/index.ts"), import("./client/text.ts"),
+        import("../kernel/index.ts"),
+        import("./client/text.ts"),
       ]);
       process.stdout.write(`${plainJson({ error: codeOf(error), message })}\n`);
       return 1;

@@ -5,11 +5,15 @@ import type { Environment } from "../config/load/index.ts";
 /** What a failed start tells beside its reason, or nothing: what the owner of this home can do about it. */
 export async function remedy(code: string, home: string, env: Environment): Promise<string> {
   if (code === "store_unavailable") {
-    return ` Mend that, name another folder in SERVICE_HOME, or give the launcher's token in SERVICE_LAUNCHER_TOKEN, ` +
-      "so that none has to be written.";
+    return (
+      ` Mend that, name another folder in SERVICE_HOME, or give the launcher's token in SERVICE_LAUNCHER_TOKEN, ` +
+      "so that none has to be written."
+    );
   }
   const isOwn = code === "HTTP_PORT_IN_USE" && (await isRunning(home, env));
-  return isOwn ? '. The launcher of this home runs already: "doorward open" shows its dashboard.' : "";
+  return isOwn
+    ? '. The launcher of this home runs already: "doorward open" shows its dashboard.'
+    : "";
 }
 
 /** Whether a launcher of this home takes commands. */

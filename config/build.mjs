@@ -12,11 +12,18 @@ import { writeDocs } from "./docs.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = path.join(root, "dist");
 const browser = path.join("plugins", "dashboard", "browser");
-const tsc = path.join(path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
+const tsc = path.join(
+  path.dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
+  "bin",
+  "tsc",
+);
 
 await rm(dist, { recursive: true, force: true });
 const compiled = await Promise.all([
-  compile("."), compile(browser), bundlePages(root, browser, path.join(dist, browser)), copy(browser, /\.svg$/),
+  compile("."),
+  compile(browser),
+  bundlePages(root, browser, path.join(dist, browser)),
+  copy(browser, /\.svg$/),
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);
@@ -39,6 +46,8 @@ async function compile(project) {
 async function copy(folder, fits) {
   const names = (await readdir(path.join(root, folder))).filter((name) => fits.test(name));
   await mkdir(path.join(dist, folder), { recursive: true });
-  await Promise.all(names.map((name) => copyFile(path.join(root, folder, name), path.join(dist, folder, name))));
+  await Promise.all(
+    names.map((name) => copyFile(path.join(root, folder, name), path.join(dist, folder, name))),
+  );
   return true;
 }

@@ -6,11 +6,25 @@ import path from "node:path";
 import { build, transform } from "esbuild";
 
 /** Fastify asks for these when a route has a schema or a test injects a request; none does. */
-const unused = ["@fastify/ajv-compiler", "@fastify/fast-json-stringify-compiler", "light-my-request"];
+const unused = [
+  "@fastify/ajv-compiler",
+  "@fastify/fast-json-stringify-compiler",
+  "light-my-request",
+];
 
 /** The modules that pages load; what several of them share becomes files of its own. */
 const pages = [
-  "chat", "connect", "connections", "doctor", "log", "overview", "ready", "sessions", "settings", "setup", "sign-in",
+  "chat",
+  "connect",
+  "connections",
+  "doctor",
+  "log",
+  "overview",
+  "ready",
+  "sessions",
+  "settings",
+  "setup",
+  "sign-in",
   "tokens",
 ];
 
@@ -20,7 +34,9 @@ export async function bundlePages(root, folder, target) {
   const styles = names.filter((name) => name.endsWith(".css"));
   return built({
     absWorkingDir: root,
-    entryPoints: [...pages.map((name) => `${name}.ts`), ...styles].map((name) => path.join(folder, name)),
+    entryPoints: [...pages.map((name) => `${name}.ts`), ...styles].map((name) =>
+      path.join(folder, name),
+    ),
     outdir: target,
     bundle: true,
     splitting: true,
@@ -39,21 +55,42 @@ const node = { platform: "node", target: "node20.19", logLevel: "warning" };
  *  (bin/code). Messages go to the terminal; false when there were errors. What is loaded with `createRequire` stays in
  *  its package. */
 export async function bundleProgram(root, folder) {
-  const all = { ...node, absWorkingDir: root, outdir: folder, bundle: true, format: "esm", metafile: true };
+  const all = {
+    ...node,
+    absWorkingDir: root,
+    outdir: folder,
+    bundle: true,
+    format: "esm",
+    metafile: true,
+  };
   const [entry, parts] = await Promise.all([
     built({ ...all, entryPoints: ["bin/doorward.ts"] }),
     built({
-      ...all, entryPoints: ["bin/main.ts"], splitting: true, write: false, external: unused, legalComments: "none",
-      outExtension: { ".js": ".cjs" }, chunkNames: "[name]-[hash]",
+      ...all,
+      entryPoints: ["bin/main.ts"],
+      splitting: true,
+      write: false,
+      external: unused,
+      legalComments: "none",
+      outExtension: { ".js": ".cjs" },
+      chunkNames: "[name]-[hash]",
     }),
   ]);
   if (!entry || !parts) return false;
   await mkdir(folder, { recursive: true });
   const { outputs } = parts.metafile;
-  await Promise.all(parts.outputFiles.map(async ({ path: file, text }) => {
-    const { imports } = outputs[path.relative(root, file).replaceAll("\\", "/")];
-    await writeFile(file, await asFunction(text, imports.filter(({ external }) => !external)));
-  }));
+  await Promise.all(
+    parts.outputFiles.map(async ({ path: file, text }) => {
+      const { imports } = outputs[path.relative(root, file).replaceAll("\\", "/")];
+      await writeFile(
+        file,
+        await asFunction(
+          text,
+          imports.filter(({ external }) => !external),
+        ),
+      );
+    }),
+  );
   const files = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
   const text = await notices(files.map((file) => path.resolve(root, file)));
   await writeFile(path.join(folder, "THIRD-PARTY-NOTICES.txt"), text);
@@ -66,7 +103,11 @@ async function asFunction(text, imports) {
   const names = ["__unit", "__load", "__foreign", "__url"];
   const taken = names.find((name) => text.includes(name));
   if (taken) throw new Error(`the program uses the name ${taken} by itself`);
-  const { code } = await transform(text, { ...node, format: "cjs", define: { "import.meta.url": "__url" } });
+  const { code } = await transform(text, {
+    ...node,
+    format: "cjs",
+    define: { "import.meta.url": "__url" },
+  });
   let body = code;
   for (const { path: file, kind } of imports) {
     const name = JSON.stringify(`./${path.posix.basename(file)}`);
@@ -93,16 +134,22 @@ async function notices(files) {
   const ofPackage = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/;
   const folders = new Set(files.flatMap((file) => ofPackage.exec(file)?.[0] ?? []));
   const texts = await Promise.all([...folders].map(noticeOf));
-  const intro = "The program holds code of these packages. Doorward's own licence is the file LICENSE.";
+  const intro =
+    "The program holds code of these packages. Doorward's own licence is the file LICENSE.";
   return `${[intro, ...texts.sort()].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }
 
 async function noticeOf(folder) {
-  const { name, version, license, author } = createRequire(import.meta.url)(path.join(folder, "package.json"));
-  const found = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort();
+  const { name, version, license, author } = createRequire(import.meta.url)(
+    path.join(folder, "package.json"),
+  );
+  const found = (await readdir(folder))
+    .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+    .sort();
   if (license === undefined && found.length === 0) throw new Error(`${name} names no licence`);
   const by = typeof author === "string" ? author : (author?.name ?? "its authors");
   const texts = await Promise.all(found.map((file) => readFile(path.join(folder, file), "utf8")));
-  if (found.length === 0) texts.push(`By ${by}. The package brings no text of the licence it names.`);
+  if (found.length === 0)
+    texts.push(`By ${by}. The package brings no text of the licence it names.`);
   return [`${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join("\n\n");
 }

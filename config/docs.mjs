@@ -3,14 +3,21 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Marked } from "marked";
 
-const escaped = (text) => text.replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
+const escaped = (text) =>
+  text.replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
 const plain = (html) => html.replace(/<[^>]*>|&(?:lt|gt|amp|quot|#39);/g, "");
 /** Names a heading as code hosts do, so that links work in both places. */
-const slug = (html) => plain(html).toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").trim().replace(/\s/g, "-");
+const slug = (html) =>
+  plain(html)
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replace(/\s/g, "-");
 
 /** `titles`: name of a page -> its first heading. */
 const rendererOf = (titles) => ({
-  heading: (text, level) => (level === 1 ? "" : `<h${level} id="${slug(text)}">${text}</h${level}>\n`),
+  heading: (text, level) =>
+    level === 1 ? "" : `<h${level} id="${slug(text)}">${text}</h${level}>\n`,
   // The dashboard puts its own address in place of `docs:`.
   link(href, _title, text) {
     const [, page, place = ""] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
@@ -37,15 +44,22 @@ const rendererOf = (titles) => ({
 export async function writeDocs(root, folder) {
   const read = (...names) => readFile(path.join(root, ...names), "utf8");
   const files = (await readdir(path.join(root, "docs"))).filter((name) => name.endsWith(".md"));
-  const pages = new Map(await Promise.all(files.map(async (file) => [file.slice(0, -3), await read("docs", file)])));
+  const pages = new Map(
+    await Promise.all(files.map(async (file) => [file.slice(0, -3), await read("docs", file)])),
+  );
   const titles = new Map([...pages].map(([name, markdown]) => [name, /^# (.*)/.exec(markdown)[1]]));
   pages.set("index", indexOf(await read("README.md")));
   const marked = new Marked({ renderer: rendererOf(titles) });
   await mkdir(folder, { recursive: true });
-  await Promise.all([...pages].map(([name, markdown]) => {
-    const title = titles.get(name) ?? "Documentation";
-    return writeFile(path.join(folder, `${name}.html`), `<!-- ${title} -->\n${String(marked.parse(markdown))}`);
-  }));
+  await Promise.all(
+    [...pages].map(([name, markdown]) => {
+      const title = titles.get(name) ?? "Documentation";
+      return writeFile(
+        path.join(folder, `${name}.html`),
+        `<!-- ${title} -->\n${String(marked.parse(markdown))}`,
+      );
+    }),
+  );
   return true;
 }
 

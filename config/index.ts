@@ -17,11 +17,18 @@ export interface FromEnvironment {
 }
 
 /** Tokens and settings from an environment alone; no file is read or written. */
-export function fromEnvironment(env: Environment, { brand = "service" }: { brand?: string } = {}): FromEnvironment {
+export function fromEnvironment(
+  env: Environment,
+  { brand = "service" }: { brand?: string } = {},
+): FromEnvironment {
   return {
     tokens: environment({ env, brand }),
     async load(plugins) {
-      const { values, warnings } = readEnvironment(env, variablesOf(sectionsOf(plugins), brand), brand);
+      const { values, warnings } = readEnvironment(
+        env,
+        variablesOf(sectionsOf(plugins), brand),
+        brand,
+      );
       return { config: Object.fromEntries(values), warnings };
     },
   };
@@ -43,7 +50,10 @@ export interface FromFiles {
 }
 
 /** Tokens and settings from the files of a home: `config.json`, `launcher-config.json`, `.security.yml`. */
-export function fromFiles(home: string, { env = {}, brand = "service", config }: FilesFrom = {}): FromFiles {
+export function fromFiles(
+  home: string,
+  { env = {}, brand = "service", config }: FilesFrom = {},
+): FromFiles {
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
   return { tokens: files(places), load: (plugins) => load(plugins, places) };
 }

@@ -6,7 +6,12 @@ import { memory, tokenStore } from "doorward/plugins/token-store";
 import { audit } from "./plugin.ts";
 
 const kernel = createKernel(
-  [tokenStore(memory({ launcher: "correct-horse-battery-staple" })), http({ port: 0 }), dashboard(), audit()],
+  [
+    tokenStore(memory({ launcher: "correct-horse-battery-staple" })),
+    http({ port: 0 }),
+    dashboard(),
+    audit(),
+  ],
   { config: { audit: { refusals: 2 } } },
 );
 kernel.on("audit:alarm-raised", ({ address, refusals }) => {

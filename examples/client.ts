@@ -11,7 +11,14 @@ const kernel = createKernel(
     picoClient(),
     application(({ content }) => console.log(`they said ${content}`)),
   ],
-  { config: { "channels.pico_client": { enabled: true, url: process.env["PICO_URL"] ?? "ws://127.0.0.1:8080/pico" } } },
+  {
+    config: {
+      "channels.pico_client": {
+        enabled: true,
+        url: process.env["PICO_URL"] ?? "ws://127.0.0.1:8080/pico",
+      },
+    },
+  },
 );
 kernel.on("pico-client:link-changed", ({ to, reason }) => console.log(`link ${to} (${reason})`));
 

@@ -20,8 +20,12 @@ const kernel = createKernel(
   ],
   { config: { "channels.pico": { enabled: true } } },
 );
-kernel.on("pico-server:connected", ({ session, address }) => console.log(`${session} came from ${address}`));
+kernel.on("pico-server:connected", ({ session, address }) =>
+  console.log(`${session} came from ${address}`),
+);
 
 await kernel.start();
-server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () => console.log("listening", server.address()));
+server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () =>
+  console.log("listening", server.address()),
+);
 process.once("SIGTERM", () => void kernel.stop({ timeoutMs: 5_000 }).then(() => server.close()));

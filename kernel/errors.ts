@@ -28,7 +28,10 @@ type Factories<T> = { readonly [K in keyof T]: Factory<T[K]> };
 export function errorTable<const T extends Record<string, Sentence>>(table: T): Factories<T> {
   const made = Object.entries<Sentence>(table).map(([code, sentence]) => {
     const say = typeof sentence === "string" ? () => sentence : sentence;
-    return [code, (...args: any[]) => new DoorwardError(code, say(...args), args[say.length] as ErrorContext)];
+    return [
+      code,
+      (...args: any[]) => new DoorwardError(code, say(...args), args[say.length] as ErrorContext),
+    ];
   });
   return Object.fromEntries(made) as Factories<T>;
 }
@@ -40,24 +43,29 @@ export function codeOf(error: unknown): string {
 }
 
 export const kernelErrors = errorTable({
-  KERNEL_PLUGIN_NAME: (name: string) => `"${name}" is not a plugin name: use lower-case words joined by hyphens.`,
+  KERNEL_PLUGIN_NAME: (name: string) =>
+    `"${name}" is not a plugin name: use lower-case words joined by hyphens.`,
   KERNEL_PLUGIN_API: (name: string, api: unknown) =>
     `Plugin "${name}" was made for version ${String(api)} of the plugin contract; this kernel takes "api: 1".`,
-  KERNEL_DUPLICATE_PLUGIN: (name: string) => `Two plugins are named "${name}"; give one of them another name.`,
+  KERNEL_DUPLICATE_PLUGIN: (name: string) =>
+    `Two plugins are named "${name}"; give one of them another name.`,
   KERNEL_NEED_UNMET: (plugin: string, need: string) =>
     `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.`,
-  KERNEL_START_SLOW: (plugin: string) => `Plugin "${plugin}" did not start within 10 s and was given up.`,
+  KERNEL_START_SLOW: (plugin: string) =>
+    `Plugin "${plugin}" did not start within 10 s and was given up.`,
   KERNEL_SERVICE_TAKEN: (plugin: string, service: string) =>
     `Plugin "${plugin}" offers the service "${service}", which another plugin offers already.`,
   KERNEL_FOREIGN_FACT: (plugin: string, type: string) =>
     `Plugin "${plugin}" announced "${type}"; a plugin announces only facts named after itself.`,
   KERNEL_NOT_DRIVER: (plugin: string) =>
     `Plugin "${plugin}" sent a lifecycle command without declaring that it drives the lifecycle.`,
-  KERNEL_UNKNOWN_SECTION: (path: string, hint: string) => `No plugin reads the configuration section "${path}".${hint}`,
+  KERNEL_UNKNOWN_SECTION: (path: string, hint: string) =>
+    `No plugin reads the configuration section "${path}".${hint}`,
   KERNEL_UNKNOWN_KEY: (path: string, hint: string) => `"${path}" is not a setting.${hint}`,
   KERNEL_TOKEN_IN_CONFIG: (path: string) =>
     `"${path}" holds a token; tokens are given to the token store, not to the configuration.`,
-  KERNEL_BAD_CONFIG: (path: string, problem: string) => `The setting "${path}" is not valid: ${problem}.`,
+  KERNEL_BAD_CONFIG: (path: string, problem: string) =>
+    `The setting "${path}" is not valid: ${problem}.`,
   KERNEL_BUSY: "The kernel is already started; stop it before starting it again.",
   KERNEL_START_ABORTED: "The start was called off before it had finished.",
 });

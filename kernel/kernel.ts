@@ -40,14 +40,21 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
   stop(options?: { timeoutMs?: number }): Promise<void>;
   state(): LauncherState;
   health(): Health;
-  on<K extends keyof FactsOf<L>>(type: K, handler: (fact: FactsOf<L>[K]) => Awaitable<void>): Release;
+  on<K extends keyof FactsOf<L>>(
+    type: K,
+    handler: (fact: FactsOf<L>[K]) => Awaitable<void>,
+  ): Release;
 }
 
 export function createKernel<const L extends readonly AnyPlugin[]>(
-  plugins: L & Wired<L>, options: KernelOptions = {},
+  plugins: L & Wired<L>,
+  options: KernelOptions = {},
 ): Kernel<L> {
   const { log = consoleLog, clock = systemClock, random = systemRandom, signal } = options;
-  const roster: readonly AnyPlugin[] = [...(plugins as readonly AnyPlugin[]), ...(options.plugins ?? [])];
+  const roster: readonly AnyPlugin[] = [
+    ...(plugins as readonly AnyPlugin[]),
+    ...(options.plugins ?? []),
+  ];
   const bus = createBus();
   const services: Record<string, unknown> = {};
   const phases = new Map<string, { phase: PluginPhase; reason?: string }>();
@@ -73,10 +80,14 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     for (const need of Object.keys(plugin.needs ?? {})) {
       if (!Object.hasOwn(services, need)) throw kernelErrors.KERNEL_NEED_UNMET(plugin.name, need);
     }
-    const offers = ((await plugin.start(createScope(plugin, own))) ?? {}) as Record<string, unknown>;
+    const offers = ((await plugin.start(createScope(plugin, own))) ?? {}) as Record<
+      string,
+      unknown
+    >;
     if (!isLive(own, plugin.name)) return;
     for (const service of Object.keys(offers)) {
-      if (Object.hasOwn(services, service)) throw kernelErrors.KERNEL_SERVICE_TAKEN(plugin.name, service);
+      if (Object.hasOwn(services, service))
+        throw kernelErrors.KERNEL_SERVICE_TAKEN(plugin.name, service);
       services[service] = offers[service];
     }
     phases.set(plugin.name, { phase: "started" });
@@ -86,7 +97,10 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     let current = "";
     const abandoned = new Promise<never>((_, reject) => {
       giveUp = () => {
-        log.error({ plugin: current }, `"${current}" did not finish starting in time and is left as it is`);
+        log.error(
+          { plugin: current },
+          `"${current}" did not finish starting in time and is left as it is`,
+        );
         reject(kernelErrors.KERNEL_START_ABORTED());
       };
     });
@@ -97,9 +111,18 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
       const lifecycle = createLifecycle(clock);
       const configuration = createConfiguration(roster, options.config ?? {}, fault);
       const shared = { bus, clock, log, random, lifecycle, configuration, services, late, fault };
-      const mine: Stage = (stage = { ...shared, undo: new Set(), ready: [], failed: new Set(), live: true });
+      const mine: Stage = (stage = {
+        ...shared,
+        undo: new Set(),
+        ready: [],
+        failed: new Set(),
+        live: true,
+      });
       /** What fails in an optional plugin costs the others nothing. */
-      const take = async ({ name, optional }: AnyPlugin, run: () => Promise<void>): Promise<void> => {
+      const take = async (
+        { name, optional }: AnyPlugin,
+        run: () => Promise<void>,
+      ): Promise<void> => {
         current = name;
         if (calledOff) throw kernelErrors.KERNEL_START_ABORTED();
         const limit = createDeadline(clock, 10_000);
@@ -109,7 +132,10 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
         } catch (error) {
           if (!optional || calledOff) throw error;
           mine.failed.add(name);
-          phases.set(name, { phase: "failed", reason: error instanceof Error ? error.message : String(error) });
+          phases.set(name, {
+            phase: "failed",
+            reason: error instanceof Error ? error.message : String(error),
+          });
           fault(name, "start", error);
           await undoSteps(mine, createDeadline(clock, 10_000), name);
         } finally {
@@ -155,10 +181,12 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
     services: services as ServicesOf<L>,
     state: () => stage?.lifecycle.state() ?? "unconfigured",
     health: () => ({
-      live: stage !== undefined, ready,
+      live: stage !== undefined,
+      ready,
       plugins: roster.map(({ name }) => ({ name, ...(phases.get(name) ?? { phase: "waiting" }) })),
     }),
-    on: (type, handler) => bus.on(type as string, handler, (error) => fault("host", type as string, error)),
+    on: (type, handler) =>
+      bus.on(type as string, handler, (error) => fault("host", type as string, error)),
     async start({ signal: own } = {}) {
       if (starting || stage || stopping) throw kernelErrors.KERNEL_BUSY();
       calledOff = [signal, own].some((each) => each?.aborted);
@@ -177,7 +205,9 @@ export function createKernel<const L extends readonly AnyPlugin[]>(
         if (starting) await starting.catch(silent);
         if (ready) bus.emit("kernel:stop-begun", { timeoutMs });
         await undoAll(limit);
-      })().finally(() => { stopping = deadline = undefined; }));
+      })().finally(() => {
+        stopping = deadline = undefined;
+      }));
     },
     [Symbol.asyncDispose]: () => kernel.stop(),
   };

@@ -5,16 +5,18 @@ import type { Clock, LauncherCommand, LauncherState } from "./plugin.ts";
  * The launcher's life and nothing else: no I/O, no timer. The driver does the work and reports back with commands.
  * A command that means nothing in the present state is ignored: that is what makes the first of two setups win.
  */
-const launcherMachine = setup({ types: { events: {} as { type: LauncherCommand } } }).createMachine({
-  id: "launcher",
-  initial: "unconfigured",
-  states: {
-    unconfigured: { on: { "accept-credentials": "running", "begin-setup": "setup" } },
-    setup: { on: { "finish-setup": "running" } },
-    running: { on: { "begin-rotation": "rotating" } },
-    rotating: { on: { "finish-rotation": "running", "abandon-rotation": "running" } },
+const launcherMachine = setup({ types: { events: {} as { type: LauncherCommand } } }).createMachine(
+  {
+    id: "launcher",
+    initial: "unconfigured",
+    states: {
+      unconfigured: { on: { "accept-credentials": "running", "begin-setup": "setup" } },
+      setup: { on: { "finish-setup": "running" } },
+      running: { on: { "begin-rotation": "rotating" } },
+      rotating: { on: { "finish-rotation": "running", "abandon-rotation": "running" } },
+    },
   },
-});
+);
 
 export interface Lifecycle {
   state(): LauncherState;

@@ -11,8 +11,12 @@ export type EventMap = Record<string, object>;
 
 export type LauncherState = "unconfigured" | "setup" | "running" | "rotating";
 export type LauncherCommand =
-  | "accept-credentials" | "begin-setup" | "finish-setup"
-  | "begin-rotation" | "finish-rotation" | "abandon-rotation";
+  | "accept-credentials"
+  | "begin-setup"
+  | "finish-setup"
+  | "begin-rotation"
+  | "finish-rotation"
+  | "abandon-rotation";
 
 /** What a plugin is, as one type; every key is optional. */
 export interface Shape {
@@ -34,7 +38,8 @@ export interface Shape {
   readonly configures?: true;
 }
 
-export type Part<S, K extends keyof Shape, Otherwise> = S extends Record<K, infer V> ? V : Otherwise;
+export type Part<S, K extends keyof Shape, Otherwise> =
+  S extends Record<K, infer V> ? V : Otherwise;
 export type None = Record<never, never>;
 
 /** Standard Schema with JSON Schema: zod 4 objects fit as they are. */
@@ -64,9 +69,10 @@ interface Base<S extends Shape> {
 }
 
 /** A forgotten name does not compile. */
-type Listed<S, K extends "needs" | "uses"> = S extends Record<K, infer V>
-  ? { readonly [P in K]: { readonly [N in keyof V]: true } }
-  : { readonly [P in K]?: never };
+type Listed<S, K extends "needs" | "uses"> =
+  S extends Record<K, infer V>
+    ? { readonly [P in K]: { readonly [N in keyof V]: true } }
+    : { readonly [P in K]?: never };
 
 export type Plugin<S extends Shape = Shape> = Base<S> &
   Listed<S, "needs"> &

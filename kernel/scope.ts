@@ -21,7 +21,10 @@ export interface Stage {
   readonly services: Record<string, unknown>;
   /** Insertion order is registration order; entries leave when they have run or lost their object. */
   readonly undo: Set<Undo>;
-  readonly ready: { readonly plugin: AnyPlugin; readonly step: Parameters<Scope<any>["onReady"]>[0] }[];
+  readonly ready: {
+    readonly plugin: AnyPlugin;
+    readonly step: Parameters<Scope<any>["onReady"]>[0];
+  }[];
   /** The time of a stop that came before the start was over has passed. */
   readonly late: Promise<void>;
   /** Optional plugins that could not start. */
@@ -32,14 +35,18 @@ export interface Stage {
 }
 
 /** Whether a plugin may still register something. */
-export const isLive = ({ live, failed }: Stage, plugin: string): boolean => live && !failed.has(plugin);
+export const isLive = ({ live, failed }: Stage, plugin: string): boolean =>
+  live && !failed.has(plugin);
 
 /** Remembers how to undo something; the answer forgets it. */
 export function keep(stage: Stage, plugin: string, step: () => Awaitable<unknown>): Release {
   const entry: Undo = { plugin, step };
   if (isLive(stage, plugin)) stage.undo.add(entry);
   // A start that finishes after the kernel has stopped, or has given it up, leaves nothing behind.
-  else void Promise.resolve().then(step).catch((error: unknown) => stage.fault(plugin, "stop", error));
+  else
+    void Promise.resolve()
+      .then(step)
+      .catch((error: unknown) => stage.fault(plugin, "stop", error));
   return () => void stage.undo.delete(entry);
 }
 
@@ -48,12 +55,17 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
   const { name } = plugin;
   const { bus, clock } = stage;
   const pick = (names: object | undefined): Record<string, unknown> =>
-    Object.fromEntries(Object.keys(names ?? {}).map((service) => [service, stage.services[service]]));
+    Object.fromEntries(
+      Object.keys(names ?? {}).map((service) => [service, stage.services[service]]),
+    );
   const send = (command: LauncherCommand): boolean => {
     if (plugin.drives !== true) throw kernelErrors.KERNEL_NOT_DRIVER(name);
     return stage.lifecycle.send(command);
   };
-  const line = (level: keyof Log): LogLine => (fields, text) => stage.log[level]({ plugin: name, ...fields }, text);
+  const line =
+    (level: keyof Log): LogLine =>
+    (fields, text) =>
+      stage.log[level]({ plugin: name, ...fields }, text);
 
   return {
     needs: pick(plugin.needs),
@@ -66,7 +78,12 @@ export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
     config: () => stage.configuration.value(name) as never,
     onConfig: (apply) => stage.configuration.onConfig(name, apply),
     on(type, handler) {
-      if (isLive(stage, name)) keep(stage, name, bus.on(type, handler, (error) => stage.fault(name, type, error)));
+      if (isLive(stage, name))
+        keep(
+          stage,
+          name,
+          bus.on(type, handler, (error) => stage.fault(name, type, error)),
+        );
     },
     emit(type: string, fact: object | (() => object)) {
       if (!type.startsWith(`${name}:`)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);

@@ -12,8 +12,14 @@ export interface LogEntry {
 /** A log that keeps its lines. */
 export function capturedLog(): { log: Log; lines: LogEntry[] } {
   const lines: LogEntry[] = [];
-  const line = (level: keyof Log): LogLine => (fields, text) => void lines.push({ ...fields, level, text });
-  return { log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") }, lines };
+  const line =
+    (level: keyof Log): LogLine =>
+    (fields, text) =>
+      void lines.push({ ...fields, level, text });
+  return {
+    log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
+    lines,
+  };
 }
 
 /** Stands still until it is moved; timers that have come due run while it is. */

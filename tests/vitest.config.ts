@@ -9,8 +9,12 @@ const sharing = [`tests/{${folders.join(",")}}/**/*.test.ts`];
 const others = [`tests/!(${folders.join("|")})/**/*.test.ts`, "tests/*.test.ts"];
 /** Not those that look at their process as a whole, or start and kill others. */
 const alone = [
-  "tests/attack/http.test.ts", "tests/config/files/atomic.test.ts", "tests/embedding/process.test.ts",
-  "tests/plugins/command/*.test.ts", "tests/plugins/http/listening.test.ts", "tests/plugins/tray/*.test.ts",
+  "tests/attack/http.test.ts",
+  "tests/config/files/atomic.test.ts",
+  "tests/embedding/process.test.ts",
+  "tests/plugins/command/*.test.ts",
+  "tests/plugins/http/listening.test.ts",
+  "tests/plugins/tray/*.test.ts",
 ];
 
 /** Node reads these at each start, which takes longer than the rest of it: half a minute of a whole run. */
@@ -31,7 +35,10 @@ export default defineConfig({
     /** A socket's path holds 100 bytes, and what the tests make there is up to 47 of them. */
     env: tmpdir().length > 52 ? { TMPDIR: "/tmp" } : {},
     projects: [
-      { extends: true, test: { name: "sharing", isolate: false, include: sharing, exclude: [...never, ...alone] } },
+      {
+        extends: true,
+        test: { name: "sharing", isolate: false, include: sharing, exclude: [...never, ...alone] },
+      },
       { extends: true, test: { name: "alone", include: [...alone, ...others], exclude: never } },
     ],
   },

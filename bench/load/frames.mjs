@@ -77,8 +77,11 @@ function sizeAt(bytes, at, end) {
   if (short < 126) return short + 2;
   const lead = short === 126 ? 4 : 10;
   if (end - at < lead) return undefined;
-  return lead + (short === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2)));
+  return (
+    lead + (short === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2)))
+  );
 }
 
 /** @param {Buffer} bytes @param {number} at */
-const isTextPing = (bytes, at) => bytes[at] === 0x81 && bytes[at + 1] === 1 && bytes[at + 2] === textPing;
+const isTextPing = (bytes, at) =>
+  bytes[at] === 0x81 && bytes[at + 1] === 1 && bytes[at + 2] === textPing;

@@ -54,6 +54,7 @@ export function streams({ wire, pid, clients, tokens, tokensPerSecond }) {
       };
     }
     const ask = `${askForStream}${tokens} ${tokensPerSecond}`;
-    for (const { socket, session } of speakers.values()) socket.write(wires[wire].message(ask, session));
+    for (const { socket, session } of speakers.values())
+      socket.write(wires[wire].message(ask, session));
   });
 }

@@ -18,7 +18,9 @@ const mostSeconds = 120;
 /** A process that makes load for one server.
  * @param {import("../servers.mjs").Server} server @returns {Promise<Generator>} */
 export async function startGenerator({ wire, port, pid }) {
-  const child = spawnOn("load", process.execPath, [program], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = spawnOn("load", process.execPath, [program], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
   const ended = once(child, "exit");
 
   /** @type {Generator["ask"]} */

@@ -27,7 +27,10 @@ const calls = {
     const { spent } = watch(server.pid);
     await openMany(clients, connections, (index) => {
       if (perSession === undefined) return server;
-      return { ...server, session: `session-${String(Math.floor(index / perSession)).padStart(6, "0")}` };
+      return {
+        ...server,
+        session: `session-${String(Math.floor(index / perSession)).padStart(6, "0")}`,
+      };
     });
     for (const { socket } of clients.slice(before)) {
       socket.on("close", () => fail(new Error("a connection was lost")));

@@ -5,7 +5,12 @@ import { readdirSync, readFileSync } from "node:fs";
 export function processorSeconds(pid) {
   try {
     const threads = readdirSync(`/proc/${pid}/task`);
-    return threads.reduce((sum, thread) => sum + nanoseconds(`/proc/${pid}/task/${thread}/schedstat`), 0) / 1e9;
+    return (
+      threads.reduce(
+        (sum, thread) => sum + nanoseconds(`/proc/${pid}/task/${thread}/schedstat`),
+        0,
+      ) / 1e9
+    );
   } catch {
     return 0;
   }

@@ -35,7 +35,13 @@ export function open({ wire: name, port, session }) {
       else greet(bytes.subarray(0, length));
       return true;
     };
-    const socket = connect({ port, host: "127.0.0.1", localAddress, noDelay: true, onread: { buffer, callback } });
+    const socket = connect({
+      port,
+      host: "127.0.0.1",
+      localAddress,
+      noDelay: true,
+      onread: { buffer, callback },
+    });
     /** @type {Client} */
     const client = { socket, session, heard: advance, read: undefined };
     const count = createCounter({
@@ -51,7 +57,8 @@ export function open({ wire: name, port, session }) {
       answer += bytes.toString("latin1");
       const end = answer.indexOf("\r\n\r\n");
       if (end < 0) return;
-      if (!answer.startsWith("HTTP/1.1 101 ")) return socket.destroy(new Error(`answered ${answer.slice(0, 300)}`));
+      if (!answer.startsWith("HTTP/1.1 101 "))
+        return socket.destroy(new Error(`answered ${answer.slice(0, 300)}`));
       advance(1);
       const first = Buffer.from(answer.slice(end + 4), "latin1");
       if (first.length > 0) take(first, first.length);

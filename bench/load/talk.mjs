@@ -30,9 +30,10 @@ export async function talk({ wire: name, pid, clients, inFlight, seconds, messag
   for (const client of clients) {
     const one = message(content, client.session);
     const many = Buffer.concat(Array.from({ length: inFlight }, () => one));
-    const write = unique === undefined
-      ? (/** @type {number} */ count) => client.socket.write(many.subarray(0, count * one.length))
-      : numbered(client, many, one.length, one.indexOf(unique), unique.length);
+    const write =
+      unique === undefined
+        ? (/** @type {number} */ count) => client.socket.write(many.subarray(0, count * one.length))
+        : numbered(client, many, one.length, one.indexOf(unique), unique.length);
     const say = (/** @type {number} */ wanted) => {
       const count = Math.min(wanted, left);
       if (count <= 0) return;

@@ -26,7 +26,15 @@ export async function handshakes({ pid, wire, port, busy, seconds, atMost }) {
  * @param {{ pid: number, port: number, request: string, status: number, busy: number, seconds?: number,
  *   total?: number }} load `{n}` in the request is a number of eight digits, another one each time
  * @returns {Promise<Result>} */
-export function requests({ pid, port, request, status, busy, seconds, total = Number.POSITIVE_INFINITY }) {
+export function requests({
+  pid,
+  port,
+  request,
+  status,
+  busy,
+  seconds,
+  total = Number.POSITIVE_INFINITY,
+}) {
   const [before = "", after = ""] = request.split("{n}");
   const isSame = !request.includes("{n}");
   const prepared = Buffer.from(request);
@@ -47,7 +55,8 @@ export function requests({ pid, port, request, status, busy, seconds, total = Nu
         if (end < 0) return;
         const length = Number(/\r\ncontent-length: *(\d+)/i.exec(left.slice(0, end))?.[1] ?? 0);
         if (left.length < end + 4 + length) return;
-        if (!left.startsWith(`HTTP/1.1 ${status} `)) return reject(new Error(`answered ${left.slice(0, 300)}`));
+        if (!left.startsWith(`HTTP/1.1 ${status} `))
+          return reject(new Error(`answered ${left.slice(0, 300)}`));
         left = "";
         done += 1;
         if (asked < total && !isOver()) ask();

@@ -15,17 +15,25 @@ import { frame } from "./frames.mjs";
 /** @param {string} target @param {number} port */
 const upgrade = (target, port) =>
   [
-    `GET ${target} HTTP/1.1`, `Host: 127.0.0.1:${port}`, "Connection: Upgrade", "Upgrade: websocket",
-    "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", `Authorization: Bearer ${picoToken}`,
-    "", "",
+    `GET ${target} HTTP/1.1`,
+    `Host: 127.0.0.1:${port}`,
+    "Connection: Upgrade",
+    "Upgrade: websocket",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    `Authorization: Bearer ${picoToken}`,
+    "",
+    "",
   ].join("\r\n");
 
 /** The Pico Protocol: a message is one JSON object. @param {string} content */
-const send = (content) => frame(JSON.stringify({ type: "message.send", id: "1", payload: { content } }));
+const send = (content) =>
+  frame(JSON.stringify({ type: "message.send", id: "1", payload: { content } }));
 
 /** @type {Wire} */
 const pico = {
-  request: (port, session) => upgrade(session === undefined ? "/pico" : `/pico?session_id=${session}`, port),
+  request: (port, session) =>
+    upgrade(session === undefined ? "/pico" : `/pico?session_id=${session}`, port),
   greetings: () => [undefined],
   message: (content) => send(content),
   answers: 1,
@@ -36,9 +44,11 @@ const unique = "00000000";
 /** The same with the extension: nothing is lost, so that each message has an id and its acknowledgement.
  * @type {Wire} */
 const picoExtended = {
-  request: (port, session) => upgrade(`/pico?pico_ext=1${session === undefined ? "" : `&session_id=${session}`}`, port),
+  request: (port, session) =>
+    upgrade(`/pico?pico_ext=1${session === undefined ? "" : `&session_id=${session}`}`, port),
   greetings: () => [undefined, undefined],
-  message: (content) => frame(JSON.stringify({ type: "message.send", id: unique, payload: { content } })),
+  message: (content) =>
+    frame(JSON.stringify({ type: "message.send", id: unique, payload: { content } })),
   answers: 2,
   unique,
 };
@@ -50,7 +60,8 @@ const socketIo = {
     return upgrade(`/socket.io/?EIO=4&transport=websocket${query}`, port);
   },
   greetings: () => [undefined, frame("40"), undefined],
-  message: (content) => frame(`42${JSON.stringify(["m", { type: "message.send", id: "1", payload: { content } }])}`),
+  message: (content) =>
+    frame(`42${JSON.stringify(["m", { type: "message.send", id: "1", payload: { content } }])}`),
   answers: 1,
 };
 
@@ -70,13 +81,20 @@ const hocuspocus = {
   request: (port) => upgrade("/", port),
   greetings: (session = "alone") => {
     const [auth, token] = [2, 0];
-    const hello = Buffer.concat([varString(session), Buffer.from([auth, token]), varString(picoToken)]);
+    const hello = Buffer.concat([
+      varString(session),
+      Buffer.from([auth, token]),
+      varString(picoToken),
+    ]);
     return [frame(hello, binary), undefined];
   },
   message: (content, session = "alone") => {
     const stateless = 5;
     const text = JSON.stringify({ type: "message.send", id: "1", payload: { content } });
-    return frame(Buffer.concat([varString(session), Buffer.from([stateless]), varString(text)]), binary);
+    return frame(
+      Buffer.concat([varString(session), Buffer.from([stateless]), varString(text)]),
+      binary,
+    );
   },
   answers: 1,
 };

@@ -4,8 +4,12 @@ import { askForStream, lastToken, token, tokensEveryMs, updateEveryMs } from "..
 let made = 0;
 
 /** @param {"message.create" | "message.update"} type @param {string} session @param {object} payload */
-export const answer = (type, session, payload) =>
-  ({ type, payload, session_id: session, timestamp: Date.now() });
+export const answer = (type, session, payload) => ({
+  type,
+  payload,
+  session_id: session,
+  timestamp: Date.now(),
+});
 
 export const newId = () => `message-${String((made += 1)).padStart(24, "0")}`;
 
@@ -16,7 +20,8 @@ export const newId = () => `message-${String((made += 1)).padStart(24, "0")}`;
  */
 export function respond({ payload: { content } }, session, send) {
   const message_id = newId();
-  if (!content.startsWith(askForStream)) return send(answer("message.create", session, { message_id, content }));
+  if (!content.startsWith(askForStream))
+    return send(answer("message.create", session, { message_id, content }));
   const { end } = writeTokens(content, (more) => (text += more));
   let text = "";
   let type = /** @type {"message.create" | "message.update"} */ ("message.create");
@@ -40,7 +45,10 @@ export function writeTokens(request, write) {
   /** @type {Promise<void>} */
   const end = new Promise((done) => {
     const timer = setInterval(() => {
-      const due = Math.min(tokens - 1, Math.floor(((performance.now() - began) / 1_000) * perSecond));
+      const due = Math.min(
+        tokens - 1,
+        Math.floor(((performance.now() - began) / 1_000) * perSecond),
+      );
       for (; written < due; written += 1) write(token);
       if (written < tokens - 1) return;
       clearInterval(timer);

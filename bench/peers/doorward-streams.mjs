@@ -3,7 +3,8 @@ import process from "node:process";
 import { launcherToken, picoToken } from "../settings.mjs";
 import { writeTokens } from "./answer.mjs";
 
-const built = (/** @type {string} */ name) => import(new URL(`../../dist/${name}/index.js`, import.meta.url).href);
+const built = (/** @type {string} */ name) =>
+  import(new URL(`../../dist/${name}/index.js`, import.meta.url).href);
 /** @type {typeof import("../../kernel/index.ts")} */
 const { createKernel } = await built("kernel");
 /** @type {typeof import("../../plugins/token-store/index.ts")} */
@@ -30,6 +31,10 @@ const kernel = createKernel(
       void end.then(() => answer.end());
     }),
   ],
-  { config: { "channels.pico": { enabled: true, max_connections: 5_000, message_rate: 0, message_burst: 0 } } },
+  {
+    config: {
+      "channels.pico": { enabled: true, max_connections: 5_000, message_rate: 0, message_burst: 0 },
+    },
+  },
 );
 await kernel.start();

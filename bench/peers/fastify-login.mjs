@@ -8,7 +8,8 @@ const expected = digest(launcherToken);
 const app = fastify();
 app.post("/login", async (request, reply) => {
   const { token } = /** @type {{ token: string }} */ (request.body);
-  if (!timingSafeEqual(digest(token), expected)) return reply.code(401).send({ error: "invalid_token" });
+  if (!timingSafeEqual(digest(token), expected))
+    return reply.code(401).send({ error: "invalid_token" });
   return { status: "ok" };
 });
 await app.listen({ port: Number(process.argv[2]), host: "127.0.0.1" });

@@ -16,10 +16,17 @@ const app = fastify();
 await app.register(cookie, { secret: randomBytes(32).toString("hex") });
 app.post("/login", async (request, reply) => {
   const { token } = /** @type {{ token: string }} */ (request.body);
-  if (!timingSafeEqual(digest(token), expected)) return reply.code(401).send({ error: "invalid_token" });
+  if (!timingSafeEqual(digest(token), expected))
+    return reply.code(401).send({ error: "invalid_token" });
   const session = randomBytes(16).toString("base64url");
   log.info({ session: session.slice(0, 8), ip: request.ip }, "signed in");
-  const options = /** @type {const} */ ({ signed: true, httpOnly: true, sameSite: "lax", path: "/", maxAge: 604_800 });
+  const options = /** @type {const} */ ({
+    signed: true,
+    httpOnly: true,
+    sameSite: "lax",
+    path: "/",
+    maxAge: 604_800,
+  });
   void reply.setCookie("session", session, options);
   return { status: "ok" };
 });

@@ -17,9 +17,14 @@ function build() {
   if (!succeeds("go", ["version"])) return "no Go toolchain";
   process.stderr.write("  building the Go server\n");
   try {
-    execFileSync("go", ["build", "-o", program, "."], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+    execFileSync("go", ["build", "-o", program, "."], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     return undefined;
   } catch (error) {
-    return `go build: ${String(/** @type {{ stderr?: Buffer }} */ (error).stderr ?? error).trim().slice(-300)}`;
+    return `go build: ${String(/** @type {{ stderr?: Buffer }} */ (error).stderr ?? error)
+      .trim()
+      .slice(-300)}`;
   }
 }

@@ -5,14 +5,19 @@ import { respond } from "./answer.mjs";
 
 // A package of `bench/package.json`, which not everybody installs.
 const { Server } = await import(/** @type {string} */ ("@hocuspocus/server"));
-const server = new Server({
-  quiet: true,
-  stopOnSignals: false,
-  async onAuthenticate(/** @type {any} */ { token }) {
-    if (token !== picoToken) throw new Error("not allowed");
+const server = new Server(
+  {
+    quiet: true,
+    stopOnSignals: false,
+    async onAuthenticate(/** @type {any} */ { token }) {
+      if (token !== picoToken) throw new Error("not allowed");
+    },
+    async onStateless(/** @type {any} */ { document, payload }) {
+      respond(JSON.parse(payload), document.name, (answer) =>
+        document.broadcastStateless(JSON.stringify(answer)),
+      );
+    },
   },
-  async onStateless(/** @type {any} */ { document, payload }) {
-    respond(JSON.parse(payload), document.name, (answer) => document.broadcastStateless(JSON.stringify(answer)));
-  },
-}, { perMessageDeflate: false });
+  { perMessageDeflate: false },
+);
 await server.listen(Number(process.argv[2]));

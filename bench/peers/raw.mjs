@@ -5,7 +5,9 @@ import process from "node:process";
 import { answer, newId } from "./answer.mjs";
 
 const content = "hello, everybody";
-const text = Buffer.from(JSON.stringify(answer("message.create", "session-000000", { message_id: newId(), content })));
+const text = Buffer.from(
+  JSON.stringify(answer("message.create", "session-000000", { message_id: newId(), content })),
+);
 const frame = Buffer.concat([Buffer.from([0x81, 126, text.length >> 8, text.length & 255]), text]);
 /** @type {Set<import("node:stream").Duplex>} */
 const sockets = new Set();

@@ -6,7 +6,11 @@ import { respond } from "./answer.mjs";
 // A package of `bench/package.json`, which not everybody installs.
 const { Server } = await import(/** @type {string} */ ("socket.io"));
 const server = createServer();
-const io = new Server(server, { transports: ["websocket"], perMessageDeflate: false, serveClient: false });
+const io = new Server(server, {
+  transports: ["websocket"],
+  perMessageDeflate: false,
+  serveClient: false,
+});
 
 io.on("connection", (/** @type {any} */ socket) => {
   const session = socket.handshake.query.session_id ?? socket.id;

@@ -22,33 +22,60 @@ export async function measureCurves(size) {
   const seconds = size.seconds / 4;
 
   const own = await grown(["doorward", "ws"], size, connections, 1, ({ generator }, count) =>
-    generator.ask("talk", { inFlight: 1, messages: Math.max(count * 4, size.count(8_000)) }));
+    generator.ask("talk", { inFlight: 1, messages: Math.max(count * 4, size.count(8_000)) }),
+  );
   show("one more connection beside so many", connections, own.opening);
   show("a message, among so many sessions of one connection", connections, own.working);
 
-  const shared = await grown(["doorward", "raw writes", "ws"], size, connections, 1_000_000, ({ generator }) =>
-    generator.ask("fanOut", { seconds }));
+  const shared = await grown(
+    ["doorward", "raw writes", "ws"],
+    size,
+    connections,
+    1_000_000,
+    ({ generator }) => generator.ask("fanOut", { seconds }),
+  );
   show("a delivery to each of so many connections of a session", connections, shared.working);
 
   await withPairs(["doorward", "doorward, extension", "ws"], size, async (pairs) => {
-    for (const { generator } of pairs) await generator.ask("grow", { connections: talkers, perSession: 1 });
+    for (const { generator } of pairs)
+      await generator.ask("grow", { connections: talkers, perSession: 1 });
     const depths = doubled(1, 7);
-    show(`a message, so many on their way on each of ${talkers}`, depths, await repeated(pairs, size, depths,
-      ({ generator }, inFlight) => generator.ask("talk", { inFlight, messages: size.count(20_000) })));
-    show(`a message, so many over ${talkers} connections`, messages, await repeated(pairs, size, messages,
-      ({ generator }, total) => generator.ask("talk", { inFlight: 16, messages: total })));
+    show(
+      `a message, so many on their way on each of ${talkers}`,
+      depths,
+      await repeated(pairs, size, depths, ({ generator }, inFlight) =>
+        generator.ask("talk", { inFlight, messages: size.count(20_000) }),
+      ),
+    );
+    show(
+      `a message, so many over ${talkers} connections`,
+      messages,
+      await repeated(pairs, size, messages, ({ generator }, total) =>
+        generator.ask("talk", { inFlight: 16, messages: total }),
+      ),
+    );
     const [ours] = pairs;
     const posts = messages.slice(0, -1);
-    show("a message that is posted to a session of its own, so many of them", posts,
-      await repeated(ours ? [ours] : [], size, posts, post));
+    show(
+      "a message that is posted to a session of its own, so many of them",
+      posts,
+      await repeated(ours ? [ours] : [], size, posts, post),
+    );
   });
 
   await withPairs(["doorward, streams", "ws"], size, async (pairs) => {
-    for (const { generator } of pairs) await generator.ask("grow", { connections: talkers, perSession: 1 });
+    for (const { generator } of pairs)
+      await generator.ask("grow", { connections: talkers, perSession: 1 });
     const tokens = doubled(size.count(1_000), 5);
     const tokensPerSecond = (tokens.at(-1) ?? 1) / (size.seconds * 2);
-    show("an answer of so many tokens to one viewer", tokens, await repeated(pairs, size, tokens,
-      ({ generator }, count) => generator.ask("streams", { tokens: count, tokensPerSecond })), (cost) => cost);
+    show(
+      "an answer of so many tokens to one viewer",
+      tokens,
+      await repeated(pairs, size, tokens, ({ generator }, count) =>
+        generator.ask("streams", { tokens: count, tokensPerSecond }),
+      ),
+      (cost) => cost,
+    );
   });
   return [];
 }
@@ -58,11 +85,17 @@ export async function measureCurves(size) {
  * @param {(pair: Pair, connections: number) => Promise<Result>} work */
 const grown = (names, size, points, perSession, work) =>
   withPairs(names, size, async (pairs) => {
-    const opening = pairs.map(({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }));
-    const working = pairs.map(({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }));
+    const opening = pairs.map(
+      ({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }),
+    );
+    const working = pairs.map(
+      ({ server }) => /** @type {Curve} */ ({ name: server.name, costs: [] }),
+    );
     for (const connections of points) {
       for (const [at, { generator }] of pairs.entries()) {
-        opening[at]?.costs.push(sampleOf(await generator.ask("grow", { connections, perSession })).cost);
+        opening[at]?.costs.push(
+          sampleOf(await generator.ask("grow", { connections, perSession })).cost,
+        );
       }
       const costs = await inTurn(pairs, size, (pair) => work(pair, connections));
       for (const [at, cost] of costs.entries()) working[at]?.costs.push(cost);
@@ -101,26 +134,40 @@ function post({ server, generator }, total) {
   const series = String((posted += 1)).padStart(4, "0");
   const body = `{"session_id":"posted-${series}-{n}","content":"hello, is anybody there?"}`;
   const head = [
-    "POST /pico/messages HTTP/1.1", `Host: 127.0.0.1:${server.port}`, `Authorization: Bearer ${picoToken}`,
-    "Content-Type: application/json", `Content-Length: ${body.length - "{n}".length + 8}`,
+    "POST /pico/messages HTTP/1.1",
+    `Host: 127.0.0.1:${server.port}`,
+    `Authorization: Bearer ${picoToken}`,
+    "Content-Type: application/json",
+    `Content-Length: ${body.length - "{n}".length + 8}`,
   ];
-  return generator.ask("requests", { request: `${head.join("\r\n")}\r\n\r\n${body}`, status: 202, busy: 16, total });
+  return generator.ask("requests", {
+    request: `${head.join("\r\n")}\r\n\r\n${body}`,
+    status: 202,
+    busy: 16,
+    total,
+  });
 }
 
 /** @param {string} what @param {readonly number[]} points @param {readonly Curve[]} curves
  * @param {(cost: number, point: number) => number} [whole] of the work at a point */
 function show(what, points, curves, whole = (cost, point) => cost * point) {
   const rows = curves.map(({ name, costs }) => {
-    const slope = slopeOf(points, costs.map((cost, at) => whole(cost, points[at] ?? 1)));
+    const slope = slopeOf(
+      points,
+      costs.map((cost, at) => whole(cost, points[at] ?? 1)),
+    );
     return [name, ...costs.map(figure), `${figure(slope)}${slope > steep ? " (!)" : ""}`];
   });
-  console.log(`${what}: server CPU, µs\n\n${grid([["server", ...points.map(String), "slope"], ...rows])}\n`);
+  console.log(
+    `${what}: server CPU, µs\n\n${grid([["server", ...points.map(String), "slope"], ...rows])}\n`,
+  );
 }
 
 /** Of the straight line through the logarithms. @param {readonly number[]} xs @param {readonly number[]} ys */
 function slopeOf(xs, ys) {
   const known = xs.map((_, at) => at).filter((at) => Number.isFinite(ys[at]) && (ys[at] ?? 0) > 0);
-  const logarithms = (/** @type {readonly number[]} */ all) => known.map((at) => Math.log(all[at] ?? 1));
+  const logarithms = (/** @type {readonly number[]} */ all) =>
+    known.map((at) => Math.log(all[at] ?? 1));
   const [lx, ly] = [logarithms(xs), logarithms(ys)];
   const [mx, my] = [mean(lx), mean(ly)];
   const above = lx.reduce((sum, x, at) => sum + (x - mx) * ((ly[at] ?? 0) - my), 0);

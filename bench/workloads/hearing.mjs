@@ -3,15 +3,31 @@ import { comparison, timeTarget } from "../report.mjs";
 
 /** @typedef {import("../compare.mjs").Size} Size */
 
-const heard = /** @type {const} */ (["doorward", "raw writes", "ws", "socket.io", "hocuspocus", "gorilla"]);
-const streamed = /** @type {const} */ (["doorward, streams", "ws", "socket.io", "hocuspocus", "gorilla"]);
+const heard = /** @type {const} */ ([
+  "doorward",
+  "raw writes",
+  "ws",
+  "socket.io",
+  "hocuspocus",
+  "gorilla",
+]);
+const streamed = /** @type {const} */ ([
+  "doorward, streams",
+  "ws",
+  "socket.io",
+  "hocuspocus",
+  "gorilla",
+]);
 
 /** One message to everybody of one session, beside the bare writes of it. @param {Size} size */
 export const measureFanOut = (size) =>
   withPairs(heard, size, async (pairs) => {
     const connections = size.count(5_000);
-    for (const { generator } of pairs) await generator.ask("grow", { connections, perSession: connections });
-    const found = await compare(pairs, size, ({ generator }) => generator.ask("fanOut", { seconds: size.seconds }));
+    for (const { generator } of pairs)
+      await generator.ask("grow", { connections, perSession: connections });
+    const found = await compare(pairs, size, ({ generator }) =>
+      generator.ask("fanOut", { seconds: size.seconds }),
+    );
     const title = `one message to ${connections} connections of a session`;
     console.log(comparison(title, "deliveries/s", "raw writes", found));
     return [timeTarget("fan-out, time of the raw writes", 1.2, found, "doorward", "raw writes")];

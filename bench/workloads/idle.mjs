@@ -13,18 +13,31 @@ const aimedAt = 10_000;
 /** What a connection on which nothing happens holds: resident memory beyond that of the server alone, after a
  * collection. @param {import("../compare.mjs").Size} size */
 export async function measureIdle(size) {
-  const counts = [1_000, 5_000, aimedAt, 18_000].map(size.count).filter((count) => count + spare <= mostFiles());
-  const names = present(/** @type {const} */ (["doorward", "ws", "socket.io", "hocuspocus", "gorilla"]), size);
+  const counts = [1_000, 5_000, aimedAt, 18_000]
+    .map(size.count)
+    .filter((count) => count + spare <= mostFiles());
+  const names = present(
+    /** @type {const} */ (["doorward", "ws", "socket.io", "hocuspocus", "gorilla"]),
+    size,
+  );
   // What a server keeps does not change from run to run as its speed does: no warm-up.
-  const found = await interleave(size.rounds, names.map((name) => () => growing(name, counts, size)), size.deadline);
+  const found = await interleave(
+    size.rounds,
+    names.map((name) => () => growing(name, counts, size)),
+    size.deadline,
+  );
   const at = (/** @type {string} */ name, /** @type {number} */ step) =>
-    (found[names.findIndex((each) => each === name)] ?? []).map((run) => run[step] ?? { kibibytes: 0, work: 0 });
+    (found[names.findIndex((each) => each === name)] ?? []).map(
+      (run) => run[step] ?? { kibibytes: 0, work: 0 },
+    );
   const memory = (/** @type {string} */ name, /** @type {number} */ step) =>
     at(name, step).map(({ kibibytes }) => kibibytes);
   const rows = names.map((name) => [
     name,
-    ...counts.flatMap((_, step) =>
-      [spread(memory(name, step), oneDigit), times(median(ratios(memory(name, step), memory("ws", step))))]),
+    ...counts.flatMap((_, step) => [
+      spread(memory(name, step), oneDigit),
+      times(median(ratios(memory(name, step), memory("ws", step)))),
+    ]),
     figure(median(at(name, counts.length - 1).map(({ work }) => work))),
   ]);
   const last = `CPU a second, µs each of ${counts.at(-1)}`;
@@ -54,7 +67,8 @@ const growing = (name, counts, size) =>
       const kibibytes = ((await server.memory()) - before) / 1_024 / connections;
       const began = { worked: processorSeconds(server.pid), at: performance.now() };
       if (connections === counts.at(-1)) await wait(size.seconds * 1_000);
-      const worked = (processorSeconds(server.pid) - began.worked) / ((performance.now() - began.at) / 1_000);
+      const worked =
+        (processorSeconds(server.pid) - began.worked) / ((performance.now() - began.at) / 1_000);
       each.push({ kibibytes, work: (worked / connections) * 1e6 });
     }
     return each;

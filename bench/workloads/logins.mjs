@@ -5,11 +5,19 @@ import { launcherToken } from "../settings.mjs";
 const body = JSON.stringify({ token: launcherToken });
 const request = (/** @type {number} */ port) =>
   [
-    "POST /login HTTP/1.1", `Host: 127.0.0.1:${port}`, "Content-Type: application/json",
-    `Content-Length: ${body.length}`, "", body,
+    "POST /login HTTP/1.1",
+    `Host: 127.0.0.1:${port}`,
+    "Content-Type: application/json",
+    `Content-Length: ${body.length}`,
+    "",
+    body,
   ].join("\r\n");
 
-const [ours, bare, dutiful] = /** @type {const} */ (["doorward, sign-in", "fastify, bare", "fastify, cookie and log"]);
+const [ours, bare, dutiful] = /** @type {const} */ ([
+  "doorward, sign-in",
+  "fastify, bare",
+  "fastify, cookie and log",
+]);
 
 /** Right sign-ins over kept connections: the token is compared, a session begins, a signed cookie is set.
  * @param {import("../compare.mjs").Size} size */

@@ -16,26 +16,42 @@ export async function measureStart({ rounds, deadline }) {
   const used = await makeHome();
   try {
     await leaveCompiled(used.home);
-    const [bare = [], first = [], later = []] = await interleave(rounds * 3 - 2, [
-      async () => ({ took: await emptyNode(), cpu: 0 }),
-      async () => {
-        const fresh = await makeHome();
-        return startIn(fresh.home).finally(fresh.remove);
-      },
-      () => startIn(used.home),
-    ], deadline);
+    const [bare = [], first = [], later = []] = await interleave(
+      rounds * 3 - 2,
+      [
+        async () => ({ took: await emptyNode(), cpu: 0 }),
+        async () => {
+          const fresh = await makeHome();
+          return startIn(fresh.home).finally(fresh.remove);
+        },
+        () => startIn(used.home),
+      ],
+      deadline,
+    );
     const took = (/** @type {readonly { took: number }[]} */ all) => all.map(({ took }) => took);
     const cpu = (/** @type {readonly { cpu: number }[]} */ all) => all.map(({ cpu }) => cpu);
-    console.log(readings([
-      { what: "node -e '', start to end", unit: "ms", values: took(bare) },
-      { what: "first start to listening", unit: "ms", values: took(first) },
-      { what: "first start to listening", unit: "x node", values: ratios(took(first), took(bare)) },
-      { what: "later start to listening", unit: "ms", values: took(later) },
-      { what: "later start to listening", unit: "x node", values: ratios(took(later), took(bare)) },
-      { what: "processor time of a later start", unit: "ms", values: cpu(later) },
-    ]));
+    console.log(
+      readings([
+        { what: "node -e '', start to end", unit: "ms", values: took(bare) },
+        { what: "first start to listening", unit: "ms", values: took(first) },
+        {
+          what: "first start to listening",
+          unit: "x node",
+          values: ratios(took(first), took(bare)),
+        },
+        { what: "later start to listening", unit: "ms", values: took(later) },
+        {
+          what: "later start to listening",
+          unit: "x node",
+          values: ratios(took(later), took(bare)),
+        },
+        { what: "processor time of a later start", unit: "ms", values: cpu(later) },
+      ]),
+    );
     const what = "later start to listening";
-    return [{ what, aim: 250, bound: /** @type {const} */ ("at most"), values: took(later), unit: "ms" }];
+    return [
+      { what, aim: 250, bound: /** @type {const} */ ("at most"), values: took(later), unit: "ms" },
+    ];
   } finally {
     await used.remove();
   }
@@ -47,7 +63,8 @@ async function leaveCompiled(home) {
   const launcher = startLauncher(home, port);
   await launcher.listening(port);
   const patience = performance.now() + 20_000;
-  while (!existsSync(path.join(home, "cache", "program")) && performance.now() < patience) await wait(50);
+  while (!existsSync(path.join(home, "cache", "program")) && performance.now() < patience)
+    await wait(50);
   await launcher.stop();
 }
 
@@ -73,19 +90,25 @@ async function startIn(home) {
 export async function measureMemory({ rounds, seconds, deadline }) {
   const { home, remove } = await makeHome({ channels: { pico: { enabled: true } } });
   try {
-    const [values = []] = await interleave(rounds, [
-      async () => {
-        const port = await freePort();
-        const launcher = startLauncher(home, port, { SERVICE_CHANNELS_PICO_TOKEN: "f".repeat(64) });
-        try {
-          await launcher.listening(port);
-          await wait(seconds * 1_000);
-          return (await residentBytes(launcher.pid)) / 1_024 ** 2;
-        } finally {
-          await launcher.stop();
-        }
-      },
-    ], deadline);
+    const [values = []] = await interleave(
+      rounds,
+      [
+        async () => {
+          const port = await freePort();
+          const launcher = startLauncher(home, port, {
+            SERVICE_CHANNELS_PICO_TOKEN: "f".repeat(64),
+          });
+          try {
+            await launcher.listening(port);
+            await wait(seconds * 1_000);
+            return (await residentBytes(launcher.pid)) / 1_024 ** 2;
+          } finally {
+            await launcher.stop();
+          }
+        },
+      ],
+      deadline,
+    );
     const what = "resident memory, nobody there";
     console.log(readings([{ what, unit: "MiB", values }]));
     return [{ what, aim: 95, bound: /** @type {const} */ ("at most"), values, unit: "MiB" }];

@@ -14,9 +14,12 @@ const farewellMs = 2_000;
  *  leaves. */
 export async function chat(call: Call, given: ClientArguments): Promise<number> {
   let leave: () => void;
-  const left = new Promise<undefined>((resolve) => { leave = () => resolve(undefined); });
+  const left = new Promise<undefined>((resolve) => {
+    leave = () => resolve(undefined);
+  });
   const screen = createScreen({
-    input: call.stdin, output: process.stdout,
+    input: call.stdin,
+    output: process.stdout,
     onEnd: () => leave(),
     onLine: (text) => void send(text),
   });
@@ -26,12 +29,16 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
   let isTold = false;
   let begin: (session: Session) => void;
   /** Who types ahead loses nothing. */
-  const begun = new Promise<Session>((resolve) => { begin = resolve; });
+  const begun = new Promise<Session>((resolve) => {
+    begin = resolve;
+  });
 
   async function send(content: string): Promise<void> {
-    const sent = begun.then(({ link }) => link.send({ content })).catch((error: unknown) => {
-      screen.note(`not delivered: ${plainLine(reasonOf(error).message)}`);
-    });
+    const sent = begun
+      .then(({ link }) => link.send({ content }))
+      .catch((error: unknown) => {
+        screen.note(`not delivered: ${plainLine(reasonOf(error).message)}`);
+      });
     open.add(sent);
     await sent;
     open.delete(sent);
@@ -64,7 +71,9 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
     if (!session) return await leaveEarly(opening, screen.close);
     begin!(session);
     // Only what leaves nothing to wait for ends it.
-    const stopped = session.ended.then((fate) => (fate === interrupted || last?.to === "stopped" ? undefined : left));
+    const stopped = session.ended.then((fate) =>
+      fate === interrupted || last?.to === "stopped" ? undefined : left,
+    );
     await Promise.race([left, stopped]);
     const farewell = new Promise<void>((resolve) => setTimeout(resolve, farewellMs).unref());
     if (last?.to === "open") await Promise.race([Promise.all(open), farewell]);
@@ -107,7 +116,8 @@ function createNews(note: Show, status: (text: string | undefined) => void) {
   let isOpen = false;
 
   function countDown(words: string, until: number): void {
-    const show = (): void => status(`${words} in ${Math.max(1, Math.ceil((until - Date.now()) / 1_000))} s …`);
+    const show = (): void =>
+      status(`${words} in ${Math.max(1, Math.ceil((until - Date.now()) / 1_000))} s …`);
     timer = setInterval(show, 1_000).unref();
     show();
   }
@@ -124,11 +134,13 @@ function createNews(note: Show, status: (text: string | undefined) => void) {
         note(wasOpen ? "connected again" : "connected; Ctrl+D ends");
         wasOpen = true;
       } else if (to === "connecting") status("connecting …");
-      else if (to === "waiting") countDown(`${sentenceOf(change)}; reconnecting`, Date.now() + retryInMs);
+      else if (to === "waiting")
+        countDown(`${sentenceOf(change)}; reconnecting`, Date.now() + retryInMs);
       else if (to === "blocked") {
         note(plainLine(sentenceOf(change)));
         countDown("trying again", Date.now() + retryInMs);
-      } else if (to === "stopped") note(`the other end ended the connection (${plainLine(change.reason)})`);
+      } else if (to === "stopped")
+        note(`the other end ended the connection (${plainLine(change.reason)})`);
     },
     end: () => clearInterval(timer),
   };

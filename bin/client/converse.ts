@@ -16,7 +16,8 @@ interface Conversation {
  *  no answer, why the session ended before, or nothing when nobody reads the output. Rejects at a line that is too
  *  long. */
 export async function converse(
-  { call, session, expected, left }: Conversation, take: (line: string) => Promise<void> | undefined,
+  { call, session, expected, left }: Conversation,
+  take: (line: string) => Promise<void> | undefined,
 ): Promise<number | Fate | undefined> {
   const over: Promise<Fate | undefined> = Promise.race([session.ended, left.then(() => undefined)]);
   const read = eachLine(call.stdin, take, over).then(expected.close);

@@ -28,7 +28,9 @@ export function createExpectation(timeoutMs: number): Expectation {
   let isOver = false;
   let timer: NodeJS.Timeout | undefined;
   let finish: (missing: number) => void;
-  const missing = new Promise<number>((resolve) => { finish = resolve; });
+  const missing = new Promise<number>((resolve) => {
+    finish = resolve;
+  });
 
   function look(): void {
     clearTimeout(timer);

@@ -25,12 +25,24 @@ export function sentenceOf({ reason, check }: LinkChange): string {
 export function fateOf(change: LinkChange, wasOpen: boolean): Fate | undefined {
   const { to, reason: code, attempt } = change;
   if (to === "blocked") {
-    return { exit: noChannel.has(code) ? exit.unreachable : exit.refused, code, sentence: sentenceOf(change) };
+    return {
+      exit: noChannel.has(code) ? exit.unreachable : exit.refused,
+      code,
+      sentence: sentenceOf(change),
+    };
   }
   if (to === "waiting" && !wasOpen && attempt >= tries) {
-    return { exit: exit.unreachable, code: "unreachable", sentence: `the other end cannot be reached (${code})` };
+    return {
+      exit: exit.unreachable,
+      code: "unreachable",
+      sentence: `the other end cannot be reached (${code})`,
+    };
   }
   if (to !== "stopped") return undefined;
   const isOver = code === "normal";
-  return { exit: isOver ? exit.done : exit.refused, code, sentence: `the other end ended the connection (${code})` };
+  return {
+    exit: isOver ? exit.done : exit.refused,
+    code,
+    sentence: `the other end ended the connection (${code})`,
+  };
 }

@@ -9,11 +9,16 @@ const longest = 48 * 1024 * 1024;
 /** Reads lines one after the other, no faster than `take` settles them, until the input ends or `until` resolves.
  *  Rejects at a line that is too long. */
 export async function eachLine(
-  input: NodeJS.ReadStream, take: (line: string) => Promise<void> | undefined, until: Promise<unknown>,
+  input: NodeJS.ReadStream,
+  take: (line: string) => Promise<void> | undefined,
+  until: Promise<unknown>,
 ): Promise<void> {
   let isOver = false;
-  void until.then(() => { isOver = true; });
-  const tooLong = (): Error => new Error("A line of standard input is longer than a message can be.");
+  void until.then(() => {
+    isOver = true;
+  });
+  const tooLong = (): Error =>
+    new Error("A line of standard input is longer than a message can be.");
   const open = new Set<Promise<void>>();
   for await (const line of linesOf(input.setEncoding("utf8"), { most: longest, tooLong })) {
     if (isOver) return;

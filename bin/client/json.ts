@@ -1,6 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { decode, WireError, type ClientFrame, type ServerFrame } from "../../plugins/pico-wire/index.ts";
+import {
+  decode,
+  WireError,
+  type ClientFrame,
+  type ServerFrame,
+} from "../../plugins/pico-wire/index.ts";
 import { exit, type Call } from "../commands/command.ts";
 import { converse } from "./converse.ts";
 import { createExpectation } from "./expectation.ts";
@@ -19,7 +24,10 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
   let failed = 0;
   const print = (frame: object): void => call.out(`${plainJson(frame)}\n`);
   const report = (code: string, message: string, id?: string): void =>
-    print({ type: "error", payload: { code, message, ...(id !== undefined && { request_id: id }) } });
+    print({
+      type: "error",
+      payload: { code, message, ...(id !== undefined && { request_id: id }) },
+    });
 
   /** An error of a message is told once, when it is known that the message will not be tried again. */
   function forward(frame: ServerFrame): void {
@@ -41,7 +49,10 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     const before = open.get(id);
     if (before && isDeepStrictEqual(before, payload)) return; // what becomes of it is told once
     if (before) return report("id_reused", "Another message with this id is on its way.", id);
-    const attachments = media.map(({ type, base64 }) => ({ type, bytes: Buffer.from(base64, "base64") }));
+    const attachments = media.map(({ type, base64 }) => ({
+      type,
+      bytes: Buffer.from(base64, "base64"),
+    }));
     open.set(id, payload);
     expected.asked(id);
     try {
@@ -74,7 +85,11 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     const conversation = session.link.session();
     if (own !== undefined && own !== conversation) {
       failed++;
-      report("invalid_session_id", `This client speaks in one conversation, ${conversation}: -session chooses it.`, id);
+      report(
+        "invalid_session_id",
+        `This client speaks in one conversation, ${conversation}: -session chooses it.`,
+        id,
+      );
     } else if (type === "message.send" || type === "media.send") return send(frame);
     else if (type === "ping") print({ type: "pong", ...(id !== undefined && { id }) });
     else if (type !== "ack") session.link.typing(type === "typing.start");
@@ -87,6 +102,10 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     if (outcome.exit !== exit.done) report(outcome.code, outcome.sentence);
     return outcome.exit;
   }
-  if (outcome > 0) report("no_answer", `No answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s.`);
+  if (outcome > 0)
+    report(
+      "no_answer",
+      `No answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s.`,
+    );
   return outcome > 0 || failed > 0 ? exit.failed : exit.done;
 }

@@ -22,20 +22,28 @@ export function clientArguments(call: Call): ClientArguments {
   const sessionId = text(call, "session");
   const timeout = text(call, "timeout") ?? "60";
   if (url !== undefined) checkUrl(url);
-  if (sessionId !== undefined && (/\p{Cc}/u.test(sessionId) || Buffer.byteLength(sessionId) > 256)) {
+  if (
+    sessionId !== undefined &&
+    (/\p{Cc}/u.test(sessionId) || Buffer.byteLength(sessionId) > 256)
+  ) {
     throw new UsageError('"-session" takes a name of at most 256 bytes without control characters');
   }
-  if (!/^\d{1,5}$/.test(timeout)) throw new UsageError('"-timeout" takes whole seconds, 0 for ever');
+  if (!/^\d{1,5}$/.test(timeout))
+    throw new UsageError('"-timeout" takes whole seconds, 0 for ever');
   return {
     timeoutMs: Number(timeout) * 1_000,
-    ...(url && { url }), ...(tokenFile && { tokenFile }), ...(sessionId && { sessionId }),
+    ...(url && { url }),
+    ...(tokenFile && { tokenFile }),
+    ...(sessionId && { sessionId }),
   };
 }
 
 function checkUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^(?:ws|http)s?:$/.test(url.protocol)) {
-    throw new UsageError('"-url" takes the address of a channel: ws://host:port/pico or wss://host/pico');
+    throw new UsageError(
+      '"-url" takes the address of a channel: ws://host:port/pico or wss://host/pico',
+    );
   }
   if (url.username !== "" || url.password !== "" || url.searchParams.has("token")) {
     const instead = "use -token-file, or SERVICE_CHANNELS_PICO_CLIENT_TOKEN";

@@ -26,7 +26,9 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
       onTyping: expected.sign,
       onState({ to, reason, retryInMs = 0, attempt }) {
         if (to === "waiting" && attempt === 1) {
-          say(`no connection (${plainLine(reason)}); reconnecting in ${Math.ceil(retryInMs / 1_000)} s`);
+          say(
+            `no connection (${plainLine(reason)}); reconnecting in ${Math.ceil(retryInMs / 1_000)} s`,
+          );
         }
       },
     },
@@ -46,13 +48,15 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
       expected.settled(false);
     }
   }
-  const take = (line: string): Promise<void> | undefined => (line.trim() === "" ? undefined : send(session, line));
+  const take = (line: string): Promise<void> | undefined =>
+    line.trim() === "" ? undefined : send(session, line);
   const outcome = await converse({ call, session, expected, left }, take);
   if (outcome === undefined) return exit.done;
   if (typeof outcome === "object") {
     if (outcome.exit !== exit.done) say(plainLine(outcome.sentence));
     return outcome.exit;
   }
-  if (outcome > 0) say(`no answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s`);
+  if (outcome > 0)
+    say(`no answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s`);
   return outcome > 0 || failed > 0 ? exit.failed : exit.done;
 }

@@ -37,12 +37,18 @@ export function createScreen({ input, output, onLine, onEnd }: ScreenOptions): S
   let shown: readonly Row[] = [];
   let isClosed = false;
   const lines = createInterface({
-    input, output, terminal: true, prompt, historySize: 500, removeHistoryDuplicates: true,
+    input,
+    output,
+    terminal: true,
+    prompt,
+    historySize: 500,
+    removeHistoryDuplicates: true,
   });
 
   const columns = (): number => output.columns || 80;
   const most = (): number => Math.max((output.rows || 24) - 6, 3);
-  const rowsOf = (text: string, isDim = false): Row[] => wrap(text, columns() - 1).map((row) => ({ text: row, isDim }));
+  const rowsOf = (text: string, isDim = false): Row[] =>
+    wrap(text, columns() - 1).map((row) => ({ text: row, isDim }));
   /** A narrower window breaks rows that fitted. */
   const height = (rows: readonly Row[]): number =>
     rows.reduce((sum, { text }) => sum + Math.max(1, Math.ceil(width(text) / columns())), 0);
@@ -70,7 +76,9 @@ export function createScreen({ input, output, onLine, onEnd }: ScreenOptions): S
     shown = rows;
     // The prompt is drawn as many rows higher as the typed text has rows above the cursor.
     const gap = "\n".repeat(typedRows());
-    output.write(`${up > 0 ? `\u001b[${up}A` : ""}\r\u001b[J${[...said, ...gone, ...rows].map(draw).join("")}${gap}`);
+    output.write(
+      `${up > 0 ? `\u001b[${up}A` : ""}\r\u001b[J${[...said, ...gone, ...rows].map(draw).join("")}${gap}`,
+    );
     lines.prompt(true);
   }
 

@@ -31,7 +31,9 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
   const { answer, hear = {}, notice, url, tokenFile, sessionId, profile } = options;
   const redactor = createRedactor();
   let end: (fate: Fate) => void;
-  const ended = new Promise<Fate>((resolve) => { end = resolve; });
+  const ended = new Promise<Fate>((resolve) => {
+    end = resolve;
+  });
   let wasOpen = false;
   let isClosing = false;
 
@@ -43,11 +45,17 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
     if (fate) end(fate);
   }
   const kernel = await clientOnly({
-    home: call.home, env: call.env, application: answer, unnamed: () => ownChannel(call),
+    home: call.home,
+    env: call.env,
+    application: answer,
+    unnamed: () => ownChannel(call),
     log: logFor(call, (text) => notice(plainLine(redactor.redact(text)))),
     hear: { ...hear, onState },
     secret: (value) => redactor.add(value),
-    ...(url && { url }), ...(tokenFile && { tokenFile }), ...(sessionId && { sessionId }), ...(profile && { profile }),
+    ...(url && { url }),
+    ...(tokenFile && { tokenFile }),
+    ...(sessionId && { sessionId }),
+    ...(profile && { profile }),
   });
   await kernel.start();
   // Not before: a signal ends a start that waits, as that for a token from a pipe does.
@@ -69,14 +77,20 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
 /** Warnings are shown; with -debug everything is. Changes of the link have a voice of their own. */
 function logFor(call: Call, show: (text: string) => void): Log {
   const isDebug = call.values["debug"] === true;
-  const line = (level: string, isShown: boolean): Log["warn"] => (fields, text) => {
-    const isChange = "to" in fields && "from" in fields;
-    if (isDebug) show(`${level}: ${text} ${JSON.stringify(fields, errorsToo)}`);
-    else if (isShown && !isChange) show(text);
-  };
+  const line =
+    (level: string, isShown: boolean): Log["warn"] =>
+    (fields, text) => {
+      const isChange = "to" in fields && "from" in fields;
+      if (isDebug) show(`${level}: ${text} ${JSON.stringify(fields, errorsToo)}`);
+      else if (isShown && !isChange) show(text);
+    };
   return {
-    debug: line("debug", false), info: line("info", false), warn: line("warn", true), error: line("error", true),
+    debug: line("debug", false),
+    info: line("info", false),
+    warn: line("warn", true),
+    error: line("error", true),
   };
 }
 
-const errorsToo = (_: string, value: unknown): unknown => (value instanceof Error ? value.message : value);
+const errorsToo = (_: string, value: unknown): unknown =>
+  value instanceof Error ? value.message : value;

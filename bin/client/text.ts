@@ -5,7 +5,8 @@
 const unsafe = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** Without control characters. Lines end with `\n`. */
-export const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(unsafe, "\u{fffd}");
+export const plain = (text: string): string =>
+  text.replace(/\r\n?/g, "\n").replace(unsafe, "\u{fffd}");
 
 /** On one line. */
 export const plainLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
@@ -13,8 +14,11 @@ export const plainLine = (text: string): string => plain(text).replace(/\s+/g, "
 /** JSON leaves some of these characters as they are; the text means the same with their escapes. */
 export const escapeUnsafe = (json: string): string =>
   json.replace(unsafe, (found) =>
-    [...found].flatMap((sign) => sign.split("")).map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join(""));
+    [...found]
+      .flatMap((sign) => sign.split(""))
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+      .join(""),
+  );
 
 export const plainJson = (value: unknown, indent?: number): string =>
   escapeUnsafe(JSON.stringify(value, null, indent));
@@ -22,9 +26,12 @@ export const plainJson = (value: unknown, indent?: number): string =>
 const none = /[\p{Mn}\p{Me}\p{Cf}\u{fe00}-\u{fe0f}]/u;
 const double = new RegExp(
   "[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6" +
-  "\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]|\\p{Emoji_Presentation}", "u");
+    "\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]|\\p{Emoji_Presentation}",
+  "u",
+);
 
-const widthOf = (sign: string): number => (sign < "\u0300" ? 1 : none.test(sign) ? 0 : double.test(sign) ? 2 : 1);
+const widthOf = (sign: string): number =>
+  sign < "\u0300" ? 1 : none.test(sign) ? 0 : double.test(sign) ? 2 : 1;
 
 /** Columns that the text takes. */
 export function width(text: string): number {
@@ -35,7 +42,10 @@ export function width(text: string): number {
 
 /** Rows of at most this many columns, broken at spaces where there are some. */
 export function wrap(text: string, columns: number): string[] {
-  return text.replace(/\t/g, "    ").split("\n").flatMap((line) => wrapLine(line, Math.max(columns, 2)));
+  return text
+    .replace(/\t/g, "    ")
+    .split("\n")
+    .flatMap((line) => wrapLine(line, Math.max(columns, 2)));
 }
 
 function wrapLine(line: string, columns: number): string[] {

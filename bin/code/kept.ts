@@ -2,7 +2,12 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cachedDataVersionTag, deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
-import { makeFolder, requireTrusted, withFolder, writeFileAtomic } from "../../config/files/index.ts";
+import {
+  makeFolder,
+  requireTrusted,
+  withFolder,
+  writeFileAtomic,
+} from "../../config/files/index.ts";
 import type { Environment } from "../../config/load/index.ts";
 import type { CompiledFiles } from "./program.ts";
 
@@ -29,7 +34,7 @@ export async function readCompiled(home: string, env: Environment): Promise<Comp
     const body = bytes.subarray(4);
     if (bytes.readUInt32BE() !== crc32(body)) return none;
     const { maker, files } = deserialize(body) as Kept;
-    return maker === await thisNode() ? files : none;
+    return maker === (await thisNode()) ? files : none;
   } catch {
     return none;
   }
@@ -37,7 +42,9 @@ export async function readCompiled(home: string, env: Environment): Promise<Comp
 
 /** Rejects `store_unavailable` where nothing can be written, `FILE_WRITABLE_BY_OTHERS` where it would not be read. */
 export async function keepCompiled(
-  home: string, env: Environment, compiled: () => CompiledFiles | undefined,
+  home: string,
+  env: Environment,
+  compiled: () => CompiledFiles | undefined,
 ): Promise<void> {
   if (isOff(env)) return;
   const path = fileOf(home);

@@ -16,8 +16,13 @@ export type CompiledFiles = ReadonlyMap<string, Compiled>;
 /** A file of `dist/bin` is one function, as config/bundle.mjs writes it. `unit` and `load`: another file, at once or
  *  later; `foreign`: a module that is no part of the program, since a script cannot import by itself. */
 type Body = (
-  exports: object, module: { exports: object }, require: NodeJS.Require, unit: (name: string) => object,
-  load: (name: string) => Promise<object>, foreign: (address: string) => Promise<object>, url: string,
+  exports: object,
+  module: { exports: object },
+  require: NodeJS.Require,
+  unit: (name: string) => object,
+  load: (name: string) => Promise<object>,
+  foreign: (address: string) => Promise<object>,
+  url: string,
 ) => void;
 
 interface Unit {
@@ -57,7 +62,12 @@ export class Program {
     this.#compiled = new Map();
     const since = [...this.#units].slice(this.#before);
     if (!since.some(([, { isCompiledAnew }]) => isCompiledAnew)) return undefined;
-    return new Map(since.map(([name, { script, source }]) => [name, { source, data: script.createCachedData() }]));
+    return new Map(
+      since.map(([name, { script, source }]) => [
+        name,
+        { source, data: script.createCachedData() },
+      ]),
+    );
   }
 
   #run(name: string): Unit {
@@ -66,14 +76,27 @@ export class Program {
     const source = crc32(text);
     const known = this.#compiled.get(name);
     const cachedData = known?.source === source ? known.data : undefined;
-    const script = new Script(text, { filename: fileURLToPath(url), ...(cachedData && { cachedData }) });
+    const script = new Script(text, {
+      filename: fileURLToPath(url),
+      ...(cachedData && { cachedData }),
+    });
     const module = { exports: {} };
-    const unit = { module, script, source, isCompiledAnew: !cachedData || script.cachedDataRejected === true };
+    const unit = {
+      module,
+      script,
+      source,
+      isCompiledAnew: !cachedData || script.cachedDataRejected === true,
+    };
     this.#units.set(name, unit);
     const body = script.runInThisContext() as Body;
     body(
-      module.exports, module, createRequire(url), (other) => this.unit(other), async (other) => this.unit(other),
-      (address) => import(address), url.href,
+      module.exports,
+      module,
+      createRequire(url),
+      (other) => this.unit(other),
+      async (other) => this.unit(other),
+      (address) => import(address),
+      url.href,
     );
     return unit;
   }

@@ -5,7 +5,8 @@ import { exit, type Call } from "./command.ts";
 
 /** `doorward client`: for people at a terminal, for pipes, and with `-json` for programs. */
 export async function client(call: Call): Promise<number> {
-  if (call.words.length > 0) throw new UsageError('"client" takes options only; "send" takes a text');
+  if (call.words.length > 0)
+    throw new UsageError('"client" takes options only; "send" takes a text');
   const given = clientArguments(call);
   if (call.json) return forPrograms(call, given);
   const isTerminal = call.stdin.isTTY && process.stdout.isTTY && call.env["TERM"] !== "dumb";

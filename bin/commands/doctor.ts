@@ -4,7 +4,11 @@ import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, refused } from "./local.ts";
 
-const marks: Readonly<Record<CheckView["result"], string>> = { ok: "ok     ", warning: "warning", failed: "FAILED " };
+const marks: Readonly<Record<CheckView["result"], string>> = {
+  ok: "ok     ",
+  warning: "warning",
+  failed: "FAILED ",
+};
 
 /** `doorward doctor`: asks the running launcher, else looks at the files alone. Exit code 1 when a check failed. */
 export async function doctor(call: Call): Promise<number> {

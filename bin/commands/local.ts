@@ -17,30 +17,48 @@ async function requireOwn(socket: string): Promise<void> {
   const me = process.getuid?.();
   const folder = dirname(socket);
   const found = await stat(folder).catch(() => undefined);
-  const isThere = await lstat(socket).then(() => true, () => false);
+  const isThere = await lstat(socket).then(
+    () => true,
+    () => false,
+  );
   if (me === undefined || !found || !isThere) return; // nothing there, or no way in: the question will tell
   if (me !== 0 && found.uid !== me && found.uid !== 0) throw new Error(ofOther);
   if ((found.mode & 0o022) === 0) return;
-  const fix = "take it away, and let others not write there, or XDG_RUNTIME_DIR name a folder of your own";
+  const fix =
+    "take it away, and let others not write there, or XDG_RUNTIME_DIR name a folder of your own";
   throw new Error(`${socket} is where others can write, too, and is not asked: ${fix}`);
 }
 const ofOther = "the running launcher belongs to another user";
 
 /** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
 export async function askLauncher<T>(
-  call: Call, method: string, path: string, body?: unknown,
+  call: Call,
+  method: string,
+  path: string,
+  body?: unknown,
 ): Promise<Answer<T> | undefined> {
   const { socket } = localPaths(call.home, call.env);
   if (socket === undefined) return undefined;
   await requireOwn(socket);
   return new Promise((done, failed) => {
-    const cut = (): void => failed(new Error("the launcher gave no whole answer; it may be stopping"));
+    const cut = (): void =>
+      failed(new Error("the launcher gave no whole answer; it may be stopping"));
     const text = body === undefined ? "" : JSON.stringify(body);
     const length = Buffer.byteLength(text);
-    const headers = { host: "localhost", "content-type": "application/json", "content-length": length };
-    const ask = request({ socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 }, (answer) => {
-      read<T>(answer).then((parsed) => done({ status: answer.statusCode ?? 0, body: parsed }), cut);
-    });
+    const headers = {
+      host: "localhost",
+      "content-type": "application/json",
+      "content-length": length,
+    };
+    const ask = request(
+      { socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 },
+      (answer) => {
+        read<T>(answer).then(
+          (parsed) => done({ status: answer.statusCode ?? 0, body: parsed }),
+          cut,
+        );
+      },
+    );
     ask.on("timeout", () => ask.destroy(new Error("the launcher does not answer")));
     ask.on("error", (error: NodeJS.ErrnoException) => {
       if (gone.has(error.code ?? "")) done(undefined);
@@ -61,10 +79,13 @@ async function read<T>(answer: IncomingMessage): Promise<T> {
 /** Says that no launcher runs, or that none can be asked; exit code 4. */
 export function nobodyThere(call: Call): number {
   if (localPaths(call.home, call.env).socket === undefined) {
-    const reason = "its socket would have too long a path; set XDG_RUNTIME_DIR for it and for this command";
-    if (call.json) printJson(call, { error: "no_socket", message: `The launcher cannot be asked: ${reason}.` });
+    const reason =
+      "its socket would have too long a path; set XDG_RUNTIME_DIR for it and for this command";
+    if (call.json)
+      printJson(call, { error: "no_socket", message: `The launcher cannot be asked: ${reason}.` });
     else call.say(`a launcher of ${call.home} cannot be asked: ${reason}\n`);
-  } else if (call.json) printJson(call, { error: "not_running", message: "No launcher of this home is running." });
+  } else if (call.json)
+    printJson(call, { error: "not_running", message: "No launcher of this home is running." });
   else call.say(`no launcher of ${call.home} is running; start it with: doorward\n`);
   return exit.unreachable;
 }

@@ -2,7 +2,11 @@ import { randomBytes } from "node:crypto";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
 import type { Call } from "./command.ts";
 
-interface Shown { readonly name: string; readonly token: string; readonly source: string }
+interface Shown {
+  readonly name: string;
+  readonly token: string;
+  readonly source: string;
+}
 
 /** Tokens in the files of the home, for when no launcher runs. */
 export interface OfflineTokens {
@@ -13,7 +17,8 @@ export interface OfflineTokens {
 }
 
 export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens> {
-  const { concern, files, generate, tokenErrors, weakness } = await import("../../plugins/token-store/index.ts");
+  const { concern, files, generate, tokenErrors, weakness } =
+    await import("../../plugins/token-store/index.ts");
   const form = files({ home, env });
   const places = async (name: string) => (await form.places?.(name)) ?? [];
 
@@ -22,13 +27,17 @@ export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens>
     const variable = form.variable?.(name);
     if (!own && name === "pico_client") return [];
     const doubt = own && concern(name, own.value);
-    return [{
-      name, source: own?.source ?? "none", managedByEnv: own?.source === "env",
-      ...(variable === undefined ? {} : { variable }),
-      ...(own?.changedAt === undefined ? {} : { changedAt: own.changedAt }),
-      ...(doubt ? { concern: doubt } : {}),
-      others: others.map(({ source, value }) => ({ source, same: value === own?.value })),
-    }];
+    return [
+      {
+        name,
+        source: own?.source ?? "none",
+        managedByEnv: own?.source === "env",
+        ...(variable === undefined ? {} : { variable }),
+        ...(own?.changedAt === undefined ? {} : { changedAt: own.changedAt }),
+        ...(doubt ? { concern: doubt } : {}),
+        others: others.map(({ source, value }) => ({ source, same: value === own?.value })),
+      },
+    ];
   }
 
   return {
@@ -36,10 +45,12 @@ export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens>
       const [own] = await places(name);
       return own && { name, token: own.value, source: own.source };
     },
-    describe: async (names = ["launcher", "pico", "pico_client"]) => (await Promise.all(names.map(describeOne))).flat(),
+    describe: async (names = ["launcher", "pico", "pico_client"]) =>
+      (await Promise.all(names.map(describeOne))).flat(),
     async replace(name, value) {
       const [own] = await places(name);
-      if (own?.source === "env") throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
+      if (own?.source === "env")
+        throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
       const next = value ?? generate(name, randomBytes);
       const weak = weakness(next);
       if (weak) throw tokenErrors.weak_token(weak);

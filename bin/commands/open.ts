@@ -3,7 +3,11 @@ import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, nobodyThere, refused } from "./local.ts";
 
-interface Link { readonly url: string; readonly copyUrl: string; readonly expiresAt: number }
+interface Link {
+  readonly url: string;
+  readonly copyUrl: string;
+  readonly expiresAt: number;
+}
 
 /** `doorward open`: the browser gets a one-time link, so that the lasting token is in no history and process list. */
 export async function open(call: Call): Promise<number> {
@@ -13,7 +17,8 @@ export async function open(call: Call): Promise<number> {
   if (answer.status !== 200) return refused(call, answer.body);
   const { url, copyUrl, expiresAt } = answer.body;
   if (call.json) printJson(call, { url: copyUrl, expiresAt: new Date(expiresAt).toISOString() });
-  const opened = !call.json && call.values["print"] !== true && (await openBrowser(new URL(url), call.env));
+  const opened =
+    !call.json && call.values["print"] !== true && (await openBrowser(new URL(url), call.env));
   if (opened) call.say("your browser was opened\n");
   else if (!call.json) {
     call.out(`${copyUrl}\n`);

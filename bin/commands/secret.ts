@@ -8,7 +8,12 @@ export async function readSecret({ stdin, say }: Call, name: string): Promise<st
   const atTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   // Before the prompt: from here on the terminal shows nothing of what is typed.
-  const lines = createInterface({ input: stdin, output: silent, terminal: atTerminal, historySize: 0 });
+  const lines = createInterface({
+    input: stdin,
+    output: silent,
+    terminal: atTerminal,
+    historySize: 0,
+  });
   const next = reader(lines);
   let question = "";
   // After Ctrl+Z and `fg`: readline waits to be asked on, and hides what is typed only once this listener is through.
@@ -52,12 +57,13 @@ function reader(lines: Interface): () => Promise<string | undefined> {
     isClosed = true;
     look();
   });
-  return () => new Promise((done) => {
-    look = () => {
-      if (waiting.length === 0 && !isClosed) return;
-      look = idle;
-      done(waiting.shift());
-    };
-    look();
-  });
+  return () =>
+    new Promise((done) => {
+      look = () => {
+        if (waiting.length === 0 && !isClosed) return;
+        look = idle;
+        done(waiting.shift());
+      };
+      look();
+    });
 }

@@ -18,9 +18,11 @@ async function wordsOf({ words, stdin }: Call): Promise<string> {
   let text = "";
   for await (const chunk of stdin.setEncoding("utf8")) {
     text += String(chunk);
-    if (text.length > most) throw new UsageError("standard input is longer than a message can be: 1 MiB");
+    if (text.length > most)
+      throw new UsageError("standard input is longer than a message can be: 1 MiB");
   }
-  if (text.trim() === "") throw new UsageError('"send -" reads the message from standard input; it was empty');
+  if (text.trim() === "")
+    throw new UsageError('"send -" reads the message from standard input; it was empty');
   return text.replace(/^\ufeff|\r?\n$/g, ""); // as PowerShell writes them
 }
 
@@ -33,20 +35,27 @@ export async function send(call: Call): Promise<number> {
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   let late: () => void;
-  const tooLate = new Promise<"late">((resolve) => { late = () => resolve("late"); });
+  const tooLate = new Promise<"late">((resolve) => {
+    late = () => resolve("late");
+  });
   const wait = (): void => {
     clearTimeout(timer);
     if (timeoutMs > 0 && !isOver) timer = setTimeout(late, timeoutMs);
   };
   const id = randomUUID();
   let tell: (answer: Message) => void;
-  const answered = new Promise<Message>((resolve) => { tell = resolve; });
+  const answered = new Promise<Message>((resolve) => {
+    tell = resolve;
+  });
   function hear(message: Message): void {
     if (message.inReplyTo === undefined || message.inReplyTo === id) return tell(message);
     remark(`an answer to an earlier message: ${plainLine(textOf(message))}`);
   }
   const options: SessionOptions = {
-    ...given, profile: "send", notice: remark, answer: hear,
+    ...given,
+    profile: "send",
+    notice: remark,
+    answer: hear,
     hear: { onUpdate: wait, onTyping: wait },
   };
   const fail = (code: number, error: string, message: string): number => {
@@ -57,17 +66,27 @@ export async function send(call: Call): Promise<number> {
 
   const session = await openSession(call, options);
   wait();
-  const refused = session.link.send({ content, id }).then(() => answered, (error: unknown) => reasonOf(error));
+  const refused = session.link.send({ content, id }).then(
+    () => answered,
+    (error: unknown) => reasonOf(error),
+  );
   const outcome = await Promise.race([refused, session.ended, tooLate]);
   isOver = true;
   clearTimeout(timer);
   await session.close();
-  if (outcome === "late") return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);
+  if (outcome === "late")
+    return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);
   if ("exit" in outcome) return fail(outcome.exit || exit.failed, outcome.code, outcome.sentence);
   if (!("content" in outcome)) return fail(exit.failed, outcome.code, outcome.message);
   const { session: conversation, media } = outcome;
   const kinds = media.map(({ type, url }) => ({ type, url }));
-  if (call.json) printJson(call, { id: outcome.id, session_id: conversation, content: outcome.content, media: kinds });
+  if (call.json)
+    printJson(call, {
+      id: outcome.id,
+      session_id: conversation,
+      content: outcome.content,
+      media: kinds,
+    });
   else call.out(`${textOf(outcome)}\n`);
   return exit.done;
 }

@@ -16,7 +16,8 @@ interface Session {
 export async function sessions(call: Call): Promise<number> {
   const [what = "list", id, ...more] = call.words;
   if (what === "list" && id === undefined) return list(call);
-  if (what === "revoke" && id !== undefined && /^[\w-]+$/.test(id) && more.length === 0) return revoke(call, id);
+  if (what === "revoke" && id !== undefined && /^[\w-]+$/.test(id) && more.length === 0)
+    return revoke(call, id);
   throw new UsageError('"sessions" takes: list, or revoke ID');
 }
 

@@ -10,11 +10,23 @@ interface Status {
   readonly startedAt: number;
   readonly addresses: readonly string[];
   readonly sessions: number;
-  readonly plugins: readonly { readonly name: string; readonly state: string; readonly reason?: string }[];
-  readonly program?: { readonly state: string; readonly command: string; readonly restarts: number };
+  readonly plugins: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly reason?: string;
+  }[];
+  readonly program?: {
+    readonly state: string;
+    readonly command: string;
+    readonly restarts: number;
+  };
   readonly refusedEdits: readonly string[];
   readonly channelUrl?: string;
-  readonly channel?: { readonly enabled: boolean; readonly connections: number; readonly maxConnections: number };
+  readonly channel?: {
+    readonly enabled: boolean;
+    readonly connections: number;
+    readonly maxConnections: number;
+  };
 }
 
 /** `doorward status`. */
@@ -23,21 +35,25 @@ export async function status(call: Call): Promise<number> {
   const answer = await askLauncher<Status>(call, "GET", "status");
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);
-  const { state, version, startedAt, addresses, sessions, channel, channelUrl, program, plugins } = answer.body;
+  const { state, version, startedAt, addresses, sessions, channel, channelUrl, program, plugins } =
+    answer.body;
   if (call.json) {
     printJson(call, { running: true, ...answer.body });
     return exit.done;
   }
-  const row = (name: string, text: string): void => call.out(`${name.padEnd(10)} ${plainLine(text)}\n`);
+  const row = (name: string, text: string): void =>
+    call.out(`${name.padEnd(10)} ${plainLine(text)}\n`);
   row("State", state);
   row("Version", version);
   row("Since", utc(startedAt));
   row("Dashboard", addresses.join(" "));
   row("Signed in", String(sessions));
-  const pico = channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
+  const pico =
+    channel?.enabled && `on, ${channel.connections} of ${channel.maxConnections} connections`;
   row("Pico", [pico || "off", channelUrl].filter(Boolean).join(": "));
   if (program) row("Program", `${program.state}, restarts ${program.restarts}: ${program.command}`);
-  for (const { name, state: how, reason } of plugins) row("Plugin", [name, how, reason].filter(Boolean).join(": "));
+  for (const { name, state: how, reason } of plugins)
+    row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   for (const text of answer.body.refusedEdits) row("Files", text);
   return exit.done;
 }

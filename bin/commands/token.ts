@@ -14,9 +14,14 @@ export async function token(call: Call): Promise<number> {
   const [what = "", name = "launcher", ...more] = call.words;
   const action = actions[what];
   if (!action || !isName(name) || more.length > 0) {
-    throw new UsageError('"token" takes show, source, set or rotate, then launcher (the default) or pico');
+    throw new UsageError(
+      '"token" takes show, source, set or rotate, then launcher (the default) or pico',
+    );
   }
-  if (call.values["grace"] !== undefined && (what !== "rotate" || !/^\d{1,4}$/.test(String(call.values["grace"])))) {
+  if (
+    call.values["grace"] !== undefined &&
+    (what !== "rotate" || !/^\d{1,4}$/.test(String(call.values["grace"])))
+  ) {
     throw new UsageError('"-grace" takes seconds, 0 to 3600, and goes with "token rotate pico"');
   }
   const offline = await offlineTokens(call);
@@ -29,7 +34,11 @@ export async function token(call: Call): Promise<number> {
 }
 
 type Action = (call: Call, name: string, offline: OfflineTokens) => Promise<number>;
-interface Shown { readonly name: string; readonly token: string; readonly source: string }
+interface Shown {
+  readonly name: string;
+  readonly token: string;
+  readonly source: string;
+}
 
 const show: Action = async (call, name, offline) => {
   const answer = await askLauncher<Shown>(call, "POST", "token/show", { name });
@@ -47,7 +56,8 @@ const source: Action = async (call, name, offline) => {
   const rows = answer?.body.tokens ?? (await offline.describe());
   const named = rows.filter((row) => row.name === name);
   // The launcher lists its own; of a plugin's channel the files tell.
-  const wanted = call.words[1] === undefined ? rows : named.length > 0 ? named : await offline.describe([name]);
+  const wanted =
+    call.words[1] === undefined ? rows : named.length > 0 ? named : await offline.describe([name]);
   if (call.json) printJson(call, { running: answer !== undefined, tokens: wanted });
   else {
     for (const { name: own, source: label, variable, managedByEnv, concern, others } of wanted) {
@@ -62,7 +72,12 @@ const source: Action = async (call, name, offline) => {
 };
 
 /** Gives the launcher a value, or none to let it make one. */
-async function replace(call: Call, name: string, value: string | undefined, offline: OfflineTokens): Promise<number> {
+async function replace(
+  call: Call,
+  name: string,
+  value: string | undefined,
+  offline: OfflineTokens,
+): Promise<number> {
   const grace = call.values["grace"] === undefined ? {} : { grace: Number(call.values["grace"]) };
   const body = { name, ...(value === undefined ? {} : { token: value }), ...grace };
   const answer = await askLauncher<Shown>(call, "POST", "token/replace", body);
@@ -85,11 +100,14 @@ const set: Action = async (call, name, offline) => {
     call.say("nothing was changed\n");
     return exit.failed;
   }
-  if (value === "") throw new UsageError('"token set" reads the token from standard input; it was empty');
+  if (value === "")
+    throw new UsageError('"token set" reads the token from standard input; it was empty');
   return replace(call, name, value, offline);
 };
 
 const actions: Readonly<Record<string, Action>> = {
-  show, source, set,
+  show,
+  source,
+  set,
   rotate: (call, name, offline) => replace(call, name, undefined, offline),
 };

@@ -9,7 +9,12 @@ export async function unblock(call: Call): Promise<number> {
   if (more.length > 0 || (address !== undefined && isIP(address) === 0)) {
     throw new UsageError('"unblock" takes one IP address');
   }
-  const answer = await askLauncher(call, "POST", "unblock", address === undefined ? {} : { address });
+  const answer = await askLauncher(
+    call,
+    "POST",
+    "unblock",
+    address === undefined ? {} : { address },
+  );
   if (!answer) return nobodyThere(call);
   if (answer.status !== 200) return refused(call, answer.body);
   if (call.json) printJson(call, answer.body);

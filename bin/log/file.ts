@@ -67,14 +67,17 @@ function attempt(run: (file: number) => void, file: number, failed: (error: Erro
 /** Zero for a new file. Anything but a file is refused here: opening a pipe would wait for ever. */
 function sizeOf(path: string): number {
   const found = statSync(path, { throwIfNoEntry: false });
-  const isOther = found ? !found.isFile() : lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  const isOther = found
+    ? !found.isFile()
+    : lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   if (isOther) throw Object.assign(new Error(`${path} is not a file`), { code: "EINVAL" });
   return found?.size ?? 0;
 }
 
 function rotate(path: string, keep: number): void {
   rmSync(`${path}.${keep}`, { force: true });
-  for (let number = keep - 1; number >= 1; number--) moved(`${path}.${number}`, `${path}.${number + 1}`);
+  for (let number = keep - 1; number >= 1; number--)
+    moved(`${path}.${number}`, `${path}.${number + 1}`);
   if (keep > 0) moved(path, `${path}.1`);
   else rmSync(path, { force: true });
 }

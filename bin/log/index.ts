@@ -42,13 +42,19 @@ export interface LauncherLog {
 export async function createLog(options: LogOptions): Promise<LauncherLog> {
   const { level = "info", pretty = false, stdout, stderr, file: path, shows } = options;
   const redactor = createRedactor();
-  const lost = once((error: Error) => stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`));
-  const opened = path === undefined ? undefined : await openLogFile(path, lost, options).catch((error: Error) => error);
+  const lost = once((error: Error) =>
+    stderr.write(`${path} loses lines: ${redactor.redact(error.message)}\n`),
+  );
+  const opened =
+    path === undefined
+      ? undefined
+      : await openLogFile(path, lost, options).catch((error: Error) => error);
   const file = opened instanceof Error ? undefined : opened;
   const followers = new Set<(line: string) => void>();
   const screen = opened instanceof Error ? stderr : stdout;
   const show = screen && (await openTerminal(screen, pretty));
-  const shown = show && shows && screen === stdout ? (line: string) => void (shows(line) && show(line)) : show;
+  const shown =
+    show && shows && screen === stdout ? (line: string) => void (shows(line) && show(line)) : show;
   const log = pino(
     {
       level,
@@ -59,7 +65,8 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
     },
     outputs(file, shown, followers),
   );
-  if (opened instanceof Error) log.warn({ file: path, reason: opened.message }, "the log file cannot be opened");
+  if (opened instanceof Error)
+    log.warn({ file: path, reason: opened.message }, "the log file cannot be opened");
   return {
     log,
     redactor,
@@ -77,7 +84,11 @@ export async function createLog(options: LogOptions): Promise<LauncherLog> {
 }
 
 type Followers = ReadonlySet<(line: string) => void>;
-const outputs = (file: LogFile | undefined, show: ((line: string) => void) | undefined, followers: Followers) => ({
+const outputs = (
+  file: LogFile | undefined,
+  show: ((line: string) => void) | undefined,
+  followers: Followers,
+) => ({
   write(line: string): void {
     file?.write(line);
     show?.(line);

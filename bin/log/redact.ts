@@ -4,10 +4,12 @@
 const censor = "[redacted]";
 
 /** Words that make the value after them a secret. `code` and `link` are so in a URL only: errors have codes too. */
-const secretWord = "(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
+const secretWord =
+  "(?:tokens?|passw(?:or)?d|passphrase|secrets?|api[_-]?key|private[_-]?key|credentials?)";
 /* Prefixes and escapes are bounded: a line made for the purpose would take quadratic time. */
 const secretName = `[\\w.-]{0,40}${secretWord}`;
-const headerName = "(?:proxy-)?authorization|(?:set-)?cookies?|sec-websocket-protocol|refer(?:r)?er|x-api-key";
+const headerName =
+  "(?:proxy-)?authorization|(?:set-)?cookies?|sec-websocket-protocol|refer(?:r)?er|x-api-key";
 const fieldName = `${secretName}|${headerName}`;
 const queryName = `(?:${secretName}|code|link|ott|session|key)`;
 
@@ -24,17 +26,45 @@ const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 
 const rules: readonly (readonly [RegExp, string])[] = [
   // Text in a field or the next element of a list: "token":"…", ["cookie","…"], \"token\":\"…\".
-  [new RegExp(`("(?:${fieldName})"(?:\\s*:|\\s*,${noKey})\\s*")${jsonText}`, "gi"), `$1${censor}$2`],
-  [new RegExp(`(\\\\{1,15})"(${fieldName})\\1"(\\s*:\\s*|\\s*,${noQuotedKey}\\s*)\\1"${quotedText}`, "gi"),
-    `$1"$2$1"$3$1"${censor}$1"`],
+  [
+    new RegExp(`("(?:${fieldName})"(?:\\s*:|\\s*,${noKey})\\s*")${jsonText}`, "gi"),
+    `$1${censor}$2`,
+  ],
+  [
+    new RegExp(
+      `(\\\\{1,15})"(${fieldName})\\1"(\\s*:\\s*|\\s*,${noQuotedKey}\\s*)\\1"${quotedText}`,
+      "gi",
+    ),
+    `$1"$2$1"$3$1"${censor}$1"`,
+  ],
   // A number in a field.
-  [new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"), `$1$2$1$3$1${censor}$1`],
+  [
+    new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"),
+    `$1$2$1$3$1${censor}$1`,
+  ],
   // Query parameters, also of a URL inside a URL.
-  [new RegExp(`((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`, "gi"), `$1${censor}`],
-  [new RegExp(`((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?!Bearer ${placeholder})${headerText}`, "gi"),
-    `$1${censor}`],
-  [new RegExp(`\\b(Bearer|Basic)(\\s+|%20)(?!${placeholder})[^\\s"'\\\\,;]{6,}`, "gi"), `$1$2${censor}`],
-  [new RegExp(`(?<![\\w./-])token(64)?\\.(?!${placeholder})[^\\s"'\\\\,;)]+`, "g"), `token$1.${censor}`],
+  [
+    new RegExp(
+      `((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`,
+      "gi",
+    ),
+    `$1${censor}`,
+  ],
+  [
+    new RegExp(
+      `((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?!Bearer ${placeholder})${headerText}`,
+      "gi",
+    ),
+    `$1${censor}`,
+  ],
+  [
+    new RegExp(`\\b(Bearer|Basic)(\\s+|%20)(?!${placeholder})[^\\s"'\\\\,;]{6,}`, "gi"),
+    `$1$2${censor}`,
+  ],
+  [
+    new RegExp(`(?<![\\w./-])token(64)?\\.(?!${placeholder})[^\\s"'\\\\,;)]+`, "g"),
+    `token$1.${censor}`,
+  ],
   [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
   // name=value, and name: value when the value looks generated.
   [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],
@@ -43,7 +73,10 @@ const rules: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Of these every rule needs one: nearly all lines hold none of them and are done after one look. */
-const suspicious = new RegExp(`${secretWord}|${headerName}|bearer|basic|ott_|[?&#;]|%3f|%26|%23`, "i");
+const suspicious = new RegExp(
+  `${secretWord}|${headerName}|bearer|basic|ott_|[?&#;]|%3f|%26|%23`,
+  "i",
+);
 
 /** A line without what its position shows to be secret. Pure. */
 export function redactLine(line: string): string {
@@ -52,7 +85,10 @@ export function redactLine(line: string): string {
 
 /** Every rule, whether it can find something or not. */
 export function redactSuspicious(line: string): string {
-  return rules.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), censorNested(line));
+  return rules.reduce(
+    (text, [pattern, replacement]) => text.replace(pattern, replacement),
+    censorNested(line),
+  );
 }
 
 const nested = new RegExp(`"(?:${secretName}|${headerName})"\\s*:\\s*(?=[[{])`, "gi");
@@ -107,7 +143,10 @@ export function createRedactor(): Redactor {
       known = anyOf([...values].flatMap(formsOf));
       knownBytes = anyOf([...values].map(bytesOf));
     },
-    redact: (line) => redactLine(known && knownBytes ? line.replace(known, censor).replace(knownBytes, "[0]") : line),
+    redact: (line) =>
+      redactLine(
+        known && knownBytes ? line.replace(known, censor).replace(knownBytes, "[0]") : line,
+      ),
   };
 }
 
@@ -118,9 +157,15 @@ function formsOf(given: string): string[] {
   const form = new URLSearchParams([["", value]]).toString().slice(1);
   const encoded = [encodeURIComponent(value.toWellFormed()), encodeURI(value.toWellFormed()), form];
   const lower = encoded.map((text) => text.replace(/%../g, (hex) => hex.toLowerCase()));
-  const binary = (["base64url", "base64", "hex", "latin1"] as const).map((encoding) => bytes.toString(encoding));
+  const binary = (["base64url", "base64", "hex", "latin1"] as const).map((encoding) =>
+    bytes.toString(encoding),
+  );
   const plain = [value, ...encoded, ...lower, ...binary];
-  return plain.flatMap((text) => [escaped(text), escaped(escaped(text)), escaped(escaped(escaped(text)))]);
+  return plain.flatMap((text) => [
+    escaped(text),
+    escaped(escaped(text)),
+    escaped(escaped(escaped(text))),
+  ]);
 }
 
 /** A buffer of it in JSON. */
@@ -130,5 +175,8 @@ const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
 
 function anyOf(texts: readonly string[]): RegExp {
   const longestFirst = [...new Set(texts)].sort((left, right) => right.length - left.length);
-  return new RegExp(longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"), "g");
+  return new RegExp(
+    longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"),
+    "g",
+  );
 }

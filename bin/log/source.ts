@@ -29,7 +29,10 @@ export function logSource({ file, redactor, follow }: Written): LogSource {
         if (ranks.indexOf(view.level) < ranks.indexOf(level)) continue;
         if (wanted === "" || clean.toLowerCase().includes(wanted)) found.push(view);
       }
-      return { lines: limit === 0 ? [] : found.slice(-limit), truncated: !isWhole || found.length > limit };
+      return {
+        lines: limit === 0 ? [] : found.slice(-limit),
+        truncated: !isWhole || found.length > limit,
+      };
     },
     async *lines() {
       const handle = await openIfThere(file);
@@ -62,7 +65,10 @@ async function tail(file: string): Promise<{ content: string; isWhole: boolean }
     const bytes = Buffer.alloc(size - from);
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, from);
     const content = bytes.toString("utf8", 0, bytesRead);
-    return { content: from === 0 ? content : content.slice(content.indexOf("\n") + 1), isWhole: from === 0 };
+    return {
+      content: from === 0 ? content : content.slice(content.indexOf("\n") + 1),
+      isWhole: from === 0,
+    };
   } finally {
     await handle.close();
   }
@@ -78,7 +84,12 @@ function parse(line: string, before: number): LogLineView {
   try {
     const { level, time, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
     const at = Date.parse(String(time));
-    return { at: Number.isNaN(at) ? before : at, level: levelOf(level), text: String(msg ?? ""), fields };
+    return {
+      at: Number.isNaN(at) ? before : at,
+      level: levelOf(level),
+      text: String(msg ?? ""),
+      fields,
+    };
   } catch {
     return { at: before, level: "info", text: line, fields: {} };
   }

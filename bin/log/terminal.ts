@@ -5,13 +5,19 @@ export interface Terminal {
 }
 
 /** Writes lines to a stream; with `pretty` in the form for people. pino-pretty is loaded only then. */
-export async function openTerminal(stream: Terminal, pretty: boolean): Promise<(line: string) => void> {
+export async function openTerminal(
+  stream: Terminal,
+  pretty: boolean,
+): Promise<(line: string) => void> {
   // A closed pipe (`doorward | head`) must not end the launcher.
   stream.on("error", () => {});
   if (!pretty) return (line) => void stream.write(line);
   const { default: pretties } = await import("pino-pretty"); // CommonJS: a bundle gives it no names
   const format = pretties.prettyFactory({
-    colorize: stream.isTTY === true, translateTime: "SYS:HH:MM:ss", singleLine: true, ignore: "plugin,name,pid,stream",
+    colorize: stream.isTTY === true,
+    translateTime: "SYS:HH:MM:ss",
+    singleLine: true,
+    ignore: "plugin,name,pid,stream",
     messageFormat: ({ plugin, pid, msg }) =>
       `${plugin ? `${String(plugin)}: ` : ""}${String(msg)}${pid ? ` (process ${String(pid)})` : ""}`,
   });

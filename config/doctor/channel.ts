@@ -3,7 +3,8 @@ import type { Survey } from "./survey.ts";
 import { placeOf } from "./places.ts";
 import { check } from "./verdict.ts";
 
-const turnOn = 'turn the channel on: "enabled": true in channels.pico of config.json, or the dashboard\'s switch';
+const turnOn =
+  'turn the channel on: "enabled": true in channels.pico of config.json, or the dashboard\'s switch';
 
 /** What each answer of the channel means for whoever mends it. */
 const fixes: Readonly<Record<string, string>> = {
@@ -16,7 +17,8 @@ const fixes: Readonly<Record<string, string>> = {
   ECONNREFUSED: "look at the launcher's log: nothing listens where it should",
 };
 
-const isOn = ({ running, pico }: Survey): boolean => running?.channel?.enabled ?? pico["enabled"] === true;
+const isOn = ({ running, pico }: Survey): boolean =>
+  running?.channel?.enabled ?? pico["enabled"] === true;
 
 /** The three things to look at when a token is refused, then real handshakes. */
 export async function channelChecks(found: Survey): Promise<CheckView[]> {
@@ -28,8 +30,10 @@ export async function channelChecks(found: Survey): Promise<CheckView[]> {
 function configured({ places, running }: Survey, on: boolean): CheckView {
   const own = check("token-configured", "The pico token is configured");
   const [place] = places.get("pico") ?? [];
-  const source = running?.tokens.find(({ name }) => name === "pico")?.source ?? place?.source ?? "none";
-  if (source !== "none") return own.ok(`The channel's token comes from ${placeOf("pico", source)}.`);
+  const source =
+    running?.tokens.find(({ name }) => name === "pico")?.source ?? place?.source ?? "none";
+  if (source !== "none")
+    return own.ok(`The channel's token comes from ${placeOf("pico", source)}.`);
   const fix = "doorward token rotate pico";
   if (on) return own.failed("The channel is on and has no token: nobody gets in.", fix);
   return own.warning("The channel is off and has no token; turning it on makes one.", fix);
@@ -63,7 +67,10 @@ function query({ pico }: Survey, tries: readonly TryResult[] | undefined): Check
 }
 
 const words: Readonly<Record<TryResult["method"], string>> = {
-  header: "header", subprotocol: "subprotocol", query: "query", requests: "plain HTTP request",
+  header: "header",
+  subprotocol: "subprotocol",
+  query: "query",
+  requests: "plain HTTP request",
 };
 
 function handshakes(tries: readonly TryResult[] | undefined, on: boolean): CheckView[] {
@@ -75,7 +82,8 @@ function handshakes(tries: readonly TryResult[] | undefined, on: boolean): Check
   return tries.map(({ method, ok, code, ms }) => {
     const own = check(`handshake-${method}`, `A real handshake: ${words[method]}`);
     if (ok) return own.ok(`Accepted (${code}) in ${ms} ms.`);
-    if (code === "token_query_disabled") return own.ok("Refused, as configured (allow_token_query is off).");
+    if (code === "token_query_disabled")
+      return own.ok("Refused, as configured (allow_token_query is off).");
     return own.failed(`Refused: ${code}.`, fixOf(code));
   });
 }

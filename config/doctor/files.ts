@@ -26,38 +26,51 @@ async function modes({ home, files }: Survey): Promise<CheckView> {
   if (process.platform === "win32") return own.ok("Left to the rights of Windows.");
   const wide: string[] = [];
   const fixes: string[] = [];
-  for (const [path, mode] of [[home, "700"], [files.launcher, "600"], [files.security, "600"]] as const) {
+  for (const [path, mode] of [
+    [home, "700"],
+    [files.launcher, "600"],
+    [files.security, "600"],
+  ] as const) {
     const status = await stat(path).catch(() => undefined);
     if (!status || (status.mode & 0o077) === 0) continue;
     wide.push(`${path} (${octal(status.mode)})`);
     fixes.push(`chmod ${mode} ${path}`);
   }
   if (wide.length === 0) return own.ok(`${home} and the files with secrets are closed to others.`);
-  return own.warning(`Open to other users of this machine: ${wide.join(", ")}.`, fixes.join(" && "));
+  return own.warning(
+    `Open to other users of this machine: ${wide.join(", ")}.`,
+    fixes.join(" && "),
+  );
 }
 
 async function tracked({ home, files }: Survey): Promise<CheckView> {
   const own = check("secrets-in-git", "No secret is in version control");
   const secrets = [files.launcher, files.security].map((path) => basename(path));
-  const listed = await run("git", ["-C", home, "ls-files", "--", ...secrets], { timeout: 5_000 }).then(
+  const listed = await run("git", ["-C", home, "ls-files", "--", ...secrets], {
+    timeout: 5_000,
+  }).then(
     ({ stdout }) => stdout.split("\n").filter((line) => line !== ""),
     () => [], // no git, or no repository
   );
   if (listed.length === 0) return own.ok("git tracks none of the files with secrets.");
   return own.failed(
-      `git tracks: ${listed.join(", ")}. Everybody with the repository has the token.`,
-      `git -C ${home} rm --cached ${listed.join(" ")}, then: doorward token rotate`,
-    );
+    `git tracks: ${listed.join(", ")}. Everybody with the repository has the token.`,
+    `git -C ${home} rm --cached ${listed.join(" ")}, then: doorward token rotate`,
+  );
 }
 
 async function clock({ files, now }: Survey): Promise<CheckView> {
   const own = check("clock", "The clock is right");
-  const writtenAt = (path: string): Promise<number> => stat(path).then(({ mtimeMs }) => mtimeMs, () => 0);
+  const writtenAt = (path: string): Promise<number> =>
+    stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => 0,
+    );
   const times = await Promise.all(Object.values(files).map(writtenAt));
   const ahead = Math.max(...times) - now;
   if (ahead < 60_000) return own.ok(`It is ${utc(now)}.`);
   return own.warning(
-      `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
-      "set the clock, for example by NTP: sign-ins and links expire by it",
-    );
+    `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
+    "set the clock, for example by NTP: sign-ins and links expire by it",
+  );
 }

@@ -33,7 +33,13 @@ type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];
 export async function examine(options: DoctorOptions): Promise<CheckView[]> {
   const found = await survey(options);
   const parts: readonly Part[] = [
-    channelChecks, refusedChecks, tokenChecks, fileChecks, networkChecks, programChecks, pluginChecks,
+    channelChecks,
+    refusedChecks,
+    tokenChecks,
+    fileChecks,
+    networkChecks,
+    programChecks,
+    pluginChecks,
   ];
   const results: CheckView[] = [];
   for (const part of parts) {
@@ -41,7 +47,12 @@ export async function examine(options: DoctorOptions): Promise<CheckView[]> {
       results.push(...(await part(found)));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      results.push({ id: `failed-${results.length}`, title: "A check could not be made", result: "failed", reason });
+      results.push({
+        id: `failed-${results.length}`,
+        title: "A check could not be made",
+        result: "failed",
+        reason,
+      });
     }
   }
   return results;

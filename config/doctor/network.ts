@@ -6,7 +6,8 @@ import { check } from "./verdict.ts";
 
 /** From a file, or as an environment variable has it. */
 function listOf(value: unknown): string[] {
-  const items = typeof value === "string" ? value.split(",") : Array.isArray(value) ? value.map(String) : [];
+  const items =
+    typeof value === "string" ? value.split(",") : Array.isArray(value) ? value.map(String) : [];
   return items.map((item) => item.trim()).filter((item) => item !== "");
 }
 
@@ -37,9 +38,13 @@ function tryPort(wanted: number, host: string): Promise<string | undefined> {
 
 function publicBind({ running, launcher }: Survey): CheckView {
   const own = check("public-without-tls", "Reached from other machines only by https");
-  const hosts = running?.addresses.map(({ hostname }) => hostname) ?? [String(launcher["host"] ?? "127.0.0.1")];
+  const hosts = running?.addresses.map(({ hostname }) => hostname) ?? [
+    String(launcher["host"] ?? "127.0.0.1"),
+  ];
   const open = hosts.some((host) => !isLoopback(host)) || (!running && launcher["public"] === true);
-  const tls = running?.addresses.some(({ protocol }) => protocol === "https:") ?? launcher["tls"] !== undefined;
+  const tls =
+    running?.addresses.some(({ protocol }) => protocol === "https:") ??
+    launcher["tls"] !== undefined;
   if (!open) return own.ok("It listens on this machine only.");
   if (tls) return own.ok("Other machines reach it encrypted.");
   return own.warning(
@@ -51,9 +56,13 @@ function publicBind({ running, launcher }: Survey): CheckView {
 function origins({ pico }: Survey): CheckView {
   const own = check("origins", "Whose pages may use the channel");
   const allowed = listOf(pico["allow_origins"]);
-  if (allowed.length === 0) return own.ok("Every page that knows the token (allow_origins is empty).");
+  if (allowed.length === 0)
+    return own.ok("Every page that knows the token (allow_origins is empty).");
   if (allowed.includes("*")) {
-    return own.warning('Every page that knows the token: "*" says the same as an empty list.', "name the origins");
+    return own.warning(
+      'Every page that knows the token: "*" says the same as an empty list.',
+      "name the origins",
+    );
   }
   return own.ok(`Pages of ${allowed.join(", ")}.`);
 }
@@ -83,8 +92,10 @@ function upgrades({ running }: Survey): CheckView[] {
   if (running?.upgrade === undefined) return [];
   const own = check("proxy-upgrade", "WebSockets come through as this page does");
   if (running.upgrade) return [own.ok("This page could open one to its own address.")];
-  return [own.failed(
-    "This page could not open one to its own address: something between drops the header Upgrade.",
-    "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
-  )];
+  return [
+    own.failed(
+      "This page could not open one to its own address: something between drops the header Upgrade.",
+      "proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; (docs/deploy.md)",
+    ),
+  ];
 }

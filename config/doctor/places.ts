@@ -2,7 +2,11 @@
 export function placeOf(token: string, source: string): string {
   const file = token === "launcher" ? "launcher-config.json" : "config.json";
   const words: Readonly<Record<string, string>> = {
-    env: "the environment", security: ".security.yml", config: file, random: file, host: "the host application",
+    env: "the environment",
+    security: ".security.yml",
+    config: file,
+    random: file,
+    host: "the host application",
     none: "nowhere",
   };
   return words[source] ?? source;

@@ -17,14 +17,18 @@ export async function pluginChecks(found: Survey): Promise<CheckView[]> {
     if (failed.length === 0) return [own.ok(`${list}.`)];
     const reasons = failed.map(({ from, reason }) => `${from}: failed: ${reason}`);
     const all = [...reasons, ...(list ? [`${list}.`] : [])].join(" ");
-    return [own.failed(all, "mend what is named, or take it out of plugins in config.json; restart")];
+    return [
+      own.failed(all, "mend what is named, or take it out of plugins in config.json; restart"),
+    ];
   }
   try {
     const entries = readEntries(pluginEntries, files.config);
     if (entries.length === 0) return [];
     await requireTrusted([...(await withFolder(files.config)), home]);
     for (const { from } of entries) await locate(from, home);
-    return [own.ok(`${entries.map(({ from }) => from).join(", ")}: there, and only you can change them.`)];
+    return [
+      own.ok(`${entries.map(({ from }) => from).join(", ")}: there, and only you can change them.`),
+    ];
   } catch (error) {
     return [own.failed((error as Error).message, "do what it says; the start says the same")];
   }

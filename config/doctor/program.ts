@@ -13,18 +13,26 @@ export async function programChecks(found: Survey): Promise<CheckView[]> {
   const { running } = found;
   const files = await configured(found);
   if (!running) return files.checks;
-  if (running.program) return [health(running.program), ...differs(files.command, running.program), ...files.checks];
+  if (running.program)
+    return [health(running.program), ...differs(files.command, running.program), ...files.checks];
   if (files.command === undefined) return files.checks;
   const own = check("program-running", "The program that answers runs");
-  return [own.warning("config.json names a program, and the echo answers: an edit waits for a restart.", restart)];
+  return [
+    own.warning(
+      "config.json names a program, and the echo answers: an edit waits for a restart.",
+      restart,
+    ),
+  ];
 }
 
 function health({ state, command, pid, restarts, lastEnd, stderr }: Running): CheckView {
   const own = check("program-running", "The program that answers runs");
-  const ends = lastEnd === undefined ? "" : ` It has ended ${restarts} times, the last time with ${lastEnd}.`;
+  const ends =
+    lastEnd === undefined ? "" : ` It has ended ${restarts} times, the last time with ${lastEnd}.`;
   const said = stderr.at(-1) ? ` It said: ${stderr.at(-1)!.text}` : "";
   const fix = "look at its last lines on the overview, or in the log";
-  if (state !== "running") return own.failed(`${command} does not run (${state}).${ends}${said}`, fix);
+  if (state !== "running")
+    return own.failed(`${command} does not run (${state}).${ends}${said}`, fix);
   if (restarts > 0) return own.warning(`${command} runs as process ${pid}.${ends}${said}`, fix);
   return own.ok(`${command} runs as process ${pid} and was never restarted.`);
 }
@@ -44,6 +52,8 @@ async function configured({ home, env, prefix, files, handler }: Survey) {
     const command = program.command.join(" ");
     return { command, checks: [own.ok(`${command}: there, and only you can change it.`)] };
   } catch (error) {
-    return { checks: [own.failed((error as Error).message, "do what it says; the start says the same")] };
+    return {
+      checks: [own.failed((error as Error).message, "do what it says; the start says the same")],
+    };
   }
 }

@@ -13,14 +13,24 @@ const ago = (ms: number): string =>
 export function refusedChecks({ running, now }: Survey): CheckView[] {
   if (!running) return [];
   const own = check("refused-clients", "Refused clients");
-  const recent = running.refusals.filter(({ at, blockedUntil = 0 }) => now - at < lately || blockedUntil > now);
+  const recent = running.refusals.filter(
+    ({ at, blockedUntil = 0 }) => now - at < lately || blockedUntil > now,
+  );
   if (recent.length === 0) return [own.ok("None in the last 10 minutes.")];
   const latest = recent.slice(0, mostNamed);
   const named = latest.map(({ title, detail, at, blockedUntil = 0 }) => {
-    const blocked = blockedUntil > now ? `, blocked for another ${Math.ceil((blockedUntil - now) / 1_000)} s` : "";
+    const blocked =
+      blockedUntil > now
+        ? `, blocked for another ${Math.ceil((blockedUntil - now) / 1_000)} s`
+        : "";
     return `${title} (${detail}), ${ago(now - at)} ago${blocked}.`;
   });
   const more = recent.length > mostNamed ? ` And ${recent.length - mostNamed} more.` : "";
   const fixes = new Set(latest.flatMap(({ fix }) => fix ?? []));
-  return [own.warning(named.join(" ") + more, fixes.size > 0 ? [...fixes].join(" ") : "nothing to do: it goes by")];
+  return [
+    own.warning(
+      named.join(" ") + more,
+      fixes.size > 0 ? [...fixes].join(" ") : "nothing to do: it goes by",
+    ),
+  ];
 }

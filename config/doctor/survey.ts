@@ -70,20 +70,46 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
   }
   const prefix = brand.toUpperCase();
   return {
-    home, env, prefix, files: paths, unreadable, places, running, plugins, now,
+    home,
+    env,
+    prefix,
+    files: paths,
+    unreadable,
+    places,
+    running,
+    plugins,
+    now,
     pluginEntries: main["plugins"],
     handler: main["handler"],
     launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
-    pico: { ...objectAt(main, "channels", "pico"), ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`) },
+    pico: {
+      ...objectAt(main, "channels", "pico"),
+      ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`),
+    },
   };
 }
 
 /** What variables say, as far as checks look at it. */
 function fromEnvironment(env: Environment, prefix: string): Raw {
-  const fields = ["enabled", "allow_token_query", "allow_origins", "public", "host", "port", "trusted_proxies"];
-  return Object.fromEntries(fields.flatMap((field) => {
-    const text = env[prefix + field.toUpperCase()]?.trim();
-    if (!text) return [];
-    return [[field, text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text]];
-  }));
+  const fields = [
+    "enabled",
+    "allow_token_query",
+    "allow_origins",
+    "public",
+    "host",
+    "port",
+    "trusted_proxies",
+  ];
+  return Object.fromEntries(
+    fields.flatMap((field) => {
+      const text = env[prefix + field.toUpperCase()]?.trim();
+      if (!text) return [];
+      return [
+        [
+          field,
+          text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : text,
+        ],
+      ];
+    }),
+  );
 }

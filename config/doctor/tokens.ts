@@ -14,7 +14,9 @@ export function tokenChecks(found: Survey): CheckView[] {
 
 function launcher({ places, running, files }: Survey): CheckView {
   const own = check("launcher-token", "The dashboard's token");
-  const source = running?.tokens.find(({ name }) => name === "launcher")?.source ?? places.get("launcher")?.[0]?.source;
+  const source =
+    running?.tokens.find(({ name }) => name === "launcher")?.source ??
+    places.get("launcher")?.[0]?.source;
   if (source === "random") return own.ok(`It was generated and is kept in ${files.launcher}.`);
   if (source) return own.ok(`It comes from ${placeOf("launcher", source)}.`);
   return own.ok(`There is none yet: the first start makes one and writes it to ${files.launcher}.`);
@@ -23,24 +25,31 @@ function launcher({ places, running, files }: Survey): CheckView {
 function inConfig({ places, files }: Survey): CheckView {
   const own = check("token-in-config", "No token in config.json");
   const channels = [...places.keys()].filter((name) => name !== "launcher" && name !== "metrics");
-  const inside = channels.filter((name) => places.get(name)?.some(({ source }) => source === "config"));
+  const inside = channels.filter((name) =>
+    places.get(name)?.some(({ source }) => source === "config"),
+  );
   if (inside.length === 0) return own.ok("It holds settings only.");
   return own.warning(
-      `${files.config} holds the token of: ${inside.join(", ")}. That suits development only.`,
-      `doorward token set ${inside[0]} (writes .security.yml), then take it out of config.json`,
-    );
+    `${files.config} holds the token of: ${inside.join(", ")}. That suits development only.`,
+    `doorward token set ${inside[0]} (writes .security.yml), then take it out of config.json`,
+  );
 }
 
 function disagreement({ places }: Survey): CheckView {
   const own = check("token-places", "The places of a token agree");
-  const odd = [...places.keys()].filter((name) => new Set(places.get(name)!.map(({ value }) => value)).size > 1);
+  const odd = [...places.keys()].filter(
+    (name) => new Set(places.get(name)!.map(({ value }) => value)).size > 1,
+  );
   if (odd.length === 0) return own.ok("No token stands at two places with two values.");
   const of = (name: string): string =>
-    `${name} (${places.get(name)!.map(({ source }) => placeOf(name, source)).join(" wins over ")})`;
+    `${name} (${places
+      .get(name)!
+      .map(({ source }) => placeOf(name, source))
+      .join(" wins over ")})`;
   return own.warning(
-      `Different values for: ${odd.map(of).join(", ")}.`,
-      "remove the value that does not count, so that nobody copies the wrong one",
-    );
+    `Different values for: ${odd.map(of).join(", ")}.`,
+    "remove the value that does not count, so that nobody copies the wrong one",
+  );
 }
 
 function weak({ places, prefix }: Survey): CheckView {
@@ -49,11 +58,15 @@ function weak({ places, prefix }: Survey): CheckView {
     const doubt = place && concern(name, place.value);
     return doubt ? [{ name, source: place.source, doubt }] : [];
   });
-  if (doubts.length === 0) return own.ok("Every token is long enough and can be sent by each method.");
+  if (doubts.length === 0)
+    return own.ok("Every token is long enough and can be sent by each method.");
   const fixes = doubts.map(({ name, source }) => {
     if (source === "env") return `change ${tokenVariable(name, prefix)} and start again`;
     if (ours.has(name)) return `doorward token rotate ${name}`;
     return `ask for a better one where it belongs to: doorward token set ${name}`;
   });
-  return own.warning(`${doubts.map(({ name, doubt }) => `${name}: ${doubt}`).join("; ")}.`, fixes.join("; "));
+  return own.warning(
+    `${doubts.map(({ name, doubt }) => `${name}: ${doubt}`).join("; ")}.`,
+    fixes.join("; "),
+  );
 }

@@ -23,7 +23,11 @@ type Content = string | Uint8Array;
 
 /** Old content or new content, never half, and on the disk when it resolves. Follows symbolic links. An existing file
  *  keeps its mode and owner unless `mode` is given; a new one is 0600. Rejects `store_unavailable`. */
-export async function writeFileAtomic(path: string, text: Content, { mode }: { mode?: number } = {}): Promise<void> {
+export async function writeFileAtomic(
+  path: string,
+  text: Content,
+  { mode }: { mode?: number } = {},
+): Promise<void> {
   try {
     const target = await targetOf(path);
     await removeLeftovers(target);
@@ -47,7 +51,8 @@ async function replace(target: string, text: Content, mode: number | undefined):
     const file = await open(temporary, "wx", 0o600);
     try {
       await file.writeFile(text);
-      if (old && old.uid !== process.geteuid?.()) await file.chown(old.uid, old.gid).catch(() => {});
+      if (old && old.uid !== process.geteuid?.())
+        await file.chown(old.uid, old.gid).catch(() => {});
       await file.chmod(mode ?? (old ? old.mode & 0o777 : 0o600));
       await file.sync();
     } finally {

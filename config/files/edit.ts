@@ -29,9 +29,11 @@ export function updateFile(
   const name = resolve(path);
   const before = queues.get(name) ?? Promise.resolve();
   const mine = before.then(() => underLock(path, edit, options));
-  const settled = mine.catch(() => {}).then(() => {
-    if (queues.get(name) === settled) queues.delete(name);
-  });
+  const settled = mine
+    .catch(() => {})
+    .then(() => {
+      if (queues.get(name) === settled) queues.delete(name);
+    });
   queues.set(name, settled);
   return mine;
 }
@@ -41,9 +43,11 @@ async function underLock(
   edit: (text: string | undefined) => Awaitable<string | undefined>,
   { mode, waitMs }: UpdateOptions,
 ): Promise<boolean> {
-  const lock = await lockFile(path, waitMs === undefined ? {} : { waitMs }).catch((error: unknown) => {
-    throw codeOf(error) === "FILE_LOCKED" ? busy(path, error) : unavailable(path, error);
-  });
+  const lock = await lockFile(path, waitMs === undefined ? {} : { waitMs }).catch(
+    (error: unknown) => {
+      throw codeOf(error) === "FILE_LOCKED" ? busy(path, error) : unavailable(path, error);
+    },
+  );
   try {
     const text = await readText(path);
     const next = await edit(text);
@@ -57,7 +61,10 @@ async function underLock(
 }
 
 const busy = (path: string, cause: unknown) =>
-  fileErrors.store_unavailable(path, "another process keeps it locked", { details: { path }, cause });
+  fileErrors.store_unavailable(path, "another process keeps it locked", {
+    details: { path },
+    cause,
+  });
 
 async function stillOurs(path: string, lock: FileLock): Promise<void> {
   if (!(await lock.held())) {

@@ -19,7 +19,8 @@ const reasons: Record<string, string> = {
 };
 
 export const fileErrors = errorTable({
-  FILE_CORRUPT: (place: string, expected: string, fix: string) => `${place}: expected ${expected}. ${fix}`,
+  FILE_CORRUPT: (place: string, expected: string, fix: string) =>
+    `${place}: expected ${expected}. ${fix}`,
   FILE_UNREADABLE: (path: string, reason: string) => `${path} cannot be read: ${reason}.`,
   FILE_TOO_LARGE: (path: string) =>
     `${path} is larger than 1 MiB, which no file of this service is. Look what it holds.`,
@@ -35,9 +36,13 @@ export function errno(error: unknown): string {
   return typeof code === "string" ? code : "unknown";
 }
 
-export const reasonOf = (error: unknown): string => reasons[errno(error)] ?? `the system reports ${errno(error)}`;
+export const reasonOf = (error: unknown): string =>
+  reasons[errno(error)] ?? `the system reports ${errno(error)}`;
 
-const context = (path: string, cause: unknown): ErrorContext => ({ details: { path, errno: errno(cause) }, cause });
+const context = (path: string, cause: unknown): ErrorContext => ({
+  details: { path, errno: errno(cause) },
+  cause,
+});
 
 export const unreadable = (path: string, cause: unknown) =>
   fileErrors.FILE_UNREADABLE(path, reasonOf(cause), context(path, cause));

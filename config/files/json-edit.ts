@@ -11,7 +11,11 @@ export type JsonEdit =
 
 /** The text with these edits and every other byte as it was; `undefined` makes a new file. Checked by reading it again.
  *  `file` only names it in errors. Throws `FILE_CORRUPT`, and `FILE_EDIT_REFUSED` when a parent is not an object. */
-export function editJson(text: string | undefined, edits: readonly JsonEdit[], file = "The file"): string {
+export function editJson(
+  text: string | undefined,
+  edits: readonly JsonEdit[],
+  file = "The file",
+): string {
   const { mark, body } = splitMark(text ?? "{}\n");
   let next = body;
   for (const edit of edits) next = editOne(next, edit, file);
@@ -21,11 +25,13 @@ export function editJson(text: string | undefined, edits: readonly JsonEdit[], f
 function editOne(body: string, edit: JsonEdit, file: string): string {
   const value = "value" in edit ? (JSON.parse(JSON.stringify(edit.value)) as unknown) : undefined;
   const wanted = withPath(parseJson(body, file), edit.path, value);
-  const refused = (reason: string) => fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path: edit.path } });
+  const refused = (reason: string) =>
+    fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path: edit.path } });
   const name = edit.path.join(".");
   if (!wanted) throw refused(`something above "${name}" is not an object. Make it {} by hand.`);
   const next = value === undefined ? removed(body, edit.path) : placed(body, edit.path, value);
-  if (!same(reread(next, file), wanted)) throw refused(`"${name}" cannot be set safely. Set it by hand.`);
+  if (!same(reread(next, file), wanted))
+    throw refused(`"${name}" cannot be set safely. Set it by hand.`);
   return next;
 }
 
@@ -65,7 +71,10 @@ function inserted(body: string, object: Node, key: string, value: unknown): stri
   const lead = leadOf(body, object, outer);
   const colon = colonOf(body, object);
   const indent = lead.includes("\n") ? lead.slice(lead.lastIndexOf("\n") + 1) : undefined;
-  const entry = JSON.stringify(key) + colon + (indent === undefined ? flat(value) : render(body, value, indent));
+  const entry =
+    JSON.stringify(key) +
+    colon +
+    (indent === undefined ? flat(value) : render(body, value, indent));
   const end = last && last.offset + last.length;
   if (end !== undefined) return splice(body, end, end, `,${gapOf(body, object, lead)}${entry}`);
   const close = lead.includes("\n") ? lineEnd(body) + outer : lead;

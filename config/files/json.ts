@@ -20,11 +20,21 @@ export async function readJson(path: string): Promise<ParsedFile | undefined> {
 /** `path` only names the file in errors. A byte order mark is accepted, a key twice is not. Throws `FILE_CORRUPT`. */
 export function parseJson(text: string, path: string): Tree {
   const { mark, body } = splitMark(text);
-  if (body.trim() === "") throw corrupt(path, text, 0, "a JSON object, found an empty file", "Write {} into it.");
-  const value = parse(body, (offset, expected) => corrupt(path, text, offset + mark.length, expected));
-  if (!isTree(value)) throw corrupt(path, text, text.indexOf(body.trimStart()), 'a JSON object between "{" and "}"');
+  if (body.trim() === "")
+    throw corrupt(path, text, 0, "a JSON object, found an empty file", "Write {} into it.");
+  const value = parse(body, (offset, expected) =>
+    corrupt(path, text, offset + mark.length, expected),
+  );
+  if (!isTree(value))
+    throw corrupt(path, text, text.indexOf(body.trimStart()), 'a JSON object between "{" and "}"');
   if (stringKeys(body) !== countKeys(value)) {
-    throw corrupt(path, text, duplicateAt(body) + mark.length, "every key once in an object", "Remove one of the two.");
+    throw corrupt(
+      path,
+      text,
+      duplicateAt(body) + mark.length,
+      "every key once in an object",
+      "Remove one of the two.",
+    );
   }
   return value;
 }

@@ -25,7 +25,10 @@ export interface FileLock {
 
 /** The exclusive right to `path` among processes, also for long: `.<name>.lock` beside it.
  *  Rejects `FILE_LOCKED` after `waitMs` (0: at once), or with the system's error when the lock cannot be made. */
-export async function lockFile(path: string, { waitMs = 15_000 }: { waitMs?: number } = {}): Promise<FileLock> {
+export async function lockFile(
+  path: string,
+  { waitMs = 15_000 }: { waitMs?: number } = {},
+): Promise<FileLock> {
   const target = await targetOf(path);
   const lock = join(dirname(target), `.${basename(target)}.lock`);
   const content = `${host} ${process.pid} ${startOf(process.pid) || "-"} ${randomBytes(8).toString("hex")}`;
@@ -47,7 +50,10 @@ export async function lockFile(path: string, { waitMs = 15_000 }: { waitMs?: num
 }
 
 function keep(lock: string, content: string): FileLock {
-  const timer = setInterval(() => void utimes(lock, new Date(), new Date()).catch(() => {}), touchMs);
+  const timer = setInterval(
+    () => void utimes(lock, new Date(), new Date()).catch(() => {}),
+    touchMs,
+  );
   timer.unref();
   const held = async () => (await read(lock))?.content === content;
   return {
@@ -91,7 +97,8 @@ async function read(lock: string): Promise<Found | undefined> {
     const { mtimeMs, ino } = await stat(lock);
     const content = await readFile(lock, "utf8");
     const [machine = "", pid = "", start = "", nonce] = content.split(" ");
-    const identity = nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
+    const identity =
+      nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
     const owner = { host: machine, pid: Number(pid), start: start === "-" ? "" : start };
     return { content, identity, ...owner, touchedAt: mtimeMs };
   } catch (error) {
@@ -135,6 +142,8 @@ const remove = (path: string): Promise<void> =>
   });
 
 const holderOf = (found: Found) =>
-  found.host === host ? `another process (${found.pid})` : "a process on another machine or in another container";
+  found.host === host
+    ? `another process (${found.pid})`
+    : "a process on another machine or in another container";
 
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));

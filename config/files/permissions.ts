@@ -20,7 +20,10 @@ export interface HomeState {
 export async function ensureHome(home: string): Promise<HomeState> {
   try {
     await makeFolder(home);
-    const writable = await access(home, constants.W_OK).then(() => true, () => false);
+    const writable = await access(home, constants.W_OK).then(
+      () => true,
+      () => false,
+    );
     const fresh = (await readdir(home)).length === 0;
     if (fresh && writable) await ignoreSecrets(home);
     return { fresh, writable, warnings: await tooWide(home) };
@@ -31,15 +34,19 @@ export async function ensureHome(home: string): Promise<HomeState> {
 
 async function ignoreSecrets(home: string): Promise<void> {
   const lines = `${ignored.join("\n")}\n`;
-  await writeFile(join(home, ".gitignore"), lines, { flag: "wx", mode: 0o600 }).catch((error: unknown) => {
-    if (errno(error) !== "EEXIST") throw error; // another process made the home at the same time
-  });
+  await writeFile(join(home, ".gitignore"), lines, { flag: "wx", mode: 0o600 }).catch(
+    (error: unknown) => {
+      if (errno(error) !== "EEXIST") throw error; // another process made the home at the same time
+    },
+  );
 }
 
 async function tooWide(home: string): Promise<string[]> {
   const { mode } = await stat(home);
   if (!posix || (mode & 0o077) === 0) return [];
-  return [`Other users of this machine may enter ${home} (mode ${octal(mode)}); close it with: chmod 700 ${home}`];
+  return [
+    `Other users of this machine may enter ${home} (mode ${octal(mode)}); close it with: chmod 700 ${home}`,
+  ];
 }
 
 /** `mkdir -p` with 0700. Not Node's own `recursive`: it never returns for a path below `/proc` (Node 20). */
@@ -66,7 +73,11 @@ async function makeOne(folder: string): Promise<unknown> {
   }
 }
 
-const isFolder = (path: string) => stat(path).then((found) => found.isDirectory(), () => false);
+const isFolder = (path: string) =>
+  stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 
 async function requireFolder(path: string): Promise<void> {
   if (!(await isFolder(path))) throw Object.assign(new Error("not a folder"), { code: "ENOTDIR" });
@@ -80,6 +91,7 @@ export async function narrowSecret(path: string): Promise<string | undefined> {
   const narrow = found.mode & 0o600;
   return chmod(path, narrow).then(
     () => `${wide}; it is now ${octal(narrow)}.`,
-    (error: unknown) => `${wide} and it could not be narrowed (${errno(error)}); close it with: chmod 600 ${path}`,
+    (error: unknown) =>
+      `${wide} and it could not be narrowed (${errno(error)}); close it with: chmod 600 ${path}`,
   );
 }

@@ -16,7 +16,13 @@ export function locate(text: string, offset: number): { line: number; column: nu
 }
 
 /** `FILE_CORRUPT` with file, line, column, expectation and remedy. `expected` must hold nothing read from the file. */
-export function corrupt(path: string, text: string, offset: number, expected: string, fix = fixByHand) {
+export function corrupt(
+  path: string,
+  text: string,
+  offset: number,
+  expected: string,
+  fix = fixByHand,
+) {
   const { line, column } = locate(text, Math.max(0, Math.min(offset, text.length)));
   return fileErrors.FILE_CORRUPT(`${path}, line ${line}, column ${column}`, expected, fix, {
     details: { path, line, column, expected },
@@ -31,9 +37,11 @@ export async function readText(path: string): Promise<string | undefined> {
   if (bytes === undefined) return undefined;
   if (bytes.length > maxBytes) throw fileErrors.FILE_TOO_LARGE(path, { details: { path } });
   const text = bytes.toString("utf8");
-  if (!Buffer.from(text, "utf8").equals(bytes)) throw corrupt(path, text, text.indexOf("\uFFFD"), "text in UTF-8");
+  if (!Buffer.from(text, "utf8").equals(bytes))
+    throw corrupt(path, text, text.indexOf("\uFFFD"), "text in UTF-8");
   const deep = depthExceeded(text);
-  if (deep !== undefined) throw corrupt(path, text, deep, `brackets and dashes at most ${maxDepth} levels deep`);
+  if (deep !== undefined)
+    throw corrupt(path, text, deep, `brackets and dashes at most ${maxDepth} levels deep`);
   return text;
 }
 
@@ -46,10 +54,11 @@ export async function readBytes(path: string): Promise<Buffer | undefined> {
       if (!status.isFile()) throw fileErrors.FILE_UNREADABLE(path, "it is not a regular file");
       let bytes = Buffer.allocUnsafe(Math.min(status.size, maxBytes) + 1);
       let length = 0;
-      for (let read = -1; read !== 0 && length < bytes.length; ) {
+      for (let read = -1; read !== 0 && length < bytes.length;) {
         read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
         length += read;
-        if (length === bytes.length && length <= maxBytes) bytes = Buffer.concat([bytes], maxBytes + 1); // it grew
+        if (length === bytes.length && length <= maxBytes)
+          bytes = Buffer.concat([bytes], maxBytes + 1); // it grew
       }
       return Buffer.from(bytes.subarray(0, length));
     } finally {
@@ -75,11 +84,13 @@ function depthExceeded(text: string): number | undefined {
 
 /** The text without its byte order mark, and the mark. */
 export function splitMark(text: string): { mark: string; body: string } {
-  return text.startsWith("\uFEFF") ? { mark: "\uFEFF", body: text.slice(1) } : { mark: "", body: text };
+  return text.startsWith("\uFEFF")
+    ? { mark: "\uFEFF", body: text.slice(1) }
+    : { mark: "", body: text };
 }
 
 export const splice = (text: string, from: number, to: number, insert: string): string =>
   text.slice(0, from) + insert + text.slice(to);
 
 /** The line ending of the first line. */
-export const lineEnd = (text: string): string => (/\r?\n/.exec(text)?.[0] ?? "\n");
+export const lineEnd = (text: string): string => /\r?\n/.exec(text)?.[0] ?? "\n";

@@ -28,19 +28,27 @@ async function collectWay(path: string, found: Set<string>): Promise<void> {
 
 /** A file and its folder, before and behind links: whoever may write there may put another file in its place. */
 export async function withFolder(path: string): Promise<string[]> {
-  const real = await realpath(path).catch((error: unknown) => { throw unreadable(path, error); });
+  const real = await realpath(path).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
   return [real, dirname(real), dirname(path)];
 }
 
 /** `isAbove`: in a shared folder (sticky) nobody else can move what is ours. */
 async function requireOne(path: string, me: number, isAbove = false): Promise<void> {
-  const { mode, uid } = await stat(path).catch((error: unknown) => { throw unreadable(path, error); });
+  const { mode, uid } = await stat(path).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
   const isForeign = uid !== me && uid !== 0;
   const isShared = (mode & 0o1000) !== 0;
   if (!isForeign && ((mode & 0o022) === 0 || (isAbove && isShared))) return;
-  const problem = isForeign ? `belongs to another user (uid ${uid})` : `can be changed by others (mode ${octal(mode)})`;
-  const fix = isForeign ? `make it yours: chown ${me} ${path}`
-    : isShared ? "use a folder that only you can write to"
+  const problem = isForeign
+    ? `belongs to another user (uid ${uid})`
+    : `can be changed by others (mode ${octal(mode)})`;
+  const fix = isForeign
+    ? `make it yours: chown ${me} ${path}`
+    : isShared
+      ? "use a folder that only you can write to"
       : `close it with: chmod go-w ${path}`;
   throw fileErrors.FILE_WRITABLE_BY_OTHERS(path, problem, fix, { details: { path } });
 }

@@ -88,7 +88,9 @@ export function watchFiles(
         again = false;
         await lookOnce();
       }
-    })().finally(() => { looking = undefined; });
+    })().finally(() => {
+      looking = undefined;
+    });
     await looking;
   }
 

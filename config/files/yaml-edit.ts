@@ -27,7 +27,12 @@ export function editYaml(
   return mark + next;
 }
 
-function attempt(body: string, path: readonly string[], value: string, file: string): string | undefined {
+function attempt(
+  body: string,
+  path: readonly string[],
+  value: string,
+  file: string,
+): string | undefined {
   try {
     return edited(body, path, value, file);
   } catch (error) {
@@ -53,7 +58,12 @@ function refused(file: string, path: readonly string[]) {
 type Pair = Yaml.Pair<Yaml.ParsedNode, Yaml.ParsedNode | null>;
 
 /** Walks down to where `path` ends in this file and puts the rest of it there. */
-function edited(body: string, path: readonly string[], value: string, file: string): string | undefined {
+function edited(
+  body: string,
+  path: readonly string[],
+  value: string,
+  file: string,
+): string | undefined {
   const { contents } = documentOf(body, file);
   if (isEmpty(contents)) return insertLine(body, body.length, blockLines(body, path, value, ""));
   let node = contents as Yaml.ParsedNode;
@@ -70,13 +80,15 @@ function edited(body: string, path: readonly string[], value: string, file: stri
   return undefined;
 }
 
-const isEmpty = (node: Yaml.ParsedNode | null) => node === null || (yaml().isScalar(node) && node.value === null);
+const isEmpty = (node: Yaml.ParsedNode | null) =>
+  node === null || (yaml().isScalar(node) && node.value === null);
 
 function setValue(body: string, pair: Pair, rendered: string): string | undefined {
   const node = pair.value;
   if (node !== null && !yaml().isScalar(node) && !yaml().isAlias(node)) return undefined;
   const [from, to] = node?.range ?? [0, 0];
-  if (to <= from) return splice(body, valuePlace(pair), valuePlace(pair), `${colonNeeded(pair)} ${rendered}`);
+  if (to <= from)
+    return splice(body, valuePlace(pair), valuePlace(pair), `${colonNeeded(pair)} ${rendered}`);
   const old = body.slice(from, to);
   const end = /\r?\n$/.exec(old)?.[0] ?? ""; // a block scalar's range holds its last line ending
   const single = old.startsWith("'") && /^"[\w-]*"$/.test(rendered);
@@ -87,23 +99,37 @@ type Token = { readonly type: string; readonly offset: number; readonly source: 
 
 /** Behind the colon, and behind an anchor or a tag of the missing value. */
 function valuePlace(pair: Pair): number {
-  const marks = separators(pair).filter(({ type }) => ["map-value-ind", "anchor", "tag"].includes(type));
+  const marks = separators(pair).filter(({ type }) =>
+    ["map-value-ind", "anchor", "tag"].includes(type),
+  );
   const last = marks.at(-1);
   return last ? last.offset + last.source.length : pair.key.range[1];
 }
 
 const separators = (pair: Pair) => (pair.srcToken?.sep ?? []) as readonly Token[];
-const colonNeeded = (pair: Pair) => (separators(pair).some(({ type }) => type === "map-value-ind") ? "" : ":");
+const colonNeeded = (pair: Pair) =>
+  separators(pair).some(({ type }) => type === "map-value-ind") ? "" : ":";
 
 /** A parent without a value: block lines below it, or a flow map in place where lines cannot stand. */
-function fillParent(body: string, map: Yaml.YAMLMap.Parsed, pair: Pair, rest: readonly string[], value: string) {
+function fillParent(
+  body: string,
+  map: Yaml.YAMLMap.Parsed,
+  pair: Pair,
+  rest: readonly string[],
+  value: string,
+) {
   const explicit = pair.value !== null && pair.value.range[1] > pair.value.range[0];
   if (map.flow || explicit) return setValue(body, pair, flowMap(rest, value));
   const inner = indentOf(body, map) + stepOf(body);
   return insertLine(body, valuePlace(pair), blockLines(body, rest, value, inner));
 }
 
-function insertPair(body: string, map: Yaml.YAMLMap.Parsed, path: readonly string[], value: string) {
+function insertPair(
+  body: string,
+  map: Yaml.YAMLMap.Parsed,
+  path: readonly string[],
+  value: string,
+) {
   const last = map.items.at(-1);
   if (map.flow) {
     const [key = "", ...rest] = path;
@@ -119,9 +145,12 @@ const endOf = (pair: Pair): number => Math.max(pair.key.range[1], pair.value?.ra
 
 /** Puts whole lines behind the line that holds `offset`, in the file's own line ending. */
 function insertLine(body: string, offset: number, lines: string): string {
-  if (offset === 0 || body[offset - 1] === "\n") return splice(body, offset, offset, lines + lineEnd(body));
+  if (offset === 0 || body[offset - 1] === "\n")
+    return splice(body, offset, offset, lines + lineEnd(body));
   const end = body.indexOf("\n", offset);
-  return end < 0 ? body + lineEnd(body) + lines : splice(body, end + 1, end + 1, lines + lineEnd(body));
+  return end < 0
+    ? body + lineEnd(body) + lines
+    : splice(body, end + 1, end + 1, lines + lineEnd(body));
 }
 
 const indentOf = (body: string, map: Yaml.YAMLMap.Parsed): string => {
@@ -129,7 +158,8 @@ const indentOf = (body: string, map: Yaml.YAMLMap.Parsed): string => {
   return " ".repeat(start - (body.lastIndexOf("\n", start - 1) + 1));
 };
 
-const stepOf = (body: string): string => /^[^\s#][^\n]*:[^\n]*\n( +)[^\s#]/m.exec(body)?.[1] ?? "  ";
+const stepOf = (body: string): string =>
+  /^[^\s#][^\n]*:[^\n]*\n( +)[^\s#]/m.exec(body)?.[1] ?? "  ";
 
 function blockLines(body: string, path: readonly string[], value: string, indent: string): string {
   const step = stepOf(body);
@@ -145,10 +175,14 @@ const flowKey = (body: string, map: Yaml.YAMLMap.Parsed, key: string) =>
 
 /** Plain when it cannot be taken for anything but text. */
 function keyText(key: string): string {
-  return /^[A-Za-z_][\w-]*$/.test(key) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(key) ? key : quote(key);
+  return /^[A-Za-z_][\w-]*$/.test(key) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(key)
+    ? key
+    : quote(key);
 }
 
 /** JSON's string is a YAML string; characters that YAML does not print are escaped too. */
-const quote = (text: string) => JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
+const quote = (text: string) =>
+  JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped);
 
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const escaped = (character: string) =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;

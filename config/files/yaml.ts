@@ -22,13 +22,29 @@ export function parseYaml(text: string, path: string): Tree {
 
 export function documentOf(text: string, path: string): Yaml.Document.Parsed {
   const { mark, body } = splitMark(text);
-  const options = { version: "1.2", uniqueKeys: true, prettyErrors: false, keepSourceTokens: true } as const;
+  const options = {
+    version: "1.2",
+    uniqueKeys: true,
+    prettyErrors: false,
+    keepSourceTokens: true,
+  } as const;
   const document = yaml().parseDocument(body, options);
   const [first] = document.errors;
-  if (first) throw corrupt(path, text, first.pos[0] + mark.length, expectations[first.code] ?? "valid YAML 1.2");
+  if (first)
+    throw corrupt(
+      path,
+      text,
+      first.pos[0] + mark.length,
+      expectations[first.code] ?? "valid YAML 1.2",
+    );
   const { contents } = document;
   if (contents !== null && !yaml().isMap(contents) && !isNothing(contents)) {
-    throw corrupt(path, text, contents.range[0] + mark.length, 'a map of "key: value" lines at the top');
+    throw corrupt(
+      path,
+      text,
+      contents.range[0] + mark.length,
+      'a map of "key: value" lines at the top',
+    );
   }
   return document;
 }
@@ -38,7 +54,8 @@ const isNothing = (node: unknown) => yaml().isScalar(node) && node.value === nul
 export function valueOf(document: Yaml.Document.Parsed, text: string, path: string): Tree {
   yaml().visit(document, {
     Scalar(_key, node) {
-      if (typeof node.value === "number" && node.source && String(node.value) !== node.source) node.value = node.source;
+      if (typeof node.value === "number" && node.source && String(node.value) !== node.source)
+        node.value = node.source;
     },
   });
   try {
@@ -47,7 +64,8 @@ export function valueOf(document: Yaml.Document.Parsed, text: string, path: stri
   } catch (cause) {
     if (!(cause instanceof ReferenceError)) throw cause;
     const offset = lostAlias(document);
-    if (offset !== undefined) throw corrupt(path, text, offset, "the name of an anchor defined above");
+    if (offset !== undefined)
+      throw corrupt(path, text, offset, "the name of an anchor defined above");
     throw corrupt(path, text, 0, "at most 100 uses of an anchor", "Write the values out.");
   }
 }

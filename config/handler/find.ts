@@ -4,8 +4,17 @@ import { delimiter, join, resolve } from "node:path";
 import { handlerErrors } from "./errors.ts";
 
 const canRun = async (path: string): Promise<boolean> => {
-  const isFile = await stat(path).then((found) => found.isFile(), () => false);
-  return isFile && access(path, constants.X_OK).then(() => true, () => false);
+  const isFile = await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  return (
+    isFile &&
+    access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+  );
 };
 
 /** The file that the system would run for the first word of a command. Rejects `PROGRAM_NOT_FOUND`. */

@@ -3,7 +3,10 @@
 import { stat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import {
-  handlerSchema, programEnvironment, type CommandOptions, type HandlerConfig,
+  handlerSchema,
+  programEnvironment,
+  type CommandOptions,
+  type HandlerConfig,
 } from "../../plugins/command/index.ts";
 import { requireTrusted, withFolder } from "../files/index.ts";
 import { choice, loadErrors, type Environment } from "../load/index.ts";
@@ -40,22 +43,35 @@ export function readHandler(raw: unknown, file: string): HandlerConfig | undefin
   if (raw === undefined || raw === null || raw === "echo") return undefined;
   if (!isObject(raw)) {
     const form = typeof raw === "string" && /[\s/.]/.test(raw) ? inWords(raw) : example;
-    throw loadErrors.CONFIG_BAD_VALUE(file, "handler", `"echo", or a program with its words in a list: ${form}`);
+    throw loadErrors.CONFIG_BAD_VALUE(
+      file,
+      "handler",
+      `"echo", or a program with its words in a list: ${form}`,
+    );
   }
   const known = Object.keys(handlerSchema.shape);
   for (const key of Object.keys(raw)) {
-    if (!known.includes(key)) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, choice(key, known));
+    if (!known.includes(key))
+      throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, choice(key, known));
   }
   const { command } = raw as { command?: unknown };
   if (!Array.isArray(command) || command.length === 0) {
     const form = typeof command === "string" ? inWords(command) : example;
-    throw loadErrors.CONFIG_BAD_VALUE(file, "handler.command", `a list of words, which no shell reads: ${form}`);
+    throw loadErrors.CONFIG_BAD_VALUE(
+      file,
+      "handler.command",
+      `a list of words, which no shell reads: ${form}`,
+    );
   }
   const result = handlerSchema.safeParse(raw);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = ["handler", ...(issue?.path ?? [])].join(".");
-  throw loadErrors.CONFIG_BAD_VALUE(file, path, issue?.message.replace(/^Invalid \w+: expected /, "") ?? "valid");
+  throw loadErrors.CONFIG_BAD_VALUE(
+    file,
+    path,
+    issue?.message.replace(/^Invalid \w+: expected /, "") ?? "valid",
+  );
 }
 
 /** All that decides what is run: the program, its folder, the folder it runs in, and files among its words. */
@@ -63,7 +79,10 @@ async function trustedPaths(words: readonly string[], cwd: string): Promise<stri
   const files: string[] = [];
   for (const word of words) {
     const path = resolve(cwd, word);
-    const isFile = await stat(path).then((found) => found.isFile(), () => false);
+    const isFile = await stat(path).then(
+      (found) => found.isFile(),
+      () => false,
+    );
     if (isFile) files.push(...(await withFolder(path)));
   }
   return [cwd, ...files];
@@ -71,19 +90,36 @@ async function trustedPaths(words: readonly string[], cwd: string): Promise<stri
 
 /** What the plugin `command` is made of; undefined: the echo answers. Rejects `PROGRAM_NOT_FOUND`,
  *  `FILE_WRITABLE_BY_OTHERS` and what reading the setting throws. */
-export async function programOf(raw: unknown, places: HandlerPlaces): Promise<CommandOptions | undefined> {
+export async function programOf(
+  raw: unknown,
+  places: HandlerPlaces,
+): Promise<CommandOptions | undefined> {
   const { home, env, brand, file, given } = places;
   const read = given ? handlerSchema.parse({ command: given.command }) : readHandler(raw, file);
   if (!read) return undefined;
   if (!given) await requireTrusted([...(await withFolder(file)), home]);
   const cwd = given?.cwd ?? resolve(dirname(file), read.cwd ?? ".");
-  const isFolder = await stat(cwd).then((found) => found.isDirectory(), () => false);
-  if (!isFolder) throw loadErrors.CONFIG_BAD_VALUE(file, "handler.cwd", `a folder that exists, and ${cwd} is none`);
+  const isFolder = await stat(cwd).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isFolder)
+    throw loadErrors.CONFIG_BAD_VALUE(
+      file,
+      "handler.cwd",
+      `a folder that exists, and ${cwd} is none`,
+    );
   const all = programEnvironment(env, brand, read.env);
   const [word, ...words] = read.command;
   const program = await findProgram(word, cwd, all["PATH"] ?? "/usr/bin:/bin");
   await requireTrusted(await trustedPaths([program, ...words], cwd));
-  return { command: [program, ...words], cwd, env: all, restart: read.restart, timeoutS: read.timeout_s };
+  return {
+    command: [program, ...words],
+    cwd,
+    env: all,
+    restart: read.restart,
+    timeoutS: read.timeout_s,
+  };
 }
 
 /** Values of its environment that look like secrets, for the log to keep out. */
@@ -92,5 +128,7 @@ export function secretsOf(raw: unknown): string[] {
   if (!isObject(env)) return [];
   const isSecret = ([name, value]: [string, unknown]): boolean =>
     typeof value === "string" && /token|passw|secret|key|credential|auth/i.test(name);
-  return Object.entries(env).filter(isSecret).map(([, value]) => value as string);
+  return Object.entries(env)
+    .filter(isSecret)
+    .map(([, value]) => value as string);
 }

@@ -3,7 +3,10 @@ import { loadErrors } from "./errors.ts";
 import type { SectionInfo } from "./sections.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-interface Json { readonly type?: string | readonly string[]; readonly properties?: Readonly<Record<string, Json>> }
+interface Json {
+  readonly type?: string | readonly string[];
+  readonly properties?: Readonly<Record<string, Json>>;
+}
 
 /** One setting that a variable can give. */
 interface Variable {
@@ -15,26 +18,41 @@ interface Variable {
 
 const boolean = (text: string): boolean | undefined =>
   text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : undefined;
-const number = (text: string): number | undefined => (/^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined);
-const whole = (text: string): number | undefined => (/^-?\d+$/.test(text) ? Number(text) : undefined);
-const list = (text: string): string[] => text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+const number = (text: string): number | undefined =>
+  /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+const whole = (text: string): number | undefined =>
+  /^-?\d+$/.test(text) ? Number(text) : undefined;
+const list = (text: string): string[] =>
+  text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => item !== "");
 
 function reader(json: Json): Pick<Variable, "read" | "expected"> {
   switch (Array.isArray(json.type) ? json.type[0] : json.type) {
-    case "boolean": return { read: boolean, expected: "true, false, 1 or 0" };
-    case "integer": return { read: whole, expected: "a whole number" };
-    case "number": return { read: number, expected: "a number" };
-    case "array": return { read: list, expected: "a comma-separated list" };
-    default: return { read: (text) => text, expected: "text" };
+    case "boolean":
+      return { read: boolean, expected: "true, false, 1 or 0" };
+    case "integer":
+      return { read: whole, expected: "a whole number" };
+    case "number":
+      return { read: number, expected: "a number" };
+    case "array":
+      return { read: list, expected: "a comma-separated list" };
+    default:
+      return { read: (text) => text, expected: "text" };
   }
 }
 
 /** Every setting's variable: `SERVICE_CHANNELS_PICO_MAX_CONNECTIONS` for `channels.pico` `max_connections`. */
-export function variablesOf(sections: readonly SectionInfo[], brand: string): Map<string, Variable> {
+export function variablesOf(
+  sections: readonly SectionInfo[],
+  brand: string,
+): Map<string, Variable> {
   const variables = new Map<string, Variable>();
   const add = (section: string, path: readonly string[], json: Json): void => {
     if (json.properties) {
-      for (const [key, inner] of Object.entries(json.properties)) add(section, [...path, key], inner);
+      for (const [key, inner] of Object.entries(json.properties))
+        add(section, [...path, key], inner);
       return;
     }
     const name = [brand, ...section.split("."), ...path].join("_").toUpperCase();
@@ -58,7 +76,11 @@ export interface FromEnvironment {
 }
 
 type Variables = ReadonlyMap<string, Variable>;
-export function readEnvironment(env: Environment, variables: Variables, brand: string): FromEnvironment {
+export function readEnvironment(
+  env: Environment,
+  variables: Variables,
+  brand: string,
+): FromEnvironment {
   const values = new Map<string, Record<string, unknown>>();
   const managed = new Map<string, Map<string, string>>();
   for (const [name, { section, path, read, expected }] of variables) {

@@ -1,11 +1,14 @@
 import { errorTable } from "../../kernel/index.ts";
 
 export const loadErrors = errorTable({
-  CONFIG_UNKNOWN_KEY: (file: string, path: string, hint: string) => `${file}: "${path}" is not a setting.${hint}`,
+  CONFIG_UNKNOWN_KEY: (file: string, path: string, hint: string) =>
+    `${file}: "${path}" is not a setting.${hint}`,
   CONFIG_NOT_AN_OBJECT: (file: string, path: string) =>
     `${file}: "${path}" must be an object with settings, like { … }.`,
-  CONFIG_NOT_VALID: (place: string, path: string, problem: string) => `${place}: "${path}" is not valid: ${problem}.`,
-  CONFIG_BAD_VALUE: (file: string, path: string, expected: string) => `${file}: "${path}" must be ${expected}.`,
+  CONFIG_NOT_VALID: (place: string, path: string, problem: string) =>
+    `${place}: "${path}" is not valid: ${problem}.`,
+  CONFIG_BAD_VALUE: (file: string, path: string, expected: string) =>
+    `${file}: "${path}" must be ${expected}.`,
   ENV_BAD_VALUE: (variable: string, expected: string) =>
     `The environment variable ${variable} must be ${expected}; correct it or remove it.`,
   ENV_AMBIGUOUS: (variable: string, one: string, other: string) =>

@@ -60,7 +60,8 @@ const ownedBy = (section: string): readonly string[] => owned[section] ?? ["toke
 /** Sections this package knows; one whose plugin is not loaded is left alone. */
 const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler", "plugins"];
 
-const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Raw =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function merge(under: Raw, over: Raw): Raw {
   const merged = Object.entries(over).map(([key, value]) => {
@@ -78,7 +79,9 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
   const launcherFile = join(home, "launcher-config.json");
   const configFile = config ?? join(home, "config.json");
   const file = (section: string): { path: string; keys: readonly string[] } =>
-    section === "launcher" ? { path: launcherFile, keys: [] } : { path: configFile, keys: section.split(".") };
+    section === "launcher"
+      ? { path: launcherFile, keys: [] }
+      : { path: configFile, keys: section.split(".") };
 
   const overlay = (section: string, raw: Raw): Raw =>
     merge(
@@ -106,8 +109,12 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
   const given: Sources["flags"] = (section) =>
     new Map(Object.keys(flags?.[section] ?? {}).map((field) => [field, `-${field}`]));
-  checkValues(plugins, loaded, (section, field) =>
-    given(section).get(field) ?? managed(section).get(field) ?? file(section).path);
+  checkValues(
+    plugins,
+    loaded,
+    (section, field) =>
+      given(section).get(field) ?? managed(section).get(field) ?? file(section).path,
+  );
   return {
     config: loaded,
     sources: { home, file, overlay, managed, flags: given, loaded: (section) => loaded[section] },
@@ -123,7 +130,8 @@ export function pick(content: Raw, keys: readonly string[], path: string): Raw {
   for (const [depth, key] of keys.entries()) {
     const inner: unknown = Object.hasOwn(node, key) ? node[key] : undefined;
     if (inner === undefined || inner === null) return {};
-    if (!isObject(inner)) throw loadErrors.CONFIG_NOT_AN_OBJECT(path, keys.slice(0, depth + 1).join("."));
+    if (!isObject(inner))
+      throw loadErrors.CONFIG_NOT_AN_OBJECT(path, keys.slice(0, depth + 1).join("."));
     node = inner;
   }
   return node;
@@ -138,23 +146,36 @@ function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string)
 }
 
 /** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
-function strayKeys(content: Raw, sections: readonly SectionInfo[], path: string, refuse: boolean): string[] {
+function strayKeys(
+  content: Raw,
+  sections: readonly SectionInfo[],
+  path: string,
+  refuse: boolean,
+): string[] {
   const launcher = sections.find(({ section }) => section === "launcher")?.properties ?? {};
   const declared = sections.map(({ section }) => section).filter((name) => name !== "launcher");
   const known = new Set([...wellKnown, ...declared]);
-  const groups = new Set([...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!));
+  const groups = new Set(
+    [...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!),
+  );
   const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
     if (known.has(name) || name === "$schema") return [];
     const meant = hint(last, alternatives);
     if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
-    const where = Object.hasOwn(launcher, name) ? "; it is a setting of launcher-config.json" : meant && `.${meant}`;
+    const where = Object.hasOwn(launcher, name)
+      ? "; it is a setting of launcher-config.json"
+      : meant && `.${meant}`;
     return [`${path}: nothing reads "${name}"${where}`];
   };
   const inGroup = (group: string): string[] =>
-    [...known].filter((name) => name.startsWith(`${group}.`)).map((name) => name.slice(group.length + 1));
+    [...known]
+      .filter((name) => name.startsWith(`${group}.`))
+      .map((name) => name.slice(group.length + 1));
   return Object.entries(content).flatMap(([key, value]) =>
     groups.has(key)
-      ? Object.keys(isObject(value) ? value : {}).flatMap((inner) => judge(`${key}.${inner}`, inner, inGroup(key)))
+      ? Object.keys(isObject(value) ? value : {}).flatMap((inner) =>
+          judge(`${key}.${inner}`, inner, inGroup(key)),
+        )
       : judge(key, key, [...known, ...groups]),
   );
 }

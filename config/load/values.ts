@@ -3,7 +3,10 @@ import { loadErrors } from "./errors.ts";
 import { sectionsOf } from "./sections.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
-interface Issue { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] }
+interface Issue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
+}
 
 /** Refuses what a plugin's schema refuses, as the kernel would, and names the file, variable or flag it comes from. */
 export function checkValues(
@@ -16,14 +19,19 @@ export function checkValues(
     if (!own) continue;
     const { section, schema } = own;
     const known = Object.keys(sectionsOf([plugin])[0]?.properties ?? {});
-    const raw = Object.fromEntries(Object.entries(config[section] ?? {}).filter(([key]) => known.includes(key)));
+    const raw = Object.fromEntries(
+      Object.entries(config[section] ?? {}).filter(([key]) => known.includes(key)),
+    );
     const result = schema["~standard"].validate(raw);
     if (result instanceof Promise) continue; // the kernel says what it thinks of that
     const [issue] = (result as { issues?: readonly Issue[] }).issues ?? [];
     if (!issue) continue;
-    const path = (issue.path ?? []).map((step) => String(typeof step === "object" ? step.key : step));
+    const path = (issue.path ?? []).map((step) =>
+      String(typeof step === "object" ? step.key : step),
+    );
     const name = [...(section === "launcher" ? [] : [section]), ...path].join(".");
-    const problem = issue.message.slice(0, 1).toLowerCase() + issue.message.slice(1).replace(/\.$/, "");
+    const problem =
+      issue.message.slice(0, 1).toLowerCase() + issue.message.slice(1).replace(/\.$/, "");
     throw loadErrors.CONFIG_NOT_VALID(whence(section, path[0] ?? ""), name, problem, {
       details: { section, field: path.join(".") },
     });

@@ -13,7 +13,11 @@ export interface LocalPaths {
 }
 
 /** Where a launcher of this home listens for the command line. */
-export function localPaths(home: string, env: Environment, platform: NodeJS.Platform = process.platform): LocalPaths {
+export function localPaths(
+  home: string,
+  env: Environment,
+  platform: NodeJS.Platform = process.platform,
+): LocalPaths {
   const note = join(home, "run", "launcher.json");
   const hash = createHash("sha256").update(resolve(home)).digest("hex").slice(0, 16);
   if (platform === "win32") return { socket: `\\\\.\\pipe\\doorward-${hash}`, note };

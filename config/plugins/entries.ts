@@ -17,22 +17,37 @@ const keys = ["name", "required"];
 export function readEntries(given: unknown, file: string): PluginEntry[] {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given) || given.length > most) {
-    throw loadErrors.CONFIG_BAD_VALUE(file, "plugins", `a list of at most ${most}, like ["./my-channel.js"]`);
+    throw loadErrors.CONFIG_BAD_VALUE(
+      file,
+      "plugins",
+      `a list of at most ${most}, like ["./my-channel.js"]`,
+    );
   }
   const entries = given.map((entry, at) => readEntry(entry, `plugins[${at}]`, file));
-  const again = entries.find(({ from }, at) => entries.findIndex((other) => other.from === from) < at);
-  if (again) throw loadErrors.CONFIG_BAD_VALUE(file, "plugins", `a list without "${again.from}" twice`);
+  const again = entries.find(
+    ({ from }, at) => entries.findIndex((other) => other.from === from) < at,
+  );
+  if (again)
+    throw loadErrors.CONFIG_BAD_VALUE(file, "plugins", `a list without "${again.from}" twice`);
   return entries;
 }
 
 function readEntry(entry: unknown, path: string, file: string): PluginEntry {
-  const { name, required = false, ...rest } = (typeof entry === "string" ? { name: entry } : entry ?? {}) as Raw;
+  const {
+    name,
+    required = false,
+    ...rest
+  } = (typeof entry === "string" ? { name: entry } : (entry ?? {})) as Raw;
   const [unknown] = Object.keys(rest);
-  if (unknown !== undefined) throw loadErrors.CONFIG_UNKNOWN_KEY(file, `${path}.${unknown}`, choice(unknown, keys));
-  if (typeof required !== "boolean") throw loadErrors.CONFIG_BAD_VALUE(file, `${path}.required`, "true or false");
-  const isWithin = typeof name === "string" && !name.split("/").includes("..") && name.length <= 300;
+  if (unknown !== undefined)
+    throw loadErrors.CONFIG_UNKNOWN_KEY(file, `${path}.${unknown}`, choice(unknown, keys));
+  if (typeof required !== "boolean")
+    throw loadErrors.CONFIG_BAD_VALUE(file, `${path}.required`, "true or false");
+  const isWithin =
+    typeof name === "string" && !name.split("/").includes("..") && name.length <= 300;
   if (isWithin && (ofPackage.test(name) || inHome.test(name))) return { from: name, required };
-  const forms = 'a file below the home like "./my-channel.js", the name of a package, or {"name": …, "required": true}';
+  const forms =
+    'a file below the home like "./my-channel.js", the name of a package, or {"name": …, "required": true}';
   const given = typeof name === "string" ? `, not ${JSON.stringify(name.slice(0, 100))}` : "";
   throw loadErrors.CONFIG_BAD_VALUE(file, path, `${forms}${given}`);
 }

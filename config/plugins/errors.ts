@@ -1,8 +1,10 @@
 import { errorTable } from "../../kernel/index.ts";
 
 export const pluginErrors = errorTable({
-  PLUGIN_NOT_FOUND: (name: string, home: string, fix: string) => `The plugin "${name}" is not in ${home}; ${fix}.`,
-  PLUGIN_BROKEN: (name: string, problem: string) => `The plugin "${name}" cannot be loaded: ${problem}`,
+  PLUGIN_NOT_FOUND: (name: string, home: string, fix: string) =>
+    `The plugin "${name}" is not in ${home}; ${fix}.`,
+  PLUGIN_BROKEN: (name: string, problem: string) =>
+    `The plugin "${name}" cannot be loaded: ${problem}`,
   PLUGIN_EXPORT: (name: string) =>
     `The plugin "${name}" has no default export that is a plugin, { name, api: 1, start }, or a function that ` +
     "answers one.",

@@ -2,7 +2,13 @@
  * refused. One that cannot be loaded or started leaves the others running, unless it is required. */
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { checkPlugins, codeOf, type AnyPlugin, type Health, type Section } from "../../kernel/index.ts";
+import {
+  checkPlugins,
+  codeOf,
+  type AnyPlugin,
+  type Health,
+  type Section,
+} from "../../kernel/index.ts";
 import type { PluginView } from "../../plugins/dashboard/index.ts";
 import { requireTrusted, withFolder } from "../files/index.ts";
 import { load, type Loaded, type Places } from "../load/index.ts";
@@ -34,21 +40,36 @@ export interface FoundPlugin extends PluginEntry {
 }
 
 /** For the owner: which are named, and how each fares. */
-export function viewPlugins(found: readonly FoundPlugin[], { plugins }: Pick<Health, "plugins">): PluginView[] {
+export function viewPlugins(
+  found: readonly FoundPlugin[],
+  { plugins }: Pick<Health, "plugins">,
+): PluginView[] {
   return found.map(({ from, required, plugin, problem }) => {
     const name = plugin?.name ?? from;
     if (problem !== undefined) return { name, from, required, state: "failed", reason: problem };
     const { phase = "waiting", reason } = plugins.find((each) => each.name === name) ?? {};
-    return { name, from, required, state: states[phase], ...(reason === undefined ? {} : { reason }) };
+    return {
+      name,
+      from,
+      required,
+      state: states[phase],
+      ...(reason === undefined ? {} : { reason }),
+    };
   });
 }
 const states = {
-  waiting: "starting", started: "starting", ready: "started", failed: "failed", stopped: "stopped",
+  waiting: "starting",
+  started: "starting",
+  ready: "started",
+  failed: "failed",
+  stopped: "stopped",
 } as const;
 
 /** Reads the settings of the launcher's own plugins and of those that `config.json` names. Rejects what `load` does,
  *  also when one of them could be changed by others, and when a required one cannot be loaded. */
-export async function loadWithPlugins(options: PluginsOptions): Promise<Loaded & { readonly found: FoundPlugin[] }> {
+export async function loadWithPlugins(
+  options: PluginsOptions,
+): Promise<Loaded & { readonly found: FoundPlugin[] }> {
   const { builtIn, home, config: file = join(home, "config.json") } = options;
   // Only the list: what the files say else is read with the plugins that are in it.
   const { pluginEntries } = await load([], { home, config: file, env: {}, stray: "warn" });
@@ -62,7 +83,11 @@ export async function loadWithPlugins(options: PluginsOptions): Promise<Loaded &
   return { ...(await load([...builtIn, ...plugins], { ...options, stray })), found };
 }
 
-async function find(entry: PluginEntry, before: readonly FoundPlugin[], options: PluginsOptions): Promise<FoundPlugin> {
+async function find(
+  entry: PluginEntry,
+  before: readonly FoundPlugin[],
+  options: PluginsOptions,
+): Promise<FoundPlugin> {
   try {
     const others = [...options.builtIn, ...before.flatMap(({ plugin }) => plugin ?? [])];
     return { ...entry, plugin: await findOne(entry, others, options) };
@@ -72,7 +97,11 @@ async function find(entry: PluginEntry, before: readonly FoundPlugin[], options:
   }
 }
 
-async function findOne(entry: PluginEntry, others: readonly AnyPlugin[], options: PluginsOptions): Promise<AnyPlugin> {
+async function findOne(
+  entry: PluginEntry,
+  others: readonly AnyPlugin[],
+  options: PluginsOptions,
+): Promise<AnyPlugin> {
   const { from, required } = entry;
   const path = await locate(from, options.home);
   try {
@@ -90,19 +119,33 @@ async function findOne(entry: PluginEntry, others: readonly AnyPlugin[], options
 }
 
 async function importPlugin(from: string, path: string): Promise<AnyPlugin> {
-  const { default: made } = (await import(/* @vite-ignore */ pathToFileURL(path).href)) as { default?: unknown };
-  const plugin = (typeof made === "function" ? await (made as () => unknown)() : made) as AnyPlugin | null | undefined;
-  if (typeof plugin?.name !== "string" || typeof plugin.start !== "function") throw pluginErrors.PLUGIN_EXPORT(from);
-  const { section, schema } = (plugin.config ?? { section: "", schema: undefined }) as Partial<Section<unknown>>;
+  const { default: made } = (await import(/* @vite-ignore */ pathToFileURL(path).href)) as {
+    default?: unknown;
+  };
+  const plugin = (typeof made === "function" ? await (made as () => unknown)() : made) as
+    | AnyPlugin
+    | null
+    | undefined;
+  if (typeof plugin?.name !== "string" || typeof plugin.start !== "function")
+    throw pluginErrors.PLUGIN_EXPORT(from);
+  const { section, schema } = (plugin.config ?? { section: "", schema: undefined }) as Partial<
+    Section<unknown>
+  >;
   const isUsable = typeof section === "string" && schema?.["~standard"]?.jsonSchema !== undefined;
   if (plugin.config && !isUsable) throw pluginErrors.PLUGIN_SCHEMA(from);
   return plugin;
 }
 
 /** Only its own keys: what another plugin of the section reads is that one's to check. */
-async function checkSettings(plugin: AnyPlugin, others: readonly AnyPlugin[], places: Places): Promise<void> {
+async function checkSettings(
+  plugin: AnyPlugin,
+  others: readonly AnyPlugin[],
+  places: Places,
+): Promise<void> {
   const { config } = await load([...others, plugin], { ...places, stray: "warn" });
   const [{ section, properties }] = sectionsOf([plugin]) as [SectionInfo];
-  const own = Object.entries(config[section] ?? {}).filter(([key]) => Object.hasOwn(properties, key));
+  const own = Object.entries(config[section] ?? {}).filter(([key]) =>
+    Object.hasOwn(properties, key),
+  );
   checkPlugins([plugin], { [section]: Object.fromEntries(own) });
 }

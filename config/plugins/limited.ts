@@ -4,7 +4,10 @@ import { pluginErrors } from "./errors.ts";
 export async function limited<T>(from: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(pluginErrors.PLUGIN_BROKEN(from, "it took longer than 10 s.")), 10_000);
+    timer = setTimeout(
+      () => reject(pluginErrors.PLUGIN_BROKEN(from, "it took longer than 10 s.")),
+      10_000,
+    );
   });
   try {
     return await Promise.race([work, late]);

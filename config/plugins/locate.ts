@@ -8,20 +8,34 @@ import { pluginErrors } from "./errors.ts";
  *  `FILE_WRITABLE_BY_OTHERS` when somebody else could change it, or a folder between it and the home. */
 export async function locate(from: string, home: string): Promise<string> {
   const path = from.startsWith("./") ? join(home, from) : await inPackage(from, home);
-  const isThere = await access(path).then(() => true, () => false);
-  if (!isThere) throw pluginErrors.PLUGIN_NOT_FOUND(from, home, "look at its name, which counts from there");
+  const isThere = await access(path).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere)
+    throw pluginErrors.PLUGIN_NOT_FOUND(from, home, "look at its name, which counts from there");
   const own = await withFolder(path);
   await requireTrusted([...own, ...foldersBetween(home, path)]);
   return own[0]!;
 }
 
 async function inPackage(name: string, home: string): Promise<string> {
-  const folder = name.split("/").slice(0, name.startsWith("@") ? 2 : 1).join("/");
-  const isFile = await access(join(home, name)).then(() => true, () => false);
-  const install = isFile ? `a file of the home begins with "./": "./${name}"`
+  const folder = name
+    .split("/")
+    .slice(0, name.startsWith("@") ? 2 : 1)
+    .join("/");
+  const isFile = await access(join(home, name)).then(
+    () => true,
+    () => false,
+  );
+  const install = isFile
+    ? `a file of the home begins with "./": "./${name}"`
     : `install it: npm install --prefix ${home} ${folder}`;
   // A resolver alone would look for it in the folders above the home too.
-  const isInstalled = await access(join(home, "node_modules", folder)).then(() => true, () => false);
+  const isInstalled = await access(join(home, "node_modules", folder)).then(
+    () => true,
+    () => false,
+  );
   if (!isInstalled) throw pluginErrors.PLUGIN_NOT_FOUND(name, home, install);
   const { resolve } = await import("import-meta-resolve");
   try {

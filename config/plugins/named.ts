@@ -18,10 +18,15 @@ export function named(plugin: AnyPlugin, redact: (text: string) => string): AnyP
     }
   };
   return {
-    name, api, needs, uses, config,
-    start: (scope: Scope<Shape>) => guard(() => {
-      const onReady: Scope<Shape>["onReady"] = (step) => scope.onReady(() => guard(step));
-      return plugin.start({ ...scope, onReady } as never);
-    }),
+    name,
+    api,
+    needs,
+    uses,
+    config,
+    start: (scope: Scope<Shape>) =>
+      guard(() => {
+        const onReady: Scope<Shape>["onReady"] = (step) => scope.onReady(() => guard(step));
+        return plugin.start({ ...scope, onReady } as never);
+      }),
   };
 }

@@ -51,7 +51,12 @@ async function handedOver(form: StoreForm, token: string): Promise<StoreForm> {
  *  rejects. */
 export async function clientOnly(options: ClientOnlyOptions) {
   const { home, env, log, url, sessionId, profile, secret, hear = {} } = options;
-  const client = picoClient({ home, env, ...(profile && { profile }), ...(sessionId && { sessionId }) });
+  const client = picoClient({
+    home,
+    env,
+    ...(profile && { profile }),
+    ...(sessionId && { sessionId }),
+  });
   const flags = url === undefined ? {} : { [section]: { url } };
   const { config, warnings } = await load([client], { home, env, flags });
   for (const warning of warnings) log.warn({}, warning);
@@ -62,8 +67,11 @@ export async function clientOnly(options: ClientOnlyOptions) {
   const own = { ...named, ...(found && { url: found.url }) };
   const form = files({ home, env, ...(secret && { secret }) });
   const path = options.tokenFile;
-  const tokens = path ? tokenFile(form, { name, path, ...(secret && { secret }) })
-    : found ? await handedOver(form, found.token) : form;
+  const tokens = path
+    ? tokenFile(form, { name, path, ...(secret && { secret }) })
+    : found
+      ? await handedOver(form, found.token)
+      : form;
   if (found) secret?.(found.token);
   return createKernel(
     [tokenStore(tokens), channels(), client, listener(hear), application(options.application)],

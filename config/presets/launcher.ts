@@ -2,7 +2,12 @@ import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
 import { command } from "../../plugins/command/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
-import { dashboard, type LogSource, type PluginView, type TokenWay } from "../../plugins/dashboard/index.ts";
+import {
+  dashboard,
+  type LogSource,
+  type PluginView,
+  type TokenWay,
+} from "../../plugins/dashboard/index.ts";
 import { echo } from "../../plugins/echo/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { picoClient } from "../../plugins/pico-client/index.ts";
@@ -51,44 +56,94 @@ export interface LauncherOptions {
 /** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, and as application the
  *  `handler` of `config.json`. */
 export async function launcher(options: LauncherOptions) {
-  const { home, env, brand = "service", config, flags = {}, version, log, clock, secret, generated, ways } = options;
+  const {
+    home,
+    env,
+    brand = "service",
+    config,
+    flags = {},
+    version,
+    log,
+    clock,
+    secret,
+    generated,
+    ways,
+  } = options;
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
   const listener = http();
   const second = gateway();
   const pico = picoServer({ envPrefix: brand.toUpperCase() });
   const remote = picoClient({ home, env, envPrefix: brand.toUpperCase() });
   const { socket, note } = localPaths(home, env);
-  if (socket === undefined) log.warn({ home }, "no socket for commands: its path is too long; set XDG_RUNTIME_DIR");
+  if (socket === undefined)
+    log.warn({ home }, "no socket for commands: its path is too long; set XDG_RUNTIME_DIR");
   const plugins = (): PluginView[] => viewPlugins(loaded.found, kernel.health());
   const board = dashboard({
-    brand, version, plugins,
-    doctor: async (running) => (await import("../doctor/index.ts")).examine({
-      ...places, running, now: running.now, plugins: plugins(),
-    }),
+    brand,
+    version,
+    plugins,
+    doctor: async (running) =>
+      (await import("../doctor/index.ts")).examine({
+        ...places,
+        running,
+        now: running.now,
+        plugins: plugins(),
+      }),
     ...(ways ? { ways } : {}),
     ...(options.logSource ? { log: options.logSource } : {}),
-    ...(options.pid === undefined || socket === undefined ? {} : { local: { socket, note, pid: options.pid } }),
+    ...(options.pid === undefined || socket === undefined
+      ? {}
+      : { local: { socket, note, pid: options.pid } }),
   });
   const loaded = await loadWithPlugins({
-    ...places, builtIn: [listener, second, pico, remote, board],
+    ...places,
+    builtIn: [listener, second, pico, remote, board],
     taken: ["token-store", "settings", "channels", "echo", "command", "handler", "tray"],
-    flags: { launcher: { ...flags } }, redact: options.redact ?? ((text) => text),
+    flags: { launcher: { ...flags } },
+    redact: options.redact ?? ((text) => text),
   });
-  for (const { from, problem } of loaded.found) if (problem !== undefined) log.error({ plugin: from }, problem);
+  for (const { from, problem } of loaded.found)
+    if (problem !== undefined) log.error({ plugin: from }, problem);
   for (const warning of loaded.warnings) log.warn({}, warning);
   const file = config ?? join(home, "config.json");
   for (const value of secretsOf(loaded.handler)) secret?.(value);
-  const program = await programOf(loaded.handler, { home, env, brand, file, given: options.program });
+  const program = await programOf(loaded.handler, {
+    home,
+    env,
+    brand,
+    file,
+    given: options.program,
+  });
   const { redact } = options;
   const answers = program ? command({ ...program, ...(redact ? { redact } : {}) }) : echo();
-  const form = files({ ...places, ...(secret ? { secret } : {}), ...(generated ? { generated } : {}) });
-  const desk = options.tray && { env, version, hasLog: options.logSource !== undefined, ...options.tray };
+  const form = files({
+    ...places,
+    ...(secret ? { secret } : {}),
+    ...(generated ? { generated } : {}),
+  });
+  const desk = options.tray && {
+    env,
+    version,
+    hasLog: options.logSource !== undefined,
+    ...options.tray,
+  };
   const shown = desk ? [(await import("../../plugins/tray/index.ts")).tray(desk)] : [];
   const watch = options.program ? [] : [watchHandler(file, loaded.handler)];
-  const first = [tokenStore(form), settings(loaded.sources), channels(), listener, second, pico, remote] as const;
+  const first = [
+    tokenStore(form),
+    settings(loaded.sources),
+    channels(),
+    listener,
+    second,
+    pico,
+    remote,
+  ] as const;
   const kernel = createKernel([...first, answers as ReturnType<typeof echo>, board], {
-    config: loaded.config, log, plugins: [...watch, ...shown, ...loaded.found.flatMap(({ plugin }) => plugin ?? [])],
-    ...(clock ? { clock } : {}), ...(options.random ? { random: options.random } : {}),
+    config: loaded.config,
+    log,
+    plugins: [...watch, ...shown, ...loaded.found.flatMap(({ plugin }) => plugin ?? [])],
+    ...(clock ? { clock } : {}),
+    ...(options.random ? { random: options.random } : {}),
   });
   return kernel;
 }

@@ -33,19 +33,25 @@ export function tokenFile(others: StoreForm, { name, path, secret }: TokenFileOp
     ...others,
     resolve: async (asked, held) =>
       asked === name ? { value: await value(), source: "host" } : others.resolve(asked, held),
-    watch: (changed) => watchFiles([path], async () => {
-      if (!(await isSpent(path))) await changed(name);
-    }),
+    watch: (changed) =>
+      watchFiles([path], async () => {
+        if (!(await isSpent(path))) await changed(name);
+      }),
   };
 }
 
 /** A pipe has given what it had: reading it again would wait for whoever writes next. */
-const isSpent = (path: string): Promise<boolean> => stat(path).then((found) => !found.isFile(), () => false);
+const isSpent = (path: string): Promise<boolean> =>
+  stat(path).then(
+    (found) => !found.isFile(),
+    () => false,
+  );
 
 /** One token that was handed over; the other ones come from the other form. */
 export const givenToken = (others: StoreForm, name: TokenName, value: string): StoreForm => ({
   ...others,
-  resolve: async (asked, held) => (asked === name ? { value, source: "host" } : others.resolve(asked, held)),
+  resolve: async (asked, held) =>
+    asked === name ? { value, source: "host" } : others.resolve(asked, held),
   watch: () => () => {},
 });
 

@@ -17,9 +17,19 @@ const bridge = application(async ({ channel, session, content, hops }) => {
   if (status === "undelivered") throw new Error("nobody is at the other end");
 });
 
-const kernel = createKernel([
-  tokenStore(memory({ pico: "correct-horse-battery-staple", mqtt: MQTT_PASSWORD })),
-  channels(), http({ port: Number(PORT) }), picoServer(), mqtt(), bridge,
-], { config: { "channels.pico": { enabled: true }, "channels.mqtt": { url: MQTT_URL } }, signal: stop.signal });
+const kernel = createKernel(
+  [
+    tokenStore(memory({ pico: "correct-horse-battery-staple", mqtt: MQTT_PASSWORD })),
+    channels(),
+    http({ port: Number(PORT) }),
+    picoServer(),
+    mqtt(),
+    bridge,
+  ],
+  {
+    config: { "channels.pico": { enabled: true }, "channels.mqtt": { url: MQTT_URL } },
+    signal: stop.signal,
+  },
+);
 await kernel.start();
 console.log(`listening ${kernel.services.http.addresses()[0]?.href}`);

@@ -17,13 +17,23 @@ export async function startBroker({ tls = false } = {}) {
   const at = (/** @type {string} */ name) => join(folder, name);
   const port = await freePort();
   writeFileSync(at("users"), "", { mode: 0o600 });
-  for (const user of ["doorward", "ann"]) execFileSync("mosquitto_passwd", ["-b", at("users"), user, password]);
+  for (const user of ["doorward", "ann"])
+    execFileSync("mosquitto_passwd", ["-b", at("users"), user, password]);
   if (tls) certificate(at);
-  writeFileSync(at("mosquitto.conf"), [
-    ...(process.getuid?.() === 0 ? ["user root"] : []), `listener ${port} 127.0.0.1`, "allow_anonymous false",
-    `password_file ${at("users")}`, "persistence true", `persistence_location ${folder}/`, "max_keepalive 60",
-    ...(tls ? [`certfile ${at("cert.pem")}`, `keyfile ${at("key.pem")}`] : []), "",
-  ].join("\n"));
+  writeFileSync(
+    at("mosquitto.conf"),
+    [
+      ...(process.getuid?.() === 0 ? ["user root"] : []),
+      `listener ${port} 127.0.0.1`,
+      "allow_anonymous false",
+      `password_file ${at("users")}`,
+      "persistence true",
+      `persistence_location ${folder}/`,
+      "max_keepalive 60",
+      ...(tls ? [`certfile ${at("cert.pem")}`, `keyfile ${at("key.pem")}`] : []),
+      "",
+    ].join("\n"),
+  );
 
   let child = spawn("mosquitto", ["-c", at("mosquitto.conf")], { stdio: "ignore" });
   const broker = {
@@ -51,12 +61,39 @@ export async function startBroker({ tls = false } = {}) {
 
 /** A certificate for localhost, signed by an authority of our own. @param {(name: string) => string} at */
 function certificate(at) {
-  const openssl = (/** @type {string[]} */ ...args) => void execFileSync("openssl", args, { stdio: "ignore" });
+  const openssl = (/** @type {string[]} */ ...args) =>
+    void execFileSync("openssl", args, { stdio: "ignore" });
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"];
-  openssl("req", "-x509", ...key, "-subj", "/CN=test authority", "-keyout", at("ca.key"), "-out", at("ca.pem"));
-  openssl("req", "-x509", ...key, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-    "-addext", "basicConstraints=critical,CA:FALSE", "-CA", at("ca.pem"), "-CAkey", at("ca.key"),
-    "-keyout", at("key.pem"), "-out", at("cert.pem"));
+  openssl(
+    "req",
+    "-x509",
+    ...key,
+    "-subj",
+    "/CN=test authority",
+    "-keyout",
+    at("ca.key"),
+    "-out",
+    at("ca.pem"),
+  );
+  openssl(
+    "req",
+    "-x509",
+    ...key,
+    "-subj",
+    "/CN=localhost",
+    "-addext",
+    "subjectAltName=DNS:localhost",
+    "-addext",
+    "basicConstraints=critical,CA:FALSE",
+    "-CA",
+    at("ca.pem"),
+    "-CAkey",
+    at("ca.key"),
+    "-keyout",
+    at("key.pem"),
+    "-out",
+    at("cert.pem"),
+  );
 }
 
 async function freePort() {
@@ -72,7 +109,10 @@ async function freePort() {
 async function listens(port) {
   for (const until = Date.now() + 10_000; Date.now() < until;) {
     const socket = connectSocket(port, "127.0.0.1");
-    const isThere = await once(socket, "connect").then(() => true, () => false);
+    const isThere = await once(socket, "connect").then(
+      () => true,
+      () => false,
+    );
     socket.destroy();
     if (isThere) return;
     await new Promise((resolve) => void setTimeout(resolve, 20));
@@ -84,7 +124,11 @@ async function listens(port) {
  * @param {{ url: string, ca: string | undefined }} broker @param {string} session @param {string} [prefix] */
 export async function joinSession({ url, ca }, session, prefix = "doorward") {
   const client = await mqtt.connectAsync(url, {
-    username: "ann", password, clientId: `ann-${session}-${process.pid}`, clean: false, reconnectPeriod: 50,
+    username: "ann",
+    password,
+    clientId: `ann-${session}-${process.pid}`,
+    clean: false,
+    reconnectPeriod: 50,
     ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
   });
   client.on("error", () => {});
@@ -96,8 +140,12 @@ export async function joinSession({ url, ca }, session, prefix = "doorward") {
   await client.subscribeAsync([`${prefix}/${session}/out`], { qos: 1 });
   return {
     session,
-    say: (/** @type {string | object} */ said) => client.publishAsync(
-      `${prefix}/${session}/in`, typeof said === "string" ? said : JSON.stringify(said), { qos: 1 }),
+    say: (/** @type {string | object} */ said) =>
+      client.publishAsync(
+        `${prefix}/${session}/in`,
+        typeof said === "string" ? said : JSON.stringify(said),
+        { qos: 1 },
+      ),
     /** @returns {Promise<any>} */
     next: () => frames.next("a frame"),
     watchStatus: () => client.subscribeAsync(`${prefix}/status`, { qos: 1 }),

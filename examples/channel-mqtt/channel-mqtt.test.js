@@ -11,13 +11,22 @@ import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";
 import { http } from "doorward/plugins/http";
 import { picoServer } from "doorward/plugins/pico-server";
-import { channelRules, connect, createQueue, memoryTokens, runChannelConformance } from "doorward/testing";
+import {
+  channelRules,
+  connect,
+  createQueue,
+  memoryTokens,
+  runChannelConformance,
+} from "doorward/testing";
 import mqtt from "./index.js";
 import { joinSession, password, startBroker } from "./broker.js";
 
 const isThere = has("mosquitto", "-h") && has("openssl", "version");
-if (!isThere && process.env.CI === "true") throw new Error("the tests need the Debian packages mosquitto and openssl");
-const skip = isThere ? false : "mosquitto or openssl is not there: apt-get install mosquitto openssl";
+if (!isThere && process.env.CI === "true")
+  throw new Error("the tests need the Debian packages mosquitto and openssl");
+const skip = isThere
+  ? false
+  : "mosquitto or openssl is not there: apt-get install mosquitto openssl";
 
 function has(program, ...args) {
   try {
@@ -29,41 +38,61 @@ function has(program, ...args) {
 }
 
 const tokens = (more = {}) => memoryTokens({ mqtt: password, ...more });
-const config = ({ url, ca }, more = {}) => ({ "channels.mqtt": { url, ...(ca && { ca_file: ca }), ...more } });
-const saysBack = () => application(({ content, reply }) => void reply({ content: `you said ${content}` }));
+const config = ({ url, ca }, more = {}) => ({
+  "channels.mqtt": { url, ...(ca && { ca_file: ca }), ...more },
+});
+const saysBack = () =>
+  application(({ content, reply }) => void reply({ content: `you said ${content}` }));
 
 /** Starts it with an application that says back what it hears. */
 async function serve(broker, more) {
-  const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], { config: config(broker, more) });
+  const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], {
+    config: config(broker, more),
+  });
   await kernel.start();
   return kernel;
 }
 
 describe("the MQTT channel", { skip }, () => {
   let broker;
-  before(async () => { broker = await startBroker(); });
+  before(async () => {
+    broker = await startBroker();
+  });
   after(async () => {
     for (const leave of guests) await leave();
     await broker.remove();
   });
 
-  const words = { create: "create", update: "update", remove: "remove", typing: "typing", error: "error" };
+  const words = {
+    create: "create",
+    update: "update",
+    remove: "remove",
+    typing: "typing",
+    error: "error",
+  };
   let count = 0;
   const guests = [];
   async function peer(prefix) {
-    const { say, next, leave, session } = await joinSession(broker, `peer-${count += 1}`, prefix);
+    const { say, next, leave, session } = await joinSession(broker, `peer-${(count += 1)}`, prefix);
     guests.push(leave);
-    return { session, say, leave, next: async () => {
-      const frame = await next();
-      return { ...frame, what: words[frame.type] };
-    } };
+    return {
+      session,
+      say,
+      leave,
+      next: async () => {
+        const frame = await next();
+        return { ...frame, what: words[frame.type] };
+      },
+    };
   }
 
   for (const rule of channelRules) {
     test(rule, async () => {
       const prefix = `rules/${channelRules.indexOf(rule)}`;
       await runChannelConformance(mqtt(), {
-        before: [tokens()], keeps: true, rules: [rule],
+        before: [tokens()],
+        keeps: true,
+        rules: [rule],
         config: config(broker, { prefix, client_id: prefix }),
         join: () => peer(prefix),
       });
@@ -103,14 +132,27 @@ describe("the MQTT channel", { skip }, () => {
 
   test("a wrong password fails the start and says where to look", async () => {
     const kernel = createKernel([memoryTokens({ mqtt: "wrong" }), channels(), mqtt(), saysBack()], {
-      config: config(broker), log: silent,
+      config: config(broker),
+      log: silent,
     });
-    await assert.rejects(kernel.start(), { code: "MQTT_REFUSED", message: /channels\.mqtt\.user and the mqtt token/ });
+    await assert.rejects(kernel.start(), {
+      code: "MQTT_REFUSED",
+      message: /channels\.mqtt\.user and the mqtt token/,
+    });
   });
 
   test("pico and MQTT at once: each answer goes where its message came from", async () => {
-    const list = [tokens({ pico: password }), channels(), http({ port: 0 }), picoServer(), mqtt(), saysBack()];
-    const kernel = createKernel(list, { config: { ...config(broker), "channels.pico": { enabled: true } } });
+    const list = [
+      tokens({ pico: password }),
+      channels(),
+      http({ port: 0 }),
+      picoServer(),
+      mqtt(),
+      saysBack(),
+    ];
+    const kernel = createKernel(list, {
+      config: { ...config(broker), "channels.pico": { enabled: true } },
+    });
     await kernel.start();
     const [base] = kernel.services.http.addresses();
     const overPico = await connect(new URL("pico", base), { token: password, session: "one" });
@@ -118,7 +160,10 @@ describe("the MQTT channel", { skip }, () => {
     for (let turn = 0; turn < 5; turn += 1) {
       overPico.say(`pico ${turn}`);
       await overMqtt.say(`mqtt ${turn}`);
-      assert.equal((await overPico.next("message.create")).payload.content, `you said pico ${turn}`);
+      assert.equal(
+        (await overPico.next("message.create")).payload.content,
+        `you said pico ${turn}`,
+      );
       assert.equal((await overMqtt.next()).content, `you said mqtt ${turn}`);
     }
     assert.deepEqual(overPico.waiting, []);
@@ -134,7 +179,10 @@ describe("a broker that restarts", { skip }, () => {
   test("loses nothing of what is said, of what is answered and of what is sent meanwhile", async (t) => {
     const broker = await startBroker();
     t.after(broker.remove);
-    const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], { config: config(broker), log: silent });
+    const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], {
+      config: config(broker),
+      log: silent,
+    });
     await kernel.start();
     const news = createQueue(20_000);
     kernel.on("channels:receipt-changed", ({ id, status }) => news.push({ id, status }));
@@ -166,7 +214,10 @@ describe("a broker that restarts", { skip }, () => {
     const broker = await startBroker();
     t.after(broker.remove);
     await broker.stop();
-    const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], { config: config(broker), log: silent });
+    const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], {
+      config: config(broker),
+      log: silent,
+    });
     await kernel.start();
     await broker.start();
     const ann = await joinSession(broker, "ann");
@@ -190,7 +241,10 @@ describe("the launcher with this package in its home", { skip }, () => {
     assert.equal(await ann.next(), "online");
     await ann.say("hello");
     assert.equal((await ann.next()).content, "hello");
-    assert.deepEqual(plugins(home).map(({ name, state }) => [name, state]), [["mqtt", "started"]]);
+    assert.deepEqual(
+      plugins(home).map(({ name, state }) => [name, state]),
+      [["mqtt", "started"]],
+    );
     launcher.kill("SIGKILL");
     assert.equal(await ann.next(), "offline");
     await ann.leave();
@@ -203,36 +257,53 @@ describe("the launcher with this package in its home", { skip }, () => {
     await started();
     const [{ state, reason }] = plugins(home);
     assert.equal(state, "failed");
-    assert.match(reason, /"mqtt" cannot start: the broker refuses the connection .*channels\.mqtt\.user/);
+    assert.match(
+      reason,
+      /"mqtt" cannot start: the broker refuses the connection .*channels\.mqtt\.user/,
+    );
   });
 });
 
 const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
 const program = join(dirname(manifest), "dist", "bin", "doorward.js");
-const plugins = (home) => JSON.parse(
-  execFileSync(process.execPath, [program, "status", "-json"], { env: { SERVICE_HOME: home } }),
-).plugins;
+const plugins = (home) =>
+  JSON.parse(
+    execFileSync(process.execPath, [program, "status", "-json"], { env: { SERVICE_HOME: home } }),
+  ).plugins;
 
 function launch(t, { url }, token) {
   const home = mkdtempSync(join(tmpdir(), "doorward-home-"));
   mkdirSync(join(home, "node_modules"));
-  symlinkSync(dirname(fileURLToPath(import.meta.url)), join(home, "node_modules", "doorward-channel-mqtt"));
+  symlinkSync(
+    dirname(fileURLToPath(import.meta.url)),
+    join(home, "node_modules", "doorward-channel-mqtt"),
+  );
   const config = { plugins: ["doorward-channel-mqtt"], channels: { mqtt: { url } } };
   writeFileSync(join(home, "config.json"), JSON.stringify(config), { mode: 0o600 });
   const env = {
-    SERVICE_HOME: home, SERVICE_CHANNELS_MQTT_TOKEN: token, SERVICE_LAUNCHER_TOKEN: `launcher-${password}`,
+    SERVICE_HOME: home,
+    SERVICE_CHANNELS_MQTT_TOKEN: token,
+    SERVICE_LAUNCHER_TOKEN: `launcher-${password}`,
   };
-  const launcher = spawn(process.execPath, [program, "-port", "0"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  const launcher = spawn(process.execPath, [program, "-port", "0"], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = once(launcher, "exit");
   t.after(async () => {
     launcher.kill("SIGKILL");
     await ended;
     rmSync(home, { recursive: true, force: true });
   });
-  return { launcher, home, started: async () => {
-    for await (const text of launcher.stdout.iterator({ destroyOnReturn: false })) if (/Files/.test(text)) return;
-    throw new Error("the launcher did not start");
-  } };
+  return {
+    launcher,
+    home,
+    started: async () => {
+      for await (const text of launcher.stdout.iterator({ destroyOnReturn: false }))
+        if (/Files/.test(text)) return;
+      throw new Error("the launcher did not start");
+    },
+  };
 }
 
 describe("a broker with a certificate of its own", { skip }, () => {
@@ -247,8 +318,12 @@ describe("a broker with a certificate of its own", { skip }, () => {
     await ann.leave();
 
     const strict = createKernel([tokens(), channels(), mqtt(), saysBack()], {
-      config: config({ ...broker, ca: undefined }), log: silent,
+      config: config({ ...broker, ca: undefined }),
+      log: silent,
     });
-    await assert.rejects(strict.start(), { code: "MQTT_UNTRUSTED", message: /channels\.mqtt\.ca_file/ });
+    await assert.rejects(strict.start(), {
+      code: "MQTT_UNTRUSTED",
+      message: /channels\.mqtt\.ca_file/,
+    });
   });
 });

@@ -8,10 +8,17 @@ import { isSession, read, sessionOf, write } from "./frames.js";
 import { createLink } from "./link.js";
 
 const schema = z.strictObject({
-  url: z.string().regex(/^(mqtts?|wss?):\/\/[^@]+$/, "expected mqtt://host or mqtts://host, without user and password")
+  url: z
+    .string()
+    .regex(
+      /^(mqtts?|wss?):\/\/[^@]+$/,
+      "expected mqtt://host or mqtts://host, without user and password",
+    )
     .default("mqtt://127.0.0.1:1883"),
   user: z.string().default("doorward"),
-  prefix: z.string().regex(/^[\w.-]+(\/[\w.-]+)*$/, "expected levels of a topic, like home/doorward")
+  prefix: z
+    .string()
+    .regex(/^[\w.-]+(\/[\w.-]+)*$/, "expected levels of a topic, like home/doorward")
     .default("doorward"),
   client_id: z.string().min(1).max(64).default("doorward"),
   ca_file: z.string().default(""),
@@ -45,19 +52,31 @@ export default () => ({
     /** @param {string} session @param {string} id @param {import("./frames.js").Frame} frame
      *  @returns {Promise<import("doorward/plugins/channels").Receipt>} */
     async function publish(session, id, frame) {
-      if (!link || !isSession(session)) return { id, status: "undelivered", reason: "no such session" };
+      if (!link || !isSession(session))
+        return { id, status: "undelivered", reason: "no such session" };
       const sent = link.publish(out(session), write(frame)).then((status) => ({ id, status }));
-      sent.then((receipt) => inlet.receipt(session, receipt), () => {});
+      sent.then(
+        (receipt) => inlet.receipt(session, receipt),
+        () => {},
+      );
       // While the broker is away the message waits here; what became of it comes as a receipt.
-      return Promise.race([sent, link.cut().then(() => ({ id, status: /** @type {const} */ ("buffered") }))]);
+      return Promise.race([
+        sent,
+        link.cut().then(() => ({ id, status: /** @type {const} */ ("buffered") })),
+      ]);
     }
 
     const inlet = needs.channels.attach({
       name: "mqtt",
-      send: (session, id, { content, inReplyTo, hops = 0, final = true }) => publish(session, id, {
-        type: "create", id, content, ...(inReplyTo && { in_reply_to: inReplyTo }), ...(hops && { hops }),
-        ...(!final && { final }),
-      }),
+      send: (session, id, { content, inReplyTo, hops = 0, final = true }) =>
+        publish(session, id, {
+          type: "create",
+          id,
+          content,
+          ...(inReplyTo && { in_reply_to: inReplyTo }),
+          ...(hops && { hops }),
+          ...(!final && { final }),
+        }),
       update: (session, id, { content, final = false }) =>
         publish(session, id, { type: "update", id, content, final }),
       remove: (session, id) => publish(session, id, { type: "remove", id }),
@@ -77,7 +96,11 @@ export default () => ({
         void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
       if (!taking) return failed("not_running");
       // After a cut the broker may say a thing twice; its id tells.
-      inlet.deliver({ channel: "mqtt", session, id, content, media: [], at: clock.now(), hops }, { dedupe: true })
+      inlet
+        .deliver(
+          { channel: "mqtt", session, id, content, media: [], at: clock.now(), hops },
+          { dedupe: true },
+        )
         .catch((error) => failed(codeOf(error)));
     }
 
@@ -86,7 +109,9 @@ export default () => ({
       const password = () => needs.tokenSecrets.reveal("mqtt");
       link = createLink({ url, clientId, prefix, user, password, ca, log, heard });
       await link.tried();
-      return async () => { taking = false; };
+      return async () => {
+        taking = false;
+      };
     });
   },
 });

@@ -34,10 +34,17 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
   const status = `${prefix}/status`;
   const retained = /** @type {const} */ ({ qos: 1, retain: true });
   const client = mqtt.connect(url, {
-    protocolVersion: 5, clientId, clean: false,
+    protocolVersion: 5,
+    clientId,
+    clean: false,
     properties: { sessionExpiryInterval: weekS, maximumPacketSize: 1_000_000 },
-    username: user, password: password() ?? "", ...(ca === undefined ? {} : { ca }),
-    reconnectPeriod: 1_000, connectTimeout: 8_000, reconnectOnConnackError: true, queueQoSZero: false,
+    username: user,
+    password: password() ?? "",
+    ...(ca === undefined ? {} : { ca }),
+    reconnectPeriod: 1_000,
+    connectTimeout: 8_000,
+    reconnectOnConnackError: true,
+    queueQoSZero: false,
     will: { topic: status, payload: offline, ...retained },
   });
   let waiting = 0;
@@ -46,7 +53,8 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
   let cut = pending();
 
   client.on("packetreceive", (packet) => {
-    if (packet.cmd === "puback" && packet.reasonCode === noSubscribers) unheard.add(packet.messageId);
+    if (packet.cmd === "puback" && packet.reasonCode === noSubscribers)
+      unheard.add(packet.messageId);
   });
   client.on("close", () => cut.settle());
   client.on("connect", () => {
@@ -107,7 +115,9 @@ function pending() {
   /** @type {() => void} */
   let settle = () => {};
   /** @type {Promise<void>} */
-  const promise = new Promise((resolve) => { settle = resolve; });
+  const promise = new Promise((resolve) => {
+    settle = resolve;
+  });
   return { promise, settle };
 }
 

@@ -6,13 +6,19 @@ import * as z from "zod";
 const schema = z.strictObject({ port: z.int().min(0).max(65_535).default(9000) });
 
 export default () => ({
-  name: "udp", api: 1, needs: { channels: true }, config: { section: "channels.udp", schema },
+  name: "udp",
+  api: 1,
+  needs: { channels: true },
+  config: { section: "channels.udp", schema },
   start({ needs, config, clock, log, random, onReady, onStop }) {
-    const socket = createSocket("udp4").on("error", ({ message }) => log.warn({ message }, "the socket failed"));
-    const tell = (session, answer) => new Promise((resolve) => {
-      const [address, port] = session.split(" ");
-      socket.send(JSON.stringify(answer), Number(port), address, (error) => resolve(!error));
-    });
+    const socket = createSocket("udp4").on("error", ({ message }) =>
+      log.warn({ message }, "the socket failed"),
+    );
+    const tell = (session, answer) =>
+      new Promise((resolve) => {
+        const [address, port] = session.split(" ");
+        socket.send(JSON.stringify(answer), Number(port), address, (error) => resolve(!error));
+      });
     const inlet = needs.channels.attach({
       name: "udp",
       async send(session, id, { content }) {
@@ -23,10 +29,22 @@ export default () => ({
     function heard(bytes, { address, port }) {
       const session = `${address} ${port}`;
       const id = Buffer.from(random(8)).toString("hex");
-      inlet.deliver({ channel: "udp", session, id, content: `${bytes}`, media: [], at: clock.now(), hops: 0 })
+      inlet
+        .deliver({
+          channel: "udp",
+          session,
+          id,
+          content: `${bytes}`,
+          media: [],
+          at: clock.now(),
+          hops: 0,
+        })
         .catch(({ code = "internal" }) => tell(session, { error: code }));
     }
-    onStop(() => { inlet.close(); socket.close(); });
+    onStop(() => {
+      inlet.close();
+      socket.close();
+    });
     onReady(async () => {
       await once(socket.bind(config().port, "127.0.0.1"), "listening");
       socket.on("message", heard);

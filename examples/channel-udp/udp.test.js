@@ -21,5 +21,7 @@ async function join({ udp: { port } }) {
 }
 
 for (const rule of channelRules) {
-  test(rule, () => runChannelConformance(udp(), { join, rules: [rule], config: { "channels.udp": { port: 0 } } }));
+  test(rule, () =>
+    runChannelConformance(udp(), { join, rules: [rule], config: { "channels.udp": { port: 0 } } }),
+  );
 }

@@ -33,5 +33,7 @@ const kernel = createKernel(
   { config: { "channels.pico": { enabled: true } } },
 );
 await kernel.start();
-server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () => console.log("listening", server.address()));
+server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () =>
+  console.log("listening", server.address()),
+);
 process.once("SIGTERM", () => void kernel.stop().then(() => server.close()));

@@ -11,7 +11,8 @@ const server = createServer((request, answer) => {
   else answer.end("my own site");
 });
 server.on("upgrade", (request, socket) => {
-  if (request.url === "/mine") socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\nmy own protocol");
+  if (request.url === "/mine")
+    socket.end("HTTP/1.1 101 Switching Protocols\r\n\r\nmy own protocol");
 });
 
 const stop = new AbortController();
@@ -28,7 +29,9 @@ const kernel = createKernel(
   { config: { "channels.pico": { enabled: true } }, signal: stop.signal },
 );
 await kernel.start();
-server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () => console.log("listening", server.address()));
+server.listen(Number(process.env["PORT"] ?? 8080), "127.0.0.1", () =>
+  console.log("listening", server.address()),
+);
 
 process.once("SIGTERM", () => {
   stop.abort();

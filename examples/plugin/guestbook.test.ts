@@ -13,7 +13,8 @@ const editor = (): Plugin<{ configures: true; offers: { editor: Configuration } 
   configures: true,
   start: ({ configuration }) => ({ editor: configuration }),
 });
-const plugins = () => [memoryTokens(), http({ port: 0 }), dashboard(), guestbook(), editor()] as const;
+const plugins = () =>
+  [memoryTokens(), http({ port: 0 }), dashboard(), guestbook(), editor()] as const;
 
 await test("a guest signs: the book, the event and the owner's route tell", async () => {
   await withKernel(plugins(), async ({ kernel, clock }) => {
@@ -25,21 +26,33 @@ await test("a guest signs: the book, the event and the owner's route tell", asyn
 
     const route = new URL("api/x/guestbook/entries", kernel.services.http.addresses()[0]);
     assert.equal((await fetch(route)).status, 401);
-    const answer = await fetch(route, { headers: { authorization: `Bearer ${testTokens.launcher}` } });
+    const answer = await fetch(route, {
+      headers: { authorization: `Bearer ${testTokens.launcher}` },
+    });
     const { entries } = (await answer.json()) as { entries: object[] };
     assert.deepEqual(entries, [{ guest: "ann", at: 1_700_000_000_000 }]);
   });
 });
 
 await test("a full book takes nobody, and cannot be made smaller than what is in it", async () => {
-  await withKernel(plugins(), async ({ kernel: { services } }) => {
-    services.guestbook.sign("ann");
-    services.guestbook.sign("bob");
-    assert.throws(() => services.guestbook.sign("eve"), (error) => codeOf(error) === "guestbook_full");
-    await assert.rejects(services.editor.apply("guestbook", { max_entries: 1 }), /guestbook is full/);
-    const changed = await services.editor.apply("guestbook", { max_entries: 3 });
-    assert.deepEqual(changed, { now: ["max_entries"], afterRestart: [] });
-    services.guestbook.sign("eve");
-    assert.equal(services.guestbook.entries().length, 3);
-  }, { config: { guestbook: { max_entries: 2 } } });
+  await withKernel(
+    plugins(),
+    async ({ kernel: { services } }) => {
+      services.guestbook.sign("ann");
+      services.guestbook.sign("bob");
+      assert.throws(
+        () => services.guestbook.sign("eve"),
+        (error) => codeOf(error) === "guestbook_full",
+      );
+      await assert.rejects(
+        services.editor.apply("guestbook", { max_entries: 1 }),
+        /guestbook is full/,
+      );
+      const changed = await services.editor.apply("guestbook", { max_entries: 3 });
+      assert.deepEqual(changed, { now: ["max_entries"], afterRestart: [] });
+      services.guestbook.sign("eve");
+      assert.equal(services.guestbook.entries().length, 3);
+    },
+    { config: { guestbook: { max_entries: 2 } } },
+  );
 });

@@ -11,8 +11,12 @@ import { tokenStore } from "doorward/plugins/token-store";
 async function service(brand: string) {
   const given = fromEnvironment(process.env, { brand });
   const plugins = [
-    tokenStore(given.tokens), channels(), http({ port: 0 }), picoServer({ envPrefix: brand.toUpperCase() }),
-    dashboard({ brand }), echo(),
+    tokenStore(given.tokens),
+    channels(),
+    http({ port: 0 }),
+    picoServer({ envPrefix: brand.toUpperCase() }),
+    dashboard({ brand }),
+    echo(),
   ] as const;
   return createKernel(plugins, await given.load(plugins));
 }
@@ -22,4 +26,7 @@ for (const [brand, kernel] of Object.entries(kernels)) {
   await kernel.start();
   console.log(brand, "listening", kernel.services.http.addresses()[0]?.href);
 }
-process.once("SIGTERM", () => void Promise.all(Object.values(kernels).map((kernel) => kernel.stop())));
+process.once(
+  "SIGTERM",
+  () => void Promise.all(Object.values(kernels).map((kernel) => kernel.stop())),
+);

@@ -35,7 +35,9 @@ function digestOf({ content, media }: Incoming): string {
   if (media.length === 0 && content.length <= short) return content;
   const hash = createHash("sha256");
   const part = (bytes: string | Uint8Array): void => {
-    hash.update(`${typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.byteLength}:`).update(bytes);
+    hash
+      .update(`${typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.byteLength}:`)
+      .update(bytes);
   };
   part(content);
   for (const { type, url, bytes } of media) {
@@ -78,7 +80,14 @@ export function createDedupe(clock: Clock): Dedupe {
     }
     const channel = channels.get(of) ?? new Map<string, Session>();
     channels.set(of, channel);
-    const session = { channel, name, newest: new Map(), older: new Map(), usedAt: now, isUsed: false };
+    const session = {
+      channel,
+      name,
+      newest: new Map(),
+      older: new Map(),
+      usedAt: now,
+      isUsed: false,
+    };
     channel.set(name, session);
     sessions.add(session);
     return session;
@@ -121,7 +130,12 @@ export function createDedupe(clock: Clock): Dedupe {
       const before = newest.size;
       session.isUsed = before > 0;
       session.usedAt = now;
-      const taken: Taken = { digest: digestOf(message), at: now, isAccepted: false, waiting: undefined };
+      const taken: Taken = {
+        digest: digestOf(message),
+        at: now,
+        isAccepted: false,
+        waiting: undefined,
+      };
       newest.set(id, taken);
       count += newest.size - before;
       if (count > mostInAll) makeRoom();

@@ -3,7 +3,15 @@ import type { Clock, Log, Release } from "../../kernel/index.ts";
 import { createDedupe, type Dedupe, type Taken } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import { createLanes } from "./lanes.ts";
-import type { Application, ApplicationOptions, Channels, Incoming, Message, Outcome, Outgoing } from "./service.ts";
+import type {
+  Application,
+  ApplicationOptions,
+  Channels,
+  Incoming,
+  Message,
+  Outcome,
+  Outgoing,
+} from "./service.ts";
 import { createTickets, type Ticket } from "./tickets.ts";
 
 export const mostHops = 4;
@@ -30,7 +38,16 @@ export interface InboundOptions {
 /** A copy that names what it answers, made key by key: the engine gives a copy by spread a new hidden class each time,
  *  and reading one of those is slow. */
 function answerTo(id: string, message: Outgoing): Outgoing {
-  const { content, kind, toolCalls, attachments, inReplyTo = id, model, contextUsage, hops } = message;
+  const {
+    content,
+    kind,
+    toolCalls,
+    attachments,
+    inReplyTo = id,
+    model,
+    contextUsage,
+    hops,
+  } = message;
   const answer: { -readonly [K in keyof Outgoing]: Outgoing[K] } = { content, inReplyTo };
   if (kind !== undefined) answer.kind = kind;
   if (toolCalls !== undefined) answer.toolCalls = toolCalls;
@@ -91,10 +108,19 @@ class First implements Outcome {
 }
 
 /** From the channels to the one application: each session in order, sessions side by side. */
-export function createInbound({ clock, log, send, stream, received, failed }: InboundOptions): Inbound {
+export function createInbound({
+  clock,
+  log,
+  send,
+  stream,
+  received,
+  failed,
+}: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
-  const tickets = createTickets((err) => log.error({ err }, "a channel could not be told what became of a message"));
+  const tickets = createTickets((err) =>
+    log.error({ err }, "a channel could not be told what became of a message"),
+  );
   const dedupe = createDedupe(clock);
   const lanes = createLanes(() => current?.width ?? 1);
 
@@ -105,7 +131,11 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
     const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
     const message = { channel, session, id, content, media, at, hops, accept, reply, stream: grow };
     if (sender === undefined && inReplyTo === undefined) return message;
-    return { ...message, ...(sender !== undefined && { sender }), ...(inReplyTo !== undefined && { inReplyTo }) };
+    return {
+      ...message,
+      ...(sender !== undefined && { sender }),
+      ...(inReplyTo !== undefined && { inReplyTo }),
+    };
   }
 
   function failedLate(incoming: Incoming, error: unknown): void {
@@ -130,7 +160,10 @@ export function createInbound({ clock, log, send, stream, received, failed }: In
     }
     let answer: void | Promise<void>;
     try {
-      answer = current.application(messageOf(incoming, () => void tickets.accept(ticket)), stopping.signal);
+      answer = current.application(
+        messageOf(incoming, () => void tickets.accept(ticket)),
+        stopping.signal,
+      );
     } catch (error) {
       return threw(error);
     }

@@ -11,12 +11,28 @@ import { createStreams } from "./streams.ts";
 export { application } from "./application.ts";
 export type { ChannelsEvents } from "./events.ts";
 export type {
-  Address, AnswerStream, Application, ApplicationOptions, ChannelPort, Channels, ContextUsage, Incoming, Inlet, Media,
-  Message, Outcome, Outgoing, PortReceipt, Receipt, StreamOptions, ToolCall,
+  Address,
+  AnswerStream,
+  Application,
+  ApplicationOptions,
+  ChannelPort,
+  Channels,
+  ContextUsage,
+  Incoming,
+  Inlet,
+  Media,
+  Message,
+  Outcome,
+  Outgoing,
+  PortReceipt,
+  Receipt,
+  StreamOptions,
+  ToolCall,
 } from "./service.ts";
 
 const bytesOf = ({ content, media }: Incoming): number =>
-  Buffer.byteLength(content) + media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
+  Buffer.byteLength(content) +
+  media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
 /** Between the channels and the one application. Taking a message is a question: its answer is the acknowledgement,
  *  its delay the backpressure. Messages are taken from ready on; answers still go out while the channels stop. */
@@ -34,7 +50,10 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
         emit("channels:receipt-changed", () => ({ channel, session, id, status, ...why }));
       });
       const outbound = createOutbound({
-        port: (name) => ports.get(name), running: () => sending, receipts, newId: createNames(random),
+        port: (name) => ports.get(name),
+        running: () => sending,
+        receipts,
+        newId: createNames(random),
       });
       const streams = createStreams({
         ...outbound,
@@ -51,7 +70,10 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
           try {
             ports.get(channel)?.failed?.(session, id, error);
           } catch (thrown) {
-            log.error({ err: thrown, channel, session, id }, "the channel could not tell of a failure");
+            log.error(
+              { err: thrown, channel, session, id },
+              "the channel could not tell of a failure",
+            );
           }
         },
         received: (message) =>
@@ -83,7 +105,11 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
           const isAttached = (): boolean => ports.get(name) === port;
           const hand: Inlet["hand"] = (message, outcome, options) => {
             if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
-            inbound.hand(message.channel === name ? message : { ...message, channel: name }, outcome, options);
+            inbound.hand(
+              message.channel === name ? message : { ...message, channel: name },
+              outcome,
+              options,
+            );
           };
           return {
             hand,
@@ -93,7 +119,8 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
               if (isAttached()) receipts.news(name, session, receipt);
             },
             typing(session, on) {
-              if (isAttached()) emit("channels:typing-changed", () => ({ channel: name, session, on }));
+              if (isAttached())
+                emit("channels:typing-changed", () => ({ channel: name, session, on }));
             },
             left(session) {
               if (isAttached()) streams.left({ channel: name, session });

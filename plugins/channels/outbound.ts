@@ -13,7 +13,9 @@ export interface OutboundOptions {
 }
 
 /** From the application to the channel a session belongs to. */
-export function createOutbound(options: OutboundOptions): Pick<Channels, "send" | "update" | "remove" | "typing"> {
+export function createOutbound(
+  options: OutboundOptions,
+): Pick<Channels, "send" | "update" | "remove" | "typing"> {
   const { port, running, receipts, newId } = options;
 
   function portFor({ channel }: Address): ChannelPort {
@@ -27,19 +29,27 @@ export function createOutbound(options: OutboundOptions): Pick<Channels, "send" 
   function failed(tracked: Tracked, error: unknown): Promise<never> {
     receipts.failed(tracked);
     const isOwn = codeOf(error) === "internal";
-    return Promise.reject(isOwn ? channelsErrors.undeliverable(tracked.channel, { cause: error }) : error as Error);
+    return Promise.reject(
+      isOwn ? channelsErrors.undeliverable(tracked.channel, { cause: error }) : (error as Error),
+    );
   }
 
   /** Rejects and never throws. A channel that answers at once costs one promise. */
-  function ask(to: Address, id: string, call: (port: ChannelPort) => Awaitable<PortReceipt>): Promise<Receipt> {
+  function ask(
+    to: Address,
+    id: string,
+    call: (port: ChannelPort) => Awaitable<PortReceipt>,
+  ): Promise<Receipt> {
     let tracked: Tracked | undefined;
     try {
       const channel = portFor(to);
-      const own = tracked = receipts.track(to.channel, to.session, id);
+      const own = (tracked = receipts.track(to.channel, to.session, id));
       const answer = call(channel);
       if (!("then" in answer)) return Promise.resolve(receipts.answered(own, answer));
       receipts.waits(own);
-      return answer.then((receipt) => receipts.answered(own, receipt)).catch((error: unknown) => failed(own, error));
+      return answer
+        .then((receipt) => receipts.answered(own, receipt))
+        .catch((error: unknown) => failed(own, error));
     } catch (error) {
       return tracked ? failed(tracked, error) : Promise.reject(error as Error);
     }

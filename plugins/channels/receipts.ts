@@ -26,7 +26,9 @@ export interface Receipts {
   news(channel: string, session: string, receipt: Receipt): void;
 }
 
-export function createReceipts(announce: (channel: string, session: string, receipt: Receipt) => void): Receipts {
+export function createReceipts(
+  announce: (channel: string, session: string, receipt: Receipt) => void,
+): Receipts {
   /* The newest, and those before them, which leave all at once: a map that loses its first key with each new one finds
    * the next one slowly. */
   let newest = new Map<string, Tracked>();
@@ -64,7 +66,8 @@ export function createReceipts(announce: (channel: string, session: string, rece
     return true;
   }
 
-  const isSettled = ({ status }: Tracked): boolean => status !== undefined && rank[status] === rank.delivered;
+  const isSettled = ({ status }: Tracked): boolean =>
+    status !== undefined && rank[status] === rank.delivered;
   const find = (id: string): Tracked | undefined =>
     asked.findLast((entry) => entry.id === id) ?? newest.get(id) ?? older.get(id);
 
@@ -88,7 +91,9 @@ export function createReceipts(announce: (channel: string, session: string, rece
         forget(entry);
       }
       const { id, status: latest = status } = entry;
-      return entry.reason === undefined ? { id, status: latest } : { id, status: latest, reason: entry.reason };
+      return entry.reason === undefined
+        ? { id, status: latest }
+        : { id, status: latest, reason: entry.reason };
     },
 
     failed(entry) {

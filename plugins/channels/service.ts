@@ -96,7 +96,11 @@ export interface Channels {
   handle(application: Application, options?: ApplicationOptions): Release;
   /** `final: false`: updates follow, the last one with `final: true`. Clients take anything else for whole. */
   send(to: Address, message: Outgoing & { readonly final?: boolean }): Promise<Receipt>;
-  update(to: Address, id: string, message: Outgoing & { readonly final?: boolean }): Promise<Receipt>;
+  update(
+    to: Address,
+    id: string,
+    message: Outgoing & { readonly final?: boolean },
+  ): Promise<Receipt>;
   remove(to: Address, id: string): Promise<Receipt>;
   typing(to: Address, on: boolean): void;
   stream(to: Address, options?: StreamOptions): AnswerStream;
@@ -133,8 +137,16 @@ export interface PortReceipt extends Receipt {
 /** What a channel can do; what is absent is refused as `unsupported`. */
 export interface ChannelPort {
   readonly name: string;
-  send(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<PortReceipt>;
-  update?(session: string, id: string, message: Outgoing & { readonly final?: boolean }): Awaitable<PortReceipt>;
+  send(
+    session: string,
+    id: string,
+    message: Outgoing & { readonly final?: boolean },
+  ): Awaitable<PortReceipt>;
+  update?(
+    session: string,
+    id: string,
+    message: Outgoing & { readonly final?: boolean },
+  ): Awaitable<PortReceipt>;
   remove?(session: string, id: string): Awaitable<PortReceipt>;
   typing?(session: string, on: boolean): void;
   /** The application had accepted this message and failed afterwards: whoever sent it waits for nothing. */

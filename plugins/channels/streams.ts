@@ -1,6 +1,13 @@
 import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
-import type { Address, AnswerStream, Channels, Outgoing, Receipt, StreamOptions } from "./service.ts";
+import type {
+  Address,
+  AnswerStream,
+  Channels,
+  Outgoing,
+  Receipt,
+  StreamOptions,
+} from "./service.ts";
 
 /** Between two updates: nine in any second leave room for the final one, which does not wait. */
 export const updateEveryMs = 112;
@@ -35,7 +42,13 @@ export function createStreams(options: StreamsOptions): Streams {
   const live = new Set<Live>();
   return {
     open(to, { cancelWhenAlone = false, ...first } = {}) {
-      const { stream, settled } = createStream(options, to, first, cancelWhenAlone, () => void live.delete(entry));
+      const { stream, settled } = createStream(
+        options,
+        to,
+        first,
+        cancelWhenAlone,
+        () => void live.delete(entry),
+      );
       const entry: Live = { to, cancelWhenAlone, stream, settled };
       live.add(entry);
       return stream;
@@ -75,9 +88,13 @@ function createStream(
   /** Every update says again what it is and what it answers: clients know a thought from an answer by it, and one
    *  answer from another. */
   const { kind, inReplyTo } = first;
-  const same = { ...(kind !== undefined && { kind }), ...(inReplyTo !== undefined && { inReplyTo }) };
+  const same = {
+    ...(kind !== undefined && { kind }),
+    ...(inReplyTo !== undefined && { inReplyTo }),
+  };
   const grown = (content: string): Outgoing => ({ ...same, content });
-  const isAlone = ({ status }: Receipt): boolean => status === "buffered" || status === "undelivered";
+  const isAlone = ({ status }: Receipt): boolean =>
+    status === "buffered" || status === "undelivered";
 
   async function show(): Promise<void> {
     const content = text;

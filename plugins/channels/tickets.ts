@@ -27,7 +27,8 @@ export function createTickets(failed: (error: unknown) => void): Tickets {
     if (ticket.settled) return false;
     ticket.settled = true;
     openCount -= 1;
-    if (listed.length > short && listed.length > slack * openCount) listed = listed.filter(({ settled }) => !settled);
+    if (listed.length > short && listed.length > slack * openCount)
+      listed = listed.filter(({ settled }) => !settled);
     return true;
   }
 

@@ -58,14 +58,26 @@ export interface Answers {
 }
 
 /** From the program's lines to the channels: each session in order, updates on the way at most nine a second. */
-export function createAnswers({ channels, requests, clock, log, after, pause }: AnswersOptions): Answers {
+export function createAnswers({
+  channels,
+  requests,
+  clock,
+  log,
+  after,
+  pause,
+}: AnswersOptions): Answers {
   const shown = new Map<string, Sent>();
   let lastUnknown: string | undefined;
   const inOrder = createOrder(pause);
-  const typing = createTyping((address, on) => void inOrder(address, () => channels.typing(address, on)));
+  const typing = createTyping(
+    (address, on) => void inOrder(address, () => channels.typing(address, on)),
+  );
 
   /** Where a line goes: back to the message it names, else where it says. */
-  function placeOf({ channel = "pico", session_id: session }: Target, about?: string): Place | undefined {
+  function placeOf(
+    { channel = "pico", session_id: session }: Target,
+    about?: string,
+  ): Place | undefined {
     if (about !== undefined) {
       const request = requests.find(about);
       const past = requests.past(about);
@@ -82,12 +94,21 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
   /** Whoever waits for the answer learns what became of it. */
   function conclude(request: Request | undefined, sent: Promise<Receipt | undefined>): void {
     request?.answering();
-    sent.then(() => request?.finish(), (error: Error) => {
-      log.warn({ code: codeOf(error), err: error, request_id: request?.id }, "what the program said could not be sent");
-      // Nobody listens: the message was answered all the same.
-      if (codeOf(error) === "undeliverable") request?.finish();
-      else request?.fail(atFault.includes(codeOf(error)) ? commandErrors.bad_answer(error.message) : error);
-    });
+    sent.then(
+      () => request?.finish(),
+      (error: Error) => {
+        log.warn(
+          { code: codeOf(error), err: error, request_id: request?.id },
+          "what the program said could not be sent",
+        );
+        // Nobody listens: the message was answered all the same.
+        if (codeOf(error) === "undeliverable") request?.finish();
+        else
+          request?.fail(
+            atFault.includes(codeOf(error)) ? commandErrors.bad_answer(error.message) : error,
+          );
+      },
+    );
   }
 
   function create({ payload, ...line }: Create): void {
@@ -102,10 +123,20 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     const isAnswer = final && kind === undefined;
     conclude(isAnswer ? request : undefined, sent);
     if (name === undefined) return;
-    const id = sent.then((receipt) => receipt.id, () => undefined);
+    const id = sent.then(
+      (receipt) => receipt.id,
+      () => undefined,
+    );
     shown.set(name, {
-      address, request, id, again, isFinal: final, content: final ? "" : message.content,
-      next: undefined, updatedAt: clock.now(), cancelTimer: undefined,
+      address,
+      request,
+      id,
+      again,
+      isFinal: final,
+      content: final ? "" : message.content,
+      next: undefined,
+      updatedAt: clock.now(),
+      cancelTimer: undefined,
     });
     if (shown.size > mostShown) forget(shown.keys().next().value!);
   }
@@ -116,13 +147,19 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
   }
 
   /** In its turn, unless the message was not sent. */
-  const ofSent = ({ address, id }: Sent, act: (id: string) => Promise<Receipt>): Promise<Receipt | undefined> =>
+  const ofSent = (
+    { address, id }: Sent,
+    act: (id: string) => Promise<Receipt>,
+  ): Promise<Receipt | undefined> =>
     inOrder(address, async () => {
       const own = await id;
       return own === undefined ? undefined : act(own);
     });
 
-  function change(message: Sent, next: Outgoing & { readonly final?: boolean }): Promise<Receipt | undefined> {
+  function change(
+    message: Sent,
+    next: Outgoing & { readonly final?: boolean },
+  ): Promise<Receipt | undefined> {
     message.cancelTimer?.();
     message.cancelTimer = message.next = undefined;
     message.updatedAt = clock.now();
@@ -134,7 +171,8 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     const message = shown.get(name);
     if (!message) {
       // Once for all updates that follow each other: there may be one for each token.
-      if (name !== lastUnknown) log.warn({ message_id: name }, "the program updates a message it has not created");
+      if (name !== lastUnknown)
+        log.warn({ message_id: name }, "the program updates a message it has not created");
       lastUnknown = name;
       return;
     }
@@ -143,11 +181,17 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
     if (payload.final === true) {
       const isAnswer = !message.isFinal && message.again.kind === undefined;
       message.isFinal = true;
-      return conclude(isAnswer ? message.request : undefined, change(message, { ...outgoing(payload), final: true }));
+      return conclude(
+        isAnswer ? message.request : undefined,
+        change(message, { ...outgoing(payload), final: true }),
+      );
     }
     message.next = outgoing(payload);
     // A clock that was set back must not hold it.
-    const wait = Math.min(updateEveryMs, Math.max(0, message.updatedAt + updateEveryMs - clock.now()));
+    const wait = Math.min(
+      updateEveryMs,
+      Math.max(0, message.updatedAt + updateEveryMs - clock.now()),
+    );
     message.cancelTimer ??= after(wait, () => {
       if (message.next) conclude(undefined, change(message, message.next));
     });
@@ -155,17 +199,24 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
 
   function remove(name: string): void {
     const message = shown.get(name);
-    if (!message) return log.warn({ message_id: name }, "the program deletes a message it has not created");
+    if (!message)
+      return log.warn({ message_id: name }, "the program deletes a message it has not created");
     forget(name);
-    conclude(undefined, ofSent(message, (id) => channels.remove(message.address, id)));
+    conclude(
+      undefined,
+      ofSent(message, (id) => channels.remove(message.address, id)),
+    );
   }
 
   return {
     take(line) {
       switch (line.type) {
-        case "message.create": return create(line);
-        case "message.update": return update(line.payload.message_id, line.payload);
-        case "message.delete": return remove(line.payload.message_id);
+        case "message.create":
+          return create(line);
+        case "message.update":
+          return update(line.payload.message_id, line.payload);
+        case "message.delete":
+          return remove(line.payload.message_id);
         case "typing.start":
         case "typing.stop": {
           const place = placeOf(line, line.payload.request_id);
@@ -180,17 +231,21 @@ export function createAnswers({ channels, requests, clock, log, after, pause }: 
         case "error": {
           const request = placeOf({}, line.payload.request_id)?.request;
           const sentence = plainText(line.payload.message ?? "", 1_000).trim();
-          return request?.refuse(commandErrors.application_refused(sentence || "The application refused the message."));
+          return request?.refuse(
+            commandErrors.application_refused(sentence || "The application refused the message."),
+          );
         }
       }
     },
     unread({ request, message }, problem) {
-      const asked = request === undefined ? shown.get(message ?? "")?.request : requests.find(request);
+      const asked =
+        request === undefined ? shown.get(message ?? "")?.request : requests.find(request);
       asked?.refuse(commandErrors.bad_answer(problem));
     },
     ended() {
       for (const [name, message] of [...shown]) {
-        if (!message.isFinal) conclude(undefined, change(message, { content: message.content, final: true }));
+        if (!message.isFinal)
+          conclude(undefined, change(message, { content: message.content, final: true }));
         forget(name);
       }
       typing.end();

@@ -7,7 +7,10 @@ import type { Media, Message, Outgoing } from "../channels/index.ts";
 const name = z.string().min(1).max(256);
 const place = { channel: name.optional(), session_id: name.optional() };
 const attachment = z.object({ url: z.string(), content_type: z.string().optional() });
-const toolCall = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
+const toolCall = z.object({
+  id: z.string(),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
 const shown = {
   content: z.string().default(""),
   final: z.boolean().optional(),
@@ -17,7 +20,8 @@ const shown = {
 };
 
 const create = z.object({
-  type: z.literal("message.create"), ...place,
+  type: z.literal("message.create"),
+  ...place,
   payload: z.object({
     ...shown,
     request_id: name.optional(),
@@ -26,16 +30,25 @@ const create = z.object({
     tool_calls: z.array(toolCall).optional(),
   }),
 });
-const update = z.object({ type: z.literal("message.update"), payload: z.object({ ...shown, message_id: name }) });
-const remove = z.object({ type: z.literal("message.delete"), payload: z.object({ message_id: name }) });
+const update = z.object({
+  type: z.literal("message.update"),
+  payload: z.object({ ...shown, message_id: name }),
+});
+const remove = z.object({
+  type: z.literal("message.delete"),
+  payload: z.object({ message_id: name }),
+});
 const ack = z.object({
-  type: z.literal("message.ack"), payload: z.object({ request_id: name, final: z.boolean().optional() }),
+  type: z.literal("message.ack"),
+  payload: z.object({ request_id: name, final: z.boolean().optional() }),
 });
 const error = z.object({
-  type: z.literal("error"), payload: z.object({ request_id: name, message: z.string().optional() }),
+  type: z.literal("error"),
+  payload: z.object({ request_id: name, message: z.string().optional() }),
 });
 const typing = z.object({
-  type: z.enum(["typing.start", "typing.stop"]), ...place,
+  type: z.enum(["typing.start", "typing.stop"]),
+  ...place,
   payload: z.object({ request_id: name.optional() }).default({}),
 });
 
@@ -55,7 +68,8 @@ export function readLine(value: unknown): Line | string {
 
 function media({ url, content_type }: z.output<typeof attachment>): Media {
   const [, type, base64] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
-  if (type !== undefined && base64 !== undefined) return { type, bytes: Buffer.from(base64, "base64") };
+  if (type !== undefined && base64 !== undefined)
+    return { type, bytes: Buffer.from(base64, "base64") };
   return { type: content_type ?? "application/octet-stream", url };
 }
 
@@ -65,8 +79,13 @@ export function outgoing(payload: Shown): Outgoing {
   return {
     content,
     ...(kind && { kind }),
-    ...(calls && { toolCalls: calls.map(({ id, function: { name: called, arguments: text } }) =>
-      ({ id, name: called, arguments: text })) }),
+    ...(calls && {
+      toolCalls: calls.map(({ id, function: { name: called, arguments: text } }) => ({
+        id,
+        name: called,
+        arguments: text,
+      })),
+    }),
     ...(attachments && { attachments: attachments.map(media) }),
     ...(model !== undefined && { model }),
     ...(usage && { contextUsage: { used: usage.used_tokens, total: usage.total_tokens } }),
@@ -85,7 +104,11 @@ const escapes: Readonly<Record<string, string>> = { "\u2028": "\\u2028", "\u2029
 export function lineOf(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
   const line = JSON.stringify({
-    type: "message.send", id, channel, session_id: session, timestamp: at,
+    type: "message.send",
+    id,
+    channel,
+    session_id: session,
+    timestamp: at,
     payload: {
       content,
       ...(media.length > 0 && { media: media.map(urlOf) }),

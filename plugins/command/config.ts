@@ -1,6 +1,9 @@
 import * as z from "zod";
 
-const word = z.string().max(32_768).refine((text) => !text.includes("\0"), "a word without NUL");
+const word = z
+  .string()
+  .max(32_768)
+  .refine((text) => !text.includes("\0"), "a word without NUL");
 
 /** `handler` in `config.json`, when it is a program. Never editable over HTTP: it runs as the owner. */
 export const handlerSchema = z.strictObject({

@@ -25,13 +25,18 @@ export interface Guard {
 export function openGuard(missing: (error: Error) => void): Guard {
   if (!hasGroups) return { watch: () => undefined, close: async () => undefined };
   const shell = spawn("/bin/sh", ["-c", script, "doorward-guard"], {
-    cwd: "/", env: { PATH: "/usr/bin:/bin" }, stdio: ["pipe", "ignore", "ignore"], detached: true,
+    cwd: "/",
+    env: { PATH: "/usr/bin:/bin" },
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
   });
   shell.on("error", missing);
   /** None when this process could open no more files. */
   const input = shell.stdin as typeof shell.stdin | undefined;
   input?.on("error", () => undefined); // it has gone: nothing to tell
-  const gone = new Promise<void>((done) => shell.once("exit", () => done()).once("error", () => done()));
+  const gone = new Promise<void>((done) =>
+    shell.once("exit", () => done()).once("error", () => done()),
+  );
   return {
     watch: (group) => void input?.write(`${group ?? "-"}\n`),
     close() {

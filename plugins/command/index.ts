@@ -44,14 +44,27 @@ const quietMs = 1_000;
 
 /** Runs the program from ready on, and ends it with everything it has started. */
 export function command(options: CommandOptions): Plugin<CommandShape> {
-  const { command: words, cwd, env, restart = "always", timeoutS = 120, redact = (text) => text } = options;
+  const {
+    command: words,
+    cwd,
+    env,
+    restart = "always",
+    timeoutS = 120,
+    redact = (text) => text,
+  } = options;
   return {
     name: "command",
     api: 1,
     needs: { channels: true },
 
     start(scope) {
-      const { needs: { channels }, clock, log, after, emit } = scope;
+      const {
+        needs: { channels },
+        clock,
+        log,
+        after,
+        emit,
+      } = scope;
       let answered = 0;
       let failed = 0;
       let isTelling = false;
@@ -59,7 +72,10 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
 
       const speech = createSpeech({ clock, log, redact });
       const changed = (): void =>
-        emit("command:program-changed", () => ({ state: supervisor.state(), restarts: supervisor.restarts() }));
+        emit("command:program-changed", () => ({
+          state: supervisor.state(),
+          restarts: supervisor.restarts(),
+        }));
 
       function said(text: string): void {
         requests.heard();
@@ -93,7 +109,14 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       }
 
       const supervisor = createSupervisor({
-        ...scope, command: words, cwd, env, restart, line, said, tooLong,
+        ...scope,
+        command: words,
+        cwd,
+        env,
+        restart,
+        line,
+        said,
+        tooLong,
         drained: () => requests.pump(),
         up() {
           supervisor.running()?.pause(isPaused);
@@ -107,16 +130,22 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         },
       });
       const requests = createRequests({
-        after, timeoutS,
+        after,
+        timeoutS,
         running: supervisor.running,
         settled: (isAnswered) => void (isAnswered ? (answered += 1) : (failed += 1)),
         hung(why) {
           if (!isPaused) supervisor.revive(why); // else it is we who do not read
         },
-        down: () => (supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined),
+        down: () =>
+          supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined,
       });
       const answers = createAnswers({
-        channels, requests, clock, log, after,
+        channels,
+        requests,
+        clock,
+        log,
+        after,
         pause(is) {
           isPaused = is;
           supervisor.running()?.pause(is);
@@ -136,11 +165,16 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
             const pid = supervisor.running()?.pid;
             const lastEnd = supervisor.lastEnd();
             return {
-              state: supervisor.state(), since: supervisor.since(), restarts: supervisor.restarts(),
+              state: supervisor.state(),
+              since: supervisor.since(),
+              restarts: supervisor.restarts(),
               command: redact(words.join(" ")),
               ...(pid === undefined ? {} : { pid }),
               ...(lastEnd === undefined ? {} : { lastEnd }),
-              inWork: requests.inWork(), queued: requests.queued(), answered, failed,
+              inWork: requests.inWork(),
+              queued: requests.queued(),
+              answered,
+              failed,
               stderr: [...speech.recent()],
             };
           },

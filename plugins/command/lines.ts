@@ -12,7 +12,10 @@ export interface LinesOptions {
 
 /** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the
  *  first one, as .NET and some PHP files write it, is none of its text. */
-export function createLines({ most, line, tooLong }: LinesOptions): { take(chunk: Buffer): void; end(): void } {
+export function createLines({ most, line, tooLong }: LinesOptions): {
+  take(chunk: Buffer): void;
+  end(): void;
+} {
   let parts: Buffer[] = [];
   let size = 0;
   let isDropping = false;

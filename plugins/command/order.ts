@@ -12,11 +12,13 @@ export function createOrder(pause: (isPaused: boolean) => void) {
   return function inOrder<T>({ channel, session }: Address, run: () => T | Promise<T>): Promise<T> {
     const lane = `${channel}\0${session}`;
     const mine = (lanes.get(lane) ?? Promise.resolve()).then(run);
-    const settled = mine.catch(() => undefined).then(() => {
-      pending -= 1;
-      if (lanes.get(lane) === settled) lanes.delete(lane);
-      if (pending === fewPending) pause(false);
-    });
+    const settled = mine
+      .catch(() => undefined)
+      .then(() => {
+        pending -= 1;
+        if (lanes.get(lane) === settled) lanes.delete(lane);
+        if (pending === fewPending) pause(false);
+      });
     lanes.set(lane, settled);
     pending += 1;
     if (pending === mostPending) pause(true);

@@ -44,10 +44,25 @@ export interface Running {
 
 /** Starts the program in a process group of its own, with three pipes and nothing else of ours. */
 export function startProcess(options: ProcessOptions): Running {
-  const { command: [program, ...words], cwd, env, after, line, said, tooLong, drained } = options;
+  const {
+    command: [program, ...words],
+    cwd,
+    env,
+    after,
+    line,
+    said,
+    tooLong,
+    drained,
+  } = options;
   let child: ChildProcessWithoutNullStreams;
   try {
-    child = spawn(program, words, { cwd, env, stdio: "pipe", detached: hasGroups, windowsHide: true });
+    child = spawn(program, words, {
+      cwd,
+      env,
+      stdio: "pipe",
+      detached: hasGroups,
+      windowsHide: true,
+    });
   } catch (error) {
     return neverStarted(options, error as Error);
   }
@@ -65,18 +80,24 @@ export function startProcess(options: ProcessOptions): Running {
   let isOver = false;
 
   const output = createLines({ most: mostLine, line, tooLong });
-  const errors = createLines({ most: mostErrorLine, line: said, tooLong: (beginning) => said(`${beginning} …`) });
-  child.stdout.on("data", output.take).on("error", () => undefined);
-  child.stderr.on("error", () => undefined).on("data", (chunk: Buffer) => {
-    errors.take(chunk);
-    errorBytes += chunk.byteLength;
-    if (errorBytes < mostErrors || child.stderr.isPaused()) return;
-    child.stderr.pause();
-    cancelRest = after(1_000, () => {
-      errorBytes = 0;
-      child.stderr.resume();
-    });
+  const errors = createLines({
+    most: mostErrorLine,
+    line: said,
+    tooLong: (beginning) => said(`${beginning} …`),
   });
+  child.stdout.on("data", output.take).on("error", () => undefined);
+  child.stderr
+    .on("error", () => undefined)
+    .on("data", (chunk: Buffer) => {
+      errors.take(chunk);
+      errorBytes += chunk.byteLength;
+      if (errorBytes < mostErrors || child.stderr.isPaused()) return;
+      child.stderr.pause();
+      cancelRest = after(1_000, () => {
+        errorBytes = 0;
+        child.stderr.resume();
+      });
+    });
   child.stdin.on("drain", drained).on("error", () => {
     isDeaf = !isStopping; // or about to end: only a signal of ours tells which
     stop("it had closed its input");
@@ -131,7 +152,16 @@ export function startProcess(options: ProcessOptions): Running {
 
 /** The system refuses: there is no such program, it may not be run, too many words. */
 function neverStarted({ ended }: ProcessOptions, reason: Error | Promise<Error>): Running {
-  void Promise.resolve(reason).then((error: NodeJS.ErrnoException) => ended(error.code ?? error.message, false));
+  void Promise.resolve(reason).then((error: NodeJS.ErrnoException) =>
+    ended(error.code ?? error.message, false),
+  );
   const nothing = (): void => undefined;
-  return { pid: undefined, takes: () => false, write: () => false, pause: nothing, stop: nothing, kill: nothing };
+  return {
+    pid: undefined,
+    takes: () => false,
+    write: () => false,
+    pause: nothing,
+    stop: nothing,
+    kill: nothing,
+  };
 }

@@ -60,7 +60,14 @@ export interface Requests {
 
 /** Messages of one session are given one after the other, each when the one before is accepted or settled; sessions
  *  side by side. None is given before the program takes it, so that what waits can be kept for the next one. */
-export function createRequests({ after, timeoutS, running, settled, down, hung }: RequestsOptions): Requests {
+export function createRequests({
+  after,
+  timeoutS,
+  running,
+  settled,
+  down,
+  hung,
+}: RequestsOptions): Requests {
   const silence = createSilence(hung);
   const live = new Map<string, Entry>();
   const past = new Map<string, { address: Address; isAnswered: boolean }>();
@@ -179,10 +186,12 @@ export function createRequests({ after, timeoutS, running, settled, down, hung }
       silence.begin();
       for (const entry of [...live.values()]) {
         if (entry.isAnswering) continue;
-        if (entry.isGiven || isDown) entry.fail(commandErrors.application_ended(how, entry.isGiven));
+        if (entry.isGiven || isDown)
+          entry.fail(commandErrors.application_ended(how, entry.isGiven));
       }
     },
     inWork: () => live.size - ready.length,
-    queued: () => ready.length + [...lanes.values()].reduce((sum, waiting) => sum + waiting.length, 0),
+    queued: () =>
+      ready.length + [...lanes.values()].reduce((sum, waiting) => sum + waiting.length, 0),
   };
 }

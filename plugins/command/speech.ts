@@ -11,7 +11,9 @@ const perSecond = 10;
 /** One line without control characters, cut at `most`. */
 export function plainText(text: string, most = mostText): string {
   const cut = text.length > most * 2 ? text.slice(0, most * 2) : text;
-  const plain = stripVTControlCharacters(cut).replace(/\p{Cc}+/gu, " ").trimEnd();
+  const plain = stripVTControlCharacters(cut)
+    .replace(/\p{Cc}+/gu, " ")
+    .trimEnd();
   return plain.length > most ? `${plain.slice(0, most)} …` : plain;
 }
 
@@ -49,7 +51,8 @@ export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
       return false;
     }
     tokens -= 1;
-    if (leftOut > 0) log.warn({ lines: leftOut }, "the program says more than the log takes: lines were left out");
+    if (leftOut > 0)
+      log.warn({ lines: leftOut }, "the program says more than the log takes: lines were left out");
     leftOut = 0;
     return true;
   }
@@ -64,7 +67,10 @@ export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
       if (!wasExplained) {
         wasExplained = true;
         log.warn(
-          { reason, example: '{"type":"message.create","payload":{"request_id":"1","content":"hello"}}' },
+          {
+            reason,
+            example: '{"type":"message.create","payload":{"request_id":"1","content":"hello"}}',
+          },
           "the program writes lines that are no messages: one JSON object per line, like the example " +
             "(docs/handlers.md); for the log there is standard error",
         );

@@ -9,7 +9,9 @@ const longestPauseMs = 30_000;
 const healthyMs = 10_000;
 
 export interface SupervisorOptions
-  extends Omit<ProcessOptions, "after" | "ended">, Pick<Scope<Record<never, never>>, "log" | "clock" | "random"> {
+  extends
+    Omit<ProcessOptions, "after" | "ended">,
+    Pick<Scope<Record<never, never>>, "log" | "clock" | "random"> {
   readonly after: (ms: number, run: () => void) => Release;
   readonly restart: "always" | "on-failure" | "never";
   /** It takes lines, from the first one on. */
@@ -59,7 +61,9 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   function launch(): void {
     enter("running");
     running = startProcess({ ...options, ended });
-    cancelHealthy = after(healthyMs, () => { failures = 0; });
+    cancelHealthy = after(healthyMs, () => {
+      failures = 0;
+    });
     guard?.watch(running.pid);
     if (running.pid === undefined) return;
     log.info({ pid: running.pid }, "the program runs");
@@ -79,9 +83,13 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     const comesBack = restart === "always" || isHung || (restart === "on-failure" && !isClean);
     isHung = false;
     enter(comesBack ? "waiting" : "ended");
-    const pauseMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
+    const pauseMs =
+      Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
     const fields = { how, failures, ...(comesBack ? { restartInMs: Math.round(pauseMs) } : {}) };
-    log.warn(fields, comesBack ? "the program ended and is started again" : "the program ended and stays so");
+    log.warn(
+      fields,
+      comesBack ? "the program ended and is started again" : "the program ended and stays so",
+    );
     if (comesBack) cancelRestart = after(pauseMs, relaunch);
     down(how, isDown());
   }
@@ -97,7 +105,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   return {
     start() {
       guard = openGuard((error) => {
-        log.warn({ err: error }, "no guard: if the launcher is killed, only the end of its input tells the program");
+        log.warn(
+          { err: error },
+          "no guard: if the launcher is killed, only the end of its input tells the program",
+        );
       });
       failures = 0;
       launch();

@@ -8,7 +8,9 @@ export interface Meant {
 
 type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Fields)
+    : undefined;
 /** A number is a slip that is easily made. */
 const nameOf = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;
@@ -21,7 +23,8 @@ export function meantBy(value: unknown): Meant {
   if (!line || !kinds.includes(line["type"])) return {};
   const payload = fieldsOf(line["payload"]) ?? line;
   if (payload["kind"] !== undefined || payload["final"] === false) return {};
-  if (line["type"] !== "message.update") return { request: nameOf(payload["request_id"] ?? line["request_id"]) };
+  if (line["type"] !== "message.update")
+    return { request: nameOf(payload["request_id"] ?? line["request_id"]) };
   return payload["final"] === undefined ? {} : { message: nameOf(payload["message_id"]) };
 }
 

@@ -2,7 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../kernel/index.ts";
 import type { Peer } from "../http/index.ts";
-import { clearCookie, cookieName, cookieValues, sentCookie, setCookie, type CookieBy } from "./cookies.ts";
+import {
+  clearCookie,
+  cookieName,
+  cookieValues,
+  sentCookie,
+  setCookie,
+  type CookieBy,
+} from "./cookies.ts";
 import { seen, type Door, type Via } from "./door.ts";
 import { Refusal } from "./errors.ts";
 import { isAlive, lifetime } from "./lifetime.ts";
@@ -12,7 +19,8 @@ import type { Session } from "./sessions.ts";
 const SETUP_SECONDS = 900;
 
 /** Cookies ignore ports, hence the instance in the name; a host without settings has none. */
-const instanceOf = (door: Door): string => door.settings?.instance() ?? (door.http.addresses()[0]?.port || "80");
+const instanceOf = (door: Door): string =>
+  door.settings?.instance() ?? (door.http.addresses()[0]?.port || "80");
 const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy => ({
   name: cookieName(kind, door.brand, instanceOf(door), peer.secure),
   secure: peer.secure,
@@ -31,17 +39,34 @@ export interface Judgement {
 
 /** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
 export async function judgeToken(
-  door: Door, peer: Peer, value: string, judgement: Judgement,
+  door: Door,
+  peer: Peer,
+  value: string,
+  judgement: Judgement,
 ): Promise<number> {
-  const { via, names = ["launcher"], code = "invalid_token", foreign = false, lookAgain } = judgement;
+  const {
+    via,
+    names = ["launcher"],
+    code = "invalid_token",
+    foreign = false,
+    lookAgain,
+  } = judgement;
   const candidate = value.trim();
-  const unanswered = (error: unknown): never => { throw noAnswer(door, error); };
-  const verdict = await door.limiter.judge(peer.key, candidate, async () => {
-    let match: number | false = false;
-    for (const name of names) match ||= await door.tokens.verify(name, candidate).catch(unanswered);
-    lookAgain?.();
-    return match;
-  }, { half: foreign });
+  const unanswered = (error: unknown): never => {
+    throw noAnswer(door, error);
+  };
+  const verdict = await door.limiter.judge(
+    peer.key,
+    candidate,
+    async () => {
+      let match: number | false = false;
+      for (const name of names)
+        match ||= await door.tokens.verify(name, candidate).catch(unanswered);
+      lookAgain?.();
+      return match;
+    },
+    { half: foreign },
+  );
   if (verdict.outcome === "right") return verdict.match;
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
@@ -56,13 +81,22 @@ export async function judgeToken(
 function noAnswer({ log }: Door, error: unknown): unknown {
   if (codeOf(error) !== "internal") return error;
   const code = String((error as { code?: unknown } | null)?.code);
-  log.error({ reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" }, "the launcher token could not be checked");
+  log.error(
+    { reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" },
+    "the launcher token could not be checked",
+  );
   return new Refusal("store_unavailable", { retryAfterSeconds: 5 });
 }
 
 function refused(door: Door, { address }: Peer, code: string, via: string, seconds?: number): void {
   const at = door.clock.now();
-  door.activity.refused({ at, address, via, code, ...(seconds !== undefined && { until: at + seconds * 1_000 }) });
+  door.activity.refused({
+    at,
+    address,
+    via,
+    code,
+    ...(seconds !== undefined && { until: at + seconds * 1_000 }),
+  });
   door.emit("dashboard:sign-in-refused", { code, address, via });
 }
 
@@ -74,10 +108,14 @@ export interface Admitted {
 
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
 export async function judgeCredential(
-  door: Door, peer: Peer, value: string, { via, foreign }: { readonly via: Via; readonly foreign: boolean },
+  door: Door,
+  peer: Peer,
+  value: string,
+  { via, foreign }: { readonly via: Via; readonly foreign: boolean },
 ): Promise<Admitted> {
   const candidate = value.trim();
-  if (!isLink(candidate)) return { version: await judgeToken(door, peer, candidate, { via, foreign }), via };
+  if (!isLink(candidate))
+    return { version: await judgeToken(door, peer, candidate, { via, foreign }), via };
   const { version } = door.tokens.info("launcher");
   if (door.links.redeem(candidate, version)) return { version, via: "link" };
   refused(door, peer, "link_expired", "link");
@@ -85,13 +123,21 @@ export async function judgeCredential(
 }
 
 /** Opens a session and sets its cookie. */
-export function signIn(door: Door, request: FastifyRequest, reply: FastifyReply, by: Admitted): Session {
+export function signIn(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  by: Admitted,
+): Session {
   const { peer } = seen(request);
   // Replaced since the comparison: what was right is not the token any more.
   if (by.version !== door.tokens.info("launcher").version) throw new Refusal("invalid_token");
   const { session_days: days } = door.config();
   const session = door.sessions.create({
-    address: peer.address, userAgent: request.headers["user-agent"] ?? "", version: by.version, days,
+    address: peer.address,
+    userAgent: request.headers["user-agent"] ?? "",
+    version: by.version,
+    days,
   });
   const signed = door.signer.session.sign(`${session.id}.${session.expiresAt}`);
   setCookie(reply, cookieBy(door, "session", peer), signed, Math.round(days * 86_400));
@@ -103,7 +149,11 @@ export function signIn(door: Door, request: FastifyRequest, reply: FastifyReply,
 }
 
 /** The session a request's cookie stands for; each value sent under the name is tried. */
-export function sessionOf(door: Door, headers: IncomingMessage["headers"], peer: Peer): Session | undefined {
+export function sessionOf(
+  door: Door,
+  headers: IncomingMessage["headers"],
+  peer: Peer,
+): Session | undefined {
   for (const value of cookieValues(headers.cookie, cookieBy(door, "session", peer).name)) {
     const { valid, value: plain } = door.signer.session.unsign(value);
     const [id = "", expiry = ""] = valid && plain ? plain.split(".") : [];
@@ -117,7 +167,8 @@ export function sessionOf(door: Door, headers: IncomingMessage["headers"], peer:
 export function clearDeadSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
   const { peer } = seen(request);
   const by = cookieBy(door, "session", peer);
-  if (sentCookie(request, by.name) && !sessionOf(door, request.headers, peer)) clearCookie(reply, by);
+  if (sentCookie(request, by.name) && !sessionOf(door, request.headers, peer))
+    clearCookie(reply, by);
 }
 export function clearSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
   clearCookie(reply, cookieBy(door, "session", seen(request).peer));
@@ -135,7 +186,11 @@ export function mayFinishSetup(door: Door, request: FastifyRequest): boolean {
   return cookieValues(request.headers.cookie, name).some((value) => {
     const { valid, value: plain } = door.signer.setup.unsign(value);
     const [, until, untilPassed] = valid && plain ? plain.split(".").map(Number) : [];
-    return until !== undefined && untilPassed !== undefined && isAlive(door.clock, { until, untilPassed });
+    return (
+      until !== undefined &&
+      untilPassed !== undefined &&
+      isAlive(door.clock, { until, untilPassed })
+    );
   });
 }
 export function clearSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {

@@ -7,7 +7,11 @@ const MINUTES = 10;
 type Refused = Omit<RefusalView, "times">;
 
 /** The newest sign-ins and refusals, and the channel's messages of the last ten minutes. */
-export function createActivity(clock: Clock, after: (ms: number, run: () => void) => Release, messages: () => number) {
+export function createActivity(
+  clock: Clock,
+  after: (ms: number, run: () => void) => Release,
+  messages: () => number,
+) {
   const signIns: SignInView[] = [];
   const refusals: RefusalView[] = [];
   const clientRefusals: RefusalView[] = [];
@@ -33,8 +37,13 @@ export function createActivity(clock: Clock, after: (ms: number, run: () => void
   };
   /** A client that comes again every second must not push the others out. */
   function refuse(list: RefusalView[], { at, until, ...what }: Refused): void {
-    const before = list.findIndex((row) =>
-      row.address === what.address && row.code === what.code && row.via === what.via && row.origin === what.origin);
+    const before = list.findIndex(
+      (row) =>
+        row.address === what.address &&
+        row.code === what.code &&
+        row.via === what.via &&
+        row.origin === what.origin,
+    );
     const [{ times } = { times: 0 }] = before < 0 ? [] : list.splice(before, 1);
     add(list, { at, times: times + 1, ...what, ...(until !== undefined && { until }) });
   }

@@ -11,7 +11,10 @@ const text = z.string().max(3_000);
 const yes = z.union([z.literal(true), z.literal("true")]);
 const no = z.union([z.literal(false), z.literal("false")]).optional();
 
-export const loginBody = z.object({ token: text.refine((value) => value.trim() !== ""), next: text.optional() });
+export const loginBody = z.object({
+  token: text.refine((value) => value.trim() !== ""),
+  next: text.optional(),
+});
 /** `keep=true` wins over whatever stands in the other fields. */
 export const setupBody = z.union([
   z.object({ code: text.optional(), keep: yes }),
@@ -30,7 +33,10 @@ export const revealBody = z.object({ which: z.literal("pico"), current: text.opt
 export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
 /** On the owner's socket; without `token` a fresh one is made. */
 export const localTokenBody = z.object({
-  name: z.string().regex(/^[a-z][a-z0-9_]*$/).max(60),
+  name: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .max(60),
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
 });
@@ -43,21 +49,28 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
   const parsed = schema.safeParse(request.body);
   if (parsed.success) return parsed.data;
   const field = parsed.error.issues[0]?.path.join(".");
-  throw new Refusal("invalid_body", field ? { message: `The field "${field}" is missing or not valid.` } : {});
+  throw new Refusal(
+    "invalid_body",
+    field ? { message: `The field "${field}" is missing or not valid.` } : {},
+  );
 }
 
 /** Forms, JSON and nothing. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
 export function readBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string" }, (_request, body, done) => {
-    const form = new URLSearchParams(body as string);
-    const fields = [...new Set(form.keys())].map((key) => {
-      const values = form.getAll(key);
-      return [key, values.length === 1 ? values[0] : values] as const;
-    });
-    done(null, Object.fromEntries(fields));
-  });
+  app.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string" },
+    (_request, body, done) => {
+      const form = new URLSearchParams(body as string);
+      const fields = [...new Set(form.keys())].map((key) => {
+        const values = form.getAll(key);
+        return [key, values.length === 1 ? values[0] : values] as const;
+      });
+      done(null, Object.fromEntries(fields));
+    },
+  );
   // Some clients announce a body of unknown length where there is none.
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
     body === "" ? done(null, undefined) : done(new Refusal("unsupported_media_type")),
@@ -77,10 +90,13 @@ const SECRETS = new Set(["token", "confirm", "code", "current"]);
 
 function givenTwice(validJson: string): boolean {
   const isPlain = !validJson.includes("\\"); // else a name may be spelled in other ways
-  const stands = (name: string): boolean => validJson.indexOf(`"${name}"`) !== validJson.lastIndexOf(`"${name}"`);
+  const stands = (name: string): boolean =>
+    validJson.indexOf(`"${name}"`) !== validJson.lastIndexOf(`"${name}"`);
   if (isPlain && ![...SECRETS].some(stands)) return false;
   const strings = validJson.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g);
-  const names = [...strings].flatMap(([, name = "", colon]) => (colon ? [JSON.parse(`"${name}"`) as string] : []));
+  const names = [...strings].flatMap(([, name = "", colon]) =>
+    colon ? [JSON.parse(`"${name}"`) as string] : [],
+  );
   const secrets = names.filter((name) => SECRETS.has(name));
   return new Set(secrets).size < secrets.length;
 }

@@ -17,12 +17,14 @@ export const dashboardSchema = z.strictObject({
   allowed_hosts: z.array(hostName).max(100).default([]).meta({
     editable: true,
     title: "Allowed host names",
-    description: "Names by which browsers may reach the dashboard, beside localhost and IP addresses.",
+    description:
+      "Names by which browsers may reach the dashboard, beside localhost and IP addresses.",
   }),
   allowed_origins: z.array(origin).max(100).default([]).meta({
     editable: true,
     title: "Allowed origins",
-    description: "Pages of these origins may send requests that change something, beside the dashboard's own.",
+    description:
+      "Pages of these origins may send requests that change something, beside the dashboard's own.",
   }),
   login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({
     editable: true,

@@ -23,12 +23,20 @@ export function tokenSigner(tokens: Tokens, purpose: string) {
     }
     return made.signer;
   }
-  return { sign: (value: string) => signer().sign(value), unsign: (value: string) => signer().unsign(value) };
+  return {
+    sign: (value: string) => signer().sign(value),
+    unsign: (value: string) => signer().unsign(value),
+  };
 }
 export type TokenSigner = ReturnType<typeof tokenSigner>;
 
 /** Two names, or visits by http and by https lock each other out; cookies ignore ports, hence the instance. */
-export function cookieName(kind: "session" | "setup", brand: string, instance: string, secure: boolean): string {
+export function cookieName(
+  kind: "session" | "setup",
+  brand: string,
+  instance: string,
+  secure: boolean,
+): string {
   return `${secure ? "__Host-" : ""}${brand}_${kind}_${instance}`;
 }
 
@@ -40,8 +48,20 @@ export interface CookieBy {
 /** Base64 and dots need no escapes; without them a value has one spelling, and any changed byte makes it another. */
 const asItIs = String;
 
-export function setCookie(reply: FastifyReply, { name, secure }: CookieBy, signed: string, maxAge: number): void {
-  void reply.setCookie(name, signed, { path: "/", httpOnly: true, sameSite: "lax", secure, maxAge, encode: asItIs });
+export function setCookie(
+  reply: FastifyReply,
+  { name, secure }: CookieBy,
+  signed: string,
+  maxAge: number,
+): void {
+  void reply.setCookie(name, signed, {
+    path: "/",
+    httpOnly: true,
+    sameSite: "lax",
+    secure,
+    maxAge,
+    encode: asItIs,
+  });
 }
 export function clearCookie(reply: FastifyReply, by: CookieBy): void {
   setCookie(reply, by, "", 0);

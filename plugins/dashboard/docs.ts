@@ -8,7 +8,11 @@ import { docsPage } from "./pages/index.ts";
 
 /** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`config/docs.mjs`). */
 export function docsRoutes(app: FastifyInstance, door: Door): void {
-  const show = async (request: FastifyRequest, reply: FastifyReply, name: string): Promise<FastifyReply> => {
+  const show = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: string,
+  ): Promise<FastifyReply> => {
     const text = /^[a-z-]{1,40}$/.test(name) ? await read(name) : undefined;
     if (text === undefined) throw new Refusal("not_found");
     const [, title = "", markup = ""] = /^<!-- (.*) -->\n([^]*)$/.exec(text) ?? [];
@@ -16,12 +20,16 @@ export function docsRoutes(app: FastifyInstance, door: Door): void {
     return page(reply, 200, docsPage({ ...deskOf(door, request), title, markup, isIndex }));
   };
   app.get("/docs", (request, reply) => show(request, reply, "index"));
-  app.get<{ Params: { name: string } }>("/docs/:name", (request, reply) => show(request, reply, request.params.name));
+  app.get<{ Params: { name: string } }>("/docs/:name", (request, reply) =>
+    show(request, reply, request.params.name),
+  );
 }
 
 /** Few read it, and not often: it is kept nowhere. */
 const read = (name: string): Promise<string | undefined> =>
-  readFile(new URL(`${name}.html`, builtFolder("docs")), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    return undefined;
-  });
+  readFile(new URL(`${name}.html`, builtFolder("docs")), "utf8").catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+      return undefined;
+    },
+  );

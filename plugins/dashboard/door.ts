@@ -56,7 +56,8 @@ export interface Door {
 }
 
 /** None where there are no settings. */
-export const sectionsOf = async ({ settings }: Door): Promise<SettingsSection[]> => (await settings?.describe()) ?? [];
+export const sectionsOf = async ({ settings }: Door): Promise<SettingsSection[]> =>
+  (await settings?.describe()) ?? [];
 
 export type Via = DashboardEvents["dashboard:signed-in"]["via"];
 
@@ -79,12 +80,27 @@ export function seen(request: FastifyRequest): Seen {
 }
 
 /** Answers with a redirect to a path of this dashboard. */
-export function redirect(door: Door, reply: FastifyReply, status: 302 | 303, path: string): FastifyReply {
-  return reply.code(status).header("cache-control", "no-store").header("location", door.http.url(path)).send();
+export function redirect(
+  door: Door,
+  reply: FastifyReply,
+  status: 302 | 303,
+  path: string,
+): FastifyReply {
+  return reply
+    .code(status)
+    .header("cache-control", "no-store")
+    .header("location", door.http.url(path))
+    .send();
 }
 export function page(reply: FastifyReply, status: number, document: string): FastifyReply {
-  return reply.code(status).header("cache-control", "no-store").type("text/html; charset=utf-8").send(document);
+  return reply
+    .code(status)
+    .header("cache-control", "no-store")
+    .type("text/html; charset=utf-8")
+    .send(document);
 }
 /** A form, as opposed to JSON from a script or a program. */
 export const isForm = (request: FastifyRequest): boolean =>
-  (request.headers["content-type"] ?? "").toLowerCase().startsWith("application/x-www-form-urlencoded");
+  (request.headers["content-type"] ?? "")
+    .toLowerCase()
+    .startsWith("application/x-www-form-urlencoded");

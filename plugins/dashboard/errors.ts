@@ -4,7 +4,10 @@ import { errorTable } from "../../kernel/index.ts";
 export const refusals = {
   invalid_body: [400, "The request's body is not what this address expects."],
   invalid_request: [400, "The request is not valid HTTP for this address."],
-  unauthorized: [401, "Sign in first, or send the launcher token as `Authorization: Bearer <token>`."],
+  unauthorized: [
+    401,
+    "Sign in first, or send the launcher token as `Authorization: Bearer <token>`.",
+  ],
   invalid_token: [401, "This token is not right."],
   invalid_code: [401, "This setup code is not right."],
   setup_required: [403, "Choose the dashboard's token first: open /setup."],
@@ -14,9 +17,15 @@ export const refusals = {
   method_not_allowed: [405, "This address does not take this method."],
   already_set_up: [409, "The dashboard's token is chosen already."],
   token_managed_by_env: [409, "This token comes from the environment and is changed there."],
-  rotation_in_progress: [409, "The token is being replaced at this moment, or was replaced meanwhile."],
+  rotation_in_progress: [
+    409,
+    "The token is being replaced at this moment, or was replaced meanwhile.",
+  ],
   busy: [409, "This is being done already; wait until it is finished."],
-  etag_mismatch: [412, "The settings changed since you looked at them; look again and repeat the change."],
+  etag_mismatch: [
+    412,
+    "The settings changed since you looked at them; look again and repeat the change.",
+  ],
   body_too_large: [413, "The request's body is too large."],
   unsupported_media_type: [415, "Send JSON (application/json) or a form."],
   weak_token: [422, "Choose 16 to 256 printable ASCII characters without spaces."],
@@ -33,7 +42,8 @@ export const refusals = {
 export type RefusalCode = keyof typeof refusals;
 
 export const dashboardErrors = errorTable({
-  dashboard_route_taken: (name: string) => `Two plugins serve /api/x/${name}; give one of them another name.`,
+  dashboard_route_taken: (name: string) =>
+    `Two plugins serve /api/x/${name}; give one of them another name.`,
 });
 
 /** A refusal on its way to the reply. */

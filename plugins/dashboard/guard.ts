@@ -25,7 +25,8 @@ const PROVEN_FORMS = new Set(["/login", "/setup", "/logout"]);
 function ownNames({ http }: Door): ReadonlySet<string> {
   const bound = http.addresses().map((url) => hostName(url.host));
   const own = new Set(bound.filter((name) => isIP(name) === 0));
-  if (http.isPublic()) for (const name of [hostname(), `${hostname()}.local`]) own.add(name.toLowerCase());
+  if (http.isPublic())
+    for (const name of [hostname(), `${hostname()}.local`]) own.add(name.toLowerCase());
   return own;
 }
 
@@ -37,7 +38,11 @@ export const cameFromHere = ({ headers }: IncomingMessage, peer: Peer): boolean 
   headers.origin?.toLowerCase() === ownOrigin(peer);
 
 /** The checks of every request, in their order; the first that fails answers. */
-export async function guard(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export async function guard(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const peer = door.http.peer(request.raw);
   see(request, { peer, session: undefined, bearer: undefined, nullForm: false });
   void reply.header("vary", "Accept, Sec-Fetch-Mode");
@@ -50,12 +55,14 @@ export async function guard(door: Door, request: FastifyRequest, reply: FastifyR
       hint: 'add it to "allowed_hosts" in launcher-config.json',
     });
   }
-  const authorized = request.headers.authorization !== undefined && /^bearer /i.test(request.headers.authorization);
+  const authorized =
+    request.headers.authorization !== undefined && /^bearer /i.test(request.headers.authorization);
   if (UNSAFE.has(request.method) && !authorized) checkOrigin(door, request);
   if (door.state() === "unconfigured") throw new Refusal("unavailable", { retryAfterSeconds: 1 });
 
   if (!authorized || !isApi(request)) {
-    seen(request).session = sessionOf(door, request.headers, peer) ?? door.hostSessions.sessionOf(door, request);
+    seen(request).session =
+      sessionOf(door, request.headers, peer) ?? door.hostSessions.sessionOf(door, request);
   }
   const { session } = seen(request);
   if (session) door.sessions.touch(session);
@@ -85,7 +92,11 @@ export function refuseOrigin(request: FastifyRequest): never {
 }
 
 /** Passes a signed-in browser or a right Bearer; else refuses, or sends a browser to where it can sign in. */
-export async function requireOwner(door: Door, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+export async function requireOwner(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const { session, peer } = seen(request);
   if (session && door.state() !== "setup") return;
   clearDeadSession(door, request, reply);
@@ -93,10 +104,15 @@ export async function requireOwner(door: Door, request: FastifyRequest, reply: F
     if (!wantsPage(request)) throw new Refusal("setup_required", { hint: door.http.url("/setup") });
     return void redirect(door, reply, 302, "/setup");
   }
-  const bearer = isApi(request) ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1] : undefined;
+  const bearer = isApi(request)
+    ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1]
+    : undefined;
   if (bearer !== undefined) {
     const { tokens: names } = request.is404 ? {} : request.routeOptions.config;
-    const version = await judgeToken(door, peer, headerText(bearer), { via: "bearer", ...(names && { names }) });
+    const version = await judgeToken(door, peer, headerText(bearer), {
+      via: "bearer",
+      ...(names && { names }),
+    });
     if (!names) seen(request).bearer = version;
     return;
   }

@@ -34,7 +34,10 @@ export function createHostSessions(): HostSessions {
     sessionOf(door, request) {
       const found = door.http.who(request.raw);
       if (found?.kind !== "owner") return undefined;
-      return door.sessions.find(known.get(found.identity.id) ?? "") ?? open(door, request, found.identity);
+      return (
+        door.sessions.find(known.get(found.identity.id) ?? "") ??
+        open(door, request, found.identity)
+      );
     },
   };
 }

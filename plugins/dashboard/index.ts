@@ -30,10 +30,23 @@ import { createSessions, identityOf } from "./sessions.ts";
 
 export type { DashboardEvents } from "./events.ts";
 export type {
-  DashboardApi, Doctor, DoctorFacts, LocalControl, LogSource, RouteHandler, SignInLinks,
+  DashboardApi,
+  Doctor,
+  DoctorFacts,
+  LocalControl,
+  LogSource,
+  RouteHandler,
+  SignInLinks,
 } from "./service.ts";
 export type { DashboardConfig } from "./config.ts";
-export type { CheckView, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
+export type {
+  CheckView,
+  LogLevel,
+  LogLineView,
+  LogView,
+  TokenRow,
+  TryResult,
+} from "./api/views.ts";
 export type { PluginView, StatusView } from "./status.ts";
 export type { TokenWay } from "./pages/index.ts";
 
@@ -64,7 +77,14 @@ export type DashboardShape = {
 
 /** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
 export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape> {
-  const { brand = "service", version = "", ways = () => [], log: logSource, doctor, local } = options;
+  const {
+    brand = "service",
+    version = "",
+    ways = () => [],
+    log: logSource,
+    doctor,
+    local,
+  } = options;
   return {
     name: "dashboard",
     api: 1,
@@ -72,7 +92,17 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
     uses: { settings: true, picoServer: true, program: true },
     config: { section: "launcher", schema: dashboardSchema },
     async start(scope) {
-      const { needs: { tokens, tokenSecrets, http }, uses, clock, random, after, config, lifecycle, log, emit } = scope;
+      const {
+        needs: { tokens, tokenSecrets, http },
+        uses,
+        clock,
+        random,
+        after,
+        config,
+        lifecycle,
+        log,
+        emit,
+      } = scope;
       await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
       await tokens.claim("metrics");
       let serving = false;
@@ -82,7 +112,9 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         return status ? status.messagesIn + status.messagesOut : 0;
       };
       const sessions = createSessions({
-        clock, random, after,
+        clock,
+        random,
+        after,
         onEnd: ({ signIn }, reason) => {
           log.info({ signIn, reason }, "signed out");
           emit("dashboard:signed-out", { signIn, reason });
@@ -91,16 +123,33 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       const plugins = createPluginRoutes();
       const traffic = () => {
         const status = uses.picoServer?.status();
-        const queuedBytes = (uses.picoServer?.connections() ?? []).reduce((sum, each) => sum + each.queuedBytes, 0);
+        const queuedBytes = (uses.picoServer?.connections() ?? []).reduce(
+          (sum, each) => sum + each.queuedBytes,
+          0,
+        );
         const { messagesIn = 0, messagesOut = 0, connections = 0 } = status ?? {};
         return { in: messagesIn, out: messagesOut, connections, queuedBytes };
       };
       const feed = createFeed({
-        clock, after, traffic, state: lifecycle.state, log: logSource, epoch: Buffer.from(random(4)).toString("hex"),
+        clock,
+        after,
+        traffic,
+        state: lifecycle.state,
+        log: logSource,
+        epoch: Buffer.from(random(4)).toString("hex"),
       });
       const door: Door = {
-        http, tokens, tokenSecrets, settings: uses.settings, picoServer: uses.picoServer, program: uses.program,
-        clock, log, sessions, brand, version,
+        http,
+        tokens,
+        tokenSecrets,
+        settings: uses.settings,
+        picoServer: uses.picoServer,
+        program: uses.program,
+        clock,
+        log,
+        sessions,
+        brand,
+        version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
         hostSessions: createHostSessions(),
         links: createLinks(clock, random),
@@ -108,20 +157,25 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         assets: loadAssets(),
         feed,
         logSource,
-        doctor: doctor && (async (seen) => doctor({
-          ...seen,
-          state: lifecycle.state(),
-          now: clock.now(),
-          addresses: http.addresses(),
-          channel: uses.picoServer?.status(),
-          program: uses.program?.status(),
-          tokens: (await tokensView(door)).tokens,
-          refusals: door.activity.clientRefusals().map(inWords),
-          handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),
-        })),
+        doctor:
+          doctor &&
+          (async (seen) =>
+            doctor({
+              ...seen,
+              state: lifecycle.state(),
+              now: clock.now(),
+              addresses: http.addresses(),
+              channel: uses.picoServer?.status(),
+              program: uses.program?.status(),
+              tokens: (await tokensView(door)).tokens,
+              refusals: door.activity.clientRefusals().map(inWords),
+              handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),
+            })),
         signer: { session: tokenSigner(tokens, "session"), setup: tokenSigner(tokens, "setup") },
         startedAt: clock.now(),
-        config, ways, emit,
+        config,
+        ways,
+        emit,
         plugins: options.plugins ?? (() => []),
         state: lifecycle.state,
         serving: () => serving,
@@ -137,13 +191,16 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       });
       publishFacts(scope, feed, door.activity);
       http.request("/", (q, r) => app.routing(q, r));
-      for (const path of ["/healthz", "/readyz"]) http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
+      for (const path of ["/healthz", "/readyz"])
+        http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
       http.identify("session", (q, peer) => {
         if (!hostIsAllowed(door, peer) || !cameFromHere(q, peer)) return undefined;
         const session = sessionOf(door, q.headers, peer);
         return session && identityOf(session);
       });
-      scope.on("kernel:state-changed", () => { serving = true; });
+      scope.on("kernel:state-changed", () => {
+        serving = true;
+      });
       scope.on("kernel:stop-begun", () => {
         serving = false;
         stopping = true;

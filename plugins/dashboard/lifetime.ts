@@ -8,8 +8,10 @@ export interface Lifetime {
 
 const passed = (clock: Clock): number => clock.monotonic?.() ?? clock.now();
 
-export const lifetime = (clock: Clock, ms: number): Lifetime =>
-  ({ until: clock.now() + ms, untilPassed: passed(clock) + ms });
+export const lifetime = (clock: Clock, ms: number): Lifetime => ({
+  until: clock.now() + ms,
+  untilPassed: passed(clock) + ms,
+});
 
 /** By both: a clock that is set back lengthens no life, and a sleep of the machine, which many systems do not count as
  *  time that passes, does not either. */

@@ -20,10 +20,13 @@ export interface HostRules {
 export function hostAllowed(host: string, { own, allowed }: HostRules): boolean {
   if (!URL.canParse(`http://${host}`)) return false;
   const name = hostName(host);
-  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own().has(name)) return true;
+  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own().has(name))
+    return true;
   return allowed.some((entry) => {
     const rule = entry.toLowerCase();
-    return rule.startsWith("*.") ? name.endsWith(rule.slice(1)) && name.length > rule.length - 1 : name === rule;
+    return rule.startsWith("*.")
+      ? name.endsWith(rule.slice(1)) && name.length > rule.length - 1
+      : name === rule;
   });
 }
 

@@ -15,16 +15,24 @@ const CHANNEL = "channels.pico";
 
 /** `GET /` and `GET /api/status`. */
 export function overviewRoutes(app: FastifyInstance, door: Door): void {
-  app.get("/", { config: { access: "open" } }, async (request, reply): Promise<FastifyReply | void> => {
-    const offered = offeredToken(request);
-    if (offered !== undefined) return signInByQuery(door, request, reply, offered);
-    await requireOwner(door, request, reply);
-    if (reply.sent) return;
-    const { session } = seen(request);
-    const csrf = session ? csrfOf(door, session) : "";
-    const status = await statusOf(door, request);
-    return page(reply, 200, overviewPage({ url: door.http.url, assets: door.assets.prefix, status, csrf }));
-  });
+  app.get(
+    "/",
+    { config: { access: "open" } },
+    async (request, reply): Promise<FastifyReply | void> => {
+      const offered = offeredToken(request);
+      if (offered !== undefined) return signInByQuery(door, request, reply, offered);
+      await requireOwner(door, request, reply);
+      if (reply.sent) return;
+      const { session } = seen(request);
+      const csrf = session ? csrfOf(door, session) : "";
+      const status = await statusOf(door, request);
+      return page(
+        reply,
+        200,
+        overviewPage({ url: door.http.url, assets: door.assets.prefix, status, csrf }),
+      );
+    },
+  );
   app.get("/api/status", async (request, reply) =>
     reply.header("cache-control", "no-store").send(await statusOf(door, request)),
   );
@@ -39,7 +47,9 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
     startedAt: door.startedAt,
     now: door.clock.now(),
     addresses: door.http.addresses().map((url) => url.href),
-    tokens: tokenNames(door).filter((name) => name !== "metrics").map((name) => tokenOf(door, name)),
+    tokens: tokenNames(door)
+      .filter((name) => name !== "metrics")
+      .map((name) => tokenOf(door, name)),
     ...(channel ? { channel } : {}),
     signIns: door.activity.signIns(),
     refusals: door.activity.refusals(),
@@ -56,7 +66,9 @@ function tokenOf({ tokens }: Door, name: string): TokenView {
 
 /** `sections`: described before, so that who changes what was shown does not overwrite what was not. */
 export function channelOf(
-  door: Door, request: FastifyRequest, sections: readonly SettingsSection[],
+  door: Door,
+  request: FastifyRequest,
+  sections: readonly SettingsSection[],
 ): ChannelView | undefined {
   if (!door.picoServer) return undefined;
   const section = sections.find(({ section: name }) => name === CHANNEL);

@@ -2,7 +2,15 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { page, sectionsOf, seen, type Door } from "./door.ts";
 import { channelOf } from "./overview.ts";
 import {
-  chatPage, connectionsPage, connectPage, doctorPage, logPage, sessionsPage, settingsPage, tokensPage, type DeskPage,
+  chatPage,
+  connectionsPage,
+  connectPage,
+  doctorPage,
+  logPage,
+  sessionsPage,
+  settingsPage,
+  tokensPage,
+  type DeskPage,
 } from "./pages/index.ts";
 import { csrfOf } from "./sign-out.ts";
 

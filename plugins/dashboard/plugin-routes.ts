@@ -19,13 +19,21 @@ export function createPluginRoutes() {
     return handle;
   }
 
-  async function run(door: Door, handle: RouteHandler, request: Named, answer: ServerResponse): Promise<void> {
+  async function run(
+    door: Door,
+    handle: RouteHandler,
+    request: Named,
+    answer: ServerResponse,
+  ): Promise<void> {
     const { session } = seen(request);
     boundBody(door, request.raw, answer);
     try {
       await handle(request.raw, answer, session && identityOf(session));
     } catch (error) {
-      door.log.error({ err: error, during: `/api/x/${request.params.name}` }, "a plugin failed to answer");
+      door.log.error(
+        { err: error, during: `/api/x/${request.params.name}` },
+        "a plugin failed to answer",
+      );
       fail(answer);
     }
   }
@@ -65,7 +73,10 @@ function boundBody({ http }: Door, request: IncomingMessage, answer: ServerRespo
     if (bytes <= API_BODY) return push(chunk, encoding);
     if (answer.headersSent) request.socket.destroy();
     else if (!request.socket.writableEnded) {
-      http.refuse(request.socket, 413, { error: "body_too_large", message: refusals.body_too_large[1] });
+      http.refuse(request.socket, 413, {
+        error: "body_too_large",
+        message: refusals.body_too_large[1],
+      });
     }
     return false;
   };

@@ -8,7 +8,10 @@ import { messagePage } from "./pages/index.ts";
 export function wantsPage(request: FastifyRequest): boolean {
   if (request.method !== "GET" && request.method !== "HEAD") return false;
   if (/^\/(api|metrics)(\/|\?|$)/.test(request.url)) return false;
-  return request.headers["sec-fetch-mode"] === "navigate" || (request.headers.accept ?? "").includes("text/html");
+  return (
+    request.headers["sec-fetch-mode"] === "navigate" ||
+    (request.headers.accept ?? "").includes("text/html")
+  );
 }
 
 const titles: Partial<Record<RefusalCode, string>> = {
@@ -58,24 +61,41 @@ export function asRefusal(error: unknown, door: Door, during: string): Refusal {
 }
 
 /** Answers a refusal as a page to a person and as JSON to a program. */
-export function refuse(door: Door, request: FastifyRequest, reply: FastifyReply, refusal: Refusal): FastifyReply {
+export function refuse(
+  door: Door,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: Refusal,
+): FastifyReply {
   const { code, message, extra } = refusal;
   const status = extra.status ?? refusals[code][0];
   void reply.header("cache-control", "no-store");
-  if (extra.retryAfterSeconds !== undefined) void reply.header("retry-after", String(extra.retryAfterSeconds));
+  if (extra.retryAfterSeconds !== undefined)
+    void reply.header("retry-after", String(extra.retryAfterSeconds));
   if (extra.allow !== undefined) void reply.header("allow", extra.allow);
   if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
   if (wantsPage(request)) {
     const { hint } = extra;
-    const text = { title: titles[code] ?? "Request refused", text: message, ...(hint === undefined ? {} : { hint }) };
-    return page(reply, status, messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }));
+    const text = {
+      title: titles[code] ?? "Request refused",
+      text: message,
+      ...(hint === undefined ? {} : { hint }),
+    };
+    return page(
+      reply,
+      status,
+      messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }),
+    );
   }
   const { retryAfterSeconds, hint, state } = extra;
-  return reply.code(status).type("application/json; charset=utf-8").send({
-    error: code,
-    message,
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    ...(hint === undefined ? {} : { hint }),
-    ...(state === undefined ? {} : { state }),
-  });
+  return reply
+    .code(status)
+    .type("application/json; charset=utf-8")
+    .send({
+      error: code,
+      message,
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(hint === undefined ? {} : { hint }),
+      ...(state === undefined ? {} : { state }),
+    });
 }

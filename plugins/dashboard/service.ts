@@ -2,7 +2,15 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
 import type { ProgramView } from "./status.ts";
-import type { CheckView, ClientRefusal, LogLevel, LogLineView, LogView, TokenRow, TryResult } from "./api/views.ts";
+import type {
+  CheckView,
+  ClientRefusal,
+  LogLevel,
+  LogLineView,
+  LogView,
+  TokenRow,
+  TryResult,
+} from "./api/views.ts";
 
 export interface DashboardApi {
   /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
@@ -10,7 +18,11 @@ export interface DashboardApi {
    *  with 500. */
   route(name: string, handle: RouteHandler): void;
 }
-export type RouteHandler = (q: IncomingMessage, r: ServerResponse, signIn: Identity | undefined) => Awaitable<void>;
+export type RouteHandler = (
+  q: IncomingMessage,
+  r: ServerResponse,
+  signIn: Identity | undefined,
+) => Awaitable<void>;
 
 export interface SignInLinks {
   /** A fresh one-time link, good for five minutes. `path` signs in when opened; `copyPath` shows a button first,
@@ -22,7 +34,11 @@ export interface SignInLinks {
 /** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes it. */
 export interface LogSource {
   /** The newest lines from `level` on that contain `text`, whatever its case. */
-  read(wanted: { readonly level: LogLevel; readonly text: string; readonly limit: number }): Promise<LogView>;
+  read(wanted: {
+    readonly level: LogLevel;
+    readonly text: string;
+    readonly limit: number;
+  }): Promise<LogView>;
   /** The whole file, line by line with line ends. */
   lines(): AsyncIterable<string>;
   follow(heard: (line: LogLineView) => void): Release;

@@ -64,7 +64,10 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
   }
   function makeRoom(): void {
     while (sessions.size >= MAX_SESSIONS) {
-      end([...sessions.values()].reduce((first, next) => (leavesBefore(next, first) ? next : first)), "evicted");
+      end(
+        [...sessions.values()].reduce((first, next) => (leavesBefore(next, first) ? next : first)),
+        "evicted",
+      );
     }
   }
 
@@ -104,7 +107,8 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
     end,
     /** Ends every session that an older token opened. */
     endBefore(version: number): void {
-      for (const session of [...sessions.values()]) if (session.version < version) end(session, "rotated");
+      for (const session of [...sessions.values()])
+        if (session.version < version) end(session, "rotated");
     },
     list: (): Session[] => [...sessions.values()],
   };

@@ -7,53 +7,85 @@ import { setupPage, type SetupFailure } from "./pages/index.ts";
 import { asRefusal } from "./replies.ts";
 
 const shown = [
-  "invalid_code", "rate_limited", "token_mismatch", "weak_token", "invalid_body", "store_unavailable",
+  "invalid_code",
+  "rate_limited",
+  "token_mismatch",
+  "weak_token",
+  "invalid_body",
+  "store_unavailable",
 ] as const;
-const isShown = (code: unknown): code is SetupFailure["code"] => shown.some((known) => known === code);
+const isShown = (code: unknown): code is SetupFailure["code"] =>
+  shown.some((known) => known === code);
 
 /** Told to a browser that sent the form before its script stood in for the code, or without one. */
-const unproven = "Paste the generated token: without it this form cannot show that it comes from this page.";
+const unproven =
+  "Paste the generated token: without it this form cannot show that it comes from this page.";
 
 /** `GET /setup`, `POST /setup`: the owner confirms the generated token or chooses their own. */
 export function setupRoutes(app: FastifyInstance, door: Door): void {
-  const show = (request: FastifyRequest, reply: FastifyReply, status: number, error?: SetupFailure): FastifyReply =>
-    page(reply, status, setupPage({
-      url: door.http.url, assets: door.assets.prefix, hasCookie: mayFinishSetup(door, request), ways: door.ways(),
-      ...(error ? { error } : {}),
-    }));
+  const show = (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    status: number,
+    error?: SetupFailure,
+  ): FastifyReply =>
+    page(
+      reply,
+      status,
+      setupPage({
+        url: door.http.url,
+        assets: door.assets.prefix,
+        hasCookie: mayFinishSetup(door, request),
+        ways: door.ways(),
+        ...(error ? { error } : {}),
+      }),
+    );
 
   app.get("/setup", { config: { access: "open" } }, (request, reply) => {
     if (door.state() !== "setup") return redirect(door, reply, 302, "/");
     const { error } = request.query as { error?: string };
     const seconds = error === "rate_limited" ? door.limiter.blockedFor(seen(request).peer.key) : 0;
-    const failure = isShown(error) ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) } : undefined;
+    const failure = isShown(error)
+      ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) }
+      : undefined;
     return show(request, reply, 200, failure);
   });
 
-  app.post("/setup", { config: { access: "open" }, bodyLimit: DOOR_BODY }, async (request, reply) => {
-    const form = isForm(request);
-    try {
-      const session = await finish(door, request, reply);
-      if (form) return redirect(door, reply, 303, "/");
-      return await reply.send({ status: "ok", expiresAt: new Date(session.expiresAt).toISOString() });
-    } catch (error) {
-      const refusal = asRefusal(error, door, "POST /setup");
-      if (form && refusal.code === "already_set_up") return redirect(door, reply, 303, "/");
-      if (form && refusal.code === "origin_not_allowed") {
-        return show(request, reply, refusals.origin_not_allowed[0], { code: "invalid_code", message: refusal.message });
+  app.post(
+    "/setup",
+    { config: { access: "open" }, bodyLimit: DOOR_BODY },
+    async (request, reply) => {
+      const form = isForm(request);
+      try {
+        const session = await finish(door, request, reply);
+        if (form) return redirect(door, reply, 303, "/");
+        return await reply.send({
+          status: "ok",
+          expiresAt: new Date(session.expiresAt).toISOString(),
+        });
+      } catch (error) {
+        const refusal = asRefusal(error, door, "POST /setup");
+        if (form && refusal.code === "already_set_up") return redirect(door, reply, 303, "/");
+        if (form && refusal.code === "origin_not_allowed") {
+          return show(request, reply, refusals.origin_not_allowed[0], {
+            code: "invalid_code",
+            message: refusal.message,
+          });
+        }
+        if (!form || !isShown(refusal.code)) throw refusal;
+        const { retryAfterSeconds, message } = refusal.extra;
+        if (retryAfterSeconds !== undefined)
+          void reply.header("retry-after", String(retryAfterSeconds));
+        const status = refusals[refusal.code][0];
+        if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
+        return show(request, reply, status, {
+          code: refusal.code as SetupFailure["code"],
+          ...(message === undefined ? {} : { message }),
+          ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+        });
       }
-      if (!form || !isShown(refusal.code)) throw refusal;
-      const { retryAfterSeconds, message } = refusal.extra;
-      if (retryAfterSeconds !== undefined) void reply.header("retry-after", String(retryAfterSeconds));
-      const status = refusals[refusal.code][0];
-      if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
-      return show(request, reply, status, {
-        code: refusal.code as SetupFailure["code"],
-        ...(message === undefined ? {} : { message }),
-        ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-      });
-    }
-  });
+    },
+  );
 }
 
 async function finish(door: Door, request: FastifyRequest, reply: FastifyReply) {
@@ -64,16 +96,21 @@ async function finish(door: Door, request: FastifyRequest, reply: FastifyReply) 
   const { version: before } = door.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
-  if (seen(request).nullForm && code === "") throw new Refusal("origin_not_allowed", { message: unproven });
+  if (seen(request).nullForm && code === "")
+    throw new Refusal("origin_not_allowed", { message: unproven });
   const { peer, nullForm: foreign } = seen(request);
-  if (code !== "") await judgeToken(door, peer, code, { via: "setup", code: "invalid_code", foreign, lookAgain });
+  if (code !== "")
+    await judgeToken(door, peer, code, { via: "setup", code: "invalid_code", foreign, lookAgain });
   else if (!mayFinishSetup(door, request)) throw new Refusal("invalid_code");
 
   const own = "token" in body;
   if (own && body.token.trim() !== body.confirm.trim()) throw new Refusal("token_mismatch");
   lookAgain();
   const { version } = await door.tokenSecrets
-    .replace("launcher", own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before })
+    .replace(
+      "launcher",
+      own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before },
+    )
     .catch((error: unknown) => {
       const refusal = asRefusal(error, door, "POST /setup");
       // Somebody else finished it at the same moment.

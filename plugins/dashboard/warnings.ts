@@ -7,22 +7,35 @@ import type { WarningView } from "./status.ts";
 const untilMended = "Mend the file; until then what stood there before stays in effect.";
 
 /** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
-export async function warningsOf(door: Door, sections: readonly SettingsSection[]): Promise<WarningView[]> {
+export async function warningsOf(
+  door: Door,
+  sections: readonly SettingsSection[],
+): Promise<WarningView[]> {
   const files = fileWarnings(sections);
   const tokens = await tokenWarnings(door).catch(({ message }: Error) =>
     // A file that holds both is named once.
     files.some(({ text }) => text.includes(message))
-      ? [] : [{ id: "tokens-not-taken", text: `An edit of the tokens was not taken: ${message}`, fix: untilMended }]);
+      ? []
+      : [
+          {
+            id: "tokens-not-taken",
+            text: `An edit of the tokens was not taken: ${message}`,
+            fix: untilMended,
+          },
+        ],
+  );
   return [...listening(door), ...tokens, ...failedPlugins(door), ...files];
 }
 
 function listening({ http }: Door): WarningView[] {
   if (!http.isPublic() || !http.addresses().some(({ protocol }) => protocol === "http:")) return [];
-  return [{
-    id: "public-without-tls",
-    text: "The dashboard is reachable from other machines without encryption: tokens can be read on the way.",
-    fix: 'Set "tls" in launcher-config.json, or put a reverse proxy with https in front.',
-  }];
+  return [
+    {
+      id: "public-without-tls",
+      text: "The dashboard is reachable from other machines without encryption: tokens can be read on the way.",
+      fix: 'Set "tls" in launcher-config.json, or put a reverse proxy with https in front.',
+    },
+  ];
 }
 
 async function tokenWarnings(door: Door): Promise<WarningView[]> {
@@ -31,12 +44,18 @@ async function tokenWarnings(door: Door): Promise<WarningView[]> {
     const { name, source, concern } = row;
     const inConfig = source === "config" && name !== "launcher" && name !== "metrics";
     return [
-      ...(inConfig ? [{
-        id: "token-in-config",
-        text: `The ${name} token is in config.json, which suits development only.`,
-        fix: "Move it to .security.yml, or to an environment variable in containers.",
-      }] : []),
-      ...(concern ? [{ id: "token-weak", text: `The ${name} token is weak: ${concern}.`, fix: longer(row) }] : []),
+      ...(inConfig
+        ? [
+            {
+              id: "token-in-config",
+              text: `The ${name} token is in config.json, which suits development only.`,
+              fix: "Move it to .security.yml, or to an environment variable in containers.",
+            },
+          ]
+        : []),
+      ...(concern
+        ? [{ id: "token-weak", text: `The ${name} token is weak: ${concern}.`, fix: longer(row) }]
+        : []),
     ];
   });
 }
@@ -55,14 +74,22 @@ function longer({ name, managedByEnv, variable }: TokenRow): string {
 export function fileWarnings(sections: readonly SettingsSection[]): WarningView[] {
   const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
   return [...problems].map((problem) => ({
-    id: "settings-not-taken", text: `An edit of the settings was not taken: ${problem}`, fix: untilMended,
+    id: "settings-not-taken",
+    text: `An edit of the settings was not taken: ${problem}`,
+    fix: untilMended,
   }));
 }
 
 function failedPlugins(door: Door): WarningView[] {
-  return door.plugins().flatMap(({ from, state, reason }) => state !== "failed" ? [] : [{
-    id: `plugin-failed-${from}`,
-    text: reason ?? `The plugin "${from}" is not running.`,
-    fix: "Mend it, or take it out of plugins in config.json; then start again.",
-  }]);
+  return door.plugins().flatMap(({ from, state, reason }) =>
+    state !== "failed"
+      ? []
+      : [
+          {
+            id: `plugin-failed-${from}`,
+            text: reason ?? `The plugin "${from}" is not running.`,
+            fix: "Mend it, or take it out of plugins in config.json; then start again.",
+          },
+        ],
+  );
 }

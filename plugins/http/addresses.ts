@@ -7,7 +7,9 @@ const isIPv6 = (address: string): boolean => address.includes(":") && fitsIPv6(a
 function groupsOf(address: string): number[] {
   const dotted = address.match(/^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/);
   const [, lead = "", a, b, c, d] = dotted ?? [];
-  const plain = dotted ? `${lead}${((+a! << 8) | +b!).toString(16)}:${((+c! << 8) | +d!).toString(16)}` : address;
+  const plain = dotted
+    ? `${lead}${((+a! << 8) | +b!).toString(16)}:${((+c! << 8) | +d!).toString(16)}`
+    : address;
   const [left = "", right] = plain.split("::");
   const head = left === "" ? [] : left.split(":");
   const tail = right === undefined || right === "" ? [] : right.split(":");
@@ -29,7 +31,9 @@ export function normaliseAddress(address: string): string {
 export function addressKey(address: string): string {
   const normal = normaliseAddress(address);
   if (!isIPv6(normal)) return normal;
-  const network = groupsOf(normal).slice(0, 4).map((group) => group.toString(16));
+  const network = groupsOf(normal)
+    .slice(0, 4)
+    .map((group) => group.toString(16));
   return `${network.join(":")}::/64`;
 }
 
@@ -37,13 +41,17 @@ export function addressKey(address: string): string {
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || /^\[?::1\]?$/.test(host) || (isIPv4(host) && host.startsWith("127."));
 
-function networkOf(text: string): { address: string; family: "ipv4" | "ipv6"; bits: number } | undefined {
+function networkOf(
+  text: string,
+): { address: string; family: "ipv4" | "ipv6"; bits: number } | undefined {
   const [address = "", length, ...rest] = text.split("/");
   if (isIP(address) === 0 || address.includes("%") || rest.length > 0) return undefined;
   const family = isIPv4(address) ? "ipv4" : "ipv6";
   const most = family === "ipv4" ? 32 : 128;
   if (length === undefined) return { address, family, bits: most };
-  return /^\d{1,3}$/.test(length) && Number(length) <= most ? { address, family, bits: Number(length) } : undefined;
+  return /^\d{1,3}$/.test(length) && Number(length) <= most
+    ? { address, family, bits: Number(length) }
+    : undefined;
 }
 
 /** `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
@@ -56,7 +64,8 @@ export function networkList(networks: readonly string[]): (address: string) => b
     const known = networkOf(network);
     if (known === undefined) continue;
     const normal = normaliseAddress(known.address);
-    if (known.family === "ipv6" && isIPv4(normal)) list.addSubnet(normal, Math.max(known.bits - 96, 0), "ipv4");
+    if (known.family === "ipv6" && isIPv4(normal))
+      list.addSubnet(normal, Math.max(known.bits - 96, 0), "ipv4");
     else list.addSubnet(known.address, known.bits, known.family);
   }
   return (address) => isIP(address) !== 0 && list.check(address, isIPv4(address) ? "ipv4" : "ipv6");

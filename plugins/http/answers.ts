@@ -8,14 +8,22 @@ export type Refusal = readonly [status: number, error: string, message: string];
 export const refusals = {
   badTarget: [400, "invalid_request", "The address of the request is not valid."],
   badHost: [400, "invalid_request", "The request needs exactly one Host header."],
-  twoAuthorizations: [400, "invalid_request", "The request has more than one Authorization header."],
+  twoAuthorizations: [
+    400,
+    "invalid_request",
+    "The request has more than one Authorization header.",
+  ],
   malformed: [400, "invalid_request", "The request is not valid HTTP."],
   notFound: [404, "not_found", "Nothing is served at this address."],
   method: [405, "method_not_allowed", "This method is not served."],
   timeout: [408, "request_timeout", "The request took too long to arrive."],
   bodyTooLarge: [413, "body_too_large", "The request is larger than accepted."],
   expectation: [417, "expectation_failed", "The only expectation that can be met is 100-continue."],
-  headersTooLarge: [431, "headers_too_large", "The headers of the request are larger than accepted."],
+  headersTooLarge: [
+    431,
+    "headers_too_large",
+    "The headers of the request are larger than accepted.",
+  ],
   internal: [500, "internal", "Something went wrong here; the log has the details."],
 } as const satisfies Record<string, Refusal>;
 
@@ -27,7 +35,8 @@ const lingerMs = 1_000;
  *  a second at most, it is read and thrown away. */
 function linger(socket: Duplex, rest: Readable): void {
   const close = (): void => void socket.destroy();
-  const closeSoon = (): void => void (socket.writableFinished ? close() : socket.once("finish", close));
+  const closeSoon = (): void =>
+    void (socket.writableFinished ? close() : socket.once("finish", close));
   rest.once("end", closeSoon).resume();
   // A process that was held up reads and writes first what came meanwhile.
   const cut = setTimeout(() => setImmediate(close), lingerMs);
@@ -55,10 +64,15 @@ export function refuse(
     Connection: "close",
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${oneLine(value)}\r\n`);
-  socket.end(Buffer.concat([
-    Buffer.from(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Refused"}\r\n${lines.join("")}\r\n`, "latin1"),
-    Buffer.from(text),
-  ]));
+  socket.end(
+    Buffer.concat([
+      Buffer.from(
+        `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Refused"}\r\n${lines.join("")}\r\n`,
+        "latin1",
+      ),
+      Buffer.from(text),
+    ]),
+  );
   linger(socket, socket);
 }
 
@@ -74,17 +88,26 @@ export function awaitBody(request: IncomingMessage, answer: ServerResponse): voi
     linger(socket, request);
   };
   // Node's own listener stands between these two.
-  answer.prependOnceListener("finish", () => { socket.destroySoon = endSoon; });
-  answer.once("finish", () => { socket.destroySoon = destroySoon; });
+  answer.prependOnceListener("finish", () => {
+    socket.destroySoon = endSoon;
+  });
+  answer.once("finish", () => {
+    socket.destroySoon = destroySoon;
+  });
 }
 
-export const refuseWith = (socket: Duplex, refusal: Refusal): void => refuse(socket, refusal[0], bodyOf(refusal));
+export const refuseWith = (socket: Duplex, refusal: Refusal): void =>
+  refuse(socket, refusal[0], bodyOf(refusal));
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
 /** The same, on an answer that Node has prepared. A connection whose body nobody will read is not used again. */
-export function answerWith(request: IncomingMessage, answer: ServerResponse, refusal: Refusal): void {
+export function answerWith(
+  request: IncomingMessage,
+  answer: ServerResponse,
+  refusal: Refusal,
+): void {
   if (answer.headersSent) return void answer.destroy();
   if (hasBody(request)) awaitBody(request, answer);
   const text = JSON.stringify(bodyOf(refusal));

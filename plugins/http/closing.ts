@@ -52,7 +52,8 @@ export function watchConnections(server: Server): Closing {
     stopAccepting() {
       if (!server.listening) return;
       closed = new Promise((done) => void server.close(() => done()));
-      for (const answer of answers.all()) if (!answer.headersSent) answer.setHeader("Connection", "close");
+      for (const answer of answers.all())
+        if (!answer.headersSent) answer.setHeader("Connection", "close");
       server.closeIdleConnections();
     },
 
@@ -60,7 +61,10 @@ export function watchConnections(server: Server): Closing {
       const busy = new Set<Duplex>(answers.all().map(({ req }) => req.socket));
       for (const socket of sockets.all()) if (!busy.has(socket)) socket.destroy();
       // A timer of Node, not of the clock: sockets do not stand still when a test's clock does.
-      const cut = setTimeout(() => sockets.all().forEach((socket) => void socket.destroy()), graceMs);
+      const cut = setTimeout(
+        () => sockets.all().forEach((socket) => void socket.destroy()),
+        graceMs,
+      );
       await Promise.all(answers.all().map(answered));
       clearTimeout(cut);
       for (const socket of [...sockets.all(), ...bare.all()]) socket.destroy();

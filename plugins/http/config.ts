@@ -7,24 +7,41 @@ const host = z.string().min(1).max(255);
 
 /** The part of the section `launcher` that concerns the listener. */
 export const launcherSchema = z.strictObject({
-  port: port.default(18_800).meta({ title: "Port", description: "Where the dashboard listens. 0 takes a free one." }),
-  host: host.optional()
-    .meta({ title: "Interface", description: "The one address it listens on. It wins over “public”." }),
-  public: z.boolean().default(false)
+  port: port
+    .default(18_800)
+    .meta({ title: "Port", description: "Where the dashboard listens. 0 takes a free one." }),
+  host: host.optional().meta({
+    title: "Interface",
+    description: "The one address it listens on. It wins over “public”.",
+  }),
+  public: z
+    .boolean()
+    .default(false)
     .meta({ title: "Public", description: "Listens on all interfaces, not only on 127.0.0.1." }),
   base_path: z
     .string()
     .refine(isBasePath, "expected a path such as /door")
     .overwrite(normaliseBasePath)
     .default("")
-    .meta({ title: "Base path", description: "In front of every path, as in /door, for a proxy that serves more." }),
+    .meta({
+      title: "Base path",
+      description: "In front of every path, as in /door, for a proxy that serves more.",
+    }),
   trusted_proxies: z
     .array(z.string().refine(isNetwork, "expected an IP address or a range such as 10.0.0.0/8"))
     .max(1_000)
     .default([])
-    .meta({ title: "Trusted proxies", description: "Addresses and ranges whose X-Forwarded headers count." }),
-  tls: z.strictObject({ cert: z.string().min(1), key: z.string().min(1) }).optional()
-    .meta({ title: "TLS", description: "Paths of the certificate and its key (PEM); with them it serves https." }),
+    .meta({
+      title: "Trusted proxies",
+      description: "Addresses and ranges whose X-Forwarded headers count.",
+    }),
+  tls: z
+    .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
+    .optional()
+    .meta({
+      title: "TLS",
+      description: "Paths of the certificate and its key (PEM); with them it serves https.",
+    }),
 });
 export type HttpConfig = z.output<typeof launcherSchema>;
 

@@ -1,7 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { answerWith, awaitBody, cutShort, hasBody, refusals, refuseWith, type Refusal } from "./answers.ts";
+import {
+  answerWith,
+  awaitBody,
+  cutShort,
+  hasBody,
+  refusals,
+  refuseWith,
+  type Refusal,
+} from "./answers.ts";
 import { makeSafe } from "./headers.ts";
 import { inside, readTarget, type Target } from "./paths.ts";
 import { closeWithConnection } from "./queued.ts";
@@ -42,25 +50,35 @@ interface Found<H> {
 }
 
 /** Of two Host or Authorization lines Node takes the first without a word; a proxy may have taken the second. */
-function headerFault(request: IncomingMessage, target: Target, options: RouteOptions): Refusal | undefined {
+function headerFault(
+  request: IncomingMessage,
+  target: Target,
+  options: RouteOptions,
+): Refusal | undefined {
   const { rawHeaders, headers } = request;
   let hosts = 0;
   let authorizations = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
     if (name.length === hostName.length && name.toLowerCase() === hostName) hosts += 1;
-    if (name.length === authorizationName.length && name.toLowerCase() === authorizationName) authorizations += 1;
+    if (name.length === authorizationName.length && name.toLowerCase() === authorizationName)
+      authorizations += 1;
   }
   if (authorizations > 1 && !options.anyAuthorization) return refusals.twoAuthorizations;
   if (options.anyHost) return undefined;
-  return hosts === 1 && /^[\w.~:[\]-]+$/.test(target.host ?? headers.host ?? "") ? undefined : refusals.badHost;
+  return hosts === 1 && /^[\w.~:[\]-]+$/.test(target.host ?? headers.host ?? "")
+    ? undefined
+    : refusals.badHost;
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { basePath, requests, upgrades, peer, clock, log, lost, arrive } = options;
   const arrivedBy = new WeakMap<IncomingMessage, Listener>();
 
-  function find<H>(request: IncomingMessage, match: (path: string) => Route<H> | undefined): Found<H> | undefined {
+  function find<H>(
+    request: IncomingMessage,
+    match: (path: string) => Route<H> | undefined,
+  ): Found<H> | undefined {
     const target = readTarget(request.url ?? "");
     const path = target && inside(basePath, target.path);
     const route = path === undefined ? undefined : match(path);
@@ -85,7 +103,11 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     request.once("end", done).once("close", done); // not the answer's: a body may drip on after it
   }
 
-  function run(route: Route<RequestHandler>, request: IncomingMessage, answer: ServerResponse): void {
+  function run(
+    route: Route<RequestHandler>,
+    request: IncomingMessage,
+    answer: ServerResponse,
+  ): void {
     const failed = (error: unknown): void => {
       log.error({ err: error, route: route.path }, "a request handler failed");
       answerWith(request, answer, refusals.internal);
@@ -97,7 +119,12 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     }
   }
 
-  function hand(route: Route<UpgradeHandler>, request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  function hand(
+    route: Route<UpgradeHandler>,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+  ): void {
     try {
       route.handle(request, socket, head);
     } catch (error) {
@@ -150,7 +177,8 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
         return true;
       }
       const wait = arrive?.(request);
-      if (wait) void waitWith(socket, wait).then((alive) => alive && hand(route, request, socket, head));
+      if (wait)
+        void waitWith(socket, wait).then((alive) => alive && hand(route, request, socket, head));
       else hand(route, request, socket, head);
       return true;
     },

@@ -18,7 +18,8 @@ export function serveOnHost(server: Server, dispatcher: Dispatcher): Release {
   /** Node announces upgrades only to servers with a listener for them; the wrapped `emit` does the work. */
   const marker = (): void => {};
 
-  const request = (q: IncomingMessage, r: ServerResponse): boolean => dispatcher.request("dashboard", q, r);
+  const request = (q: IncomingMessage, r: ServerResponse): boolean =>
+    dispatcher.request("dashboard", q, r);
 
   function upgrade(q: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const isWebSocket = wantsWebSocket(q);
@@ -30,8 +31,10 @@ export function serveOnHost(server: Server, dispatcher: Dispatcher): Release {
   }
 
   const wrapped = function (this: Server, type: string, ...args: unknown[]): boolean {
-    if (active && type === "request" && request(...(args as [IncomingMessage, ServerResponse]))) return true;
-    if (active && type === "upgrade" && upgrade(...(args as [IncomingMessage, Duplex, Buffer]))) return true;
+    if (active && type === "request" && request(...(args as [IncomingMessage, ServerResponse])))
+      return true;
+    if (active && type === "upgrade" && upgrade(...(args as [IncomingMessage, Duplex, Buffer])))
+      return true;
     return Reflect.apply(before, this, [type, ...args]) as boolean;
   };
   server.emit = wrapped as Emit;

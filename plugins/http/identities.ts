@@ -5,7 +5,9 @@ import type { HostIdentity, Http, Identity, Peer } from "./service.ts";
 type Find = (request: IncomingMessage, peer: Peer) => Identity | undefined;
 
 /** Who a request belongs to, asked of whoever can tell: the dashboard knows its sign-ins. */
-export function createIdentities(peer: (request: IncomingMessage) => Peer): Pick<Http, "identify" | "who"> {
+export function createIdentities(
+  peer: (request: IncomingMessage) => Peer,
+): Pick<Http, "identify" | "who"> {
   const kinds = new Map<string, Find>();
   return {
     identify: (kind, find) => void kinds.set(kind, find),
@@ -45,7 +47,9 @@ export function createHostIdentities(
     log.error({ err: error }, "the host's session check failed: the request is nobody's");
   }
 
-  async function inTime(found: Promise<HostIdentity | undefined>): Promise<HostIdentity | undefined> {
+  async function inTime(
+    found: Promise<HostIdentity | undefined>,
+  ): Promise<HostIdentity | undefined> {
     let timer: unknown;
     const tooLong = new Promise<never>((_, reject) => {
       timer = clock.setTimeout(() => reject(new Error("no answer in 5 seconds")), patienceMs);
@@ -62,7 +66,10 @@ export function createHostIdentities(
     ask(request) {
       try {
         const found = check(request);
-        if (found instanceof Promise) return inTime(found).then((late) => keep(request, late)).catch(failed);
+        if (found instanceof Promise)
+          return inTime(found)
+            .then((late) => keep(request, late))
+            .catch(failed);
         keep(request, found);
       } catch (error) {
         failed(error);

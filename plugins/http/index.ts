@@ -23,7 +23,16 @@ export { isLoopback } from "./addresses.ts";
 export { gateway } from "./gateway.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";
 export type { HttpEvents } from "./events.ts";
-export type { HostIdentity, Http, Identity, Limiter, Listener, Peer, RouteOptions, Verdict } from "./service.ts";
+export type {
+  HostIdentity,
+  Http,
+  Identity,
+  Limiter,
+  Listener,
+  Peer,
+  RouteOptions,
+  Verdict,
+} from "./service.ts";
 
 export interface HttpOptions {
   /** A host's own server: our routes are added to it, it is never listened on nor closed by us. */
@@ -84,10 +93,20 @@ export function http(options: HttpOptions = {}): Plugin<{
         identities.identify("host", host.find);
       }
       const lost = (address: string): void => emit("http:upgrade-unserved", { address });
-      const dispatcher = createDispatcher({ basePath, requests, upgrades, peer, clock, log, lost, arrive: host?.ask });
+      const dispatcher = createDispatcher({
+        basePath,
+        requests,
+        upgrades,
+        peer,
+        clock,
+        log,
+        lost,
+        arrive: host?.ask,
+      });
 
       const port = options.port ?? settings.port;
-      if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
+      if (!options.server)
+        listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
       onStop(listeners.finish);
       onConfig((next, before) => {
         const changed = changedKeys(next, before);
@@ -111,7 +130,8 @@ export function http(options: HttpOptions = {}): Plugin<{
       });
 
       const offered: Http = {
-        request: (prefix, handle, route = {}) => requests.add("path", normaliseBasePath(prefix) || "/", handle, route),
+        request: (prefix, handle, route = {}) =>
+          requests.add("path", normaliseBasePath(prefix) || "/", handle, route),
         upgrade: (path, handle, route = {}) => upgrades.add("upgrade", path, handle, route),
         refuse,
         ...identities,
@@ -120,10 +140,14 @@ export function http(options: HttpOptions = {}): Plugin<{
         url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
         addresses: (listener = "dashboard") => {
           if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway");
-          return options.server ? linksTo(options.server, basePath) : listeners.addresses("dashboard");
+          return options.server
+            ? linksTo(options.server, basePath)
+            : listeners.addresses("dashboard");
         },
         isPublic: () => {
-          const hosts = options.server ? linksTo(options.server, basePath).map(({ hostname }) => hostname) : [bindHost];
+          const hosts = options.server
+            ? linksTo(options.server, basePath).map(({ hostname }) => hostname)
+            : [bindHost];
           return hosts.some((name) => name === undefined || !isLoopback(name));
         },
         open: (listener, where) =>
@@ -133,7 +157,11 @@ export function http(options: HttpOptions = {}): Plugin<{
             remedy: "choose another in the setting gateway.port",
           }),
         limiter: ({ attempts } = {}) => {
-          const limiter = createLimiter({ clock, secret: random(32), ...(attempts ? { attempts } : {}) });
+          const limiter = createLimiter({
+            clock,
+            secret: random(32),
+            ...(attempts ? { attempts } : {}),
+          });
           limiters.push(limiter);
           return limiter;
         },

@@ -58,18 +58,23 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     return { kept, tries: current(table.get(kept) ?? new Map<string, Try>(), now) };
   }
 
-  const most = (half = false): number => Math.max(1, half ? Math.floor(attempts() / 2) : attempts());
+  const most = (half = false): number =>
+    Math.max(1, half ? Math.floor(attempts() / 2) : attempts());
   const isFull = (tries: Tries, half?: boolean): boolean => tries.size >= most(half);
 
   function secondsLeft(tries: Tries, half?: boolean): number {
     if (!isFull(tries, half)) return 0;
     const found = [...tries.values()].flatMap(({ wrongAt }) => wrongAt ?? []).sort((a, b) => a - b);
     const freeing = found[tries.size - most(half)]; // absent while the values are still being compared
-    return freeing === undefined ? 1 : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
+    return freeing === undefined
+      ? 1
+      : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
   }
 
-  const limited = (tries: Tries, half?: boolean): Verdict<never> =>
-    ({ outcome: "limited", retryAfterSeconds: secondsLeft(tries, half) || 1 });
+  const limited = (tries: Tries, half?: boolean): Verdict<never> => ({
+    outcome: "limited",
+    retryAfterSeconds: secondsLeft(tries, half) || 1,
+  });
 
   function reserve(kept: string, tries: Tries, hash: string): Try {
     const one = tries.get(hash) ?? { comparing: 0, wrongAt: undefined };
@@ -90,8 +95,11 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     if (tries.size === 0 && table.get(kept) === tries) table.delete(kept);
     return isNew;
   }
-  const foundWrong = (tries: Tries, isNew: boolean): Verdict<never> =>
-    ({ outcome: "wrong", counted: tries.size, ...(isNew ? {} : { again: true }) });
+  const foundWrong = (tries: Tries, isNew: boolean): Verdict<never> => ({
+    outcome: "wrong",
+    counted: tries.size,
+    ...(isNew ? {} : { again: true }),
+  });
 
   return {
     blockedFor: (key) => secondsLeft(find(key).tries),

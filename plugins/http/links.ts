@@ -4,7 +4,8 @@ import { Server as TlsServer } from "node:tls";
 
 const isLinkLocal = (address: string): boolean => /^fe[89ab]|^169\.254\./i.test(address);
 /** Without the interface of a link-local address: that is this machine's own name for it, and no URL holds one. */
-const inUrl = (address: string): string => (address.includes(":") ? `[${address.replace(/%.*$/, "")}]` : address);
+const inUrl = (address: string): string =>
+  address.includes(":") ? `[${address.replace(/%.*$/, "")}]` : address;
 
 function machineAddresses(withIpv6: boolean): string[] {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);

@@ -26,15 +26,24 @@ interface Entry {
 /** `now`: Unix milliseconds. */
 export function createListeners(basePath: string, now: () => number, log: Log): Listeners {
   const entries = new Map<Listener, Entry>();
-  const running = (): Closing[] => [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
+  const running = (): Closing[] =>
+    [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
 
-  async function start(listener: Listener, entry: Entry, dispatcher: Dispatcher, tls: Tls | undefined): Promise<void> {
+  async function start(
+    listener: Listener,
+    entry: Entry,
+    dispatcher: Dispatcher,
+    tls: Tls | undefined,
+  ): Promise<void> {
     const server = createOwnServer(listener, dispatcher, tls);
     const closing = watchConnections(server);
     const limit = await openFiles();
     if (limit !== undefined) server.on("connection", createUsher(limit, now, log));
     await listen(server, entry.bind);
-    entry.running = { closing, links: rememberLinks(now, () => linksTo(server, basePath, entry.bind.host)) };
+    entry.running = {
+      closing,
+      links: rememberLinks(now, () => linksTo(server, basePath, entry.bind.host)),
+    };
   }
 
   const all: Listeners = {

@@ -1,4 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
@@ -41,7 +47,10 @@ function usingTls<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) => T
   try {
     return make(files);
   } catch (error) {
-    throw httpErrors.HTTP_TLS_UNREADABLE(tls.cert, (error as NodeJS.ErrnoException).code ?? "not a certificate");
+    throw httpErrors.HTTP_TLS_UNREADABLE(
+      tls.cert,
+      (error as NodeJS.ErrnoException).code ?? "not a certificate",
+    );
   }
 }
 
@@ -103,16 +112,19 @@ export interface Bind {
 }
 
 async function reasonFor(code: string | undefined, { port, host, remedy }: Bind): Promise<Error> {
-  if (code === "EADDRINUSE") return httpErrors.HTTP_PORT_IN_USE(port, await occupant(port, host), remedy);
+  if (code === "EADDRINUSE")
+    return httpErrors.HTTP_PORT_IN_USE(port, await occupant(port, host), remedy);
   if (code === "EACCES") return httpErrors.HTTP_PORT_FORBIDDEN(port, remedy);
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") return httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? "");
+  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
+    return httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? "");
   return httpErrors.HTTP_LISTEN_FAILED(port, code ?? "unknown");
 }
 
 /** Rejects with the sentence its owner can act on. */
 export function listen(server: Server, { port, host, remedy }: Bind): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    const failed = ({ code }: NodeJS.ErrnoException): void => void reasonFor(code, { port, host, remedy }).then(reject);
+    const failed = ({ code }: NodeJS.ErrnoException): void =>
+      void reasonFor(code, { port, host, remedy }).then(reject);
     server.once("error", failed);
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
       server.off("error", failed);

@@ -25,7 +25,11 @@ const numberOf = (socket: Socket): number =>
 
 /** Closes connections that would take the last files: without it the system takes them in and drops them without a
  *  word, and nothing of this process can be written any more. `now`: Unix milliseconds. */
-export function createUsher(limit: number, now: () => number, log: Pick<Log, "warn">): (socket: Socket) => void {
+export function createUsher(
+  limit: number,
+  now: () => number,
+  log: Pick<Log, "warn">,
+): (socket: Socket) => void {
   let turnedAway = 0;
   let remarkedAt = Number.NEGATIVE_INFINITY;
   return (socket) => {
@@ -34,7 +38,8 @@ export function createUsher(limit: number, now: () => number, log: Pick<Log, "wa
     turnedAway += 1;
     if (Math.abs(now() - remarkedAt) < remarkEveryMs) return;
     remarkedAt = now();
-    const text = "new connections are closed: this process has nearly all files open that it may; raise its limit";
+    const text =
+      "new connections are closed: this process has nearly all files open that it may; raise its limit";
     log.warn({ limit, turnedAway }, `${text} (ulimit -n, LimitNOFILE=)`);
     turnedAway = 0;
   };

@@ -13,12 +13,18 @@ const noAddress = "local";
 function listOf(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
   const value = request.headers[name];
   const text = Array.isArray(value) ? value.join(",") : (value ?? "");
-  return text.split(",").map((part) => part.trim()).filter((part) => part !== "");
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 }
 
 /** `1.2.3.4`, `1.2.3.4:80`, `[::1]:80`, `"[::1]"`; `undefined`: not an address. */
 function addressIn(part: string): string | undefined {
-  const bare = part.replace(/^"(.*)"$/, "$1").replace(/^\[(.*)\](?::\d+)?$/, "$1").replace(/^([\d.]+):\d+$/, "$1");
+  const bare = part
+    .replace(/^"(.*)"$/, "$1")
+    .replace(/^\[(.*)\](?::\d+)?$/, "$1")
+    .replace(/^([\d.]+):\d+$/, "$1");
   return isIP(bare) === 0 ? undefined : normaliseAddress(bare);
 }
 
@@ -27,7 +33,10 @@ function addressIn(part: string): string | undefined {
  * of `X-Forwarded-For`, `-Proto` and `-Host`. `Forwarded` (RFC 7239) is not read: a proxy that sets one family and
  * lets the other through would let anybody choose an address.
  */
-export function createPeers(trustedProxies: () => readonly string[], log: Log): (request: IncomingMessage) => Peer {
+export function createPeers(
+  trustedProxies: () => readonly string[],
+  log: Log,
+): (request: IncomingMessage) => Peer {
   const known = new WeakMap<IncomingMessage, Peer>();
   const directs = new WeakMap<Socket, Pick<Peer, "address" | "key">>();
   const warned = new Set<string>();
@@ -47,7 +56,8 @@ export function createPeers(trustedProxies: () => readonly string[], log: Log): 
   function directOf({ socket, headers }: IncomingMessage): Pick<Peer, "address" | "key"> {
     const before = directs.get(socket);
     if (before) return before;
-    const address = socket.remoteAddress === undefined ? noAddress : normaliseAddress(socket.remoteAddress);
+    const address =
+      socket.remoteAddress === undefined ? noAddress : normaliseAddress(socket.remoteAddress);
     const direct = { address, key: addressKey(address) };
     if (headers.upgrade === undefined) directs.set(socket, direct);
     return direct;
@@ -69,7 +79,8 @@ export function createPeers(trustedProxies: () => readonly string[], log: Log): 
     if (warned.has(direct) || warned.size >= mostWarned) return;
     if (!forwardedNames.some((name) => request.headers[name] !== undefined)) return;
     warned.add(direct);
-    const text = "forwarded headers from a peer that is not in the setting trusted_proxies are ignored";
+    const text =
+      "forwarded headers from a peer that is not in the setting trusted_proxies are ignored";
     log.warn({ address: direct, setting: "trusted_proxies" }, text);
   }
 

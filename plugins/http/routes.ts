@@ -26,7 +26,9 @@ export function createRoutes<H>(gatewayOpen: () => boolean): Routes<H> {
 
   function exact(listener: Listener, path: string): Route<H> | undefined {
     const own = tables[listener].get(path);
-    return own ?? (listener === "dashboard" && !gatewayOpen() ? tables.gateway.get(path) : undefined);
+    return (
+      own ?? (listener === "dashboard" && !gatewayOpen() ? tables.gateway.get(path) : undefined)
+    );
   }
 
   return {
@@ -39,7 +41,11 @@ export function createRoutes<H>(gatewayOpen: () => boolean): Routes<H> {
     },
 
     longest(listener, path) {
-      for (let prefix = path.replace(/\/$/, ""); prefix !== ""; prefix = prefix.slice(0, prefix.lastIndexOf("/"))) {
+      for (
+        let prefix = path.replace(/\/$/, "");
+        prefix !== "";
+        prefix = prefix.slice(0, prefix.lastIndexOf("/"))
+      ) {
         const route = exact(listener, prefix);
         if (route) return route;
       }

@@ -47,7 +47,11 @@ export interface RouteOptions {
 export interface Http {
   /** Longest prefix wins; a prefix ends at a path segment. `q.url` comes normalised and without the base path.
    *  Unmatched requests reach a host's own handler. */
-  request(prefix: string, handle: (q: IncomingMessage, r: ServerResponse) => void, options?: RouteOptions): void;
+  request(
+    prefix: string,
+    handle: (q: IncomingMessage, r: ServerResponse) => void,
+    options?: RouteOptions,
+  ): void;
   /** WebSocket upgrades of exactly this path. */
   upgrade(
     path: string,
@@ -55,7 +59,12 @@ export interface Http {
     options?: RouteOptions,
   ): void;
   /** Writes a whole HTTP answer with the safety headers to an upgrade's socket and closes it. */
-  refuse(socket: Duplex, status: number, body: object, headers?: Readonly<Record<string, string>>): void;
+  refuse(
+    socket: Duplex,
+    status: number,
+    body: object,
+    headers?: Readonly<Record<string, string>>,
+  ): void;
   identify(kind: string, find: (q: IncomingMessage, peer: Peer) => Identity | undefined): void;
   who(q: IncomingMessage): { readonly kind: string; readonly identity: Identity } | undefined;
   peer(q: IncomingMessage): Peer;
@@ -69,7 +78,10 @@ export interface Http {
   /** Whether other machines can reach the first listener: known before it opens, of a host's server once it listens. */
   isPublic(): boolean;
   /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
-  open(listener: "gateway", where: { readonly port: number; readonly host?: string | undefined }): void;
+  open(
+    listener: "gateway",
+    where: { readonly port: number; readonly host?: string | undefined },
+  ): void;
   /** Files this process may open at one time, connections among them; undefined where that cannot be known. */
   openFiles(): Promise<number | undefined>;
   /** A new one for each caller: dashboard and channel never share. `attempts` per key and 60 s, default 10. */

@@ -3,11 +3,17 @@ import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
 
 const tokensOf = (value: string | undefined): string[] =>
-  (value ?? "").split(",").map((token) => token.trim().toLowerCase()).filter((token) => token !== "");
+  (value ?? "")
+    .split(",")
+    .map((token) => token.trim().toLowerCase())
+    .filter((token) => token !== "");
 
 /** An upgrade to anything else (`h2c`, `TLS/1.0`) may be ignored, and is: RFC 9110 7.8. */
 export function wantsWebSocket({ headers: { upgrade } }: IncomingMessage): boolean {
-  return upgrade === "websocket" || tokensOf(upgrade).some((token) => token.split("/")[0] === "websocket");
+  return (
+    upgrade === "websocket" ||
+    tokensOf(upgrade).some((token) => token.split("/")[0] === "websocket")
+  );
 }
 
 const upgradeTokens = new Set(["upgrade", "http2-settings"]);
@@ -19,7 +25,10 @@ function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMe
     const value = rawHeaders[at + 1]!.replace(/[\r\n]+/g, " ");
     const lower = name.toLowerCase();
     if (upgradeTokens.has(lower)) continue;
-    const kept = lower === "connection" ? tokensOf(value).filter((token) => !upgradeTokens.has(token)) : [value];
+    const kept =
+      lower === "connection"
+        ? tokensOf(value).filter((token) => !upgradeTokens.has(token))
+        : [value];
     if (kept.length > 0) lines.push(`${name}: ${kept.join(", ")}`);
   }
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
@@ -43,8 +52,14 @@ function serveWithBody(server: Server, request: IncomingMessage, rest: Duplex): 
 }
 
 /** Gives an upgrade request back to its server as the plain request it also is, with what was read after it. */
-export function serveAsPlain(server: Server, request: IncomingMessage, socket: Duplex, head: Buffer): void {
-  if (!request.complete || request.readableLength > 0) return serveWithBody(server, request, socket);
+export function serveAsPlain(
+  server: Server,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  if (!request.complete || request.readableLength > 0)
+    return serveWithBody(server, request, socket);
   socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
   server.emit(server instanceof TlsServer ? "secureConnection" : "connection", socket);
 }

@@ -1,7 +1,13 @@
 import { readFile } from "node:fs/promises";
 import type { Scope } from "../../kernel/index.ts";
 import type { Inlet } from "../channels/index.ts";
-import { createLink, type Link, type LinkChange, type LinkHandlers, type LinkMessage } from "../pico-link/index.ts";
+import {
+  createLink,
+  type Link,
+  type LinkChange,
+  type LinkHandlers,
+  type LinkMessage,
+} from "../pico-link/index.ts";
 import type { PicoClientConfig } from "./config.ts";
 import { openConversation, type Conversation } from "./conversation.ts";
 import { createDial } from "./dial.ts";
@@ -38,7 +44,8 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   async function check({ enabled, url, ca_file }: PicoClientConfig): Promise<string | undefined> {
     if (!enabled) return undefined;
     if (url === "") throw picoClientErrors.PICO_CLIENT_URL_MISSING(envPrefix);
-    const hasToken = needs.tokens.info("pico_client").source !== "none" || new URL(url).searchParams.has("token");
+    const hasToken =
+      needs.tokens.info("pico_client").source !== "none" || new URL(url).searchParams.has("token");
     if (!hasToken) throw picoClientErrors.PICO_CLIENT_TOKEN_MISSING(envPrefix);
     proxyFor(url, env);
     if (ca_file === "") return undefined;
@@ -51,13 +58,18 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
     const { from, to, attempt, reason, check: advice, retryInMs } = change;
     emit("pico-client:link-changed", { from, to, attempt, reason });
     const fields = { from, to, attempt, reason, ...(retryInMs === undefined ? {} : { retryInMs }) };
-    if (to === "blocked") log.warn(fields, `the other end refuses the connection (${reason}): ${advice}`);
+    if (to === "blocked")
+      log.warn(fields, `the other end refuses the connection (${reason}): ${advice}`);
     else if (to === "open") log.info(fields, "connected to the other end");
-    else if (to === "waiting" && attempt === 1) log.warn(fields, `not connected (${reason}); trying again`);
+    else if (to === "waiting" && attempt === 1)
+      log.warn(fields, `not connected (${reason}); trying again`);
     else log.debug(fields, "the link changed");
   }
 
-  function tell<K extends keyof LinkHandlers>(handler: K, news: Parameters<NonNullable<LinkHandlers[K]>>[0]): void {
+  function tell<K extends keyof LinkHandlers>(
+    handler: K,
+    news: Parameters<NonNullable<LinkHandlers[K]>>[0],
+  ): void {
     for (const listener of listeners) {
       try {
         (listener[handler] as ((news: unknown) => void) | undefined)?.(news);
@@ -68,19 +80,28 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   }
 
   function deliver(session: string, message: LinkMessage): void {
-    inlet?.deliver(incomingFrom(session, message, hops.received(message.id)))
-      .catch((err: unknown) => remark({ err, id: message.id }, "an answer of the other end was not taken"));
+    inlet
+      ?.deliver(incomingFrom(session, message, hops.received(message.id)))
+      .catch((err: unknown) =>
+        remark({ err, id: message.id }, "an answer of the other end was not taken"),
+      );
   }
 
   async function open({ enabled, url }: PicoClientConfig, ca: string | undefined): Promise<void> {
     if (!enabled) return;
-    if (isOpenToReaders(url)) log.warn({}, "the token goes to the other end unencrypted: wss: would keep it to itself");
-    conversation = options.sessionId === undefined
-      ? await openConversation({ home, profile, url, newId, log })
-      : { id: options.sessionId, release: async () => {} };
+    if (isOpenToReaders(url))
+      log.warn({}, "the token goes to the other end unencrypted: wss: would keep it to itself");
+    conversation =
+      options.sessionId === undefined
+        ? await openConversation({ home, profile, url, newId, log })
+        : { id: options.sessionId, release: async () => {} };
     const sessionId = conversation.id;
     link = createLink({
-      url, sessionId, clock, random, newId,
+      url,
+      sessionId,
+      clock,
+      random,
+      newId,
       token: () => needs.tokenSecrets.reveal("pico_client") ?? "",
       dial: createDial({ clock, log, env, ca }),
       drive: actorDriver(clock),
@@ -95,9 +116,12 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       onGap: (gap) => {
         const { from, to } = gap;
         const isCounted = from !== undefined && to !== undefined;
-        remark({ ...gap }, isCounted
-          ? `messages of the other end are lost: ${to - from + 1}`
-          : "the other end began anew: what it said meanwhile is lost");
+        remark(
+          { ...gap },
+          isCounted
+            ? `messages of the other end are lost: ${to - from + 1}`
+            : "the other end began anew: what it said meanwhile is lost",
+        );
         tell("onGap", gap);
       },
       onError: (error) => {

@@ -31,7 +31,9 @@ function placeOf(address: string, profile: string): string {
 function parse(text: string | undefined): Kept {
   try {
     const { sessions } = JSON.parse(text ?? "{}") as { sessions?: Kept };
-    return Object.fromEntries(Object.entries(sessions ?? {}).filter(([, id]) => typeof id === "string" && id !== ""));
+    return Object.fromEntries(
+      Object.entries(sessions ?? {}).filter(([, id]) => typeof id === "string" && id !== ""),
+    );
   } catch {
     return {}; // nothing but names is lost
   }
@@ -39,18 +41,28 @@ function parse(text: string | undefined): Kept {
 
 async function keep(file: string, place: string, fresh: string): Promise<string> {
   let id = fresh;
-  await updateFile(file, (text) => {
-    const sessions = parse(text);
-    id = sessions[place] ?? fresh;
-    if (sessions[place] === id) return undefined;
-    return `${JSON.stringify({ sessions: { ...sessions, [place]: id } }, null, 2)}\n`;
-  }, { mode: 0o600 });
+  await updateFile(
+    file,
+    (text) => {
+      const sessions = parse(text);
+      id = sessions[place] ?? fresh;
+      if (sessions[place] === id) return undefined;
+      return `${JSON.stringify({ sessions: { ...sessions, [place]: id } }, null, 2)}\n`;
+    },
+    { mode: 0o600 },
+  );
   return id;
 }
 
 /** The conversation kept for this address. Where none can be kept, or another process has it: a new one, and a line in
  *  the log. */
-export async function openConversation({ home, profile, url, newId, log }: ConversationOptions): Promise<Conversation> {
+export async function openConversation({
+  home,
+  profile,
+  url,
+  newId,
+  log,
+}: ConversationOptions): Promise<Conversation> {
   const fresh: Conversation = { id: newId(), release: async () => {} };
   if (home === undefined) return fresh;
   const folder = join(home, "state");

@@ -38,10 +38,14 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
     const options: ClientOptions = {
       // Node writes Latin-1: so the token's UTF-8 goes out as it is.
       headers: token ? { Authorization: `Bearer ${Buffer.from(token).toString("latin1")}` } : {},
-      perMessageDeflate: false, maxPayload: mostPayload,
+      perMessageDeflate: false,
+      maxPayload: mostPayload,
       ...(trusted && { ca: trusted }),
       ...(proxy && {
-        createConnection: tunnel(proxy, target, { ca: trusted, left: left.signal }) as unknown as CreateConnection,
+        createConnection: tunnel(proxy, target, {
+          ca: trusted,
+          left: left.signal,
+        }) as unknown as CreateConnection,
       }),
     };
     const socket = new WebSocket(url, options);
@@ -81,7 +85,9 @@ function listen(socket: WebSocket, hear: Hear, { log, refusalOf }: Means): void 
   socket.on("message", (data) => hear({ type: "message", data: data as Buffer }));
   socket.on("ping", () => hear({ type: "heard" }));
   socket.on("unexpected-response", (q, answer) => {
-    void refusalOf(answer).then(fail, () => fail({ status: answer.statusCode })).finally(() => q.destroy());
+    void refusalOf(answer)
+      .then(fail, () => fail({ status: answer.statusCode }))
+      .finally(() => q.destroy());
   });
   socket.on("error", (error: NodeJS.ErrnoException) => {
     log.debug({ code: error.code }, `the connection failed: ${error.message}`);
@@ -96,7 +102,8 @@ function listen(socket: WebSocket, hear: Hear, { log, refusalOf }: Means): void 
 /** What a person can do something about; all else is the network. */
 function nameOf({ code = "", message }: NodeJS.ErrnoException): string | undefined {
   if (code === "PROXY_REFUSED") return "proxy_refused";
-  if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO|ISSUER/.test(code) || /certificate/i.test(message)) return "certificate";
+  if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO|ISSUER/.test(code) || /certificate/i.test(message))
+    return "certificate";
   return undefined;
 }
 

@@ -13,9 +13,11 @@ export const picoClientErrors = errorTable({
     `The certificates in "${path}" (channels.pico_client.ca_file) cannot be read: ${reason}.`,
   PICO_CLIENT_BAD_PROXY: (variable: string) =>
     `The environment variable ${variable} holds no address of a proxy (http://host:port).`,
-  unsupported: "The other end takes text and pictures with bytes: no thoughts, no calls of tools, no addresses.",
+  unsupported:
+    "The other end takes text and pictures with bytes: no thoughts, no calls of tools, no addresses.",
   undeliverable: (reason: string) => `The message was not taken: ${reason}`,
-  outbox_full: "1,000 messages or 4 MiB wait for the other end; send this one when some are confirmed.",
+  outbox_full:
+    "1,000 messages or 4 MiB wait for the other end; send this one when some are confirmed.",
   too_large: "The message is larger than the other end takes.",
   not_running: "The pico client is switched off or stopping.",
 });

@@ -11,8 +11,10 @@ interface Context {
 }
 type Step = Parameters<Driver>[0]["step"];
 
-const to = (target: LinkState) =>
-  ({ guard: ({ context }: { context: Context }) => context.core.state === target, target });
+const to = (target: LinkState) => ({
+  guard: ({ context }: { context: Context }) => context.core.state === target,
+  target,
+});
 
 export const chart = (initial: Core, step: Step) =>
   setup({ types: { context: {} as Context, events: {} as LinkEvent } }).createMachine({
@@ -38,9 +40,11 @@ export const chart = (initial: Core, step: Step) =>
   });
 
 /** Drives a link with an actor: its mailbox keeps events in order, its clock is the kernel's. */
-export const actorDriver = (clock: Clock): Driver => ({ initial, step, perform }) => {
-  const actor = createActor(chart(initial, step), { clock });
-  actor.start();
-  actor.subscribe(({ context }) => perform(context.effects, context.core));
-  return { send: (event) => actor.send(event), core: () => actor.getSnapshot().context.core };
-};
+export const actorDriver =
+  (clock: Clock): Driver =>
+  ({ initial, step, perform }) => {
+    const actor = createActor(chart(initial, step), { clock });
+    actor.start();
+    actor.subscribe(({ context }) => perform(context.effects, context.core));
+    return { send: (event) => actor.send(event), core: () => actor.getSnapshot().context.core };
+  };

@@ -27,12 +27,20 @@ function translate(error: unknown): Error {
 }
 
 /** Sends over the link with the errors of a channel. `undeliverable` carries the other end's code in its details. */
-export async function sendOver(link: Link, message: Outgoing & { readonly id?: string }): Promise<Receipt> {
+export async function sendOver(
+  link: Link,
+  message: Outgoing & { readonly id?: string },
+): Promise<Receipt> {
   const { content, kind, attachments = [], hops, id } = message;
   if (kind !== undefined) throw picoClientErrors.unsupported();
   const media = attachments.map(dataUrl);
   try {
-    return await link.send({ content, ...(media.length > 0 && { media }), ...(hops && { hops }), ...(id && { id }) });
+    return await link.send({
+      content,
+      ...(media.length > 0 && { media }),
+      ...(hops && { hops }),
+      ...(id && { id }),
+    });
   } catch (error) {
     throw translate(error);
   }
@@ -41,7 +49,16 @@ export async function sendOver(link: Link, message: Outgoing & { readonly id?: s
 export const incomingFrom = (session: string, message: LinkMessage, hops: number): Incoming => {
   const { id, content, requestId, attachments, at } = message;
   const about = requestId === undefined ? {} : { inReplyTo: requestId };
-  return { channel: channelName, session, id, content, ...about, media: attachments.map(mediumOf), at, hops };
+  return {
+    channel: channelName,
+    session,
+    id,
+    content,
+    ...about,
+    media: attachments.map(mediumOf),
+    at,
+    hops,
+  };
 };
 
 export interface PortOptions {
@@ -55,7 +72,8 @@ export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
   function linkOf(session: string): Link {
     const own = link();
     if (!own) throw picoClientErrors.not_running();
-    if (session !== own.sessionId) throw picoClientErrors.undeliverable("the other end knows another conversation");
+    if (session !== own.sessionId)
+      throw picoClientErrors.undeliverable("the other end knows another conversation");
     return own;
   }
 
@@ -65,7 +83,8 @@ export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
     async send(session, id, message) {
       const own = linkOf(session);
       const sent = sendOver(own, { ...message, id, hops: hops.sending(message) });
-      const news = (receipt: Omit<Receipt, "id">): void => inlet().receipt(session, { id, ...receipt });
+      const news = (receipt: Omit<Receipt, "id">): void =>
+        inlet().receipt(session, { id, ...receipt });
       const early = await Promise.race([sent, turns(4)]);
       if (early) return { ...early, id };
       sent.then(

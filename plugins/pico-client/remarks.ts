@@ -22,7 +22,11 @@ export function createRemarks(log: Log, clock: Clock): Log["warn"] {
     filledAt = now;
     if (left < 1) return void (leftOut += 1);
     left -= 1;
-    if (leftOut > 0) log.warn({ lines: leftOut }, "the other end says more than the log takes: lines were left out");
+    if (leftOut > 0)
+      log.warn(
+        { lines: leftOut },
+        "the other end says more than the log takes: lines were left out",
+      );
     leftOut = 0;
     log.warn(fields, text);
   };

@@ -8,7 +8,10 @@ import type { LinkMessage } from "./types.ts";
  * piece, be it the first; of others an answer is whole at `typing.stop` or when nothing more came for three seconds.
  * Placeholders, thoughts and tool calls are no answers. */
 
-type MessageFrame = Extract<ServerFrame, { type: "message.create" | "message.update" | "media.create" }>;
+type MessageFrame = Extract<
+  ServerFrame,
+  { type: "message.create" | "message.update" | "media.create" }
+>;
 
 const isAside = ({ placeholder, thought, kind }: ServerMessage): boolean =>
   (placeholder ?? thought ?? kind) !== undefined;

@@ -12,5 +12,7 @@ export function delay({ attempt, hello }: Core, random: number, named?: number, 
   const most = Math.max(least, hello?.retry.max || timing.maxRetry);
   const bound = Math.min(most, least * 2 ** (Math.max(attempt, floor) + 1));
   const spread = named === undefined ? bound - least : least;
-  return Math.round(Math.min(named ?? least, timing.longestRetry) + random * Math.min(spread, timing.longestRetry));
+  return Math.round(
+    Math.min(named ?? least, timing.longestRetry) + random * Math.min(spread, timing.longestRetry),
+  );
 }

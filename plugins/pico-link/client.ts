@@ -12,12 +12,15 @@ export type { LinkHandlers, LinkOutgoing } from "./service.ts";
 export type { LinkChange, LinkGap, LinkMessage, LinkReceipt, LinkState } from "./types.ts";
 
 /** Node's WebSocket takes headers. */
-const isNode = (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined;
+const isNode =
+  (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !==
+  undefined;
 
 /** Connects, and stays connected: cuts, restarts and sleep are bridged without losing a message. Never throws because
  *  the server is away; `onState` tells. */
 export function connect(options: ConnectOptions): Client {
   const { headers = isNode } = options;
-  const Socket = options.WebSocket ?? ownSocket() ?? import("ws").then(({ WebSocket }) => WebSocket);
+  const Socket =
+    options.WebSocket ?? ownSocket() ?? import("ws").then(({ WebSocket }) => WebSocket);
   return connectWith({ ...options, headers }, Socket);
 }

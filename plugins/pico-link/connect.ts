@@ -37,10 +37,14 @@ const page = globalThis as { WebSocket?: SocketConstructor; location?: { href: s
 export const ownSocket = (): SocketConstructor | undefined => page.WebSocket;
 
 /** By this WebSocket, whatever the options name. */
-export function connectWith(options: ConnectOptions, Socket: SocketConstructor | Promise<SocketConstructor>): Client {
+export function connectWith(
+  options: ConnectOptions,
+  Socket: SocketConstructor | Promise<SocketConstructor>,
+): Client {
   const { clock = system, random = randomBytes, headers, fetch } = options;
   const dial = async (): Promise<Dial> => dialer(await Socket, { headers, clock, fetch });
-  const newId = (): string => [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const newId = (): string =>
+    [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const { start, ...client } = createLink({
     ...options,
     url: new URL(options.url, page.location?.href).href,

@@ -29,7 +29,10 @@ export interface SocketLike {
   close(code?: number): void;
   /** `ws`: at once. */
   terminate?(): void;
-  addEventListener<K extends keyof SocketEvents>(type: K, listener: (event: SocketEvents[K]) => void): void;
+  addEventListener<K extends keyof SocketEvents>(
+    type: K,
+    listener: (event: SocketEvents[K]) => void,
+  ): void;
   /** `ws`. */
   on?(type: "ping", listener: () => void): unknown;
 }
@@ -72,11 +75,19 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
     const code = typeof body?.error === "string" ? body.error : undefined;
     // a right token and a channel that answers: only the upgrade did not get through
     if (answer.ok) return { status: 426 };
-    return { status: answer.status, code, retryAfterMs: retryAfterMs(answer.headers.get("retry-after"), clock.now()) };
+    return {
+      status: answer.status,
+      code,
+      retryAfterMs: retryAfterMs(answer.headers.get("retry-after"), clock.now()),
+    };
   }
 
   return ({ url, token }, hear) => {
-    const second = takesHeaders ? { headers: authorization(token) } : token ? [tokenProtocol(token)] : [];
+    const second = takesHeaders
+      ? { headers: authorization(token) }
+      : token
+        ? [tokenProtocol(token)]
+        : [];
     const socket = new Socket(url, second as never) as SocketLike;
     const left = new AbortController();
     let isOpen = false;
@@ -94,7 +105,11 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
       hear({ type: "opened" });
     });
     socket.addEventListener("message", ({ data }: { data: unknown }) =>
-      hear({ type: "message", data: data instanceof ArrayBuffer ? new Uint8Array(data) : (data as string) }));
+      hear({
+        type: "message",
+        data: data instanceof ArrayBuffer ? new Uint8Array(data) : (data as string),
+      }),
+    );
     // That of Node 22 tells of a connection that was refused by an error alone; others close after it.
     socket.addEventListener("error", () => {
       if (!isOpen) neverOpened();

@@ -2,7 +2,14 @@
  * the state, an event and the time; `createLink` carries its effects out on a socket and a timer; `dialer` opens
  * sockets. Nothing of Node, no dependency but the codec: browsers run it as it is, and `client.ts` is their door. */
 export { retryAfterMs } from "./address.ts";
-export { dialer, type Dial, type Dialed, type DialOptions, type Hear, type SocketConstructor } from "./dial.ts";
+export {
+  dialer,
+  type Dial,
+  type Dialed,
+  type DialOptions,
+  type Hear,
+  type SocketConstructor,
+} from "./dial.ts";
 export { linkErrors, type LinkError } from "./errors.ts";
 export * as bounds from "./bounds.ts";
 export * as timing from "./timing.ts";
@@ -11,6 +18,18 @@ export { initial } from "./run.ts";
 export type { Driver, Link, LinkHandlers, LinkOptions, LinkOutgoing } from "./service.ts";
 export { nextAt, step } from "./step.ts";
 export type {
-  Clock, Core, Effect, LinkChange, LinkEvent, LinkGap, LinkMessage, LinkNews, LinkReceipt, LinkState, Refusal,
-  Resume, SocketNews, Tell,
+  Clock,
+  Core,
+  Effect,
+  LinkChange,
+  LinkEvent,
+  LinkGap,
+  LinkMessage,
+  LinkNews,
+  LinkReceipt,
+  LinkState,
+  Refusal,
+  Resume,
+  SocketNews,
+  Tell,
 } from "./types.ts";

@@ -46,12 +46,15 @@ export function createLink(options: LinkOptions): Link {
     clock.clearTimeout(timer);
     timerAt = at;
     if (at === Infinity) return;
-    timer = clock.setTimeout(() => {
-      const late = now(at) - at;
-      // Else silence is taken for an answer that waits to be read.
-      if (socket && late > lagMs) timer = clock.setTimeout(tick, lagMs);
-      else tick();
-    }, Math.max(0, at - now()));
+    timer = clock.setTimeout(
+      () => {
+        const late = now(at) - at;
+        // Else silence is taken for an answer that waits to be read.
+        if (socket && late > lagMs) timer = clock.setTimeout(tick, lagMs);
+        else tick();
+      },
+      Math.max(0, at - now()),
+    );
   }
 
   function tick(): void {
@@ -59,12 +62,19 @@ export function createLink(options: LinkOptions): Link {
     dispatch({ type: "tick" });
   }
 
-  const hearing = (generation: number): Hear => (news) =>
-    dispatch(news.type === "message"
-      ? { type: "frame", generation, frame: read(news.data) }
-      : { ...news, generation });
+  const hearing =
+    (generation: number): Hear =>
+    (news) =>
+      dispatch(
+        news.type === "message"
+          ? { type: "frame", generation, frame: read(news.data) }
+          : { ...news, generation },
+      );
 
-  async function connect({ generation, resume }: Extract<Effect, { type: "connect" }>): Promise<void> {
+  async function connect({
+    generation,
+    resume,
+  }: Extract<Effect, { type: "connect" }>): Promise<void> {
     const token = typeof options.token === "string" ? options.token : await options.token();
     const dial = await options.dial;
     if (machine.core().generation !== generation) return;
@@ -129,15 +139,17 @@ export function createLink(options: LinkOptions): Link {
   return {
     sessionId,
     start: () => dispatch({ type: "start" }),
-    send: (message) => new Promise((resolve, reject) => {
-      const { id = newId(), ...payload }: LinkOutgoing = typeof message === "string" ? { content: message } : message;
-      const text = JSON.stringify({ type: "message.send", id, payload });
-      const before = waiting.get(id);
-      if (before && before.text !== text) return reject(linkError("id_reused"));
-      if (before) return void before.senders.push({ resolve, reject });
-      waiting.set(id, { text, senders: [{ resolve, reject }] });
-      dispatch({ type: "send", id, text, bytes: bytesOf(text).length });
-    }),
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        const { id = newId(), ...payload }: LinkOutgoing =
+          typeof message === "string" ? { content: message } : message;
+        const text = JSON.stringify({ type: "message.send", id, payload });
+        const before = waiting.get(id);
+        if (before && before.text !== text) return reject(linkError("id_reused"));
+        if (before) return void before.senders.push({ resolve, reject });
+        waiting.set(id, { text, senders: [{ resolve, reject }] });
+        dispatch({ type: "send", id, text, bytes: bytesOf(text).length });
+      }),
     typing: (on) => dispatch({ type: "typing", on }),
     state: () => machine.core().state,
     retry: () => dispatch({ type: "retry" }),

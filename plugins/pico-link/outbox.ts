@@ -8,11 +8,17 @@ import type { Core, Effect, Entry, LinkReceipt } from "./types.ts";
 
 export function put(run: Run, { id, text, bytes }: Pick<Entry, "id" | "text" | "bytes">): void {
   const { outbox, hello, state } = run.core;
-  const isFull = outbox.length >= bounds.messages
-    || (outbox.length > 0 && outbox.reduce((sum, entry) => sum + entry.bytes, bytes) > bounds.bytes);
-  const code = state === "stopped" ? "stopped"
-    : bytes > (hello?.max_payload || frameLimits.inboundFrame) ? "too_large"
-    : isFull ? "outbox_full" : undefined;
+  const isFull =
+    outbox.length >= bounds.messages ||
+    (outbox.length > 0 && outbox.reduce((sum, entry) => sum + entry.bytes, bytes) > bounds.bytes);
+  const code =
+    state === "stopped"
+      ? "stopped"
+      : bytes > (hello?.max_payload || frameLimits.inboundFrame)
+        ? "too_large"
+        : isFull
+          ? "outbox_full"
+          : undefined;
   if (code) return effect(run, { type: "refused", id, code });
   const entry = { id, text, bytes, expiresAt: run.now + timing.outbox, sent: false };
   set(run, { outbox: [...outbox, entry] });
@@ -48,7 +54,8 @@ export function refuseLargest(run: Run): void {
 }
 
 export function expire(run: Run): void {
-  for (const { id, expiresAt } of run.core.outbox) if (expiresAt <= run.now) refuse(run, id, "expired");
+  for (const { id, expiresAt } of run.core.outbox)
+    if (expiresAt <= run.now) refuse(run, id, "expired");
 }
 
 const everyMs = 1_000 / bounds.perSecond;
@@ -71,4 +78,6 @@ export function pump(run: Run): void {
 
 /** When the next message may be written, if one waits. */
 export const pumpAt = ({ connection, outbox }: Core): number =>
-  connection && outbox.some(({ sent }) => !sent) ? Math.ceil(connection.paceAt - burstMs) : Infinity;
+  connection && outbox.some(({ sent }) => !sent)
+    ? Math.ceil(connection.paceAt - burstMs)
+    : Infinity;

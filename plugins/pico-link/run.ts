@@ -10,14 +10,22 @@ export interface Run {
 }
 
 export const initial: Core = {
-  state: "idle", reason: "", generation: 0, attempt: 0, refusals: 0, due: Infinity, outbox: [], parts: [],
+  state: "idle",
+  reason: "",
+  generation: 0,
+  attempt: 0,
+  refusals: 0,
+  due: Infinity,
+  outbox: [],
+  parts: [],
   isTypingUnknown: false,
 };
 
 /** There is one that says something, or will. */
 export const hasSocket = ({ state }: Core): boolean => state === "open" || state === "connecting";
 
-export const set = (run: Run, change: Partial<Core>): void => void (run.core = { ...run.core, ...change });
+export const set = (run: Run, change: Partial<Core>): void =>
+  void (run.core = { ...run.core, ...change });
 
 export const effect = (run: Run, effect: Effect): void => void run.effects.push(effect);
 
@@ -29,7 +37,13 @@ export function note(run: Run, change: Partial<Connection>): void {
   if (run.core.connection) set(run, { connection: { ...run.core.connection, ...change } });
 }
 
-export function enter(run: Run, state: LinkState, reason: string, due = Infinity, check?: string): void {
+export function enter(
+  run: Run,
+  state: LinkState,
+  reason: string,
+  due = Infinity,
+  check?: string,
+): void {
   const { state: from, attempt } = run.core;
   set(run, { state, reason, due });
   const retryInMs = due < Infinity && state !== "connecting" && { retryInMs: due - run.now };

@@ -9,9 +9,12 @@ import { closed, failed, stop, wait } from "./verdicts.ts";
 
 /** The whole link as one function: it changes nothing and asks nothing. `effects` are to be carried out in order. */
 export function step(
-  core: Core, event: LinkEvent, moment: { now: number; random: number },
+  core: Core,
+  event: LinkEvent,
+  moment: { now: number; random: number },
 ): readonly [Core, readonly Effect[]] {
-  if ("generation" in event && (event.generation !== core.generation || !hasSocket(core))) return [core, []];
+  if ("generation" in event && (event.generation !== core.generation || !hasSocket(core)))
+    return [core, []];
   const run: Run = { core, ...moment, effects: [] };
   take(run, event);
   pump(run);
@@ -64,17 +67,25 @@ function opened(run: Run): void {
   set(run, {
     refusals: 0,
     connection: {
-      openedAt: now, heardAt: now, pingedAt: now, ackedAt: now, paceAt: now, hasSpoken: false,
-      epochIsOver: false, unacked: 0,
+      openedAt: now,
+      heardAt: now,
+      pingedAt: now,
+      ackedAt: now,
+      paceAt: now,
+      hasSpoken: false,
+      epochIsOver: false,
+      unacked: 0,
     },
   });
   enter(run, "open", "");
 }
 
-const write = (run: Run, type: string): void => effect(run, { type: "write", text: JSON.stringify({ type }) });
+const write = (run: Run, type: string): void =>
+  effect(run, { type: "write", text: JSON.stringify({ type }) });
 
 function typing(run: Run, on: boolean): void {
-  if (run.core.connection && !run.core.isTypingUnknown) write(run, on ? "typing.start" : "typing.stop");
+  if (run.core.connection && !run.core.isTypingUnknown)
+    write(run, on ? "typing.start" : "typing.stop");
 }
 
 /** Times of a connection, milliseconds: how often and when to ask for a sign of life, and when to give up. */

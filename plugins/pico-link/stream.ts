@@ -63,7 +63,10 @@ export function isNew(run: Run, { seq, epoch }: Numbered): boolean {
 export function acknowledge(run: Run, at = ackAt(run.core)): void {
   const { cursor } = run.core;
   if (!cursor || at > run.now) return;
-  effect(run, { type: "write", text: JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }) });
+  effect(run, {
+    type: "write",
+    text: JSON.stringify({ type: "ack", payload: { seq: cursor.seq } }),
+  });
   note(run, { unacked: 0, ackedAt: run.now });
 }
 

@@ -133,7 +133,11 @@ export type LinkEvent =
   | { readonly type: "typing"; readonly on: boolean }
   | (Exclude<SocketNews, { type: "message" }> & { readonly generation: number })
   | { readonly type: "flushed"; readonly generation: number }
-  | { readonly type: "frame"; readonly generation: number; readonly frame: ServerFrame | undefined };
+  | {
+      readonly type: "frame";
+      readonly generation: number;
+      readonly frame: ServerFrame | undefined;
+    };
 
 /** Where to go on, and as whom. */
 export interface Resume {
@@ -146,7 +150,12 @@ export type Effect =
   | { readonly type: "drop" }
   | { readonly type: "write"; readonly text: string }
   | { readonly type: "confirmed"; readonly id: string; readonly status: LinkReceipt["status"] }
-  | { readonly type: "refused"; readonly id: string; readonly code: string; readonly message?: string }
+  | {
+      readonly type: "refused";
+      readonly id: string;
+      readonly code: string;
+      readonly message?: string;
+    }
   | Tell;
 
 /** What the owner of a link can hear; the names are those of its handlers. */
@@ -167,5 +176,9 @@ export interface LinkNews {
 }
 
 export type Tell = {
-  readonly [K in keyof LinkNews]: { readonly type: "tell"; readonly handler: K; readonly news: LinkNews[K] };
+  readonly [K in keyof LinkNews]: {
+    readonly type: "tell";
+    readonly handler: K;
+    readonly news: LinkNews[K];
+  };
 }[keyof LinkNews];

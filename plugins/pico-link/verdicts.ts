@@ -19,7 +19,11 @@ const checks: Readonly<Record<string, string>> = {
   not_found: "Is the path right, and the channel enabled?",
   upgrade_required: "Does a proxy strip Upgrade?",
 };
-const byStatus: Readonly<Record<number, string>> = { 400: "bad_request", 404: "not_found", 426: "upgrade_required" };
+const byStatus: Readonly<Record<number, string>> = {
+  400: "bad_request",
+  404: "not_found",
+  426: "upgrade_required",
+};
 
 /** Leaves the socket, if there is one: whatever it still says is ignored. */
 export function leave(run: Run): void {
@@ -36,7 +40,13 @@ function block(run: Run, reason: string, check = checks[reason]): void {
   pause(run, "blocked", reason, timing.slowRetry, check ?? `${token} ${header} ${query}`);
 }
 
-function pause(run: Run, state: "waiting" | "blocked", reason: string, ms: number, check?: string): void {
+function pause(
+  run: Run,
+  state: "waiting" | "blocked",
+  reason: string,
+  ms: number,
+  check?: string,
+): void {
   leave(run);
   set(run, { attempt: run.core.attempt + 1 });
   enter(run, state, reason, run.now + ms, check);

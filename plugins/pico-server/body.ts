@@ -6,7 +6,10 @@ import type { Refusal } from "./refusals.ts";
 const graceMs = 30_000;
 const checkMs = 5_000;
 const leastPerSecond = 16 * 1024;
-const full: Refusal = { code: "busy", message: "Too much waits for the application; try again shortly." };
+const full: Refusal = {
+  code: "busy",
+  message: "Too much waits for the application; try again shortly.",
+};
 
 export interface BodyOptions {
   readonly most: number;
@@ -22,17 +25,21 @@ interface Progress {
 }
 
 /** The whole body, or why it was not taken. Undefined: the peer went away. */
-export async function readBody(q: IncomingMessage, options: BodyOptions): Promise<Buffer | Refusal | undefined> {
+export async function readBody(
+  q: IncomingMessage,
+  options: BodyOptions,
+): Promise<Buffer | Refusal | undefined> {
   const { clock } = options;
   const progress: Progress = { bytes: 0, isAnswered: false };
   let passedMs = 0; // counted: the clock may be set meanwhile
   let timer: unknown;
   const tooSlow = new Promise<Refusal>((give) => {
-    const checkIn = (ms: number): void => void (timer = clock.setTimeout(() => {
-      passedMs += ms;
-      if (progress.bytes < (passedMs / 1_000) * leastPerSecond) give({ code: "request_timeout" });
-      else checkIn(checkMs);
-    }, ms));
+    const checkIn = (ms: number): void =>
+      void (timer = clock.setTimeout(() => {
+        passedMs += ms;
+        if (progress.bytes < (passedMs / 1_000) * leastPerSecond) give({ code: "request_timeout" });
+        else checkIn(checkMs);
+      }, ms));
     checkIn(graceMs);
   });
   try {
@@ -44,7 +51,9 @@ export async function readBody(q: IncomingMessage, options: BodyOptions): Promis
 }
 
 async function collect(
-  q: IncomingMessage, { most, take }: BodyOptions, progress: Progress,
+  q: IncomingMessage,
+  { most, take }: BodyOptions,
+  progress: Progress,
 ): Promise<Buffer | Refusal | undefined> {
   const type = (q.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== "application/json") return { code: "unsupported_media_type" };

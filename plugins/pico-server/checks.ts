@@ -13,7 +13,10 @@ interface Checked {
 }
 
 /** Whether the channel can work with these settings. Rejects `PICO_TOKEN_MISSING`, `PICO_DESCRIPTORS`. */
-export async function checkSettings(next: PicoServerConfig, { tokens, http, log, envPrefix }: Checked): Promise<void> {
+export async function checkSettings(
+  next: PicoServerConfig,
+  { tokens, http, log, envPrefix }: Checked,
+): Promise<void> {
   const { enabled, ping_interval, read_timeout, max_connections } = next;
   if (!enabled) return;
   if (tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);

@@ -48,7 +48,12 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   private isBegun = false;
   private readonly stopWatching: (() => void) | undefined;
 
-  constructor(shared: Shared, id: string, { ws, socket, session, extension }: Opening, admission: Admission) {
+  constructor(
+    shared: Shared,
+    id: string,
+    { ws, socket, session, extension }: Opening,
+    admission: Admission,
+  ) {
     this.shared = shared;
     this.id = id;
     this.ws = ws;
@@ -79,7 +84,11 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   }
 
   isBusy(): boolean {
-    return this.inbound.isPending() || this.outbox.waiting() > 0 || this.subscriptions.some(this.shared.isBusy);
+    return (
+      this.inbound.isPending() ||
+      this.outbox.waiting() > 0 ||
+      this.subscriptions.some(this.shared.isBusy)
+    );
   }
 
   carried(): Carried {
@@ -87,13 +96,23 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   }
 
   traffic(): Traffic {
-    const { messagesIn, messagesOut, pulse, shared: { clock, awake } } = this;
+    const {
+      messagesIn,
+      messagesOut,
+      pulse,
+      shared: { clock, awake },
+    } = this;
     const lastHeardAt = clock.now() - (awake.now() - pulse.heardAt);
     return { messagesIn, messagesOut, queuedBytes: this.outbox.waiting(), lastHeardAt };
   }
 
   tick(): number {
-    const { pulse, outbox, inbound, shared: { awake, config } } = this;
+    const {
+      pulse,
+      outbox,
+      inbound,
+      shared: { awake, config },
+    } = this;
     const now = awake.now();
     const { read_timeout, write_timeout } = config();
     const askEveryMs = pingEveryMs(config());
@@ -101,7 +120,8 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     if (inbound.isPaused) pulse.beat(now);
     const found = pulse.look(awake, read_timeout * 1_000, askEveryMs);
     if (found === "silent") this.close("heartbeat");
-    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !isJustAwake(awake)) this.close("slow_consumer");
+    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !isJustAwake(awake))
+      this.close("slow_consumer");
     else if (found === "ask") outbox.control(pingFrame);
     const restMs = pulse.rest(now, read_timeout * 1_000, askEveryMs);
     return inbound.isPaused || outbox.isStalling() ? Math.min(soonMs, restMs) : restMs;
@@ -130,7 +150,11 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
 
   closed(code: number, reason: string): void {
     this.release();
-    const ending = endingOf(code, reason, this.said ?? (this.isViolated ? this.ws.closedWith : undefined));
+    const ending = endingOf(
+      code,
+      reason,
+      this.said ?? (this.isViolated ? this.ws.closedWith : undefined),
+    );
     this.shared.gone(this, { connection: this.id, session: this.session, ...ending });
   }
 
@@ -164,9 +188,15 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
 
   /** Where the session stands, to a client of the extension. */
   begin(start: Start): void {
-    const { session, conn = "", resumes, shared: { counters, config } } = this;
+    const {
+      session,
+      conn = "",
+      resumes,
+      shared: { counters, config },
+    } = this;
     countTail(counters, resumes, start);
-    for (const frame of greeting({ conn, session, resumes, tail: start, config: config() })) this.answer(frame);
+    for (const frame of greeting({ conn, session, resumes, tail: start, config: config() }))
+      this.answer(frame);
     this.isBegun = true;
     this.ws.resume();
   }
@@ -178,7 +208,10 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
 
   /** Clients of the extension acknowledge what they have of their own session. */
   written(entry: Heard): void {
-    const { session, cursor: { epoch, seq } } = entry;
+    const {
+      session,
+      cursor: { epoch, seq },
+    } = entry;
     if (!this.acknowledges || session !== this.session) return this.shared.written(entry);
     this.shared.sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "sent");
   }

@@ -6,7 +6,10 @@ import type { PicoConnection } from "./service.ts";
 import { createWheel, type Awake, type Ticking } from "./wheel.ts";
 
 /** What changes while somebody is connected. */
-export type Traffic = Pick<PicoConnection, "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt">;
+export type Traffic = Pick<
+  PicoConnection,
+  "messagesIn" | "messagesOut" | "queuedBytes" | "lastHeardAt"
+>;
 
 /** A peer that holds a slot: a WebSocket, a stream of events, somebody who waits for an answer. */
 export interface Link extends Ticking {

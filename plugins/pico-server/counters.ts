@@ -1,6 +1,13 @@
 /* What happened since the start, as plain numbers: counted on the way, read when somebody asks. Every set of labels is
  * closed, so that nobody outside decides how much there is to keep. */
-import { closes, errors, gapReasons, refusals, type ClientFrame, type ServerFrame } from "../pico-wire/index.ts";
+import {
+  closes,
+  errors,
+  gapReasons,
+  refusals,
+  type ClientFrame,
+  type ServerFrame,
+} from "../pico-wire/index.ts";
 import type { Tail } from "./session-log.ts";
 
 type Tally<K extends string> = Record<K, number>;
@@ -12,22 +19,43 @@ const zeros = <K extends string>(keys: readonly K[]): Tally<K> =>
 type FrameIn = ClientFrame["type"] | "invalid";
 type FrameOut = ServerFrame["type"];
 const framesIn: Tally<FrameIn> = {
-  "message.send": 0, "media.send": 0, "typing.start": 0, "typing.stop": 0, ping: 0, ack: 0, invalid: 0,
+  "message.send": 0,
+  "media.send": 0,
+  "typing.start": 0,
+  "typing.stop": 0,
+  ping: 0,
+  ack: 0,
+  invalid: 0,
 };
 const framesOut: Tally<FrameOut> = {
-  "message.create": 0, "message.update": 0, "message.delete": 0, "media.create": 0, "typing.start": 0,
-  "typing.stop": 0, error: 0, pong: 0, hello: 0, "message.ack": 0, gap: 0,
+  "message.create": 0,
+  "message.update": 0,
+  "message.delete": 0,
+  "media.create": 0,
+  "typing.start": 0,
+  "typing.stop": 0,
+  error: 0,
+  pong: 0,
+  hello: 0,
+  "message.ack": 0,
+  gap: 0,
 };
 
 const results = ["accepted", ...Object.keys({ ...refusals, ...errors })];
 const methods = ["none", "header", "subprotocol", "query"] as const;
 const authReasons = [
-  "token_missing", "token_malformed", "token_mismatch", "token_query_disabled", "rate_limited",
+  "token_missing",
+  "token_malformed",
+  "token_mismatch",
+  "token_query_disabled",
+  "rate_limited",
 ] as const;
 export type AuthReason = (typeof authReasons)[number];
 const initiators = ["client", "server", "network"] as const;
 /** 1005: a close without a code; 1006: the network ended it. Clients may say any number. */
-const codes = [...new Set([...Object.values(closes).map(({ code }) => code), 1005, 1006, "other"])].map(String);
+const codes = [
+  ...new Set([...Object.values(closes).map(({ code }) => code), 1005, 1006, "other"]),
+].map(String);
 
 export interface Counters {
   /** Handshakes of WebSockets by their result: `accepted`, or why not. */
@@ -61,7 +89,10 @@ export const newCounters = (): Counters => ({
   resumes: { resumed: 0, gap: 0 },
   gaps: zeros(gapReasons),
   authFailures: {
-    none: zeros(authReasons), header: zeros(authReasons), subprotocol: zeros(authReasons), query: zeros(authReasons),
+    none: zeros(authReasons),
+    header: zeros(authReasons),
+    subprotocol: zeros(authReasons),
+    query: zeros(authReasons),
   },
 });
 
@@ -72,7 +103,11 @@ export function count(tally: Tally<string>, name: string): void {
 }
 
 /** Somebody began to hear a session; `resumes`: it named the place where it had stopped. */
-export function countTail({ resumes: results, gaps }: Counters, resumes: boolean, { gap }: Pick<Tail, "gap">): void {
+export function countTail(
+  { resumes: results, gaps }: Counters,
+  resumes: boolean,
+  { gap }: Pick<Tail, "gap">,
+): void {
   if (resumes) results[gap ? "gap" : "resumed"] += 1;
   if (gap) gaps[gap.reason] += 1;
 }

@@ -78,7 +78,8 @@ export function createDrain({ connections, config, isBusy, log }: DrainOptions):
       turnedAway = 0;
       const own = (plan = makePlan(stopMs));
       const { links, windowMs, limitMs } = own;
-      if (links.length > 0) log.info({ connections: links.length, seconds: windowMs / 1_000 }, "clients are sent away");
+      if (links.length > 0)
+        log.info({ connections: links.length, seconds: windowMs / 1_000 }, "clients are sent away");
       let waiting = links.map((_, number) => number);
       for (;;) {
         const share = windowMs < stepMs ? 1 : elapsed() / windowMs;

@@ -9,7 +9,9 @@ export const picoErrors = errorTable({
     `channels.pico.max_connections is ${connections}, but this process may open ${has} files: ` +
     `raise the limit to ${needs} (ulimit -n, LimitNOFILE), or lower max_connections ` +
     `to ${Math.max(1, has - needs + connections)}.`,
-  too_large: (bytes: number, most: number) => `The message is ${bytes} bytes long; ${most} can be sent.`,
-  undeliverable: "Nobody listens to this session, and no room is left to keep it; send it when a client is there.",
+  too_large: (bytes: number, most: number) =>
+    `The message is ${bytes} bytes long; ${most} can be sent.`,
+  undeliverable:
+    "Nobody listens to this session, and no room is left to keep it; send it when a client is there.",
   unsupported: "An attachment needs bytes, or an address that begins with https: or data:.",
 });

@@ -28,8 +28,11 @@ function event(data: Uint8Array | string, cursor?: Cursor): Buffer {
   const id = cursor ? `id: ${formatCursor(cursor)}\n` : "";
   return Buffer.concat([Buffer.from(`${id}data: `), Buffer.from(data), Buffer.from("\n\n")]);
 }
-const eventOf = oncePerEntry(({ frame, numbered, cursor }) => event(frame, numbered ? cursor : undefined));
-const start = (cursor: Cursor): Buffer => Buffer.from(`retry: ${retry.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
+const eventOf = oncePerEntry(({ frame, numbered, cursor }) =>
+  event(frame, numbered ? cursor : undefined),
+);
+const start = (cursor: Cursor): Buffer =>
+  Buffer.from(`retry: ${retry.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
 const comment = Buffer.from(":\n\n");
 
 /** A session's messages for those whose network lets no WebSocket through. */
@@ -48,11 +51,15 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
   });
   r.flushHeaders();
   const meter = new Meter(r.socket);
-  const outbox = new Outbox(shared, {
-    full: () => close("slow_consumer"),
-    watch: () => shared.hasten(link),
-    written: shared.written,
-  }, answerSink(r));
+  const outbox = new Outbox(
+    shared,
+    {
+      full: () => close("slow_consumer"),
+      watch: () => shared.hasten(link),
+      written: shared.written,
+    },
+    answerSink(r),
+  );
   const put = (bytes: Buffer): void => outbox.send(bytes);
 
   const reader = new Reader(sessions, session, {
@@ -61,7 +68,12 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
       countTail(counters, after !== undefined, gap ? { gap } : {});
       put(start({ ...top, seq: top.seq - frames.length }));
       if (!gap) return;
-      const frame = { type: "gap", session_id: session, payload: gap, timestamp: clock.now() } as const;
+      const frame = {
+        type: "gap",
+        session_id: session,
+        payload: gap,
+        timestamp: clock.now(),
+      } as const;
       counters.framesOut.gap += 1;
       put(event(encode(frame)));
     },
@@ -87,7 +99,12 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
     reader.stop();
     outbox.clear();
     const ending = closing ?? { code: closes.normal.code, reason: "" };
-    shared.gone(link, { connection: id, session, ...ending, initiator: closing ? "server" : "client" });
+    shared.gone(link, {
+      connection: id,
+      session,
+      ...ending,
+      initiator: closing ? "server" : "client",
+    });
   });
 
   const link: Link = {

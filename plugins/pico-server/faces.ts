@@ -7,7 +7,10 @@ const isClosed = (framed: Framed): boolean =>
   typeof framed === "string" ? framed.endsWith("}") : framed[framed.length - 1] === closing;
 
 /** The frame with its place in the stream, as clients of the extension read it: two parts that follow each other. */
-export function numbered(frame: Uint8Array, cursor: Cursor): readonly [head: Uint8Array, tail: string] {
+export function numbered(
+  frame: Uint8Array,
+  cursor: Cursor,
+): readonly [head: Uint8Array, tail: string] {
   const last = frame.length - 1;
   const end = frame[last] === closing ? last : frame.lastIndexOf(closing);
   return [frame.subarray(0, end), numberOf(cursor)];
@@ -17,7 +20,9 @@ export function numbered(frame: Uint8Array, cursor: Cursor): readonly [head: Uin
 const numberOf = ({ epoch, seq }: Cursor): string => `,"epoch":${quoted(epoch)},"seq":${seq}}`;
 
 function quoted(epoch: string): string {
-  return /^[\da-z]*$/i.test(epoch) ? `"${epoch}"` : JSON.stringify(epoch).replace(/[^ -~]/g, escape);
+  return /^[\da-z]*$/i.test(epoch)
+    ? `"${epoch}"`
+    : JSON.stringify(epoch).replace(/[^ -~]/g, escape);
 }
 const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
@@ -38,7 +43,12 @@ export function oncePerEntry<T>(make: (entry: Heard) => T): (entry: Heard) => T 
 }
 
 const types = [
-  "message.create", "message.update", "message.delete", "typing.start", "typing.stop", "error",
+  "message.create",
+  "message.update",
+  "message.delete",
+  "typing.start",
+  "typing.stop",
+  "error",
 ] as const;
 const starts = types.map((type) => ({ type, bytes: Buffer.from(`{"type":"${type}"`) }));
 

@@ -3,13 +3,19 @@ import { errors, type ErrorCode } from "../pico-wire/index.ts";
 
 const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
 /** Their sentences are the application's own, meant for whoever sent the message. */
-const worded: readonly ErrorCode[] = ["application_refused", "application_ended", "bad_answer", "no_answer"];
+const worded: readonly ErrorCode[] = [
+  "application_refused",
+  "application_ended",
+  "bad_answer",
+  "no_answer",
+];
 
 /** What the peer learns about a delivery that failed; details stay in the log. */
 export function refusalFor(error: unknown): { readonly code: ErrorCode; readonly message: string } {
   const found = codeOf(error);
   const own = worded.find((known) => known === found);
   if (own !== undefined) return { code: own, message: (error as Error).message };
-  const code = found === "not_running" ? "busy" : (passedOn.find((known) => known === found) ?? "internal");
+  const code =
+    found === "not_running" ? "busy" : (passedOn.find((known) => known === found) ?? "internal");
   return { code, message: errors[code].message };
 }

@@ -35,7 +35,8 @@ function longFrame(size: number): Buffer {
 /** `size`: of the text as UTF-8. */
 export function framedText(text: string, size = Buffer.byteLength(text)): Framed {
   const isAscii = text.length === size;
-  if (size <= longestText) return shortHead(size) + (isAscii ? text : Buffer.from(text).toString("latin1"));
+  if (size <= longestText)
+    return shortHead(size) + (isAscii ? text : Buffer.from(text).toString("latin1"));
   const frame = longFrame(size);
   frame.write(text, frame.byteLength - size, isAscii ? "latin1" : "utf8");
   return frame;
@@ -54,7 +55,9 @@ export const inOnePiece = (framed: Framed): Framed =>
   typeof framed === "string" ? Buffer.from(framed, "latin1").toString("latin1") : framed;
 
 export const payloadOf = (framed: Framed): Buffer =>
-  typeof framed === "string" ? Buffer.from(framed.slice(leadOf(framed)), "latin1") : framed.subarray(leadOf(framed));
+  typeof framed === "string"
+    ? Buffer.from(framed.slice(leadOf(framed)), "latin1")
+    : framed.subarray(leadOf(framed));
 
 /** The same message, its payload without the last byte and with more ASCII behind it. */
 export function replaceEnd(framed: Framed, tail: string): Framed {

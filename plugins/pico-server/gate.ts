@@ -59,16 +59,19 @@ export function createGate(options: GateOptions): Gate {
     isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
 
   /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
-  const isApart = (): boolean => http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
+  const isApart = (): boolean =>
+    http.addresses("gateway")[0]?.href !== http.addresses("dashboard")[0]?.href;
   /** Once everything listens, that stays as it is. */
   let apart: boolean | undefined;
-  const hasOwnListener = (): boolean => apart ?? (options.isOpen() ? (apart = isApart()) : isApart());
+  const hasOwnListener = (): boolean =>
+    apart ?? (options.isOpen() ? (apart = isApart()) : isApart());
   const onDashboard = ({ q }: Knock): boolean => http.listener(q) === "dashboard";
 
   /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
   function ownPage(knock: Knock, offer: Offer): Admission | undefined {
     const { q, isUpgrade, origin } = knock;
-    if (!isUpgrade || offer.tokens.length > 0 || offer.doubled !== undefined || !onDashboard(knock)) return undefined;
+    if (!isUpgrade || offer.tokens.length > 0 || offer.doubled !== undefined || !onDashboard(knock))
+      return undefined;
     if (origin === undefined || origin !== ownOrigin(knock)) return undefined;
     const find = (): Identity | undefined => {
       const found = http.who(q);
@@ -81,7 +84,10 @@ export function createGate(options: GateOptions): Gate {
   }
 
   /** Tries the tokens in order, one inside the other: when a later one is right, the earlier ones are not counted. */
-  async function judge(key: string, [first, ...rest]: readonly Candidate[]): Promise<Verdict<Match>> {
+  async function judge(
+    key: string,
+    [first, ...rest]: readonly Candidate[],
+  ): Promise<Verdict<Match>> {
     const candidate = first!;
     const verdict = await limiter.judge<Match>(key, candidate.value, async () => {
       const version = candidate.hopeless ? false : await tokens.verify("pico", candidate.value);
@@ -98,7 +104,8 @@ export function createGate(options: GateOptions): Gate {
   async function compare(knock: Knock, { tokens: offered }: Offer): Promise<Admission | Refusal> {
     const different: Candidate[] = [];
     for (const token of offered) {
-      if ("value" in token && !different.some(({ value }) => value === token.value)) different.push(token);
+      if ("value" in token && !different.some(({ value }) => value === token.value))
+        different.push(token);
     }
     const [first] = offered;
     if (first === undefined) return { code: "token_missing" };
@@ -112,7 +119,8 @@ export function createGate(options: GateOptions): Gate {
     if (verdict.outcome === "limited") {
       return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
     }
-    if (verdict.outcome === "wrong") return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
+    if (verdict.outcome === "wrong")
+      return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
     return admitted(verdict.match);
   }
 
@@ -131,16 +139,21 @@ export function createGate(options: GateOptions): Gate {
       if (!config().enabled) return { code: "not_found" };
       if (!options.isOpen()) {
         const retryAfterSeconds = options.retryAfterSeconds();
-        return { code: "unavailable", ...(retryAfterSeconds !== undefined && { retryAfterSeconds }) };
+        return {
+          code: "unavailable",
+          ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
+        };
       }
       return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
     },
 
     allowsOrigin: (knock) =>
-      knock.origin === undefined || allowsOrigin(config().allow_origins, knock.origin, trustedOrigin(knock)),
+      knock.origin === undefined ||
+      allowsOrigin(config().allow_origins, knock.origin, trustedOrigin(knock)),
 
     expired: (knock, { identity, isCurrent }) =>
-      gate.isServing(knock) ?? (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" }),
+      gate.isServing(knock) ??
+      (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" }),
 
     async admit(knock, offer) {
       const own = ownPage(knock, offer);
@@ -150,7 +163,11 @@ export function createGate(options: GateOptions): Gate {
       if (offer.doubled !== undefined) {
         const verdict = limiter.wrong(knock.peer.key, offer.doubled);
         const message = "A token may be offered once by each method.";
-        return { code: "bad_handshake", message, ...(verdict.outcome === "wrong" && { counted: verdict.counted }) };
+        return {
+          code: "bad_handshake",
+          message,
+          ...(verdict.outcome === "wrong" && { counted: verdict.counted }),
+        };
       }
       try {
         return await compare(knock, offer);

@@ -17,7 +17,13 @@ export interface Introduction {
 }
 
 /** The first frames to a client of the extension: where it stands, and what it will not get. */
-export function greeting({ conn, session, resumes, tail, config }: Introduction): (HelloFrame | GapFrame)[] {
+export function greeting({
+  conn,
+  session,
+  resumes,
+  tail,
+  config,
+}: Introduction): (HelloFrame | GapFrame)[] {
   const { top, gap, frames } = tail;
   const hello: HelloFrame = {
     type: "hello",

@@ -50,34 +50,51 @@ function chooseEcho({ protocols = [] }: Offer, { echo }: Admission): string | un
 function protocolFault({ q, params }: Knock, { protocols }: Offer): Refusal | undefined {
   const { headers } = q;
   const isWebSocket = headers.upgrade?.toLowerCase() === "websocket";
-  if (!isWebSocket || headers["sec-websocket-version"] !== "13") return { code: "upgrade_required" };
+  if (!isWebSocket || headers["sec-websocket-version"] !== "13")
+    return { code: "upgrade_required" };
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers["sec-websocket-key"] ?? "")) {
     return { code: "bad_handshake", message: "The Sec-WebSocket-Key is missing or malformed." };
   }
-  if (!protocols) return { code: "bad_handshake", message: "The list of subprotocols is malformed." };
+  if (!protocols)
+    return { code: "bad_handshake", message: "The list of subprotocols is malformed." };
   const session = params.get("session_id") ?? "";
   for (const name of ["session_id", "resume", "conn"]) {
-    if (params.getAll(name).length > 1) return { code: "bad_handshake", message: `${name} may be given once.` };
+    if (params.getAll(name).length > 1)
+      return { code: "bad_handshake", message: `${name} may be given once.` };
   }
   if (session !== "" && !isSessionId(session)) return { code: "invalid_session_id" };
   const { resume, isAsked } = readExtension(params);
   if (!isAsked || resume === "" || parseCursor(resume)) return undefined;
-  return { code: "bad_handshake", message: "resume is written EPOCH:SEQ, as the server named them." };
+  return {
+    code: "bad_handshake",
+    message: "resume is written EPOCH:SEQ, as the server named them.",
+  };
 }
 
-function readExtension(params: URLSearchParams): { isAsked: boolean; resume: string; conn: string } {
+function readExtension(params: URLSearchParams): {
+  isAsked: boolean;
+  resume: string;
+  conn: string;
+} {
   const isAsked = params.get("pico_ext") === "1";
-  return { isAsked, resume: params.get("resume") ?? "", conn: (isAsked && params.get("conn")) || "" };
+  return {
+    isAsked,
+    resume: params.get("resume") ?? "",
+    conn: (isAsked && params.get("conn")) || "",
+  };
 }
 
 /** An upgrade request, from the first check to 101. */
-export function createHandshake(options: HandshakeOptions): (q: IncomingMessage, socket: Duplex, head: Buffer) => void {
+export function createHandshake(
+  options: HandshakeOptions,
+): (q: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { http, gate, upgrader, log, config, connections } = options;
 
   async function admit(knock: Knock): Promise<Ready | Refusal> {
     const closed = gate.isServing(knock);
     if (closed) return closed;
-    if (knock.q.method !== "GET") return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
+    if (knock.q.method !== "GET")
+      return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
     const offer = gate.offer(knock);
     const admission = await gate.admit(knock, offer);
     return isRefusal(admission) ? admission : { admission, offer };
@@ -88,13 +105,16 @@ export function createHandshake(options: HandshakeOptions): (q: IncomingMessage,
     const first = protocolFault(knock, offer) ?? gate.expired(knock, admission);
     if (first) return first;
     const isFree = connections.count() < config().max_connections;
-    return isFree || connections.knows(readExtension(knock.params).conn) ? undefined : { code: "too_many_connections" };
+    return isFree || connections.knows(readExtension(knock.params).conn)
+      ? undefined
+      : { code: "too_many_connections" };
   }
 
   function refuse(knock: Knock, socket: Duplex, refusal: Refusal): void {
     const { status, body, headers } = write(refusal);
     options.refused(knock, refusal);
-    const cors = knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
+    const cors =
+      knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
     http.refuse(socket, status, body, { ...headers, ...cors });
   }
 

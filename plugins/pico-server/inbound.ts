@@ -1,7 +1,13 @@
 import type { Incoming } from "../channels/index.ts";
 import {
-  decode, errors, WireError,
-  type ClientFrame, type CloseName, type ErrorCode, type MessagePayload, type ServerFrame,
+  decode,
+  errors,
+  WireError,
+  type ClientFrame,
+  type CloseName,
+  type ErrorCode,
+  type MessagePayload,
+  type ServerFrame,
 } from "../pico-wire/index.ts";
 import type { Holder } from "./budget.ts";
 import { refusalFor } from "./failures.ts";
@@ -106,7 +112,11 @@ export class Inbound implements Holder {
     budget.leave(this);
   }
 
-  private refuse(code: ErrorCode, { requestId, sessionId }: Names, message = errors[code].message as string): void {
+  private refuse(
+    code: ErrorCode,
+    { requestId, sessionId }: Names,
+    message = errors[code].message as string,
+  ): void {
     const payload = { code, message, ...(requestId !== undefined && { request_id: requestId }) };
     this.owner.answer({ type: "error", session_id: sessionId ?? this.owner.session, payload });
   }
@@ -115,19 +125,25 @@ export class Inbound implements Holder {
     const { counters, clock } = this.shared;
     counters.framesIn.invalid += 1;
     const frame = data.byteLength <= smallFrame ? read(data) : undefined;
-    const names = frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
+    const names =
+      frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
     this.refuse("rate_limited", names);
     this.tooFast ??= createStrikes(5, minuteMs);
     if (this.tooFast(clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
   acknowledge({ session, id }: Incoming, status: "accepted" | "duplicate"): void {
-    this.owner.answer({ type: "message.ack", session_id: session, payload: { request_id: id, status } });
+    this.owner.answer({
+      type: "message.ack",
+      session_id: session,
+      payload: { request_id: id, status },
+    });
   }
 
   failed({ session, id }: Incoming, error: unknown): void {
     const { code, message } = refusalFor(error);
-    if (code === "internal") this.shared.log.error({ err: error, session, id }, "a message could not be processed");
+    if (code === "internal")
+      this.shared.log.error({ err: error, session, id }, "a message could not be processed");
     this.refuse(code, { requestId: id, sessionId: session }, message);
   }
 
@@ -137,11 +153,27 @@ export class Inbound implements Holder {
     this.drain();
   }
 
-  private handOver(bytes: number, named: string | undefined, session: string, payload: MessagePayload): void {
-    const { owner, shared: { budget, clock, newId } } = this;
+  private handOver(
+    bytes: number,
+    named: string | undefined,
+    session: string,
+    payload: MessagePayload,
+  ): void {
+    const {
+      owner,
+      shared: { budget, clock, newId },
+    } = this;
     const { content, media, hops } = payload;
     const id = named ?? newId();
-    const message = { channel: "pico", session, id, content, media: mediaOf(media), at: clock.now(), hops };
+    const message = {
+      channel: "pico",
+      session,
+      id,
+      content,
+      media: mediaOf(media),
+      at: clock.now(),
+      hops,
+    };
     const isKnown = owner.acknowledges && named !== undefined;
     this.pending += 1;
     budget.grow(this, bytes);
@@ -149,7 +181,10 @@ export class Inbound implements Holder {
   }
 
   private handle(data: Uint8Array): void {
-    const { owner, shared: { counters, clock, typing } } = this;
+    const {
+      owner,
+      shared: { counters, clock, typing },
+    } = this;
     const frame = read(data);
     if (frame instanceof WireError) {
       counters.framesIn.invalid += 1;
@@ -164,8 +199,10 @@ export class Inbound implements Holder {
     if (this.isStopped) return; // it held more than the peer takes
     const { type, id } = frame;
     counters.framesIn[type] += 1;
-    if (type === "ping") owner.answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
-    if (type === "message.send" || type === "media.send") this.handOver(data.byteLength, id, session, frame.payload);
+    if (type === "ping")
+      owner.answer({ type: "pong", session_id: session, ...(id === undefined ? {} : { id }) });
+    if (type === "message.send" || type === "media.send")
+      this.handOver(data.byteLength, id, session, frame.payload);
     if (type === "ack" && owner.acknowledges) owner.acknowledged(frame.payload.seq);
     if (type === "typing.start" || type === "typing.stop") typing(session, type === "typing.start");
   }

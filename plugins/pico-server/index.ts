@@ -33,7 +33,17 @@ export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 export type { PicoServerEvents } from "./events.ts";
 export type { PicoConnection, PicoMetrics, PicoServer, PicoServerStatus } from "./service.ts";
-export type { Appended, Cursor, Entry, Gap, Heard, Progress, Reach, SessionLog, Tail } from "./session-log.ts";
+export type {
+  Appended,
+  Cursor,
+  Entry,
+  Gap,
+  Heard,
+  Progress,
+  Reach,
+  SessionLog,
+  Tail,
+} from "./session-log.ts";
 
 export interface PicoServerOptions {
   /** Of the environment variables, as a start failure names them; default `SERVICE`. */
@@ -55,7 +65,9 @@ const postSeconds = 300;
 const mostHeld = 256 * 1024 * 1024;
 
 /** Serves the channel at `/pico`. Start fails with `PICO_TOKEN_MISSING` when it is enabled without a token. */
-export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): Plugin<PicoServerShape> {
+export function picoServer({
+  envPrefix = "SERVICE",
+}: PicoServerOptions = {}): Plugin<PicoServerShape> {
   return {
     name: "pico-server",
     api: 1,
@@ -63,7 +75,14 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
     config: { section: "channels.pico", schema: picoSchema },
 
     async start(scope) {
-      const { needs: { tokens, http, channels }, clock, log, config, emit, lifecycle } = scope;
+      const {
+        needs: { tokens, http, channels },
+        clock,
+        log,
+        config,
+        emit,
+        lifecycle,
+      } = scope;
       let serving = false;
       let stopMs = 0;
       let messagesIn = 0;
@@ -74,14 +93,20 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       await checkSettings(config(), checked);
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
-      const connections = createConnections({ ...scope, reconnectRate: () => config().reconnect_rate });
+      const connections = createConnections({
+        ...scope,
+        reconnectRate: () => config().reconnect_rate,
+      });
       const counters = newCounters();
       const budget = createBudget(mostHeld);
       const roster = createRoster(connections);
       const sessions = memoryLog({
-        random: scope.random, now: () => clock.monotonic?.() ?? clock.now(), after: scope.after,
+        random: scope.random,
+        now: () => clock.monotonic?.() ?? clock.now(),
+        after: scope.after,
         left: (session) => inlet.left(session),
-        settled: (session, id, status, reason) => inlet.receipt(session, { id, status, ...(reason && { reason }) }),
+        settled: (session, id, status, reason) =>
+          inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });
       const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
       const deliver: typeof inlet.deliver = (message, options) => {
@@ -96,18 +121,34 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       const isBusy = (session?: string): boolean => inlet.isBusy(session);
       const drain = createDrain({ connections, config, log, isBusy });
       const { retryAfterSeconds } = drain;
-      const gate = createGate({ http, tokens, limiter: http.limiter(), config, isOpen, retryAfterSeconds });
+      const gate = createGate({
+        http,
+        tokens,
+        limiter: http.limiter(),
+        config,
+        isOpen,
+        retryAfterSeconds,
+      });
 
       const refused = createRefused({ ...scope, counters, gate });
 
       const shared: Shared = {
-        clock, log, config, newId, counters, sessions, budget, hand, isBusy,
+        clock,
+        log,
+        config,
+        newId,
+        counters,
+        sessions,
+        budget,
+        hand,
+        isBusy,
         typing: inlet.typing,
         awake: connections.awake,
         hasten: connections.hasten,
         messageRate: rateOf(config),
         written: oncePerEntry(({ session, cursor: { epoch, seq } }) =>
-          sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written")),
+          sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
+        ),
         gone(link, fact) {
           connections.remove(link);
           const { in: bytesIn, out: bytesOut } = link.carried();
@@ -119,7 +160,12 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
       };
 
       /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
-      function enter(link: Link, session: string, { peer: { address }, q }: Knock, { method }: Admission): void {
+      function enter(
+        link: Link,
+        session: string,
+        { peer: { address }, q }: Knock,
+        { method }: Admission,
+      ): void {
         link.known = knownOf({ session, address, method }, q.headers, clock.now());
         connections.add(link);
         emit("pico-server:connected", { connection: link.id, session, address, method });
@@ -127,19 +173,45 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
 
       function opened(opening: Opening, knock: Knock, admission: Admission): void {
         counters.handshakes["accepted"]! += 1;
-        enter(new Connection(shared, newId(), opening, admission), opening.session, knock, admission);
+        enter(
+          new Connection(shared, newId(), opening, admission),
+          opening.session,
+          knock,
+          admission,
+        );
       }
 
-      const listens: RequestOptions["listens"] = ({ session, after }, r, headers, knock, admission) => {
+      const listens: RequestOptions["listens"] = (
+        { session, after },
+        r,
+        headers,
+        knock,
+        admission,
+      ) => {
         const { version: tokenVersion } = admission;
-        const link = createEventStream(shared, { r, headers, id: newId(), session, after, tokenVersion });
+        const link = createEventStream(shared, {
+          r,
+          headers,
+          id: newId(),
+          session,
+          after,
+          tokenVersion,
+        });
         enter(link, session, knock, admission);
       };
 
       const door = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...door, upgrader, opened });
-      const requests = createRequests({ ...door, clock, sessions, deliver, isBusy, budget, listens });
+      const requests = createRequests({
+        ...door,
+        clock,
+        sessions,
+        deliver,
+        isBusy,
+        budget,
+        listens,
+      });
       const onGateway = { listener: "gateway", anyAuthorization: true } as const;
       http.request("/pico", requests, onGateway);
       http.request("/pico/messages", requests, { ...onGateway, bodySeconds: postSeconds });
@@ -153,7 +225,8 @@ export function picoServer({ envPrefix = "SERVICE" }: PicoServerOptions = {}): P
         if (name === "pico") connections.endBefore(version, graceS);
       });
       scope.on("token-store:removed", ({ name }) => {
-        if (name === "pico") connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
+        if (name === "pico")
+          connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
       });
       scope.onConfig(async (next) => {
         await checkSettings(next, checked);

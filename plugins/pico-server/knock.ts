@@ -16,7 +16,14 @@ export interface Knock {
 export function readKnock(http: Pick<Http, "peer">, q: IncomingMessage, isUpgrade: boolean): Knock {
   const [path = "", ...search] = (q.url ?? "").split("?");
   const params = new URLSearchParams(search.join("?"));
-  return { q, isUpgrade, path: path.replace(/(?<=.)\/$/, ""), params, peer: http.peer(q), origin: q.headers.origin };
+  return {
+    q,
+    isUpgrade,
+    path: path.replace(/(?<=.)\/$/, ""),
+    params,
+    peer: http.peer(q),
+    origin: q.headers.origin,
+  };
 }
 
 /** A token as it was offered. */
@@ -62,7 +69,9 @@ function fromBytes(bytes: Uint8Array): Pick<Candidate, "value" | "hopeless"> {
 }
 const isAscii = /^[\x20-\x7e]*$/;
 const fromHeader = (latin1: string): Pick<Candidate, "value" | "hopeless"> =>
-  isAscii.test(latin1) ? { value: latin1.trim(), hopeless: false } : fromBytes(Buffer.from(latin1, "latin1"));
+  isAscii.test(latin1)
+    ? { value: latin1.trim(), hopeless: false }
+    : fromBytes(Buffer.from(latin1, "latin1"));
 
 function readHeader(line: string): Candidate | Unusable {
   const [, raw] = /^bearer ([^ \t].*)$/i.exec(line) ?? [];
@@ -74,7 +83,8 @@ function readItem(item: string): Candidate | Unusable {
   const [, kind, raw = ""] = /^(token|token64)\.(.*)$/.exec(item) ?? [];
   if (kind === "token") return { method: "subprotocol", ...fromHeader(raw), echo: item };
   const bytes = Buffer.from(raw, "base64url");
-  if (bytes.toString("base64url") !== raw) return { method: "subprotocol", refused: "token_malformed" };
+  if (bytes.toString("base64url") !== raw)
+    return { method: "subprotocol", refused: "token_malformed" };
   return { method: "subprotocol", ...fromBytes(bytes), echo: item };
 }
 
@@ -90,7 +100,9 @@ function linesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
 function readProtocols(header: string | undefined): { items: string[]; readable: boolean } {
   if (header === undefined) return { items: [], readable: true };
   const items = header.split(",").map((item) => item.trim());
-  const readable = items.every((item) => readableItem.test(item) && (item.startsWith("token.") || nameItem.test(item)));
+  const readable = items.every(
+    (item) => readableItem.test(item) && (item.startsWith("token.") || nameItem.test(item)),
+  );
   return { items, readable: readable && new Set(items).size === items.length };
 }
 
@@ -105,7 +117,11 @@ export function readOffer({ q, params }: Knock, allowQuery: boolean): Offer {
       ? { method: "query", value: raw.trim(), hopeless: false }
       : { method: "query", refused: "token_query_disabled" };
   return {
-    tokens: [...headers.map(readHeader), ...tokenItems.filter(holdsToken).map(readItem), ...queries.map(query)],
+    tokens: [
+      ...headers.map(readHeader),
+      ...tokenItems.filter(holdsToken).map(readItem),
+      ...queries.map(query),
+    ],
     doubled: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,
     protocols: readable ? items : undefined,
   };

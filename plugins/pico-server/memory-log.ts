@@ -1,9 +1,31 @@
 import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
-import type { Appended, Beginning, Cursor, Entry, SessionLog, Settled, Tail } from "./session-log.ts";
+import type {
+  Appended,
+  Beginning,
+  Cursor,
+  Entry,
+  SessionLog,
+  Settled,
+  Tail,
+} from "./session-log.ts";
 import {
-  addHearer, costOf, cursorOf, empty, hearersOf, isOver, isWhole, newStream, put, removeHearer, settleRest, tailAfter,
-  trim, wasWritten, type Stream, type Window,
+  addHearer,
+  costOf,
+  cursorOf,
+  empty,
+  hearersOf,
+  isOver,
+  isWhole,
+  newStream,
+  put,
+  removeHearer,
+  settleRest,
+  tailAfter,
+  trim,
+  wasWritten,
+  type Stream,
+  type Window,
 } from "./stream.ts";
 import { HeardEntry } from "./written.ts";
 
@@ -45,7 +67,10 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
   const lifeMs = options.keptMs ?? keptMs;
   const bound = options.window ?? roomy;
   /** Some more leave at once: a map that loses its first key again and again finds the next one slowly. */
-  const enough = { streams: bounds.streams - Math.floor(bounds.streams / 100), bytes: bounds.bytes };
+  const enough = {
+    streams: bounds.streams - Math.floor(bounds.streams / 100),
+    bytes: bounds.bytes,
+  };
   const streams = new Map<string, Stream>();
   /** Streams nobody listens to, and since when; the longest idle first. */
   const idle = new Map<string, number>();
@@ -84,7 +109,10 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     if (!stopTimer) expire();
   }
 
-  const lost = (session: string) => (id: string): void => settled(session, id, "undelivered", "overflow");
+  const lost =
+    (session: string) =>
+    (id: string): void =>
+      settled(session, id, "undelivered", "overflow");
 
   /** Idle streams leave whole; then those that are listened to lose what they hold, the longest undisturbed first. */
   function makeRoom(but: string): void {
@@ -139,7 +167,12 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     readAfter(session, cursor, beginning = "given") {
       const stream = streams.get(session);
       if (stream) return tailAfter(stream, cursor, beginning);
-      return { top: undefined, ...(cursor && { gap: { reason: "epoch_changed" } }), frames: [], partials: [] };
+      return {
+        top: undefined,
+        ...(cursor && { gap: { reason: "epoch_changed" } }),
+        frames: [],
+        partials: [],
+      };
     },
 
     subscribe(session, hearer, { resumes = false } = {}) {
@@ -173,7 +206,8 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
         for (const id of delivered) settled(session, id, "delivered");
         return;
       }
-      if (progress === "answered" && !isWhole(stream, reach)) return stream.receipts.give({ ...reach, upTo });
+      if (progress === "answered" && !isWhole(stream, reach))
+        return stream.receipts.give({ ...reach, upTo });
       stream.written = Math.max(stream.written, upTo);
       if (progress === "sent") return;
       const before = costOf(stream);

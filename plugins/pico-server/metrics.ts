@@ -5,9 +5,14 @@ import type { Knock } from "./knock.ts";
 import type { Refusal } from "./refusals.ts";
 import type { PicoMetrics } from "./service.ts";
 
-const isAuthReason = (code: string, known: object): code is AuthReason => Object.hasOwn(known, code);
+const isAuthReason = (code: string, known: object): code is AuthReason =>
+  Object.hasOwn(known, code);
 
-export function countRefusal({ handshakes, authFailures }: Counters, { isUpgrade }: Knock, refusal: Refusal): void {
+export function countRefusal(
+  { handshakes, authFailures }: Counters,
+  { isUpgrade }: Knock,
+  refusal: Refusal,
+): void {
   const { code, method } = refusal;
   if (isUpgrade) count(handshakes, code);
   const failures = authFailures[method ?? "none"];
@@ -15,7 +20,8 @@ export function countRefusal({ handshakes, authFailures }: Counters, { isUpgrade
 }
 
 export const countClose = (
-  { closes }: Counters, { code, initiator }: PicoServerEvents["pico-server:disconnected"],
+  { closes }: Counters,
+  { code, initiator }: PicoServerEvents["pico-server:disconnected"],
 ): void => count(closes[initiator], String(code));
 
 /** What was counted, with what can be asked of the connections that are here. */
@@ -32,7 +38,8 @@ export function readMetrics(counters: Counters, connections: Connections): PicoM
   return {
     ...rest,
     frames: { in: framesIn, out: framesOut },
-    bytes, queueBytes,
+    bytes,
+    queueBytes,
     connections: connections.count(),
     wheelLateSeconds: connections.lateSeconds(),
   };

@@ -27,7 +27,11 @@ function fits(pattern: string, origin: string): boolean {
 }
 
 /** `self` is this page's own origin; undefined when the request's Host cannot be trusted to name it. */
-export function allowsOrigin(patterns: readonly string[], origin: string, self: string | undefined): boolean {
+export function allowsOrigin(
+  patterns: readonly string[],
+  origin: string,
+  self: string | undefined,
+): boolean {
   if (patterns.length === 0) return true;
   const seen = normalise(origin);
   return patterns.some((pattern) => {
@@ -40,6 +44,11 @@ export function allowsOrigin(patterns: readonly string[], origin: string, self: 
 /** A name that no stranger's DNS can point here: an address, this machine, or a host that is listened on. */
 export function isOwnHost(host: string, listening: readonly URL[]): boolean {
   const name = host.replace(/:\d+$/, "");
-  if (name === "localhost" || name.endsWith(".localhost") || isIP(name.replace(/^\[|\]$/g, "")) !== 0) return true;
+  if (
+    name === "localhost" ||
+    name.endsWith(".localhost") ||
+    isIP(name.replace(/^\[|\]$/g, "")) !== 0
+  )
+    return true;
   return listening.some(({ hostname }) => hostname === name);
 }

@@ -27,8 +27,13 @@ const tellsTyping = (entry: Heard): boolean =>
   !entry.numbered && entry.message === undefined && typeOf(entry) !== "error";
 const isTyping = ({ entry }: Item): boolean => entry !== undefined && tellsTyping(entry);
 /** Says nothing any more once `last` is there. */
-const isOutdatedBy = (last: Heard) => ({ entry }: Item): boolean =>
-  entry !== undefined && !entry.numbered && entry.message === last.message && entry.session === last.session;
+const isOutdatedBy =
+  (last: Heard) =>
+  ({ entry }: Item): boolean =>
+    entry !== undefined &&
+    !entry.numbered &&
+    entry.message === last.message &&
+    entry.session === last.session;
 
 export interface OutboxOwner {
   /** A numbered entry was given to the socket. */
@@ -155,10 +160,14 @@ export class Outbox implements Filler {
   private enqueue(item: Item): void {
     const { counters } = this.shared;
     const { entry, frame } = item;
-    if (entry?.numbered && entry.message !== undefined) counters.coalesced += this.drop(isOutdatedBy(entry));
+    if (entry?.numbered && entry.message !== undefined)
+      counters.coalesced += this.drop(isOutdatedBy(entry));
     const queue = (this.queue ??= []);
     const key = entry && keyOf(entry);
-    const before = key === undefined ? -1 : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
+    const before =
+      key === undefined
+        ? -1
+        : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
     this.queuedBytes += frame.length - (queue[before]?.frame.length ?? 0);
     if (before === -1) return void queue.push(item);
     queue[before] = item;

@@ -1,6 +1,13 @@
 import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type { ChannelPort, Media, Outgoing, PortReceipt, ToolCall } from "../channels/index.ts";
-import { encode, isId, limits, type Attachment, type ServerFrame, type ServerMessage } from "../pico-wire/index.ts";
+import {
+  encode,
+  isId,
+  limits,
+  type Attachment,
+  type ServerFrame,
+  type ServerMessage,
+} from "../pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
 import { refusalFor } from "./failures.ts";
 import type { Appended, SessionLog } from "./session-log.ts";
@@ -19,12 +26,20 @@ const none: readonly Media[] = [];
 
 type Update = Outgoing & { readonly final?: boolean };
 
-const toolCall = ({ id, name, arguments: text }: ToolCall): object =>
-  ({ id, type: "function", function: { name, arguments: text } });
+const toolCall = ({ id, name, arguments: text }: ToolCall): object => ({
+  id,
+  type: "function",
+  function: { name, arguments: text },
+});
 
 function isText({ kind, attachments, toolCalls, contextUsage, model }: Update): boolean {
-  return kind === undefined && toolCalls === undefined && contextUsage === undefined && model === undefined &&
-    (attachments === undefined || attachments.length === 0);
+  return (
+    kind === undefined &&
+    toolCalls === undefined &&
+    contextUsage === undefined &&
+    model === undefined &&
+    (attachments === undefined || attachments.length === 0)
+  );
 }
 
 /** Other channels may call their messages what no client of this one can read. */
@@ -42,7 +57,9 @@ function payloadOf(id: string, message: Update, final: boolean | undefined): Ser
     ...(kind === "thought" && { thought: true }),
     ...(final && { final }),
     ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
-    ...(contextUsage && { context_usage: { used_tokens: contextUsage.used, total_tokens: contextUsage.total } }),
+    ...(contextUsage && {
+      context_usage: { used_tokens: contextUsage.used, total_tokens: contextUsage.total },
+    }),
     ...(model !== undefined && { model_name: model }),
     ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),
   };
@@ -53,14 +70,25 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
   type Type = ServerFrame["type"];
 
   function publish(
-    type: Type, session: string, text: string, byteLength: number, numbered: boolean, message?: string,
+    type: Type,
+    session: string,
+    text: string,
+    byteLength: number,
+    numbered: boolean,
+    message?: string,
   ): Awaitable<Appended> {
-    if (byteLength > limits.outboundFrame) throw picoErrors.too_large(byteLength, limits.outboundFrame);
+    if (byteLength > limits.outboundFrame)
+      throw picoErrors.too_large(byteLength, limits.outboundFrame);
     return sessions.append(session, new WrittenEntry(type, text, byteLength, numbered, message));
   }
 
   function write(
-    type: Type, session: string, id: string, text: string, byteLength: number, numbered: boolean,
+    type: Type,
+    session: string,
+    id: string,
+    text: string,
+    byteLength: number,
+    numbered: boolean,
   ): Awaitable<PortReceipt> {
     const appended = publish(type, session, text, byteLength, numbered, id);
     const answer = ({ heard, settled = false }: Appended): PortReceipt => {
@@ -71,31 +99,49 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
   }
 
   function say(
-    type: Text["type"], session: string, id: string, message: Update, final: boolean | undefined, numbered: boolean,
+    type: Text["type"],
+    session: string,
+    id: string,
+    message: Update,
+    final: boolean | undefined,
+    numbered: boolean,
   ): Awaitable<PortReceipt> {
     const now = clock.now();
     const { content } = message;
     const request = requestOf(message);
-    const plain = isText(message) ? writeText({ type, session, id, content, request, final }, now) : undefined;
+    const plain = isText(message)
+      ? writeText({ type, session, id, content, request, final }, now)
+      : undefined;
     if (plain !== undefined) return write(type, session, id, plain, plain.length, numbered);
-    const text = encode({ type, payload: payloadOf(id, message, final), session_id: session, timestamp: now });
+    const text = encode({
+      type,
+      payload: payloadOf(id, message, final),
+      session_id: session,
+      timestamp: now,
+    });
     return write(type, session, id, text, Buffer.byteLength(text), numbered);
   }
 
   /** To those who listen now; it may be lost. */
   function tell(session: string, frame: ServerFrame): void {
     const text = encode({ ...frame, session_id: session, timestamp: clock.now() });
-    const said = async (): Promise<unknown> => publish(frame.type, session, text, Buffer.byteLength(text), false);
+    const said = async (): Promise<unknown> =>
+      publish(frame.type, session, text, Buffer.byteLength(text), false);
     said().catch(() => undefined);
   }
 
   return {
     name: "pico",
-    send: (session, id, message) => say("message.create", session, id, message, message.final ?? true, true),
+    send: (session, id, message) =>
+      say("message.create", session, id, message, message.final ?? true, true),
     update: (session, id, message) =>
       say("message.update", session, id, message, message.final, message.final ?? false),
     remove(session, id) {
-      const frame = { type: "message.delete", payload: { message_id: id }, session_id: session } as const;
+      const frame = {
+        type: "message.delete",
+        payload: { message_id: id },
+        session_id: session,
+      } as const;
       const text = encode({ ...frame, timestamp: clock.now() });
       return write(frame.type, session, id, text, Buffer.byteLength(text), true);
     },

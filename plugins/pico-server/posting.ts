@@ -61,27 +61,55 @@ function createRoom({ take, give }: Budget): { take(bytes: number): boolean; giv
   };
 }
 
-type Post = (knock: Knock, r: ServerResponse, admission: Admission) => Promise<Answer | Refusal | undefined>;
+type Post = (
+  knock: Knock,
+  r: ServerResponse,
+  admission: Admission,
+) => Promise<Answer | Refusal | undefined>;
 
 /** A message by plain HTTP, and, for those who wait, what the session hears after it. */
 export function createPosting(options: PostingOptions): Post {
-  const { clock, log, config, connections, gate, sessions, newId, deliver, isBusy, budget } = options;
+  const { clock, log, config, connections, gate, sessions, newId, deliver, isBusy, budget } =
+    options;
   const allowed = createBuckets(rateOf(config));
 
   /** Rejects with why the application did not take it. */
-  function hand({ id, payload }: MessageRequest, { request_id, session_id: session }: Names): Promise<Status> {
+  function hand(
+    { id, payload }: MessageRequest,
+    { request_id, session_id: session }: Names,
+  ): Promise<Status> {
     const { content, media, hops } = payload;
-    const message = { channel: "pico", session, id: request_id, content, media: mediaOf(media), at: clock.now(), hops };
+    const message = {
+      channel: "pico",
+      session,
+      id: request_id,
+      content,
+      media: mediaOf(media),
+      at: clock.now(),
+      hops,
+    };
     return deliver(message, { dedupe: id !== undefined });
   }
 
   /** Begins to hear the session, hands the message over, and answers with what came. */
   async function waitFor(
-    handOver: () => Promise<Status>, names: Names, { seconds, r, tokenVersion }: Patience,
+    handOver: () => Promise<Status>,
+    names: Names,
+    { seconds, r, tokenVersion }: Patience,
   ): Promise<Answer | Refusal> {
     const { session_id: session, request_id: request } = names;
     const id = newId();
-    const waiting = waitForAnswers({ r, id, request, session, seconds, tokenVersion, sessions, clock, isBusy });
+    const waiting = waitForAnswers({
+      r,
+      id,
+      request,
+      session,
+      seconds,
+      tokenVersion,
+      sessions,
+      clock,
+      isBusy,
+    });
     connections.add(waiting.link);
     try {
       const handed = handOver();
@@ -90,7 +118,9 @@ export function createPosting(options: PostingOptions): Post {
       if (outcome === "ended") return { code: "unavailable" };
       const answers = await waiting.answers();
       const body = { status: outcome === "late" ? "pending" : outcome, ...names };
-      return answers.messages.length === 0 ? { status: 202, body } : { status: 200, body: { ...body, ...answers } };
+      return answers.messages.length === 0
+        ? { status: 202, body }
+        : { status: 200, body: { ...body, ...answers } };
     } finally {
       waiting.stop();
       connections.remove(waiting.link);
@@ -100,16 +130,21 @@ export function createPosting(options: PostingOptions): Post {
   function refused(error: unknown): Refusal {
     if (error instanceof WireError) return { code: error.code, message: error.message };
     const refusal = refusalFor(error);
-    if (refusal.code === "internal") log.error({ err: error }, "a posted message could not be processed");
+    if (refusal.code === "internal")
+      log.error({ err: error }, "a posted message could not be processed");
     return refusal;
   }
 
   return async (knock, r, admission) => {
     const { q, peer, params } = knock;
-    if (!allowed(peer.key, clock.now())) return { code: "rate_limited", message: errors.rate_limited.message };
+    if (!allowed(peer.key, clock.now()))
+      return { code: "rate_limited", message: errors.rate_limited.message };
     const seconds = readWait(params);
     if (seconds === undefined) {
-      return { code: "invalid_message", message: `wait is a number of seconds, at most ${mostWaitSeconds}.` };
+      return {
+        code: "invalid_message",
+        message: `wait is a number of seconds, at most ${mostWaitSeconds}.`,
+      };
     }
     const room = createRoom(budget);
     let isHanded = false;
@@ -118,14 +153,19 @@ export function createPosting(options: PostingOptions): Post {
       if (body === undefined || "code" in body) return body;
       const expired = gate.expired(knock, admission);
       if (expired) return expired;
-      if (seconds > 0 && connections.count() >= config().max_connections) return { code: "too_many_connections" };
+      if (seconds > 0 && connections.count() >= config().max_connections)
+        return { code: "too_many_connections" };
       const request = decodeRequest(body);
-      const names = { request_id: request.id ?? newId(), session_id: request.session_id ?? newId() };
+      const names = {
+        request_id: request.id ?? newId(),
+        session_id: request.session_id ?? newId(),
+      };
       const handOver = (): Promise<Status> => {
         isHanded = true;
         return hand(request, names).finally(room.giveBack);
       };
-      if (seconds > 0) return await waitFor(handOver, names, { seconds, r, tokenVersion: admission.version });
+      if (seconds > 0)
+        return await waitFor(handOver, names, { seconds, r, tokenVersion: admission.version });
       return { status: 202, body: { status: await handOver(), ...names } };
     } catch (error) {
       return refused(error);

@@ -54,7 +54,8 @@ export class Pulse {
     const { bytesRead } = this.socket;
     if (bytesRead !== this.seen) this.heardAt = now;
     this.seen = bytesRead;
-    if (now - this.heardAt >= patienceMs || this.isTooSlow(now, patienceMs)) return this.doubt(now, awake.wokeAt());
+    if (now - this.heardAt >= patienceMs || this.isTooSlow(now, patienceMs))
+      return this.doubt(now, awake.wokeAt());
     if (now - this.askedAt < askEveryMs) return "well";
     this.askedAt = now;
     return "ask";

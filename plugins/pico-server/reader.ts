@@ -36,7 +36,8 @@ export class Reader implements Hearer {
   start({ after, beginning, resumes }: Place): void {
     this.log.subscribe(this.session, this, { resumes });
     const tail = this.log.readAfter(this.session, after, beginning);
-    if (tail instanceof Promise) tail.then((late) => this.begin(late)).catch((error) => this.owner.failed(error));
+    if (tail instanceof Promise)
+      tail.then((late) => this.begin(late)).catch((error) => this.owner.failed(error));
     else this.begin(tail);
   }
 
@@ -60,7 +61,8 @@ export class Reader implements Hearer {
       const cursor = { epoch: top.epoch, seq: top.seq - frames.length + at + 1 };
       owner.take(this, { session, cursor, frame, numbered: true });
     });
-    for (const frame of partials) owner.take(this, { session, cursor: top, frame, numbered: false });
+    for (const frame of partials)
+      owner.take(this, { session, cursor: top, frame, numbered: false });
     const rest = this.early;
     this.early = undefined;
     for (const entry of rest ?? []) if (entry.cursor.seq > top.seq) owner.take(this, entry);

@@ -23,20 +23,29 @@ export interface Written {
 }
 
 const standardWait: Partial<Record<Refusal["code"], number>> = {
-  unavailable: 2, token_not_configured: 30, store_unavailable: 5, too_many_connections: 5, rate_limited: 1,
-  no_application: 5, busy: 2,
+  unavailable: 2,
+  token_not_configured: 30,
+  store_unavailable: 5,
+  too_many_connections: 5,
+  rate_limited: 1,
+  no_application: 5,
+  busy: 2,
 };
 
 /** Characters of an origin that a fact tells. */
 const longestOrigin = 300;
 
 export function factOf(
-  { peer, origin }: Knock, { tokens: [offered] }: Offer, { code, retryAfterSeconds }: Refusal,
+  { peer, origin }: Knock,
+  { tokens: [offered] }: Offer,
+  { code, retryAfterSeconds }: Refusal,
 ): PicoServerEvents["pico-server:refused"] {
   return {
-    code, address: peer.address,
+    code,
+    address: peer.address,
     ...(offered && { method: offered.method }),
-    ...(code === "origin_not_allowed" && origin !== undefined && { origin: origin.slice(0, longestOrigin) }),
+    ...(code === "origin_not_allowed" &&
+      origin !== undefined && { origin: origin.slice(0, longestOrigin) }),
     ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
@@ -47,7 +56,8 @@ export function write(refusal: Refusal): Written {
   const wait = refusal.retryAfterSeconds ?? standardWait[code];
   const headers: Record<string, string> = {};
   if (row.status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pico"';
-  if (row.status === 426) Object.assign(headers, { Upgrade: "websocket", "Sec-WebSocket-Version": "13" });
+  if (row.status === 426)
+    Object.assign(headers, { Upgrade: "websocket", "Sec-WebSocket-Version": "13" });
   if (allow !== undefined) headers["Allow"] = allow;
   if (wait !== undefined) headers["Retry-After"] = String(wait);
   const body = {

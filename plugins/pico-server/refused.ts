@@ -17,7 +17,10 @@ export interface RefusedOptions {
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
   readonly gate: Pick<Gate, "offer">;
-  readonly emit: (type: "pico-server:refused", fact: () => PicoServerEvents["pico-server:refused"]) => void;
+  readonly emit: (
+    type: "pico-server:refused",
+    fact: () => PicoServerEvents["pico-server:refused"],
+  ) => void;
 }
 
 /** Whoever is turned away is counted, announced and logged. A wrong token that counts has a line always; of the others

@@ -17,13 +17,21 @@ type Place = Pick<Known, "session" | "address" | "method">;
 
 /** Key by key: of copied objects each one would have a shape of its own, larger than itself. */
 export function knownOf(
-  { session, address, method }: Place, { origin, "user-agent": userAgent }: IncomingHttpHeaders, since: number,
+  { session, address, method }: Place,
+  { origin, "user-agent": userAgent }: IncomingHttpHeaders,
+  since: number,
 ): Known {
   return { session, address, method, since, origin: cut(origin), userAgent: cut(userAgent) };
 }
 
-function shown(link: Link, { session, address, method, since, origin, userAgent }: Known): PicoConnection {
-  const names = { ...(origin !== undefined && { origin }), ...(userAgent !== undefined && { userAgent }) };
+function shown(
+  link: Link,
+  { session, address, method, since, origin, userAgent }: Known,
+): PicoConnection {
+  const names = {
+    ...(origin !== undefined && { origin }),
+    ...(userAgent !== undefined && { userAgent }),
+  };
   return { id: link.id, session, address, method, since, ...names, ...link.traffic() };
 }
 

@@ -34,7 +34,8 @@ export class Row<T> {
     const { things, first } = this;
     if (this.length === 0) return undefined;
     this.first += 1;
-    if (things.length === 1) { // leaves its room behind for the next one
+    if (things.length === 1) {
+      // leaves its room behind for the next one
       this.base += 1;
       return things.pop();
     }

@@ -66,7 +66,10 @@ export type Beginning = "given" | "confirmed";
 
 /** News of a message, as receipts have it: `id` is the message's. */
 export type Settled = (
-  session: string, id: string, status: "delivered" | "undelivered", reason?: "overflow" | "expired",
+  session: string,
+  id: string,
+  status: "delivered" | "undelivered",
+  reason?: "overflow" | "expired",
 ) => void;
 
 /** Everything sent to a session passes here. Nothing outside may assume that one process holds it. */

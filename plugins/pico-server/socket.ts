@@ -24,7 +24,8 @@ export class NamedSocket extends WebSocket {
 
   override close(code?: number, reason?: string | Buffer): void {
     const text = reason ?? (code === closes.too_big.code ? closeReason("too_big") : "");
-    if (this.readyState === WebSocket.OPEN) this.closedWith = { code: code ?? 1005, reason: text.toString() };
+    if (this.readyState === WebSocket.OPEN)
+      this.closedWith = { code: code ?? 1005, reason: text.toString() };
     this.keeper?.closing();
     super.close(code, text);
   }
@@ -56,7 +57,11 @@ export interface Upgrader {
 
 export function createUpgrader(maxPayload: () => number): Upgrader {
   const options = {
-    noServer: true, clientTracking: false, perMessageDeflate: false, closeTimeout: closeGraceMs, WebSocket: NamedSocket,
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    closeTimeout: closeGraceMs,
+    WebSocket: NamedSocket,
   };
   const server = new WebSocketServer(options);
   const echoes = new WeakMap<IncomingMessage, string>();
@@ -64,7 +69,8 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
     headers.push("Referrer-Policy: no-referrer");
     const echo = echoes.get(q);
     // Node read its bytes as Latin-1, and the library writes UTF-8: as text it becomes the same bytes again.
-    if (echo !== undefined) headers.push(`Sec-WebSocket-Protocol: ${Buffer.from(echo, "latin1").toString()}`);
+    if (echo !== undefined)
+      headers.push(`Sec-WebSocket-Protocol: ${Buffer.from(echo, "latin1").toString()}`);
   });
 
   return {

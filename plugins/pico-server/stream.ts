@@ -41,8 +41,18 @@ export interface Stream {
 const noPartials: Map<string, Entry> = new Map();
 
 export const newStream = (epoch: string): Stream => ({
-  epoch, hearers: undefined, seq: 0, held: new Row(), heldBytes: 0, written: 0, plain: 0, taken: 0, resumes: false,
-  receipts: new Receipts(), partials: noPartials, partialBytes: 0,
+  epoch,
+  hearers: undefined,
+  seq: 0,
+  held: new Row(),
+  heldBytes: 0,
+  written: 0,
+  plain: 0,
+  taken: 0,
+  resumes: false,
+  receipts: new Receipts(),
+  partials: noPartials,
+  partialBytes: 0,
 });
 
 export function addHearer(stream: Stream, hearer: Hearer): void {
@@ -104,7 +114,8 @@ export function wasWritten(stream: Stream, upTo: number): void {
 
 /** Who heard no more than these missed nothing that is still to be had. */
 export const isWhole = (stream: Stream, { after }: Reach): boolean =>
-  after <= goneOf(stream) || after <= Math.min(stream.written, Math.max(stream.plain, stream.taken));
+  after <= goneOf(stream) ||
+  after <= Math.min(stream.written, Math.max(stream.plain, stream.taken));
 
 export const isOver = ({ held, heldBytes }: Stream, { frames, bytes }: Window): boolean =>
   held.length > frames || heldBytes > bytes;
@@ -155,7 +166,8 @@ export function tailAfter(stream: Stream, cursor: Cursor | undefined, beginning:
   const { epoch, seq, held, written, plain, taken } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()].map(({ frame }) => frame);
-  const rest = (after: number): readonly Uint8Array[] => held.from(after + 1).map(({ frame }) => frame);
+  const rest = (after: number): readonly Uint8Array[] =>
+    held.from(after + 1).map(({ frame }) => frame);
   if (!cursor) {
     const begin = beginning === "given" ? written : Math.max(plain, taken);
     const frames = rest(begin);

@@ -51,13 +51,16 @@ export class Subscriptions implements ReaderOwner {
 
   /** Everything of the extension's session up to `seq` has arrived. */
   acknowledge(seq: number): void {
-    if (this.resumer && this.mine) this.log.note(this.resumer.session, { ...this.mine, upTo: seq }, "taken");
+    if (this.resumer && this.mine)
+      this.log.note(this.resumer.session, { ...this.mine, upTo: seq }, "taken");
   }
 
   /** Whether it holds for one of the sessions. */
   some(holds: (session: string) => boolean): boolean {
     const isHeld = ({ session }: Reader): boolean => holds(session);
-    return (this.readers?.some(isHeld) ?? false) || (this.resumer !== undefined && isHeld(this.resumer));
+    return (
+      (this.readers?.some(isHeld) ?? false) || (this.resumer !== undefined && isHeld(this.resumer))
+    );
   }
 
   close(): void {

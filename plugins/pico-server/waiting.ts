@@ -12,7 +12,8 @@ export const mostWaitSeconds = 60;
 /** Undefined: not readable. */
 export function readWait(params: URLSearchParams): number | undefined {
   const [text = "0", ...more] = params.getAll("wait");
-  const seconds = more.length === 0 && /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : undefined;
+  const seconds =
+    more.length === 0 && /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : undefined;
   return seconds === undefined ? undefined : Math.min(seconds, mostWaitSeconds);
 }
 
@@ -92,7 +93,11 @@ export function waitForAnswers(options: WaitOptions): Waiting {
   function take(): Answers {
     const last = heard.at(-1)?.cursor;
     if (!last || r.destroyed) return { messages: [] };
-    sessions.note(session, { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq }, "answered");
+    sessions.note(
+      session,
+      { epoch: last.epoch, after: heard[0]!.cursor.seq - 1, upTo: last.seq },
+      "answered",
+    );
     return { messages: heard.map(({ frame }) => frame), cursor: formatCursor(last) };
   }
 
@@ -106,7 +111,12 @@ export function waitForAnswers(options: WaitOptions): Waiting {
       tick: () => mostWaitSeconds * 1_000,
       isBusy: () => isBusy(session),
       carried: () => ({ in: 0, out: 0 }),
-      traffic: () => ({ messagesIn: 1, messagesOut: heard.length, queuedBytes: 0, lastHeardAt: startedAt }),
+      traffic: () => ({
+        messagesIn: 1,
+        messagesOut: heard.length,
+        queuedBytes: 0,
+        lastHeardAt: startedAt,
+      }),
     },
     async answers() {
       const whole = new Promise<void>((resolve) => void (done = resolve));

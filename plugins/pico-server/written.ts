@@ -29,22 +29,33 @@ export interface Text {
 }
 
 /** What `encode` writes of it; undefined when a part of it needs more than quotes. */
-export function writeText({ type, session, id, content, request, final }: Text, now: number): string | undefined {
+export function writeText(
+  { type, session, id, content, request, final }: Text,
+  now: number,
+): string | undefined {
   if (!isPlain(content) || !isPlain(id) || !isPlain(session)) return undefined;
   if (request !== undefined && !isPlain(request)) return undefined;
   const about = request === undefined ? "" : `,"request_id":"${request}"`;
   const end = final ? ',"final":true' : "";
-  return `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${about}${end}},` +
-    `"session_id":"${session}","timestamp":${stampOf(now)}}`;
+  return (
+    `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${about}${end}},` +
+    `"session_id":"${session}","timestamp":${stampOf(now)}}`
+  );
 }
 
 /** An answer to one peer, as `encode` writes it with the time behind it. */
 export function writeAnswer(frame: ServerFrame, now: number): string {
   if (frame.type !== "message.ack") return encode({ ...frame, timestamp: now });
-  const { session_id: session, payload: { request_id: id, status } } = frame;
-  if (session === undefined || !isPlain(session) || !isPlain(id)) return encode({ ...frame, timestamp: now });
-  return `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}","status":"${status}"},` +
-    `"timestamp":${stampOf(now)}}`;
+  const {
+    session_id: session,
+    payload: { request_id: id, status },
+  } = frame;
+  if (session === undefined || !isPlain(session) || !isPlain(id))
+    return encode({ ...frame, timestamp: now });
+  return (
+    `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}","status":"${status}"},` +
+    `"timestamp":${stampOf(now)}}`
+  );
 }
 
 /** A frame that was written once, header included, for all who hear it. */
@@ -56,7 +67,11 @@ export class WrittenEntry implements Entry {
 
   /** `text` has so many bytes as UTF-8. */
   constructor(
-    type: ServerFrame["type"], text: string, byteLength: number, numbered: boolean, message: string | undefined,
+    type: ServerFrame["type"],
+    text: string,
+    byteLength: number,
+    numbered: boolean,
+    message: string | undefined,
   ) {
     this.type = type;
     this.framed = framedText(text, byteLength);

@@ -20,7 +20,10 @@ export function closeReason(name: CloseName, retryMs?: number): string {
 
 export function parseCloseReason(text: string): { name: string; retryMs: number | undefined } {
   const retry = /;\s*retry=(\d{1,9})\b/.exec(text)?.[1];
-  return { name: text.replace(/;.*/s, "").trim(), retryMs: retry === undefined ? undefined : Number(retry) };
+  return {
+    name: text.replace(/;.*/s, "").trim(),
+    retryMs: retry === undefined ? undefined : Number(retry),
+  };
 }
 
 /** The row for a close as it was received. Codes of nobody's table, 1006 among them, mean: retry. */

@@ -11,7 +11,7 @@ import { fits, isId, isSessionId } from "./text.ts";
  *  escape, other keys or another order are parsed. */
 const simple = new RegExp(
   '^\\{"type":"message\\.send"(?:,"id":"([ !#-[\\]-~]{1,256})")?(?:,"session_id":"([ !#-[\\]-~]{1,256})")?' +
-  '(?:,"timestamp":([1-9]\\d{0,14}))?,"payload":\\{"content":"([^"\\\\\\x00-\\x1f]*)"\\}\\}$',
+    '(?:,"timestamp":([1-9]\\d{0,14}))?,"payload":\\{"content":"([^"\\\\\\x00-\\x1f]*)"\\}\\}$',
 );
 /** Characters: what was found is a part of the text, which lives as long as a part of it. */
 const simpleLength = 512;
@@ -27,7 +27,11 @@ function readSimple(text: string): ClientFrame | undefined {
   if (id !== undefined) envelope.id = id;
   if (session !== undefined) envelope.session_id = session;
   if (timestamp !== undefined) envelope.timestamp = Number(timestamp);
-  return whole(envelope, "message.send", { content: content.toWellFormed(), media: noMedia, hops: 0 });
+  return whole(envelope, "message.send", {
+    content: content.toWellFormed(),
+    media: noMedia,
+    hops: 0,
+  });
 }
 
 /** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
@@ -48,7 +52,10 @@ export function decodeRequest(body: string | Uint8Array): MessageRequest {
   const object = readObject(body, "The body");
   try {
     const { id, session_id } = readEnvelope(object);
-    const names = { ...(id !== undefined && { id }), ...(session_id !== undefined && { session_id }) };
+    const names = {
+      ...(id !== undefined && { id }),
+      ...(session_id !== undefined && { session_id }),
+    };
     return { ...names, payload: readMessage(object) };
   } catch (error) {
     throw named(object, error);
@@ -83,7 +90,11 @@ function read(type: string, envelope: Envelope, payload: Json): ClientFrame {
 }
 
 /** The envelope becomes the frame: no copy is made for each frame that comes. */
-function whole(envelope: Envelope, type: ClientFrame["type"], payload: object | undefined): ClientFrame {
+function whole(
+  envelope: Envelope,
+  type: ClientFrame["type"],
+  payload: object | undefined,
+): ClientFrame {
   const frame = envelope as { type?: string; payload?: object };
   frame.type = type;
   if (payload) frame.payload = payload;
@@ -100,7 +111,8 @@ function readMessage(payload: Json): MessagePayload {
   const content = readText(payload, "content");
   if (!fits(content, limits.content)) throw refused("too_large");
   const hops = own(payload, "hops") ?? 0;
-  if (!isCount(hops) || hops > 255) throw new WireError("invalid_message", '"hops" is a whole number from 0 to 255.');
+  if (!isCount(hops) || hops > 255)
+    throw new WireError("invalid_message", '"hops" is a whole number from 0 to 255.');
   const media = readMedia(own(payload, "media"), own(payload, "attachments"));
   if (media.length === 0 && content.trim() === "") throw refused("empty_content");
   return { content, media, hops };

@@ -3,7 +3,14 @@ import { WireError } from "./errors.ts";
 import { asObject, harmless, own, type Json } from "./json.ts";
 import { readAttachments } from "./media.ts";
 import type {
-  Envelope, ErrorPayload, Gap, Hello, MessageAckFrame, Numbered, ServerFrame, ServerMessage,
+  Envelope,
+  ErrorPayload,
+  Gap,
+  Hello,
+  MessageAckFrame,
+  Numbered,
+  ServerFrame,
+  ServerMessage,
 } from "./messages.ts";
 import { isId, isSessionId } from "./text.ts";
 
@@ -21,7 +28,12 @@ function read(type: string, envelope: Envelope, payload: Json, object: Json): Se
       if (type === "message.update") needed(payload, "message_id");
       return { type, ...envelope, ...readNumber(object), payload: readServerMessage(payload) };
     case "message.delete":
-      return { type, ...envelope, ...readNumber(object), payload: { message_id: needed(payload, "message_id") } };
+      return {
+        type,
+        ...envelope,
+        ...readNumber(object),
+        payload: { message_id: needed(payload, "message_id") },
+      };
     case "error":
       return { type, ...envelope, payload: readError(payload) };
     case "hello":
@@ -58,10 +70,14 @@ const readRequest = (payload: Json): { readonly request_id?: string } => {
 };
 
 /** What is said to people and kept in logs; a frame could hold megabytes of it. */
-const readSentence = (payload: Json, key: string): string => readText(payload, key).slice(0, 1_000).toWellFormed();
+const readSentence = (payload: Json, key: string): string =>
+  readText(payload, key).slice(0, 1_000).toWellFormed();
 
-const readError = (payload: Json): ErrorPayload =>
-  ({ code: readSentence(payload, "code"), message: readSentence(payload, "message"), ...readRequest(payload) });
+const readError = (payload: Json): ErrorPayload => ({
+  code: readSentence(payload, "code"),
+  message: readSentence(payload, "message"),
+  ...readRequest(payload),
+});
 
 const readAck = (payload: Json): MessageAckFrame["payload"] => ({
   request_id: needed(payload, "request_id"),
@@ -88,7 +104,10 @@ const readHello = (payload: Json): Hello => ({
 const part = (payload: Json, key: string): Json => asObject(own(payload, key)) ?? {};
 
 /** Zero: not said. */
-function counts<K extends string>(object: Json, ...keys: readonly K[]): { readonly [P in K]: number } {
+function counts<K extends string>(
+  object: Json,
+  ...keys: readonly K[]
+): { readonly [P in K]: number } {
   const entries = keys.map((key) => [key, isCount(own(object, key)) ? own(object, key) : 0]);
   return Object.fromEntries(entries) as { [P in K]: number };
 }

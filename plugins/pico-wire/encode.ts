@@ -17,9 +17,11 @@ const dataUrl = ({ type, base64 }: Inline): string => `data:${type};base64,${bas
 
 const escaped = /["\\\p{Cc}\p{Cs}]/u;
 
-const quote = (text: string): string => (escaped.test(text) ? JSON.stringify(text.toWellFormed()) : `"${text}"`);
+const quote = (text: string): string =>
+  escaped.test(text) ? JSON.stringify(text.toWellFormed()) : `"${text}"`;
 
-const whole = (_: string, value: unknown): unknown => (typeof value === "string" ? value.toWellFormed() : value);
+const whole = (_: string, value: unknown): unknown =>
+  typeof value === "string" ? value.toWellFormed() : value;
 
 function json(value: unknown): string {
   const text = JSON.stringify(value);

@@ -10,7 +10,10 @@ export function readObject(input: string | Uint8Array, what: string): Json {
 }
 
 /** What every frame has, handed to the reader of its type. */
-export function readFrame<T>(object: Json, read: (type: string, envelope: Envelope, payload: Json) => T): T {
+export function readFrame<T>(
+  object: Json,
+  read: (type: string, envelope: Envelope, payload: Json) => T,
+): T {
   const envelope = readEnvelope(object);
   const type = own(object, "type");
   if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs a "type".');
@@ -29,11 +32,18 @@ export function readEnvelope(object: Json): Envelope {
 }
 
 /** Empty is absent: peers of the field write `""` for what they do not set. */
-export function readName(object: Json, key: string, fits: (text: string) => boolean): string | undefined {
+export function readName(
+  object: Json,
+  key: string,
+  fits: (text: string) => boolean,
+): string | undefined {
   const value = own(object, key);
   if (value === undefined || value === "") return undefined;
   if (typeof value === "string" && fits(value)) return value;
-  throw new WireError("invalid_message", `"${key}" is text of at most 256 bytes without control characters.`);
+  throw new WireError(
+    "invalid_message",
+    `"${key}" is text of at most 256 bytes without control characters.`,
+  );
 }
 
 function readPayload(object: Json): Json {
@@ -51,4 +61,5 @@ export function readText(payload: Json, key: string): string {
   return value.toWellFormed();
 }
 
-export const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+export const isCount = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) >= 0;

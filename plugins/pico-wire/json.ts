@@ -3,7 +3,13 @@ import { frameLimits } from "./frame-limits.ts";
 export type Json = Readonly<Record<string, unknown>>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
-const QUOTE = 0x22, COMMA = 0x2c, BACKSLASH = 0x5c, ARRAY = 0x5b, ARRAY_END = 0x5d, OBJECT = 0x7b, OBJECT_END = 0x7d;
+const QUOTE = 0x22,
+  COMMA = 0x2c,
+  BACKSLASH = 0x5c,
+  ARRAY = 0x5b,
+  ARRAY_END = 0x5d,
+  OBJECT = 0x7b,
+  OBJECT_END = 0x7d;
 
 /** `undefined`: bytes that are no UTF-8. */
 export function textOf(input: string | Uint8Array): string | undefined {
@@ -32,11 +38,15 @@ export function own(object: Json, key: string): unknown {
 }
 
 export const asObject = (value: unknown): Json | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : undefined;
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Json)
+    : undefined;
 
 /** A copy of something that was JSON, without `__proto__` keys: for what is handed on unread. */
 export const harmless = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value), (key, inner: unknown) => (key === "__proto__" ? undefined : inner));
+  JSON.parse(JSON.stringify(value), (key, inner: unknown) =>
+    key === "__proto__" ? undefined : inner,
+  );
 
 /** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. Text that is too short
  *  to be deep is not looked at. */

@@ -14,7 +14,8 @@ export function readMedia(media: unknown, attachments: unknown): readonly Inline
   if (media === undefined && attachments === undefined) return noMedia;
   const all = [...items(media), ...items(attachments)];
   const { media: most } = frameLimits;
-  if (all.length > most) throw new WireError("invalid_media", `A message holds at most ${most} media.`);
+  if (all.length > most)
+    throw new WireError("invalid_media", `A message holds at most ${most} media.`);
   return all.map(readInline);
 }
 
@@ -25,7 +26,7 @@ function items(value: unknown): readonly unknown[] {
 
 function readInline(item: unknown): Inline {
   const object = asObject(item);
-  const url = object ? own(object, "data_url") ?? own(object, "url") : item;
+  const url = object ? (own(object, "data_url") ?? own(object, "url")) : item;
   const head = typeof url === "string" ? inlineImage.exec(url) : null;
   if (typeof url !== "string" || !head) throw refused("invalid_media");
   const base64 = url.slice(head[0].length);
@@ -33,7 +34,8 @@ function readInline(item: unknown): Inline {
   return { type: head[1]!.toLowerCase(), base64 };
 }
 
-const padding = (base64: string): number => (base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0);
+const padding = (base64: string): number =>
+  base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
 const decodedLength = (base64: string): number => (base64.length / 4) * 3 - padding(base64);
 
 function isBase64(text: string): boolean {
@@ -49,11 +51,21 @@ export function readAttachments(value: unknown): Attachment[] {
     const object = asObject(item);
     const url = object && own(object, "url");
     if (!object || typeof url !== "string" || !/^(?:data|https):/i.test(url)) return [];
-    return [{ ...text(object, "type"), url, ...text(object, "filename"), ...text(object, "content_type") }];
+    return [
+      {
+        ...text(object, "type"),
+        url,
+        ...text(object, "filename"),
+        ...text(object, "content_type"),
+      },
+    ];
   });
 }
 
-const text = <K extends string>(object: Readonly<Record<string, unknown>>, key: K): { readonly [P in K]?: string } => {
+const text = <K extends string>(
+  object: Readonly<Record<string, unknown>>,
+  key: K,
+): { readonly [P in K]?: string } => {
   const value = own(object, key);
   return typeof value === "string" ? ({ [key]: value } as { [P in K]: string }) : {};
 };

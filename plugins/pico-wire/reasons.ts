@@ -12,12 +12,19 @@ interface Refusal {
 export const refusals = {
   not_found: {
     status: 404,
-    message: "Nothing is at this address, or the channel is off: its path is /pico, its switch channels.pico.enabled.",
+    message:
+      "Nothing is at this address, or the channel is off: its path is /pico, its switch channels.pico.enabled.",
   },
   unavailable: { status: 503, message: "The channel is starting or stopping; try again shortly." },
-  token_not_configured: { status: 503, message: "The channel has no token: its owner has to set channels.pico.token." },
+  token_not_configured: {
+    status: 503,
+    message: "The channel has no token: its owner has to set channels.pico.token.",
+  },
   store_unavailable: { status: 503, message: "The token is being replaced; try again shortly." },
-  method_not_allowed: { status: 405, message: "This address does not take that method; Allow names those it takes." },
+  method_not_allowed: {
+    status: 405,
+    message: "This address does not take that method; Allow names those it takes.",
+  },
   origin_not_allowed: {
     status: 403,
     message: "Pages of this origin may not use the channel; allow_origins lists those that may.",
@@ -25,11 +32,13 @@ export const refusals = {
   bad_handshake: { status: 400, message: "The handshake is malformed." },
   token_missing: {
     status: 401,
-    message: "A token is required: send Authorization: Bearer <token>, or offer the subprotocol token.<token>.",
+    message:
+      "A token is required: send Authorization: Bearer <token>, or offer the subprotocol token.<token>.",
   },
   token_malformed: {
     status: 401,
-    message: "The token must be sent as \"Authorization: Bearer <token>\", with one space after Bearer.",
+    message:
+      'The token must be sent as "Authorization: Bearer <token>", with one space after Bearer.',
   },
   token_mismatch: {
     status: 401,
@@ -39,16 +48,32 @@ export const refusals = {
     status: 401,
     message: "Tokens in the URL are switched off; allow_token_query switches them on.",
   },
-  rate_limited: { status: 429, message: "Too many different wrong tokens came from here; wait for Retry-After." },
+  rate_limited: {
+    status: 429,
+    message: "Too many different wrong tokens came from here; wait for Retry-After.",
+  },
   upgrade_required: {
     status: 426,
-    message: "This address speaks WebSocket: send Upgrade: websocket and Sec-WebSocket-Version: 13.",
+    message:
+      "This address speaks WebSocket: send Upgrade: websocket and Sec-WebSocket-Version: 13.",
   },
-  invalid_session_id: { status: 400, message: "A session_id has at most 256 bytes and no control characters." },
-  too_many_connections: { status: 503, message: "All max_connections are taken; try again shortly." },
-  request_timeout: { status: 408, message: "The body takes over 30 s and comes slower than 16 KiB a second." },
+  invalid_session_id: {
+    status: 400,
+    message: "A session_id has at most 256 bytes and no control characters.",
+  },
+  too_many_connections: {
+    status: 503,
+    message: "All max_connections are taken; try again shortly.",
+  },
+  request_timeout: {
+    status: 408,
+    message: "The body takes over 30 s and comes slower than 16 KiB a second.",
+  },
   body_too_large: { status: 413, message: "The body is larger than max_payload; send less." },
-  unsupported_media_type: { status: 415, message: "The body is JSON: send Content-Type: application/json." },
+  unsupported_media_type: {
+    status: 415,
+    message: "The body is JSON: send Content-Type: application/json.",
+  },
 } as const satisfies Record<string, Refusal>;
 
 /** Refused messages: the connection stays open. `status` is the answer when the message came by HTTP. */
@@ -56,21 +81,41 @@ export const errors = {
   invalid_message: { status: 400, message: "The message could not be read." },
   unknown_type: {
     status: 400,
-    message: 'The "type" is none that clients send: message.send, media.send, typing.start, typing.stop, ping, ack.',
+    message:
+      'The "type" is none that clients send: message.send, media.send, typing.start, typing.stop, ping, ack.',
   },
   invalid_media: {
     status: 422,
-    message: "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, at most 20 MiB decoded.",
+    message:
+      "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, at most 20 MiB decoded.",
   },
-  empty_content: { status: 422, message: 'A message needs "content" that is not blank, or at least one medium.' },
+  empty_content: {
+    status: 422,
+    message: 'A message needs "content" that is not blank, or at least one medium.',
+  },
   rate_limited: { status: 429, message: "Too many messages; slow down to message_rate a second." },
   too_large: { status: 413, message: "The content is larger than 1 MiB; send less at once." },
-  no_application: { status: 503, message: "No application answers on this channel; its owner has to add one." },
-  id_reused: { status: 409, message: "Another message with this id was taken before; give each its own." },
-  loop: { status: 409, message: "The message has crossed more than 4 bridges: it runs in a circle." },
+  no_application: {
+    status: 503,
+    message: "No application answers on this channel; its owner has to add one.",
+  },
+  id_reused: {
+    status: 409,
+    message: "Another message with this id was taken before; give each its own.",
+  },
+  loop: {
+    status: 409,
+    message: "The message has crossed more than 4 bridges: it runs in a circle.",
+  },
   application_refused: { status: 422, message: "The application refused the message." },
-  application_ended: { status: 502, message: "The program that answers ended before it had answered this message." },
-  bad_answer: { status: 502, message: "The program that answers wrote something that cannot be sent as a message." },
+  application_ended: {
+    status: 502,
+    message: "The program that answers ended before it had answered this message.",
+  },
+  bad_answer: {
+    status: 502,
+    message: "The program that answers wrote something that cannot be sent as a message.",
+  },
   no_answer: { status: 504, message: "The application did not answer in time." },
   busy: { status: 503, message: "The service takes no messages at the moment." },
   internal: { status: 500, message: "Something went wrong here; the log has the details." },
@@ -78,7 +123,13 @@ export const errors = {
 
 /** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that
  *  was too big. */
-export type Afterwards = "stop" | "retry" | "retry-slowly" | "retry-after" | "smaller" | "new-token";
+export type Afterwards =
+  | "stop"
+  | "retry"
+  | "retry-slowly"
+  | "retry-after"
+  | "smaller"
+  | "new-token";
 
 interface CloseRow {
   readonly code: number;

@@ -7,9 +7,12 @@ import type { SettingsSources } from "./sources.ts";
 
 type Raw = Record<string, unknown>;
 type Adopted = Awaited<ReturnType<Configuration["apply"]>>;
-interface Property { readonly editable?: boolean }
+interface Property {
+  readonly editable?: boolean;
+}
 
-const isObject = (value: unknown): value is Raw => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Raw =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function sectionOf(content: Raw | undefined, keys: readonly string[]): Raw {
   let node: unknown = content ?? {};
@@ -32,8 +35,13 @@ function requireObjects(content: Raw, keys: readonly string[], path: string): vo
 
 /** Changes only when the section's own settings do: two people can edit two sections. Tokens leave no trace. */
 function etagOf(raw: Readonly<Raw>): string {
-  const own = Object.keys(raw).filter((key) => !key.endsWith("token") && key !== "setup_pending").sort();
-  return createHash("sha256").update(JSON.stringify(own.map((key) => [key, raw[key]]))).digest("hex").slice(0, 16);
+  const own = Object.keys(raw)
+    .filter((key) => !key.endsWith("token") && key !== "setup_pending")
+    .sort();
+  return createHash("sha256")
+    .update(JSON.stringify(own.map((key) => [key, raw[key]])))
+    .digest("hex")
+    .slice(0, 16);
 }
 
 export interface Adoption {
@@ -57,21 +65,28 @@ export function createSettings(
   }
 
   const stored = (section: string): Promise<{ etag: string; problem?: string }> =>
-    shown(section).then((raw) => ({ etag: etagOf(raw) }), (error: unknown) => {
-      if (codeOf(error) === "internal") throw error;
-      return { etag: "", problem: (error as Error).message };
-    });
+    shown(section).then(
+      (raw) => ({ etag: etagOf(raw) }),
+      (error: unknown) => {
+        if (codeOf(error) === "internal") throw error;
+        return { etag: "", problem: (error as Error).message };
+      },
+    );
 
   function checkPatch(section: string, patch: Readonly<Raw>): void {
     const schema = configuration.describe().find((found) => found.section === section)?.schema;
-    const properties = (schema as { properties?: Record<string, Property> } | undefined)?.properties ?? {};
+    const properties =
+      (schema as { properties?: Record<string, Property> } | undefined)?.properties ?? {};
     const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
     for (const key of Object.keys(patch)) {
       const variable = sources.managed(section).get(key);
       if (!editable.includes(key)) {
         const meant = Object.hasOwn(properties, key) ? "" : hint(key, editable);
         const details = { field: key };
-        if (meant) throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, { details });
+        if (meant)
+          throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, {
+            details,
+          });
         throw settingsErrors.field_not_editable(`${section}.${key}`, { details });
       }
       if (variable !== undefined) {
@@ -83,7 +98,11 @@ export function createSettings(
     }
   }
 
-  async function update(section: string, given: object, etag: string): ReturnType<Settings["update"]> {
+  async function update(
+    section: string,
+    given: object,
+    etag: string,
+  ): ReturnType<Settings["update"]> {
     const patch = given as Raw;
     checkPatch(section, patch);
     const { path, keys } = sources.file(section);
@@ -97,7 +116,11 @@ export function createSettings(
         next = { ...old, ...patch };
         outcome = await configuration.apply(section, sources.overlay(section, next));
         before = old;
-        return editJson(text, Object.entries(patch).map(([key, value]) => ({ path: [...keys, key], value })), path);
+        return editJson(
+          text,
+          Object.entries(patch).map(([key, value]) => ({ path: [...keys, key], value })),
+          path,
+        );
       });
     } catch (error) {
       // Applied, then not written: what runs and what is stored must not differ.
@@ -137,12 +160,17 @@ export function createSettings(
     adopt: (section) => inTurn(() => adopt(section)),
     async describe() {
       const sections = configuration.describe().map(({ section }) => section);
-      const files = new Map(await Promise.all(sections.map(async (name) => [name, await stored(name)] as const)));
+      const files = new Map(
+        await Promise.all(sections.map(async (name) => [name, await stored(name)] as const)),
+      );
       // Values after etags: who changes what was shown must not overwrite what was not.
       return configuration.describe().map(({ section, schema, value }) => {
         const { etag = "", problem = rejected(section) } = files.get(section) ?? {};
         return {
-          section, schema, value, etag,
+          section,
+          schema,
+          value,
+          etag,
           managedByEnv: [...sources.managed(section).keys()],
           managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
           ...(problem === undefined ? {} : { problem }),

@@ -12,13 +12,23 @@ interface Following extends Adoption {
   readonly sections: () => readonly string[];
   /** Section -> what was said against its file, while that stands. */
   readonly rejected: Map<string, string>;
-  readonly scope: Pick<Scope<{ emits: SettingsEvents }>, "log" | "emit" | "after" | "on" | "onStop">;
+  readonly scope: Pick<
+    Scope<{ emits: SettingsEvents }>,
+    "log" | "emit" | "after" | "on" | "onStop"
+  >;
 }
 
 /** Edits of the files by hand take effect as changes of the dashboard do, from the moment the configuration was read;
  *  what is not valid changes nothing. A host may have started the kernel with other values than the files hold: those
  *  stay until there is an edit. Resolves when each file was looked at. */
-export async function followFiles({ sources, sections, rejected, read, adopt, scope }: Following): Promise<void> {
+export async function followFiles({
+  sources,
+  sections,
+  rejected,
+  read,
+  adopt,
+  scope,
+}: Following): Promise<void> {
   const { log, emit, after } = scope;
   /** Sections whose file was there. */
   const known = new Set<string>();
@@ -35,7 +45,10 @@ export async function followFiles({ sources, sections, rejected, read, adopt, sc
       emit("settings:rejected", { section, message });
     }
     retries.get(section)?.();
-    retries.set(section, after(RETRY_MS, () => void follow(section)));
+    retries.set(
+      section,
+      after(RETRY_MS, () => void follow(section)),
+    );
   }
 
   async function follow(section: string): Promise<void> {
@@ -48,13 +61,17 @@ export async function followFiles({ sources, sections, rejected, read, adopt, sc
       const { path } = sources.file(section);
       return reject(section, message.includes(path) ? message : `${path}: ${message}`);
     }
-    if (!adopted) return known.has(section) ? reject(section, `${sources.file(section).path} is missing.`) : undefined;
+    if (!adopted)
+      return known.has(section)
+        ? reject(section, `${sources.file(section).path} is missing.`)
+        : undefined;
     known.add(section);
     retries.get(section)?.();
     const wasRejected = rejected.delete(section);
     const { now, afterRestart } = adopted;
     const keys = [...now, ...afterRestart];
-    if (keys.length > 0) log.info({ section, now, afterRestart }, "an edit of the settings took effect");
+    if (keys.length > 0)
+      log.info({ section, now, afterRestart }, "an edit of the settings took effect");
     else if (wasRejected) log.info({ section }, "the edit that was refused is taken back");
     else return;
     emit("settings:changed", { section, keys: keys.join(",") });
@@ -72,13 +89,16 @@ export async function followFiles({ sources, sections, rejected, read, adopt, sc
 
   const pathOf = (section: string): string => sources.file(section).path;
   let begun = (): void => undefined;
-  const beginning = new Promise<void>((done) => { begun = done; });
+  const beginning = new Promise<void>((done) => {
+    begun = done;
+  });
   const paths = new Set(sections().map(pathOf));
   const stop = watchFiles([...paths], async (path) => {
     const own = sections().filter((section) => pathOf(section) === path);
     if (!first.has(path)) {
       first.add(path);
-      for (const section of own) if (await wasEdited(section)) void ready.then(() => follow(section));
+      for (const section of own)
+        if (await wasEdited(section)) void ready.then(() => follow(section));
       return first.size === paths.size ? begun() : undefined;
     }
     await ready;

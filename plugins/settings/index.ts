@@ -47,7 +47,10 @@ export function settings(sources: SettingsSources): Plugin<{
         } catch (error) {
           if (codeOf(error) !== "store_unavailable") throw error;
           const { message: reason } = error as Error;
-          log.warn({ reason }, "the home cannot be written: settings cannot be changed while it runs");
+          log.warn(
+            { reason },
+            "the home cannot be written: settings cannot be changed while it runs",
+          );
           return undefined;
         }
       }

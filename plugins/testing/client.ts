@@ -43,7 +43,10 @@ export interface TestClient extends AsyncDisposable {
 }
 
 /** Connects to a pico channel: `ws:`, or `http:` of the same place. Rejects `TEST_REFUSED` with the HTTP status. */
-export async function connect(channel: string | URL, options: ClientOptions = {}): Promise<TestClient> {
+export async function connect(
+  channel: string | URL,
+  options: ClientOptions = {},
+): Promise<TestClient> {
   const { token, session, headers = {}, protocols = [], patienceMs = defaultPatienceMs } = options;
   const url = new URL(channel);
   url.protocol = url.protocol.replace(/^http/, "ws");
@@ -68,15 +71,25 @@ export async function connect(channel: string | URL, options: ClientOptions = {}
     waiting: frames.waiting,
     send: (frame) => ws.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
     say(content, { id = `said-${(count += 1)}`, session: to } = {}) {
-      client.send({ type: "message.send", id, ...(to !== undefined && { session_id: to }), payload: { content } });
+      client.send({
+        type: "message.send",
+        id,
+        ...(to !== undefined && { session_id: to }),
+        payload: { content },
+      });
       return id;
     },
     next: (type) =>
-      type === undefined ? frames.next("a frame") : frames.next(`a ${type} frame`, (frame) => frame.type === type),
+      type === undefined
+        ? frames.next("a frame")
+        : frames.next(`a ${type} frame`, (frame) => frame.type === type),
     async settled() {
       const id = `settled-${(count += 1)}`;
       client.send({ type: "ping", id });
-      await frames.next("the answer to a ping", (frame) => frame.type === "pong" && frame.id === id);
+      await frames.next(
+        "the answer to a ping",
+        (frame) => frame.type === "pong" && frame.id === id,
+      );
     },
     async close() {
       ws.close();

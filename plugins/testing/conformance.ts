@@ -6,7 +6,10 @@ import { rules, type ChannelRule } from "./rules.ts";
 
 export const channelRules = Object.keys(rules) as readonly ChannelRule[];
 
-export interface ChannelConformance<L extends readonly AnyPlugin[], C extends AnyPlugin = AnyPlugin> {
+export interface ChannelConformance<
+  L extends readonly AnyPlugin[],
+  C extends AnyPlugin = AnyPlugin,
+> {
   /** Started before the channel; `channels()` and an application come from the kit. */
   readonly before?: L & Wired<L>;
   /** For the kernel, as `createKernel` takes it. */
@@ -25,21 +28,29 @@ export interface ChannelConformance<L extends readonly AnyPlugin[], C extends An
 /** Runs the channel against every rule, each with a start of its own. Rejects `CHANNEL_NOT_CONFORMING`, which names the
  *  broken rules and how they were broken; `details.broken` lists them. */
 export async function runChannelConformance<
-  const L extends readonly AnyPlugin[] = readonly [], C extends AnyPlugin = AnyPlugin,
->(
-  channel: C,
-  options: ChannelConformance<L, C>,
-): Promise<void> {
+  const L extends readonly AnyPlugin[] = readonly [],
+  C extends AnyPlugin = AnyPlugin,
+>(channel: C, options: ChannelConformance<L, C>): Promise<void> {
   const { before = [], config = {}, patienceMs = 5_000, keeps = false } = options;
   const join = options.join as (services: unknown) => Promise<Peer> | Peer;
   const broken: { rule: ChannelRule; problem: string }[] = [];
   for (const rule of options.rules ?? channelRules) {
     let rig: Rig | undefined;
     try {
-      rig = await createRig({ channel, before: before as readonly AnyPlugin[], config, patienceMs, keeps, join });
+      rig = await createRig({
+        channel,
+        before: before as readonly AnyPlugin[],
+        config,
+        patienceMs,
+        keeps,
+        join,
+      });
       await rules[rule](rig);
     } catch (error) {
-      broken.push({ rule, problem: error instanceof Error ? error.message.replace(/\.$/, "") : String(error) });
+      broken.push({
+        rule,
+        problem: error instanceof Error ? error.message.replace(/\.$/, "") : String(error),
+      });
     } finally {
       await rig?.stop().catch(() => undefined);
     }

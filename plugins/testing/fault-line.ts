@@ -36,7 +36,8 @@ export function createLine(from: Socket, to: Socket, first: Fault): Line {
   let timer: NodeJS.Timeout | undefined;
   let isFull = false;
 
-  const delayMs = (): number => (typeof fault === "object" && "delayMs" in fault ? fault.delayMs : 0);
+  const delayMs = (): number =>
+    typeof fault === "object" && "delayMs" in fault ? fault.delayMs : 0;
   const drip = () => (typeof fault === "object" && "bytes" in fault ? fault : undefined);
 
   function pass({ bytes, cameAt }: Piece, most: number): void {

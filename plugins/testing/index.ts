@@ -4,12 +4,22 @@ import type { Plugin } from "../../kernel/index.ts";
 import { memory, tokenStore, type TokenStoreShape } from "../token-store/index.ts";
 
 export {
-  capturedLog, stoppedClock, withKernel, type LogEntry, type Stand, type StoppedClock,
+  capturedLog,
+  stoppedClock,
+  withKernel,
+  type LogEntry,
+  type Stand,
+  type StoppedClock,
 } from "../../kernel/testing.ts";
 export { connect, type ClientOptions, type ReceivedFrame, type TestClient } from "./client.ts";
 export { channelRules, runChannelConformance, type ChannelConformance } from "./conformance.ts";
 export type { Fault } from "./fault-line.ts";
-export { createFaultProxy, type FaultProxy, type FaultProxyOptions, type Faults } from "./fault-proxy.ts";
+export {
+  createFaultProxy,
+  type FaultProxy,
+  type FaultProxyOptions,
+  type Faults,
+} from "./fault-proxy.ts";
 export { createQueue, type Queue } from "./queue.ts";
 export type { Peer, Seen } from "./peer.ts";
 export type { ChannelRule } from "./rules.ts";
@@ -20,5 +30,6 @@ export const testTokens = {
 } as const;
 
 /** A token store in memory that holds `testTokens`, or others. */
-export const memoryTokens = (tokens: Readonly<Record<string, string>> = testTokens): Plugin<TokenStoreShape> =>
-  tokenStore(memory(tokens));
+export const memoryTokens = (
+  tokens: Readonly<Record<string, string>> = testTokens,
+): Plugin<TokenStoreShape> => tokenStore(memory(tokens));

@@ -4,7 +4,12 @@ import type { Awaitable } from "../../kernel/index.ts";
 export type Seen =
   | { readonly what: "create"; readonly id: string; readonly content: string }
   /** With the full text so far. */
-  | { readonly what: "update"; readonly id: string; readonly content: string; readonly final?: boolean }
+  | {
+      readonly what: "update";
+      readonly id: string;
+      readonly content: string;
+      readonly final?: boolean;
+    }
   | { readonly what: "remove"; readonly id: string }
   | { readonly what: "typing"; readonly on: boolean }
   | { readonly what: "error"; readonly code: string };

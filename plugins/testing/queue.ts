@@ -27,7 +27,12 @@ export interface Queue<T> {
 }
 
 export function createQueue<T>(patienceMs = defaultPatienceMs): Queue<T> {
-  interface Wait { readonly what: string; fits(item: T): boolean; take(item: T): void; fail(error: Error): void }
+  interface Wait {
+    readonly what: string;
+    fits(item: T): boolean;
+    take(item: T): void;
+    fail(error: Error): void;
+  }
   const items: T[] = [];
   const waits = new Set<Wait>();
   let ended: ((what: string) => Error) | undefined;

@@ -1,6 +1,12 @@
 import { createKernel, type AnyPlugin, type Awaitable, type Plugin } from "../../kernel/index.ts";
 import { capturedLog } from "../../kernel/testing.ts";
-import { application, channels, type ChannelPort, type Channels, type Message } from "../channels/index.ts";
+import {
+  application,
+  channels,
+  type ChannelPort,
+  type Channels,
+  type Message,
+} from "../channels/index.ts";
 import type { Peer, Seen } from "./peer.ts";
 import { createQueue, within, type Queue } from "./queue.ts";
 
@@ -38,7 +44,10 @@ export interface Rig {
 }
 
 /** The real channels, with an eye on who attaches. */
-function watched(ports: ChannelPort[], open: Set<string>): Plugin<{ offers: { channels: Channels } }> {
+function watched(
+  ports: ChannelPort[],
+  open: Set<string>,
+): Plugin<{ offers: { channels: Channels } }> {
   const { shape: _, ...real } = channels();
   return {
     ...real,
@@ -55,7 +64,14 @@ function watched(ports: ChannelPort[], open: Set<string>): Plugin<{ offers: { ch
   };
 }
 
-export async function createRig({ channel, before, config, patienceMs, keeps, join }: RigOptions): Promise<Rig> {
+export async function createRig({
+  channel,
+  before,
+  config,
+  patienceMs,
+  keeps,
+  join,
+}: RigOptions): Promise<Rig> {
   const ports: ChannelPort[] = [];
   const open = new Set<string>();
   const messages = createQueue<Message>(patienceMs);
@@ -70,15 +86,22 @@ export async function createRig({ channel, before, config, patienceMs, keeps, jo
     config,
     log: capturedLog().log,
   });
-  kernel.on("kernel:fault", ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`));
+  kernel.on(
+    "kernel:fault",
+    ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`),
+  );
   const services = kernel.services as { readonly channels: Channels };
   await within(patienceMs, "the start", kernel.start());
 
   return {
     keeps,
-    get channels() { return services.channels; },
+    get channels() {
+      return services.channels;
+    },
     ports,
-    get port() { return ports.at(-1)!; },
+    get port() {
+      return ports.at(-1)!;
+    },
     attached: () => open.size,
     messages,
     faults,
@@ -87,7 +110,11 @@ export async function createRig({ channel, before, config, patienceMs, keeps, jo
     stop: () => within(patienceMs, "the stop", kernel.stop({ timeoutMs: patienceMs * 2 })),
 
     async join() {
-      const peer = await within(patienceMs, "a peer to join", Promise.resolve(join(services as never)));
+      const peer = await within(
+        patienceMs,
+        "a peer to join",
+        Promise.resolve(join(services as never)),
+      );
       return {
         session: peer.session,
         say: (content) => peer.say(content),
@@ -100,7 +127,11 @@ export async function createRig({ channel, before, config, patienceMs, keeps, jo
               if (fits(seen)) return seen;
             }
           };
-          return (await within(patienceMs, `the peer to see "${kinds.join('" or "')}"`, find())) as never;
+          return (await within(
+            patienceMs,
+            `the peer to see "${kinds.join('" or "')}"`,
+            find(),
+          )) as never;
         },
       };
     },

@@ -6,7 +6,7 @@ import type { Guest, Rig } from "./rig.ts";
 type Rule = (rig: Rig) => Promise<void>;
 
 const statuses: readonly string[] = ["written", "buffered", "delivered", "undelivered"];
-const sample = "Grüße\n  \u{1F600} <b>&amp;\u2028\"quoted\"\\ ";
+const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
 
 function claim(holds: boolean, problem: string): asserts holds {
   if (!holds) throw new Error(problem);
@@ -30,10 +30,16 @@ export const rules = {
     const since = Date.now();
     await guest.say(sample);
     await guest.say("next");
-    const [first, second] = [await rig.messages.next("the message"), await rig.messages.next("the next message")];
+    const [first, second] = [
+      await rig.messages.next("the message"),
+      await rig.messages.next("the next message"),
+    ];
     const change = `it changed the text ${JSON.stringify(sample)} to ${JSON.stringify(first.content)}`;
     claim(first.content === sample, change);
-    claim(second.content === "next", `it handed over ${JSON.stringify(second.content)} in place of the next message`);
+    claim(
+      second.content === "next",
+      `it handed over ${JSON.stringify(second.content)} in place of the next message`,
+    );
     claim(first.session === guest.session, "the message came from another session");
     claim(first.id !== "" && first.id !== second.id, "two messages have one id");
     claim(Math.abs(first.at - since) < 3_600_000, "the time is not in Unix milliseconds");
@@ -67,15 +73,23 @@ export const rules = {
     claim(one.session !== other.session, "two peers are in one session");
     await send(rig, one, "for one");
     await send(rig, other, "for the other");
-    claim((await other.sees("create")).content === "for the other", "a peer saw a message of another session");
-    claim((await one.sees("create")).content === "for one", "a peer saw a message of another session");
+    claim(
+      (await other.sees("create")).content === "for the other",
+      "a peer saw a message of another session",
+    );
+    claim(
+      (await one.sees("create")).content === "for one",
+      "a peer saw a message of another session",
+    );
   },
 
   async "does not claim to have written to a session where nobody is"(rig) {
-    const { status } = await send(rig, { session: "nobody-is-here" }, "hello").catch((error: unknown) => {
-      claim(codeOf(error) === "undeliverable", `it rejected with the code "${codeOf(error)}"`);
-      return { status: "undelivered" };
-    });
+    const { status } = await send(rig, { session: "nobody-is-here" }, "hello").catch(
+      (error: unknown) => {
+        claim(codeOf(error) === "undeliverable", `it rejected with the code "${codeOf(error)}"`);
+        return { status: "undelivered" };
+      },
+    );
     claim(status === "undelivered" || status === "buffered", `its receipt says "${status}"`);
   },
 
@@ -85,7 +99,10 @@ export const rules = {
       throw new Error("the application fails");
     });
     // A channel whose peers wait for the answer may reject instead.
-    const refused = await Promise.resolve(guest.say("hello")).then(() => false, () => true);
+    const refused = await Promise.resolve(guest.say("hello")).then(
+      () => false,
+      () => true,
+    );
     if (!refused) await guest.sees("error");
   },
 
@@ -127,15 +144,23 @@ export const rules = {
     await gone.leave();
     await send(rig, gone, "hello?").catch(() => undefined);
     await send(rig, stays, "still here");
-    claim((await stays.sees("create")).content === "still here", "the peer that stayed saw another message");
+    claim(
+      (await stays.sees("create")).content === "still here",
+      "the peer that stayed saw another message",
+    );
     await stays.say("me too");
-    claim((await rig.messages.next("what it says")).content === "me too", "another message was handed over");
+    claim(
+      (await rig.messages.next("what it says")).content === "me too",
+      "another message was handed over",
+    );
   },
 
   async "stops while peers are there, hands over nothing more, and can start again"(rig) {
     const guest = await rig.join();
     await rig.stop();
-    await Promise.resolve().then(() => guest.say("too late")).catch(() => undefined);
+    await Promise.resolve()
+      .then(() => guest.say("too late"))
+      .catch(() => undefined);
     await rig.start();
     const again = await rig.join();
     await again.say("in time");

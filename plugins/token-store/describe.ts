@@ -2,10 +2,18 @@ import type { Held } from "./held.ts";
 import { concern } from "./rules.ts";
 import type { StoreForm, TokenDescription, TokenInfo, TokenName } from "./service.ts";
 
-export const infoOf = ({ version, source }: Held): TokenInfo => ({ version, source, managedByEnv: source === "env" });
+export const infoOf = ({ version, source }: Held): TokenInfo => ({
+  version,
+  source,
+  managedByEnv: source === "env",
+});
 
 /** All that may be said of a token without saying it. Reads the places again. */
-export async function describe(form: StoreForm, name: TokenName, token: Held): Promise<TokenDescription> {
+export async function describe(
+  form: StoreForm,
+  name: TokenName,
+  token: Held,
+): Promise<TokenDescription> {
   const places = (await form.places?.(name)) ?? [];
   const label = token.source === "random" ? "config" : token.source;
   const own = places.find(({ source }) => source === label);
@@ -13,7 +21,8 @@ export async function describe(form: StoreForm, name: TokenName, token: Held): P
   const variable = form.variable?.(name);
   const doubt = token.value === undefined ? undefined : concern(name, token.value);
   return {
-    name, ...infoOf(token),
+    name,
+    ...infoOf(token),
     ...(variable === undefined ? {} : { variable }),
     ...(changedAt === undefined ? {} : { changedAt }),
     ...(doubt === undefined ? {} : { concern: doubt }),

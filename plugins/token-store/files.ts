@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import {
-  editJson, editYaml, ensureHome, narrowSecret, parseJson, parseYaml, readJson, readYaml, updateFile, watchFiles,
+  editJson,
+  editYaml,
+  ensureHome,
+  narrowSecret,
+  parseJson,
+  parseYaml,
+  readJson,
+  readYaml,
+  updateFile,
+  watchFiles,
 } from "../../config/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { tokenVariable } from "./environment.ts";
@@ -24,10 +33,18 @@ export interface FilesOptions {
 }
 
 /** First 16 hex digits of SHA-256: marks a generated token until its owner has confirmed it. */
-const mark = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex").slice(0, 16);
+const mark = (token: string): string =>
+  createHash("sha256").update(token, "utf8").digest("hex").slice(0, 16);
 
 /** Tokens from the environment and from the files of the home, in the order of precedence. */
-export function files({ home, env, brand = "service", config, secret, generated }: FilesOptions): StoreForm {
+export function files({
+  home,
+  env,
+  brand = "service",
+  config,
+  secret,
+  generated,
+}: FilesOptions): StoreForm {
   const launcherFile = join(home, "launcher-config.json");
   const securityFile = join(home, ".security.yml");
   const configFile = config ?? join(home, "config.json");
@@ -47,7 +64,10 @@ export function files({ home, env, brand = "service", config, secret, generated 
     if (advised.has(name)) return;
     advised.add(name);
     const places = `use .security.yml for production, or ${variable(name)} for containers`;
-    log?.warn({ name }, `the ${name} token is in config.json, which suits development only: ${places}`);
+    log?.warn(
+      { name },
+      `the ${name} token is in config.json, which suits development only: ${places}`,
+    );
   }
   function inLauncher(content: unknown, name: TokenName, key: string): ResolvedToken | undefined {
     const value = text(at(content, key), launcherFile, key);
@@ -56,20 +76,36 @@ export function files({ home, env, brand = "service", config, secret, generated 
     return { value, source: "config", setupPending };
   }
   function inSecurity(content: unknown, name: TokenName): ResolvedToken | undefined {
-    const value = text(at(content, "channels", name, "token"), securityFile, `channels.${name}.token`);
+    const value = text(
+      at(content, "channels", name, "token"),
+      securityFile,
+      `channels.${name}.token`,
+    );
     return value === undefined ? undefined : { value, source: "security" };
   }
 
   async function fromLauncherFile(
-    name: TokenName, key: string, held?: TokenSource,
+    name: TokenName,
+    key: string,
+    held?: TokenSource,
   ): Promise<ResolvedToken | undefined> {
     const isNeeded = held === "config" || held === "random";
-    const found = inLauncher(content(await readJson(launcherFile), launcherFile, isNeeded), name, key);
+    const found = inLauncher(
+      content(await readJson(launcherFile), launcherFile, isNeeded),
+      name,
+      key,
+    );
     if (found) await guard(launcherFile);
     return found;
   }
-  async function fromChannelFiles(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
-    const guarded = inSecurity(content(await readYaml(securityFile), securityFile, held === "security"), name);
+  async function fromChannelFiles(
+    name: TokenName,
+    held?: TokenSource,
+  ): Promise<ResolvedToken | undefined> {
+    const guarded = inSecurity(
+      content(await readYaml(securityFile), securityFile, held === "security"),
+      name,
+    );
     if (guarded !== undefined) {
       await guard(securityFile);
       return guarded;
@@ -85,7 +121,9 @@ export function files({ home, env, brand = "service", config, secret, generated 
     asked.add(name);
     const given = text(env[variable(name)]);
     const key = launcherKeys.get(name);
-    const stored = given ? undefined : await (key ? fromLauncherFile(name, key, held) : fromChannelFiles(name, held));
+    const stored = given
+      ? undefined
+      : await (key ? fromLauncherFile(name, key, held) : fromChannelFiles(name, held));
     const found: ResolvedToken | undefined = given ? { value: given, source: "env" } : stored;
     if (found) secret?.(found.value);
     return found;
@@ -99,16 +137,22 @@ export function files({ home, env, brand = "service", config, secret, generated 
     edit: (text?: string) => string,
   ): Promise<ResolvedToken | undefined> {
     let before: ResolvedToken | undefined;
-    await updateFile(file, (text) => {
-      before = first && text !== undefined ? standing(text) : undefined;
-      return before ? undefined : edit(text);
-    }, { mode: 0o600 });
+    await updateFile(
+      file,
+      (text) => {
+        before = first && text !== undefined ? standing(text) : undefined;
+        return before ? undefined : edit(text);
+      },
+      { mode: 0o600 },
+    );
     if (before) secret?.(before.value);
     return before;
   }
 
   async function write(
-    name: TokenName, value: string, { setupPending, first = false }: { setupPending: boolean; first?: boolean },
+    name: TokenName,
+    value: string,
+    { setupPending, first = false }: { setupPending: boolean; first?: boolean },
   ): Promise<ResolvedToken | undefined> {
     secret?.(value);
     if (!homeReady) {
@@ -119,14 +163,21 @@ export function files({ home, env, brand = "service", config, secret, generated 
     if (key === undefined) {
       const path = ["channels", name, "token"];
       return put(
-        securityFile, first, (body) => inSecurity(parseYaml(body, securityFile), name),
+        securityFile,
+        first,
+        (body) => inSecurity(parseYaml(body, securityFile), name),
         (body) => editYaml(body, path, value, securityFile),
       );
     }
-    const pending = { path: ["setup_pending"], ...(setupPending ? { value: mark(value) } : { remove: true as const }) };
+    const pending = {
+      path: ["setup_pending"],
+      ...(setupPending ? { value: mark(value) } : { remove: true as const }),
+    };
     const edits = [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])];
     const before = await put(
-      launcherFile, first, (body) => inLauncher(parseJson(body, launcherFile), name, key),
+      launcherFile,
+      first,
+      (body) => inLauncher(parseJson(body, launcherFile), name, key),
       (body) => editJson(body, edits, launcherFile),
     );
     if (setupPending && !before) generated?.(value);
@@ -134,14 +185,18 @@ export function files({ home, env, brand = "service", config, secret, generated 
   }
 
   return {
-    open: (own) => { log = own; },
+    open: (own) => {
+      log = own;
+    },
     resolve,
     write,
     places: createPlaces({ launcherFile, securityFile, configFile, env, variable }),
     variable,
     watch: (changed) =>
       watchFiles([launcherFile, securityFile, configFile], async (path) => {
-        const names = [...asked].filter((name) => launcherKeys.has(name) === (path === launcherFile));
+        const names = [...asked].filter(
+          (name) => launcherKeys.has(name) === (path === launcherFile),
+        );
         for (const name of names) await changed(name);
       }),
     label: (name) => (launcherKeys.has(name) ? "config" : "security"),

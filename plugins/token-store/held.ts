@@ -19,8 +19,15 @@ export interface Held {
 }
 
 export const nothingHeld = (): Held => ({
-  value: undefined, compare: undefined, version: 0, newest: 0, source: "none",
-  setupPending: false, changedAt: undefined, replacing: undefined, salts: new Map(),
+  value: undefined,
+  compare: undefined,
+  version: 0,
+  newest: 0,
+  source: "none",
+  setupPending: false,
+  changedAt: undefined,
+  replacing: undefined,
+  salts: new Map(),
 });
 
 export function hold(token: Held, value: string): void {

@@ -9,7 +9,15 @@ export { memory } from "./memory.ts";
 export { concern, generate, weakness } from "./rules.ts";
 export { files, type FilesOptions } from "./files.ts";
 export type {
-  ResolvedToken, StoreForm, TokenDescription, TokenInfo, TokenName, TokenPlace, Tokens, TokenSecrets, TokenSource,
+  ResolvedToken,
+  StoreForm,
+  TokenDescription,
+  TokenInfo,
+  TokenName,
+  TokenPlace,
+  Tokens,
+  TokenSecrets,
+  TokenSource,
 } from "./service.ts";
 export type { TokenStoreShape } from "./store.ts";
 

@@ -7,7 +7,8 @@ import type { TokenName, TokenPlace, TokenSource } from "./service.ts";
  *  is no token and no reason to have none. */
 export function text(value: unknown, file = "", place = ""): string | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== "string" && !Number.isSafeInteger(value)) throw tokenErrors.token_not_text(file, place);
+  if (typeof value !== "string" && !Number.isSafeInteger(value))
+    throw tokenErrors.token_not_text(file, place);
   const trimmed = String(value).trim();
   return trimmed === "" ? undefined : trimmed;
 }
@@ -19,12 +20,16 @@ export const at = (value: unknown, ...path: string[]): unknown =>
 
 /** What a file holds. One that a token in use came from must be there: its absence says nothing about the token. */
 export function content(parsed: ParsedFile | undefined, file: string, isNeeded: boolean): unknown {
-  if (isNeeded && (parsed === undefined || parsed.text.trim() === "")) throw tokenErrors.token_file_missing(file);
+  if (isNeeded && (parsed === undefined || parsed.text.trim() === ""))
+    throw tokenErrors.token_file_missing(file);
   return parsed?.value;
 }
 
 /** The keys of `launcher-config.json` that hold tokens; a channel's is in `.security.yml`, then in `config.json`. */
-export const launcherKeys = new Map([["launcher", "launcher_token"], ["metrics", "metrics_token"]]);
+export const launcherKeys = new Map([
+  ["launcher", "launcher_token"],
+  ["metrics", "metrics_token"],
+]);
 
 export interface PlacesOptions {
   readonly launcherFile: string;
@@ -35,22 +40,35 @@ export interface PlacesOptions {
 }
 
 async function inFile(
-  source: TokenSource, file: string, path: readonly string[], read: typeof readJson,
+  source: TokenSource,
+  file: string,
+  path: readonly string[],
+  read: typeof readJson,
 ): Promise<TokenPlace[]> {
   const value = text(at((await read(file))?.value, ...path), file, path.join("."));
   if (value === undefined) return [];
-  const changedAt = await stat(file).then(({ mtimeMs }) => Math.round(mtimeMs), () => undefined);
+  const changedAt = await stat(file).then(
+    ({ mtimeMs }) => Math.round(mtimeMs),
+    () => undefined,
+  );
   return [{ source, value, ...(changedAt === undefined ? {} : { changedAt }) }];
 }
 
 /** Reads every place that holds a value of a name, highest first. */
-export function createPlaces({ launcherFile, securityFile, configFile, env, variable }: PlacesOptions) {
+export function createPlaces({
+  launcherFile,
+  securityFile,
+  configFile,
+  env,
+  variable,
+}: PlacesOptions) {
   const [json, yaml] = [unlessSame(readJson), unlessSame(readYaml)];
   return async (name: TokenName): Promise<TokenPlace[]> => {
     const given = text(env[variable(name)]);
     const fromEnv: TokenPlace[] = given === undefined ? [] : [{ source: "env", value: given }];
     const key = launcherKeys.get(name);
-    if (key !== undefined) return [...fromEnv, ...(await inFile("config", launcherFile, [key], json))];
+    if (key !== undefined)
+      return [...fromEnv, ...(await inFile("config", launcherFile, [key], json))];
     const path = ["channels", name, "token"];
     return [
       ...fromEnv,

@@ -1,4 +1,10 @@
-import { codeOf, type ErrorContext, type LauncherCommand, type LauncherState, type Log } from "../../kernel/index.ts";
+import {
+  codeOf,
+  type ErrorContext,
+  type LauncherCommand,
+  type LauncherState,
+  type Log,
+} from "../../kernel/index.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenName } from "./service.ts";
 
@@ -27,7 +33,10 @@ export const notChecked = (reason: string): Error =>
 
 /** What a host's own check throws may quote the candidate. */
 export function checkFailed(log: Log, name: TokenName, error: unknown): Error {
-  log.error({ name, code: codeIn(error) }, `the ${name} token could not be checked: the host's check failed`);
+  log.error(
+    { name, code: codeIn(error) },
+    `the ${name} token could not be checked: the host's check failed`,
+  );
   return notChecked("the host's own check failed");
 }
 
@@ -35,7 +44,10 @@ export function checkFailed(log: Log, name: TokenName, error: unknown): Error {
 export function unavailable(log: Log, name: TokenName, error: unknown): Error {
   const known = codeOf(error) !== "internal";
   const reason = known ? { err: error } : { code: codeIn(error) };
-  log.error({ name, ...reason }, `the ${name} token could not be replaced; the old one stays valid`);
+  log.error(
+    { name, ...reason },
+    `the ${name} token could not be replaced; the old one stays valid`,
+  );
   return known
     ? notStored((error as Error).message.replace(/\.$/, ""), { cause: error })
     : notStored("its store failed");

@@ -2,7 +2,8 @@
 export function weakness(token: string): string | undefined {
   if (token.length < 16) return "it has fewer than 16 characters";
   if (token.length > 256) return "it has more than 256 characters";
-  if (!/^[\x21-\x7e]+$/.test(token)) return "it may hold printable ASCII characters without spaces only";
+  if (!/^[\x21-\x7e]+$/.test(token))
+    return "it may hold printable ASCII characters without spaces only";
   if (/^(.)\1+$/s.test(token)) return "it is one character repeated";
   if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
   return undefined;
@@ -13,7 +14,8 @@ export function concern(name: string, token: string): string | undefined {
   if ([...token].length < 16) return "it has fewer than 16 characters";
   if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
   // `openssl rand -base64 64` writes two lines.
-  if (/\p{Cc}/u.test(token)) return "it holds a line break or another control character, which no header can carry";
+  if (/\p{Cc}/u.test(token))
+    return "it holds a line break or another control character, which no header can carry";
   // Other channels have their own ways, and often somebody else's rules.
   if (name === "pico" && !/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token)) {
     return "browsers cannot send its characters as `token.<value>`; they can use `token64.<base64url>`";

@@ -76,7 +76,9 @@ export interface StoreForm {
   /** `first`: a generated token; one that stands in its place by now, from another process, is left there and is the
    *  answer. */
   write(
-    name: TokenName, value: string, options: { setupPending: boolean; first?: true },
+    name: TokenName,
+    value: string,
+    options: { setupPending: boolean; first?: true },
   ): Awaitable<ResolvedToken | void>;
   /** The label of a token this form has written; default: the label it had. */
   label?(name: TokenName): TokenSource;

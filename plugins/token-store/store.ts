@@ -6,7 +6,14 @@ import type { TokenStoreEvents } from "./events.ts";
 import { hold, nothingHeld, type Held } from "./held.ts";
 import { checkFailed, notChecked, replacements, unavailable } from "./replacement.ts";
 import { concern, generate, isGuessable, weakness } from "./rules.ts";
-import type { ResolvedToken, StoreForm, TokenInfo, TokenName, Tokens, TokenSecrets } from "./service.ts";
+import type {
+  ResolvedToken,
+  StoreForm,
+  TokenInfo,
+  TokenName,
+  Tokens,
+  TokenSecrets,
+} from "./service.ts";
 import { createWatching } from "./watching.ts";
 
 /** Longest wait of a check, for a replacement under way or for a host's own answer. */
@@ -91,7 +98,10 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
 
   async function ask(name: TokenName, candidate: string): Promise<boolean> {
     try {
-      return (await inTime(form.verify?.(name, candidate), "the host's own check does not answer")) ?? false;
+      return (
+        (await inTime(form.verify?.(name, candidate), "the host's own check does not answer")) ??
+        false
+      );
     } catch (error) {
       throw checkFailed(log, name, error);
     }
@@ -110,7 +120,8 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     change: ({ value?: string } | { keep: true }) & { expect: number; graceS?: number },
   ): Promise<TokenInfo> {
     const token = held(name);
-    if (token.source === "env") throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
+    if (token.source === "env")
+      throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
     if (token.replacing) throw tokenErrors.busy(name);
     if (change.expect !== token.version) throw tokenErrors.stale(name);
     const keep = "keep" in change;
@@ -122,7 +133,9 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     const life = name === "launcher" ? replacements[lifecycle.state()] : undefined;
     if (life?.begin && !lifecycle.send(life.begin)) throw tokenErrors.busy(name);
     let done = (): void => undefined;
-    token.replacing = new Promise((resolve) => { done = resolve; });
+    token.replacing = new Promise((resolve) => {
+      done = resolve;
+    });
     try {
       await form.write(name, next, { setupPending: false });
       token.setupPending = false;
@@ -130,7 +143,11 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
         token.source = form.label?.(name) ?? token.source;
         hold(token, next);
         token.changedAt = scope.clock.now();
-        scope.emit("token-store:rotated", { name, version: token.version, graceS: change.graceS ?? 0 });
+        scope.emit("token-store:rotated", {
+          name,
+          version: token.version,
+          graceS: change.graceS ?? 0,
+        });
       }
       if (life) lifecycle.send(life.finish);
     } catch (error) {

@@ -7,7 +7,11 @@ import type { ResolvedToken, StoreForm, TokenName } from "./service.ts";
 import type { TokenStoreShape } from "./store.ts";
 
 /** Follows edits of the places a form keeps tokens in: compares what stands there with what is held. */
-export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, tokens: ReadonlyMap<TokenName, Held>) {
+export function createWatching(
+  form: StoreForm,
+  scope: Scope<TokenStoreShape>,
+  tokens: ReadonlyMap<TokenName, Held>,
+) {
   const { log, lifecycle, emit, clock } = scope;
   /** Name -> the last thing said about it: an odd file is looked at often and reported once. */
   const said = new Map<TokenName, string>();
@@ -21,7 +25,10 @@ export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, t
   }
 
   /** Reads the places until nothing else has replaced the token meanwhile; `undefined`: they could not be read. */
-  async function read(name: TokenName, token: Held): Promise<{ found: ResolvedToken | undefined } | undefined> {
+  async function read(
+    name: TokenName,
+    token: Held,
+  ): Promise<{ found: ResolvedToken | undefined } | undefined> {
     for (;;) {
       await token.replacing;
       const { newest } = token;
@@ -29,8 +36,10 @@ export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, t
         const found = await form.resolve(name, token.source);
         if (token.replacing === undefined && token.newest === newest) return { found };
       } catch (error) {
-        const reason = codeOf(error) === "internal" ? "" : ` (${(error as Error).message.replace(/\.$/, "")})`;
-        if (token.version > 0) once(name, `the ${name} token stays as it was: its file cannot be used${reason}`);
+        const reason =
+          codeOf(error) === "internal" ? "" : ` (${(error as Error).message.replace(/\.$/, "")})`;
+        if (token.version > 0)
+          once(name, `the ${name} token stays as it was: its file cannot be used${reason}`);
         return undefined;
       }
     }
@@ -38,13 +47,18 @@ export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, t
 
   async function lookBelow(name: TokenName): Promise<void> {
     const places = await Promise.resolve(form.places?.(name) ?? []).catch(() => []);
-    const stored = places.flatMap(({ source, value }) => (source === "env" ? [] : [value])).join("\n");
+    const stored = places
+      .flatMap(({ source, value }) => (source === "env" ? [] : [value]))
+      .join("\n");
     const now = createHash("sha256").update(stored).digest("base64");
     const before = below.get(name);
     below.set(name, now);
     if (before === undefined || before === now || said.has(name)) return;
     said.set(name, "env");
-    log.info({ name }, `the ${name} token comes from the environment: an edit of the files changes nothing`);
+    log.info(
+      { name },
+      `the ${name} token comes from the environment: an edit of the files changes nothing`,
+    );
   }
 
   function adopt(name: TokenName, token: Held, found: ResolvedToken, value: string): void {
@@ -69,11 +83,13 @@ export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, t
     if (token.source !== "random") token.source = found.source;
     if (!token.setupPending || found.setupPending) return;
     token.setupPending = false;
-    if (name === "launcher" && lifecycle.send("finish-setup")) log.info({ name }, "setup was finished by an edit");
+    if (name === "launcher" && lifecycle.send("finish-setup"))
+      log.info({ name }, "setup was finished by an edit");
   }
 
   function remove(name: TokenName, token: Held): void {
-    if (name === "launcher") return once(name, `the ${name} token stays as it was: its file no longer holds one`);
+    if (name === "launcher")
+      return once(name, `the ${name} token stays as it was: its file no longer holds one`);
     drop(token);
     emit("token-store:removed", { name });
     log.warn({ name }, `the ${name} token was removed by an edit: nobody gets in with it any more`);
@@ -91,7 +107,8 @@ export function createWatching(form: StoreForm, scope: Scope<TokenStoreShape>, t
       const value = reading.found?.value.trim();
       if (!reading.found || !value) return token.version > 0 ? remove(name, token) : undefined;
       const refusal = unusable(value);
-      if (refusal) return once(name, `the new ${name} token was refused and the old one stays: ${refusal}`);
+      if (refusal)
+        return once(name, `the new ${name} token was refused and the old one stays: ${refusal}`);
       said.delete(name);
       if (value === token.value) confirm(name, token, reading.found);
       else adopt(name, token, reading.found, value);

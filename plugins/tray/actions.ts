@@ -10,8 +10,15 @@ export interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
 }
 
 /** What the items do. A choice that is still at work is not begun again; what goes wrong is said on the desktop. */
-export function createActions(scope: Scope<TrayShape>, options: ActionsOptions): (choice: Choice) => void {
-  const { needs: { tokens, tokenSecrets, http, signInLinks }, uses: { picoServer }, log } = scope;
+export function createActions(
+  scope: Scope<TrayShape>,
+  options: ActionsOptions,
+): (choice: Choice) => void {
+  const {
+    needs: { tokens, tokenSecrets, http, signInLinks },
+    uses: { picoServer },
+    log,
+  } = scope;
   const { clipboard, notify, open, quit } = options;
   const atWork = new Set<Choice>();
 
@@ -33,13 +40,17 @@ export function createActions(scope: Scope<TrayShape>, options: ActionsOptions):
   }
 
   async function copyToken(): Promise<void> {
-    const value = tokens.info("launcher").managedByEnv ? undefined : tokenSecrets.reveal("launcher");
+    const value = tokens.info("launcher").managedByEnv
+      ? undefined
+      : tokenSecrets.reveal("launcher");
     if (value === undefined) return;
     try {
       await clipboard.copySecret(value);
       log.info({}, "the launcher token was copied to the clipboard");
     } catch (error) {
-      await say(`The token was not copied: ${(error as Error).message}. In a terminal: doorward token show`);
+      await say(
+        `The token was not copied: ${(error as Error).message}. In a terminal: doorward token show`,
+      );
     }
   }
 
@@ -47,7 +58,9 @@ export function createActions(scope: Scope<TrayShape>, options: ActionsOptions):
     try {
       await clipboard.copy(address(signInLinks.mint().copyPath).href);
     } catch (error) {
-      await say(`The link was not copied: ${(error as Error).message}. In a terminal: doorward open -print`);
+      await say(
+        `The link was not copied: ${(error as Error).message}. In a terminal: doorward open -print`,
+      );
     }
   }
 

@@ -18,8 +18,17 @@ export interface DeskOptions extends TrayOptions {
 const PAUSE_MS = 200;
 
 /** Shows the tray and keeps it true. Rejects with a sentence's end that says why there is none. */
-export async function openDesk(scope: Scope<TrayShape>, options: DeskOptions): Promise<{ close(): Promise<void> }> {
-  const { needs: { tokens, tokenSecrets }, uses: { picoServer }, lifecycle, log, after } = scope;
+export async function openDesk(
+  scope: Scope<TrayShape>,
+  options: DeskOptions,
+): Promise<{ close(): Promise<void> }> {
+  const {
+    needs: { tokens, tokenSecrets },
+    uses: { picoServer },
+    lifecycle,
+    log,
+    after,
+  } = scope;
   const { title = "Doorward", version = "", hasLog = false, platform, required, leaving } = options;
   const env = desktopEnvironment(options.env);
   let face: Face | undefined;
@@ -32,7 +41,10 @@ export async function openDesk(scope: Scope<TrayShape>, options: DeskOptions): P
     const heldBy: Known["heldBy"] = managedByEnv ? "environment" : isKept ? "host" : undefined;
     const channel = picoServer?.status();
     return viewOf({
-      title, version, hasLog, state: lifecycle.state(),
+      title,
+      version,
+      hasLog,
+      state: lifecycle.state(),
       ...(heldBy ? { heldBy } : {}),
       ...(channel ? { channel } : {}),
     });
@@ -41,7 +53,10 @@ export async function openDesk(scope: Scope<TrayShape>, options: DeskOptions): P
   function shown(is: boolean): void {
     if (is === isShown) return;
     isShown = is;
-    log.info({}, is ? "the tray's icon is there" : "the tray's icon is gone; it comes back with its panel");
+    log.info(
+      {},
+      is ? "the tray's icon is there" : "the tray's icon is gone; it comes back with its panel",
+    );
     options.shown?.(is);
   }
 
@@ -65,7 +80,17 @@ export async function openDesk(scope: Scope<TrayShape>, options: DeskOptions): P
   const clipboard = createClipboard({ env, platform, after });
   const notify = async (text: string): Promise<boolean> => face?.notify(text) ?? false;
   const choose = createActions(scope, { ...options, clipboard, notify });
-  face = await openFace({ platform, env, view: draw(), choose, required, shown, log, after, leaving });
+  face = await openFace({
+    platform,
+    env,
+    view: draw(),
+    choose,
+    required,
+    shown,
+    log,
+    after,
+    leaving,
+  });
   changed();
   return { close: clipboard.close };
 }

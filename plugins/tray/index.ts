@@ -50,7 +50,8 @@ export function tray(options: TrayOptions): Plugin<TrayShape> {
       scope.onReady(async () => {
         const leaving = new AbortController();
         const opening = import("./desk.ts").then(({ openDesk }) =>
-          openDesk(scope, { ...options, platform, required, leaving: leaving.signal }));
+          openDesk(scope, { ...options, platform, required, leaving: leaving.signal }),
+        );
         const close = async (): Promise<void> => {
           leaving.abort();
           await (await opening.catch(() => undefined))?.close();
@@ -59,10 +60,11 @@ export function tray(options: TrayOptions): Plugin<TrayShape> {
           if (!leaving.signal.aborted) scope.log.info({ reason: error.message }, "no tray");
         };
         if (!required) void opening.catch(missing);
-        else await opening.catch(async (error: Error) => {
-          await close();
-          throw trayErrors.TRAY_UNAVAILABLE(error.message);
-        });
+        else
+          await opening.catch(async (error: Error) => {
+            await close();
+            throw trayErrors.TRAY_UNAVAILABLE(error.message);
+          });
         return close;
       });
     },

@@ -54,7 +54,10 @@ export interface Known {
 }
 
 const states: Readonly<Record<LauncherState, string>> = {
-  unconfigured: "starting", setup: "first run: choose the token", running: "running", rotating: "replacing the token",
+  unconfigured: "starting",
+  setup: "first run: choose the token",
+  running: "running",
+  rotating: "replacing the token",
 };
 
 /** Draws the menu. Pure. */

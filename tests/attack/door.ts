@@ -10,14 +10,21 @@ import { raw, type RawAnswer } from "../plugins/http/helpers.ts";
 export const PICO_TOKEN = "feedfacecafe".repeat(5);
 
 /** Everything a launcher serves, on real files: dashboard and channel on one port, with an application that echoes. */
-export async function startDoor(launcher: Record<string, unknown> = {}, options: StandOptions = {}) {
+export async function startDoor(
+  launcher: Record<string, unknown> = {},
+  options: StandOptions = {},
+) {
   const folder = await tempHome();
-  const put = (name: string, text: string) => writeFile(join(folder.home, name), text, { mode: 0o600 });
+  const put = (name: string, text: string) =>
+    writeFile(join(folder.home, name), text, { mode: 0o600 });
   await put("launcher-config.json", JSON.stringify({ launcher_token: TOKEN, ...launcher }));
   await put("config.json", '{"channels":{"pico":{"enabled":true}}}');
   await put(".security.yml", `channels:\n  pico:\n    token: ${PICO_TOKEN}\n`);
   const stand = await startDashboard({
-    home: folder.home, before: [channels(), picoServer()], plugins: [echo()], ...options,
+    home: folder.home,
+    before: [channels(), picoServer()],
+    plugins: [echo()],
+    ...options,
   });
   return {
     ...stand,
@@ -37,8 +44,15 @@ export async function startDoor(launcher: Record<string, unknown> = {}, options:
 export type DoorStand = Awaited<ReturnType<typeof startDoor>>;
 
 /** A request of these lines; the connection ends with its answer. */
-export const request = (start: string, lines: readonly string[] = ["Host: localhost"], body = ""): Buffer =>
-  Buffer.from([`${start} HTTP/1.1`, ...lines, "Connection: close", "", body].join("\r\n"), "latin1");
+export const request = (
+  start: string,
+  lines: readonly string[] = ["Host: localhost"],
+  body = "",
+): Buffer =>
+  Buffer.from(
+    [`${start} HTTP/1.1`, ...lines, "Connection: close", "", body].join("\r\n"),
+    "latin1",
+  );
 
 export function expectSafe({ headers, status }: RawAnswer): void {
   expect({ status, ...headers }).toMatchObject({

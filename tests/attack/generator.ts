@@ -24,14 +24,54 @@ export const below = (random: Random, most: number): number => Math.floor(random
 export const pick = <T>(random: Random, from: readonly T[]): T => from[below(random, from.length)]!;
 
 const types = [
-  "message.send", "media.send", "typing.start", "typing.stop", "ping", "ack", "message.create", "hello", "error", "pong",
-  "__proto__", "", "MESSAGE.SEND", "message.send\0",
+  "message.send",
+  "media.send",
+  "typing.start",
+  "typing.stop",
+  "ping",
+  "ack",
+  "message.create",
+  "hello",
+  "error",
+  "pong",
+  "__proto__",
+  "",
+  "MESSAGE.SEND",
+  "message.send\0",
 ];
 const texts = [
-  "hello", "", " ", "\0", "\u001b[2J", "\ud800", "\udfff\ud800", "\u2028", "é".repeat(300), "x".repeat(5_000), "__proto__",
-  "constructor", "data:image/png;base64,AAAA", "data:image/png;base64,A", "data:image/svg+xml;base64,AAAA", "data:,", "DATA:image/png;base64,!!!!",
+  "hello",
+  "",
+  " ",
+  "\0",
+  "\u001b[2J",
+  "\ud800",
+  "\udfff\ud800",
+  "\u2028",
+  "é".repeat(300),
+  "x".repeat(5_000),
+  "__proto__",
+  "constructor",
+  "data:image/png;base64,AAAA",
+  "data:image/png;base64,A",
+  "data:image/svg+xml;base64,AAAA",
+  "data:,",
+  "DATA:image/png;base64,!!!!",
 ];
-const numbers = [0, -0, 1, -1, 255, 256, 1.5, 1e308, -1e308, 2 ** 53, 2 ** 53 - 1, 1_700_000_000_000];
+const numbers = [
+  0,
+  -0,
+  1,
+  -1,
+  255,
+  256,
+  1.5,
+  1e308,
+  -1e308,
+  2 ** 53,
+  2 ** 53 - 1,
+  1_700_000_000_000,
+];
 
 function value(random: Random, depth = 0): unknown {
   const kind = below(random, depth > 4 ? 5 : 8);
@@ -40,8 +80,19 @@ function value(random: Random, depth = 0): unknown {
   if (kind < 5) return pick(random, texts);
   const size = below(random, 5);
   if (kind === 5) return Array.from({ length: size }, () => value(random, depth + 1));
-  const keys = ["url", "data_url", "type", "content", "seq", "__proto__", "toString", pick(random, texts)];
-  return Object.fromEntries(Array.from({ length: size }, () => [pick(random, keys), value(random, depth + 1)]));
+  const keys = [
+    "url",
+    "data_url",
+    "type",
+    "content",
+    "seq",
+    "__proto__",
+    "toString",
+    pick(random, texts),
+  ];
+  return Object.fromEntries(
+    Array.from({ length: size }, () => [pick(random, keys), value(random, depth + 1)]),
+  );
 }
 
 function payload(random: Random): unknown {
@@ -51,10 +102,14 @@ function payload(random: Random): unknown {
     content: () => pick(random, texts),
     seq: () => pick(random, numbers),
     hops: () => pick(random, numbers),
-    media: () => pick(random, [texts[12], [texts[12], { url: texts[12] }, { data_url: texts[12] }]]),
+    media: () =>
+      pick(random, [texts[12], [texts[12], { url: texts[12] }, { data_url: texts[12] }]]),
   };
-  return Object.fromEntries(fields.filter(() => random() < 0.4).map((name) =>
-    [name, random() < 0.6 ? (fit[name]?.() ?? value(random)) : value(random)]));
+  return Object.fromEntries(
+    fields
+      .filter(() => random() < 0.4)
+      .map((name) => [name, random() < 0.6 ? (fit[name]?.() ?? value(random)) : value(random)]),
+  );
 }
 
 function mutate(random: Random, text: string): string {
@@ -64,7 +119,25 @@ function mutate(random: Random, text: string): string {
     () => text.slice(0, at),
     () => text.slice(0, at) + text.slice(to),
     () => text.slice(0, to) + text.slice(at),
-    () => text.slice(0, at) + pick(random, ['"', "{", "}", "[", "]", ",", ":", "\\", "\\u", "0", "-", "1e999", "\0", "\ufeff"]) + text.slice(at),
+    () =>
+      text.slice(0, at) +
+      pick(random, [
+        '"',
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\\",
+        "\\u",
+        "0",
+        "-",
+        "1e999",
+        "\0",
+        "\ufeff",
+      ]) +
+      text.slice(at),
     () => `${"[".repeat(below(random, 200))}${text}`,
     () => text.replace('"type"', '"type":"ping","type"'),
   ];
@@ -103,7 +176,13 @@ export interface WireFrame {
 
 /** A WebSocket frame as it is told, right or wrong. Masked with zeros: the payload stands in it as it is. */
 export function wireFrame(payload: Uint8Array, o: WireFrame = {}): Buffer {
-  const { fin = true, reserved = 0, opcode = 1, masked = true, length = BigInt(payload.length) } = o;
+  const {
+    fin = true,
+    reserved = 0,
+    opcode = 1,
+    masked = true,
+    length = BigInt(payload.length),
+  } = o;
   const bits = o.bits ?? (length < 126n ? 7 : length < 65_536n ? 16 : 64);
   const head = Buffer.alloc(bits === 7 ? 2 : bits === 16 ? 4 : 10);
   head[0] = (fin ? 0x80 : 0) | (reserved << 4) | opcode;
@@ -123,7 +202,18 @@ export function wireFrames(random: Random): Buffer {
       reserved: random() < 0.1 ? below(random, 8) : 0,
       opcode: random() < 0.8 ? pick(random, [0, 1, 2, 8, 9, 10]) : below(random, 16),
       masked: random() < 0.95,
-      ...(random() < 0.1 && { length: pick(random, [0n, 1n, 126n, 65_536n, 2n ** 31n, 2n ** 53n, 2n ** 63n, 2n ** 64n - 1n]) }),
+      ...(random() < 0.1 && {
+        length: pick(random, [
+          0n,
+          1n,
+          126n,
+          65_536n,
+          2n ** 31n,
+          2n ** 53n,
+          2n ** 63n,
+          2n ** 64n - 1n,
+        ]),
+      }),
       ...(random() < 0.2 && { bits: pick(random, [16, 64] as const) }),
     });
   });
@@ -132,28 +222,78 @@ export function wireFrames(random: Random): Buffer {
 }
 
 const lines = [
-  "Connection: Upgrade", "Connection: keep-alive, Upgrade", "Upgrade: websocket", "Upgrade: h2c", "Upgrade: WEBSOCKET, h2c",
-  "Sec-WebSocket-Version: 13", "Sec-WebSocket-Version: 8", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Key: x",
-  "Sec-WebSocket-Protocol: pico.v1", "Sec-WebSocket-Protocol: pico.v1,,", "Sec-WebSocket-Protocol: token.wrong, token.wrong",
-  "Sec-WebSocket-Protocol: token64.!!!", "Sec-WebSocket-Protocol: \xff\xfe, =", "Sec-WebSocket-Extensions: permessage-deflate",
-  "Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=99; x=\"", "Authorization: Bearer wrong",
-  "Authorization: Basic eDp4", "Authorization: Bearer", "Authorization: Bearer \xc3\x28", "Origin: null", "Origin: http://evil.example",
-  "Origin: \x80", "Cookie: service_session_000000=a.b; =; ;;", "Content-Length: 5", "Transfer-Encoding: chunked", "Last-Event-ID: a:b",
-  "X-Forwarded-For: 1.2.3.4, %", "Host: localhost", "Expect: 100-continue",
+  "Connection: Upgrade",
+  "Connection: keep-alive, Upgrade",
+  "Upgrade: websocket",
+  "Upgrade: h2c",
+  "Upgrade: WEBSOCKET, h2c",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Version: 8",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  "Sec-WebSocket-Key: x",
+  "Sec-WebSocket-Protocol: pico.v1",
+  "Sec-WebSocket-Protocol: pico.v1,,",
+  "Sec-WebSocket-Protocol: token.wrong, token.wrong",
+  "Sec-WebSocket-Protocol: token64.!!!",
+  "Sec-WebSocket-Protocol: \xff\xfe, =",
+  "Sec-WebSocket-Extensions: permessage-deflate",
+  'Sec-WebSocket-Extensions: permessage-deflate; server_max_window_bits=99; x="',
+  "Authorization: Bearer wrong",
+  "Authorization: Basic eDp4",
+  "Authorization: Bearer",
+  "Authorization: Bearer \xc3\x28",
+  "Origin: null",
+  "Origin: http://evil.example",
+  "Origin: \x80",
+  "Cookie: service_session_000000=a.b; =; ;;",
+  "Content-Length: 5",
+  "Transfer-Encoding: chunked",
+  "Last-Event-ID: a:b",
+  "X-Forwarded-For: 1.2.3.4, %",
+  "Host: localhost",
+  "Expect: 100-continue",
 ];
 const queries = [
-  "", "?", "?token=wrong", "?token=wrong&token=wrong", "?session_id=%00", `?session_id=${"x".repeat(300)}`, "?session_id=%ff%fe",
-  "?pico_ext=1&resume=a:b", "?pico_ext=1&resume=:9999999999999999999&conn=x", "?session_id=a&session_id=b", "?%zz=%", "?__proto__=1", "?wait=1e9",
+  "",
+  "?",
+  "?token=wrong",
+  "?token=wrong&token=wrong",
+  "?session_id=%00",
+  `?session_id=${"x".repeat(300)}`,
+  "?session_id=%ff%fe",
+  "?pico_ext=1&resume=a:b",
+  "?pico_ext=1&resume=:9999999999999999999&conn=x",
+  "?session_id=a&session_id=b",
+  "?%zz=%",
+  "?__proto__=1",
+  "?wait=1e9",
 ];
 
 /** A request to the channel whose lines were drawn from right and wrong ones. It never holds the right token. */
 export function handshake(random: Random): Buffer {
   const chosen = lines.filter(() => random() < 0.25);
   const host = random() < 0.9 ? ["Host: localhost"] : [];
-  const path = pick(random, ["/pico", "/pico/", "/pico/ws", "/pico/events", "/pico/messages", "/pico/%2e%2e/pico", "/pico//"]);
+  const path = pick(random, [
+    "/pico",
+    "/pico/",
+    "/pico/ws",
+    "/pico/events",
+    "/pico/messages",
+    "/pico/%2e%2e/pico",
+    "/pico//",
+  ]);
   const method = random() < 0.8 ? "GET" : pick(random, ["POST", "HEAD", "OPTIONS", "PUT", "TRACE"]);
-  const head = [`${method} ${path}${pick(random, queries)} HTTP/1.1`, ...host, ...chosen, "", ""].join("\r\n");
-  const bytes = Buffer.concat([Buffer.from(head, "latin1"), random() < 0.2 ? frameBytes(random) : Buffer.alloc(0)]);
+  const head = [
+    `${method} ${path}${pick(random, queries)} HTTP/1.1`,
+    ...host,
+    ...chosen,
+    "",
+    "",
+  ].join("\r\n");
+  const bytes = Buffer.concat([
+    Buffer.from(head, "latin1"),
+    random() < 0.2 ? frameBytes(random) : Buffer.alloc(0),
+  ]);
   if (random() < 0.1) bytes[below(random, bytes.length)] = below(random, 256);
   return random() < 0.1 ? bytes.subarray(0, below(random, bytes.length)) : bytes;
 }

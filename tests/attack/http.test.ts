@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect } from "node:net";
-import { block, cookieFrom, isIn, refusal, setCookieOf, signedIn, TOKEN, wrong } from "../plugins/dashboard/stand.ts";
+import {
+  block,
+  cookieFrom,
+  isIn,
+  refusal,
+  setCookieOf,
+  signedIn,
+  TOKEN,
+  wrong,
+} from "../plugins/dashboard/stand.ts";
 import { until } from "../plugins/pico-server/stand.ts";
 import { PICO_TOKEN, request, startDoor, type DoorStand } from "./door.ts";
 
@@ -20,12 +29,19 @@ afterAll(async () => {
 const bearer = `Authorization: Bearer ${TOKEN}`;
 /** What an attacker hides behind a request; answered, it would show. */
 const hidden = `GET /api/status HTTP/1.1\r\nHost: localhost\r\n${bearer}\r\n\r\n`;
-const post = (lines: string, body: string): string => `POST /login HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n\r\n${body}`;
+const post = (lines: string, body: string): string =>
+  `POST /login HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n\r\n${body}`;
 
 describe("a request that two servers could read differently is refused, and what follows it is not served", () => {
   test.each([
-    ["a length and chunks", post("Content-Length: 6\r\nTransfer-Encoding: chunked", `0\r\n\r\n${hidden}`)],
-    ["chunks and a length", post("Transfer-Encoding: chunked\r\nContent-Length: 6", `0\r\n\r\n${hidden}`)],
+    [
+      "a length and chunks",
+      post("Content-Length: 6\r\nTransfer-Encoding: chunked", `0\r\n\r\n${hidden}`),
+    ],
+    [
+      "chunks and a length",
+      post("Transfer-Encoding: chunked\r\nContent-Length: 6", `0\r\n\r\n${hidden}`),
+    ],
     ["two lengths", post("Content-Length: 0\r\nContent-Length: 9", hidden)],
     ["the same length twice", post("Content-Length: 0\r\nContent-Length: 0", hidden)],
     ["a list of lengths", post("Content-Length: 0, 9", hidden)],
@@ -34,13 +50,25 @@ describe("a request that two servers could read differently is refused, and what
     ["a length in hex", post("Content-Length: 0x10", hidden)],
     ["a length past 64 bits", post("Content-Length: 18446744073709551616", hidden)],
     ["an empty length", post("Content-Length: ", hidden)],
-    ["chunks that are not the last coding", post("Transfer-Encoding: chunked, identity", `0\r\n\r\n${hidden}`)],
+    [
+      "chunks that are not the last coding",
+      post("Transfer-Encoding: chunked, identity", `0\r\n\r\n${hidden}`),
+    ],
     ["an unknown coding", post("Transfer-Encoding: xchunked", `0\r\n\r\n${hidden}`)],
-    ["chunks named twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", `0\r\n\r\n${hidden}`)],
-    ["a coding behind a vertical tab", post("Transfer-Encoding: \x0bchunked", `0\r\n\r\n${hidden}`)],
+    [
+      "chunks named twice",
+      post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", `0\r\n\r\n${hidden}`),
+    ],
+    [
+      "a coding behind a vertical tab",
+      post("Transfer-Encoding: \x0bchunked", `0\r\n\r\n${hidden}`),
+    ],
     ["a space before the colon", post("Transfer-Encoding : chunked", `0\r\n\r\n${hidden}`)],
     ["a folded header", post("Transfer-Encoding:\r\n chunked", `0\r\n\r\n${hidden}`)],
-    ["a header that begins with a space", `POST /login HTTP/1.1\r\n Host: localhost\r\n\r\n${hidden}`],
+    [
+      "a header that begins with a space",
+      `POST /login HTTP/1.1\r\n Host: localhost\r\n\r\n${hidden}`,
+    ],
     ["line ends without CR", hidden.replaceAll("\r\n", "\n")],
     ["one line end without CR", hidden.replace("localhost\r\n", "localhost\n")],
     ["a CR inside of a value", hidden.replace("localhost", "localhost\rX: y")],
@@ -48,10 +76,19 @@ describe("a request that two servers could read differently is refused, and what
     ["a NUL inside of a name", hidden.replace("Host:", "Ho\0st:")],
     ["a header without a colon", hidden.replace("Host:", "Host\r\nHost:")],
     ["a chunk size with a sign", post("Transfer-Encoding: chunked", `+0\r\n\r\n${hidden}`)],
-    ["a chunk size in another spelling", post("Transfer-Encoding: chunked", `0x0\r\n\r\n${hidden}`)],
-    ["a chunk size past 64 bits", post("Transfer-Encoding: chunked", `ffffffffffffffff1\r\n\r\n${hidden}`)],
+    [
+      "a chunk size in another spelling",
+      post("Transfer-Encoding: chunked", `0x0\r\n\r\n${hidden}`),
+    ],
+    [
+      "a chunk size past 64 bits",
+      post("Transfer-Encoding: chunked", `ffffffffffffffff1\r\n\r\n${hidden}`),
+    ],
     ["a chunk size that ends without CR", post("Transfer-Encoding: chunked", `0\n\n${hidden}`)],
-    ["a chunk longer than it says", post("Transfer-Encoding: chunked", `1\r\nxx\r\n0\r\n\r\n${hidden}`)],
+    [
+      "a chunk longer than it says",
+      post("Transfer-Encoding: chunked", `1\r\nxx\r\n0\r\n\r\n${hidden}`),
+    ],
     ["a tab before the target", hidden.replace("GET ", "GET\t")],
     ["a space in the target", hidden.replace("/api/status", "/api/status x")],
     ["another version", hidden.replace("HTTP/1.1", "HTTP/9.9")],
@@ -61,8 +98,13 @@ describe("a request that two servers could read differently is refused, and what
     ["two Host lines", hidden.replace("Host:", "Host: evil.example\r\nHost:")],
     ["no Host", hidden.replace("Host: localhost\r\n", "")],
     ["two Authorization lines", hidden.replace(bearer, `${bearer}\r\n${bearer}`)],
-    ["two Host lines, more headers between them than Node counts",
-      hidden.replace("Host: localhost", `Host: localhost\r\n${"a:\r\n".repeat(2_500)}Host: evil.example`)],
+    [
+      "two Host lines, more headers between them than Node counts",
+      hidden.replace(
+        "Host: localhost",
+        `Host: localhost\r\n${"a:\r\n".repeat(2_500)}Host: evil.example`,
+      ),
+    ],
   ])("%s", async (_, bytes) => {
     const answer = await door.attack(bytes);
     expect(answer.status).toBe(400);
@@ -80,7 +122,10 @@ describe("an upgrade to something else than WebSocket", () => {
     expect((await door.attack(h2c("/api/status"))).status).toBe(401);
     expect((await door.attack(h2c("/api/status", `${bearer}\r\n`))).status).toBe(200);
     expect((await door.attack(h2c("/pico"))).status).toBe(401);
-    expect((await door.attack(h2c("/api/status", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n"))).status).toBe(400);
+    expect(
+      (await door.attack(h2c("/api/status", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n")))
+        .status,
+    ).toBe(400);
   });
 
   test("asked for again and again on one connection piles nothing up on it", async () => {
@@ -104,7 +149,11 @@ describe("what is larger than it may be is refused and costs little", () => {
   test.each([
     ["a target", request(`GET /${"a".repeat(100_000)}`), 431],
     ["a header", request("GET /login", ["Host: localhost", `X-Big: ${"a".repeat(100_000)}`]), 431],
-    ["many headers", request("GET /login", ["Host: localhost", ...Array<string>(5_000).fill("X-N: 1")]), 431],
+    [
+      "many headers",
+      request("GET /login", ["Host: localhost", ...Array<string>(5_000).fill("X-N: 1")]),
+      431,
+    ],
     ["a chunk extension", post("Transfer-Encoding: chunked", `1;${"a".repeat(100_000)}\r\n`), 413],
   ])("%s", async (_, bytes, status) => {
     expect((await door.attack(bytes)).status).toBe(status);
@@ -115,13 +164,28 @@ describe("what is larger than it may be is refused and costs little", () => {
     for (const path of ["/login", "/setup", "/logout"]) {
       await refusal(await door.post(path, { token: "x".repeat(5_000) }, me), 413, "body_too_large");
     }
-    await refusal(await door.post("/api/signin-links", { a: "x".repeat(1_048_577) }, me), 413, "body_too_large");
+    await refusal(
+      await door.post("/api/signin-links", { a: "x".repeat(1_048_577) }, me),
+      413,
+      "body_too_large",
+    );
     const chunked = await door.attack(
-      post("Content-Type: application/json\r\nTransfer-Encoding: chunked", `2000\r\n${"x".repeat(8_192)}\r\n0\r\n\r\n`),
+      post(
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked",
+        `2000\r\n${"x".repeat(8_192)}\r\n0\r\n\r\n`,
+      ),
     );
     expect(chunked.status).toBe(413);
-    const posted = { authorization: `Bearer ${PICO_TOKEN}`, ...json, "content-length": String(2 ** 31) };
-    const answer = await door.request("/pico/messages", { method: "POST", headers: posted, body: "" });
+    const posted = {
+      authorization: `Bearer ${PICO_TOKEN}`,
+      ...json,
+      "content-length": String(2 ** 31),
+    };
+    const answer = await door.request("/pico/messages", {
+      method: "POST",
+      headers: posted,
+      body: "",
+    });
     expect(answer.status).toBe(413);
   });
 
@@ -150,20 +214,50 @@ describe("what is larger than it may be is refused and costs little", () => {
     expect((await door.get(`/api/log?${parameters}`, me)).status).toBe(404);
     const agent = { ...me, "user-agent": "x".repeat(10_000) };
     const long = cookieFrom(await door.post("/login", { token: TOKEN }, agent));
-    const list = (await (await door.get("/api/sessions", { cookie: long })).json()) as { sessions: { userAgent: string }[] };
-    expect(Math.max(...list.sessions.map(({ userAgent }) => userAgent.length))).toBeLessThanOrEqual(300);
+    const list = (await (await door.get("/api/sessions", { cookie: long })).json()) as {
+      sessions: { userAgent: string }[];
+    };
+    expect(Math.max(...list.sessions.map(({ userAgent }) => userAgent.length))).toBeLessThanOrEqual(
+      300,
+    );
   });
 });
 
 describe("a path", () => {
   test.each([
-    "/assets/../api/status", "/assets/%2e%2e/api/status", "/assets/..%2fapi/status", "/login/../api/status",
-    "/login/%2e%2e/api/status", "/healthz/../api/status", "/healthz/..;/api/status", "//api/status", "/./api//status",
-    "/api%2fstatus", "/api/status%00", "/api/status/", "/API/status", "/%61pi/status", "/\\api\\status", "/api/status;a=b",
-    "/api/status%0d%0aX:y", "/api/status?next=/login", "/api/auth/status/../../status", "/api/auth/%2e%2e/status",
-    "/pico/../api/status", "/assets/..%5c..%5cpackage.json", "/assets/%252e%252e/api/status", "/readyz/%2e%2e//api/status",
-    "/api/x/../status", "/local/tokens", "/local/../local/tokens", "/metrics/../api/status", "/api/status#/login",
-    "/%c0%ae%c0%ae/api/status", "/api/\u00e9", "/.%2e/.%2e/etc/passwd", "/assets/../../../etc/passwd",
+    "/assets/../api/status",
+    "/assets/%2e%2e/api/status",
+    "/assets/..%2fapi/status",
+    "/login/../api/status",
+    "/login/%2e%2e/api/status",
+    "/healthz/../api/status",
+    "/healthz/..;/api/status",
+    "//api/status",
+    "/./api//status",
+    "/api%2fstatus",
+    "/api/status%00",
+    "/api/status/",
+    "/API/status",
+    "/%61pi/status",
+    "/\\api\\status",
+    "/api/status;a=b",
+    "/api/status%0d%0aX:y",
+    "/api/status?next=/login",
+    "/api/auth/status/../../status",
+    "/api/auth/%2e%2e/status",
+    "/pico/../api/status",
+    "/assets/..%5c..%5cpackage.json",
+    "/assets/%252e%252e/api/status",
+    "/readyz/%2e%2e//api/status",
+    "/api/x/../status",
+    "/local/tokens",
+    "/local/../local/tokens",
+    "/metrics/../api/status",
+    "/api/status#/login",
+    "/%c0%ae%c0%ae/api/status",
+    "/api/\u00e9",
+    "/.%2e/.%2e/etc/passwd",
+    "/assets/../../../etc/passwd",
   ])("in another spelling opens nothing: %s", async (path) => {
     const answer = await door.attack(request(`GET ${path}`));
     expect([400, 401, 404]).toContain(answer.status);
@@ -172,7 +266,15 @@ describe("a path", () => {
 
   test("that looks like a pattern of the router is not found, also for an owner", async () => {
     const me = await signedIn(door);
-    for (const path of ["/a*b", "/*", "/:(", "/:a(((x+)+)+$)", "/api/sessions/:id(", "/a::b", "/:"]) {
+    for (const path of [
+      "/a*b",
+      "/*",
+      "/:(",
+      "/:a(((x+)+)+$)",
+      "/api/sessions/:id(",
+      "/a::b",
+      "/:",
+    ]) {
       await refusal(await door.get(path, me), 404, "not_found");
     }
   });
@@ -187,50 +289,90 @@ describe("a path", () => {
 
 describe("a host", () => {
   test.each([
-    "evil.example", "evil.example:80", "localhost.evil.example", "127.0.0.1.evil.example", "localhost-evil.example",
-    "evillocalhost", "0x7f.1", "127.1", "2130706433", "[::1]evil.example", "[::1].evil.example", "[evil.example]",
-    "localhost:80:80", "localhost:80evil", "xn--lcalhost-54a", "localhost:65536", "[::1]:99999",
+    "evil.example",
+    "evil.example:80",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "localhost-evil.example",
+    "evillocalhost",
+    "0x7f.1",
+    "127.1",
+    "2130706433",
+    "[::1]evil.example",
+    "[::1].evil.example",
+    "[evil.example]",
+    "localhost:80:80",
+    "localhost:80evil",
+    "xn--lcalhost-54a",
+    "localhost:65536",
+    "[::1]:99999",
   ])("that others can point here is refused: %s", async (host) => {
     const answer = await door.attack(request("GET /api/auth/status", [`Host: ${host}`]));
     expect([400, 403]).toContain(answer.status);
   });
 
-  test.each(["local host", "localhost@evil.example", "evil.example#localhost", "evil.example/localhost", "", "a,localhost", "%6c"])(
-    "that is none is refused: %j",
-    async (host) => {
-      expect((await door.attack(request("GET /api/auth/status", [`Host: ${host}`]))).status).toBe(400);
-    },
-  );
+  test.each([
+    "local host",
+    "localhost@evil.example",
+    "evil.example#localhost",
+    "evil.example/localhost",
+    "",
+    "a,localhost",
+    "%6c",
+  ])("that is none is refused: %j", async (host) => {
+    expect((await door.attack(request("GET /api/auth/status", [`Host: ${host}`]))).status).toBe(
+      400,
+    );
+  });
 
   test("in the target goes before that of the header", async () => {
-    const get = (target: string, host: string) => door.attack(request(`GET ${target}`, [`Host: ${host}`]));
+    const get = (target: string, host: string) =>
+      door.attack(request(`GET ${target}`, [`Host: ${host}`]));
     expect((await get("http://evil.example/api/auth/status", "localhost")).status).toBe(403);
     expect((await get("http://localhost/api/auth/status", "evil.example")).status).toBe(200);
-    for (const target of ["http://localhost@evil.example/", "http://a:b@localhost/", "ftp://localhost/", "localhost:80",
-      "http:///api/auth/status", "http:/api/auth/status", "javascript:alert(1)"]) {
+    for (const target of [
+      "http://localhost@evil.example/",
+      "http://a:b@localhost/",
+      "ftp://localhost/",
+      "localhost:80",
+      "http:///api/auth/status",
+      "http:/api/auth/status",
+      "javascript:alert(1)",
+    ]) {
       expect((await get(target, "localhost")).status).toBe(400);
     }
   });
 });
 
 describe("forwarded headers of a stranger", () => {
-  const forged = (n: number) => ({ "x-forwarded-for": `198.51.100.${n}`, forwarded: `for=198.51.100.${n};proto=https` });
+  const forged = (n: number) => ({
+    "x-forwarded-for": `198.51.100.${n}`,
+    forwarded: `for=198.51.100.${n};proto=https`,
+  });
 
   test("buy no tries", async () => {
     await using own = await startDoor();
     const tries: number[] = [];
-    for (let n = 0; n < 12; n += 1) tries.push((await own.post("/login", { token: wrong(n) }, forged(n))).status);
+    for (let n = 0; n < 12; n += 1)
+      tries.push((await own.post("/login", { token: wrong(n) }, forged(n))).status);
     expect(tries).toEqual([...Array<number>(10).fill(401), 429, 429]);
   });
 
   test("make no cookie secure, allow no host and write no link", async () => {
-    const lies = { "x-forwarded-proto": "https", "x-forwarded-host": "evil.example", "x-forwarded-port": "443" };
+    const lies = {
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "evil.example",
+      "x-forwarded-port": "443",
+    };
     const answer = await door.post("/login", { token: TOKEN }, lies);
     expect(setCookieOf(answer)).not.toMatch(/Secure|__Host-/);
     const cookie = cookieFrom(answer);
     const link = await door.post("/api/signin-links", {}, { cookie, ...lies });
     expect(await link.text()).not.toContain("evil.example");
-    const refused = await door.get("/api/auth/status", { host: "evil.example", "x-forwarded-host": "localhost" });
+    const refused = await door.get("/api/auth/status", {
+      host: "evil.example",
+      "x-forwarded-host": "localhost",
+    });
     await refusal(refused, 403, "host_not_allowed");
   });
 
@@ -242,21 +384,25 @@ describe("forwarded headers of a stranger", () => {
       seen.push((await own.post("/login", { token: wrong(n) }, headers)).status);
     }
     expect(seen.at(-1)).toBe(429);
-    expect((await own.post("/login", { token: TOKEN }, { "x-forwarded-for": "203.0.113.10" })).status).toBe(200);
+    expect(
+      (await own.post("/login", { token: TOKEN }, { "x-forwarded-for": "203.0.113.10" })).status,
+    ).toBe(200);
   });
 });
 
 describe("of two headers or fields that contradict each other", () => {
   test("the one that refuses decides", async () => {
     const me = await signedIn(door);
-    const changing = (headers: Record<string, string | string[]>) => door.post("/api/signin-links", {}, { ...me, ...headers });
+    const changing = (headers: Record<string, string | string[]>) =>
+      door.post("/api/signin-links", {}, { ...me, ...headers });
     for (const headers of [
       { "sec-fetch-site": ["same-origin", "cross-site"] },
       { origin: [door.origin, "http://evil.example"] },
       { origin: ["null", door.origin] },
       { "sec-fetch-site": "" },
       { "sec-fetch-site": "same-site", origin: door.origin },
-    ]) await refusal(await changing(headers), 403, "origin_not_allowed");
+    ])
+      await refusal(await changing(headers), 403, "origin_not_allowed");
   });
 
   test("a token given twice is compared with neither", async () => {
@@ -271,7 +417,11 @@ describe("of two headers or fields that contradict each other", () => {
 
   test("a wrong Bearer beats a right cookie", async () => {
     const me = await signedIn(door);
-    await refusal(await door.get("/api/status", { ...me, authorization: "Bearer wrong-token" }), 401, "invalid_token");
+    await refusal(
+      await door.get("/api/status", { ...me, authorization: "Bearer wrong-token" }),
+      401,
+      "invalid_token",
+    );
     expect(await isIn(door, me)).toBe(true);
   });
 });

@@ -1,9 +1,18 @@
 import { connect, type Socket } from "node:net";
-import { bearer, stand, wsLines, type Stand, type StandOptions } from "../plugins/pico-server/stand.ts";
+import {
+  bearer,
+  stand,
+  wsLines,
+  type Stand,
+  type StandOptions,
+} from "../plugins/pico-server/stand.ts";
 
 /** A channel without rates, with an application that takes everything. */
 export const startChannel = (options: StandOptions = {}): Promise<Stand> =>
-  stand({ ...options, config: { message_rate: 0, max_payload: 1_048_576, max_connections: 1_000, ...options.config } });
+  stand({
+    ...options,
+    config: { message_rate: 0, max_payload: 1_048_576, max_connections: 1_000, ...options.config },
+  });
 
 export interface RawPeer {
   readonly socket: Socket;
@@ -30,10 +39,14 @@ export function rawPeer(port: number, lines: readonly string[] = []): Promise<Ra
       const head = bytes.subarray(0, end).toString("latin1");
       bytes = bytes.subarray(end + 4);
       socket.off("data", answered);
-      socket.on("data", (more: Buffer) => { bytes = Buffer.concat([bytes, more]); });
+      socket.on("data", (more: Buffer) => {
+        bytes = Buffer.concat([bytes, more]);
+      });
       resolve({ socket, head, closed });
     });
-    socket.write(["GET /pico HTTP/1.1", "Host: localhost", ...wsLines, bearer, ...lines, "", ""].join("\r\n"));
+    socket.write(
+      ["GET /pico HTTP/1.1", "Host: localhost", ...wsLines, bearer, ...lines, "", ""].join("\r\n"),
+    );
   });
 }
 
@@ -41,7 +54,12 @@ export function rawPeer(port: number, lines: readonly string[] = []): Promise<Ra
 function closeCodeIn(bytes: Buffer): number | undefined {
   for (let at = 0; at + 2 <= bytes.length;) {
     const length = bytes[at + 1]!;
-    const size = length < 126 ? length : length === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2));
+    const size =
+      length < 126
+        ? length
+        : length === 126
+          ? bytes.readUInt16BE(at + 2)
+          : Number(bytes.readBigUInt64BE(at + 2));
     const body = at + (length < 126 ? 2 : length === 126 ? 4 : 10);
     if ((bytes[at]! & 15) === 8) return size >= 2 ? bytes.readUInt16BE(body) : 1005;
     at = body + size;

@@ -21,23 +21,38 @@ describe("the command line of the launcher", () => {
   ])("%s", (line, expected) => expect(parse(line)).toEqual(expected));
 
   test.each([
-    ["-port 65536", /"-port" takes a number/], ["-port", /port/], ["-console=maybe", /true or false/],
-    ["a.json b.json", /only one configuration file/], ["-prot 1", /Did you mean "-port"/], ["stauts", /Did you mean "status"/],
-    ["start", /"doorward" alone starts/], ["constructor", /"constructor" is no command\. A file/], ["run python3 agent.py", /doorward run -- python3 agent.py/],
+    ["-port 65536", /"-port" takes a number/],
+    ["-port", /port/],
+    ["-console=maybe", /true or false/],
+    ["a.json b.json", /only one configuration file/],
+    ["-prot 1", /Did you mean "-port"/],
+    ["stauts", /Did you mean "status"/],
+    ["start", /"doorward" alone starts/],
+    ["constructor", /"constructor" is no command\. A file/],
+    ["run python3 agent.py", /doorward run -- python3 agent.py/],
   ])("%s is wrong usage, and says what is right", (line, sentence) => {
     expect(() => parse(line)).toThrow(UsageError);
     expect(() => parse(line)).toThrow(sentence);
   });
 
-  test.each([[[""], /file is empty/], [["run", "--", ""], /the program behind two dashes/]])(
-    "an empty word, as a variable that is not set leaves it, is wrong usage: %j", (words, sentence) => {
+  test.each([
+    [[""], /file is empty/],
+    [["run", "--", ""], /the program behind two dashes/],
+  ])(
+    "an empty word, as a variable that is not set leaves it, is wrong usage: %j",
+    (words, sentence) => {
       expect(() => parseArguments(words, commands)).toThrow(UsageError);
       expect(() => parseArguments(words, commands)).toThrow(sentence);
-    });
+    },
+  );
 
   test("a first word that is a command is one, with its own options and -json", () => {
     expect(parse("token rotate pico -grace 60 --json")).toMatchObject({
-      command: "run", name: "token", words: ["rotate", "pico"], values: { grace: "60" }, json: true,
+      command: "run",
+      name: "token",
+      words: ["rotate", "pico"],
+      values: { grace: "60" },
+      json: true,
     });
     expect(() => parse("status -console")).toThrow(/unknown option "-console"/);
   });

@@ -7,8 +7,15 @@ import { openBrowser } from "../../bin/desktop.ts";
 test("a browser that cannot be started in any way is one that was not opened", async () => {
   const folder = await mkdtemp(join(tmpdir(), "doorward-desktop-"));
   await writeFile(join(folder, "file"), "");
-  for (const browser of [join(folder, "nothing"), join(folder, "file", "below"), join(folder, "file"), "x".repeat(5_000)]) {
-    expect(await openBrowser(new URL("http://127.0.0.1/"), { BROWSER: browser }, "linux")).toBe(false);
+  for (const browser of [
+    join(folder, "nothing"),
+    join(folder, "file", "below"),
+    join(folder, "file"),
+    "x".repeat(5_000),
+  ]) {
+    expect(await openBrowser(new URL("http://127.0.0.1/"), { BROWSER: browser }, "linux")).toBe(
+      false,
+    );
   }
   await rm(folder, { recursive: true });
 });

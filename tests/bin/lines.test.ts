@@ -3,27 +3,44 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { linesOf } from "../../bin/lines.ts";
 
-async function read(pieces: readonly string[], options?: Parameters<typeof linesOf>[1]): Promise<string[]> {
+async function read(
+  pieces: readonly string[],
+  options?: Parameters<typeof linesOf>[1],
+): Promise<string[]> {
   const lines: string[] = [];
   for await (const line of linesOf(Readable.from(pieces), options)) lines.push(line);
   return lines;
 }
 
 test("only a line feed ends a line, and the carriage return before it belongs to the end", async () => {
-  expect(await read(["a\rb\u2028c\u2029d\u0085e\r\n\n\r", "\nlast"])).toEqual(["a\rb\u2028c\u2029d\u0085e", "", "", "last"]);
+  expect(await read(["a\rb\u2028c\u2029d\u0085e\r\n\n\r", "\nlast"])).toEqual([
+    "a\rb\u2028c\u2029d\u0085e",
+    "",
+    "",
+    "last",
+  ]);
 });
 
 test("a byte order mark is left out before the first line alone", async () => {
-  expect(await read(["", "\ufeff\ufeffa\n\ufeffb", "\ufeff"])).toEqual(["\ufeffa", "\ufeffb\ufeff"]);
+  expect(await read(["", "\ufeff\ufeffa\n\ufeffb", "\ufeff"])).toEqual([
+    "\ufeffa",
+    "\ufeffb\ufeff",
+  ]);
 });
 
 test("however a text comes in pieces, its lines are the same", () =>
   fc.assert(
-    fc.asyncProperty(fc.array(fc.string({ unit: fc.constantFrom("a", "\n", "\r", "\u2028", "é") })), async (pieces) => {
-      const expected = pieces.join("").split("\n").map((text) => text.replace(/\r$/, ""));
-      if (pieces.join("").endsWith("\n") || pieces.join("") === "") expected.pop();
-      expect(await read(pieces)).toEqual(expected);
-    }),
+    fc.asyncProperty(
+      fc.array(fc.string({ unit: fc.constantFrom("a", "\n", "\r", "\u2028", "é") })),
+      async (pieces) => {
+        const expected = pieces
+          .join("")
+          .split("\n")
+          .map((text) => text.replace(/\r$/, ""));
+        if (pieces.join("").endsWith("\n") || pieces.join("") === "") expected.pop();
+        expect(await read(pieces)).toEqual(expected);
+      },
+    ),
   ));
 
 test("a line that is too long ends the reading before it is whole", async () => {

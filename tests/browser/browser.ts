@@ -20,7 +20,10 @@ const whole = [
  * A browser for the tests: the one named by `TEST_BROWSER` (a path, or `packaged`), else the first installed one of this
  * kind, else any installed one, else the packaged one. A wrong path fails loudly.
  */
-export async function launchBrowser(args: string[] = [], kind: "lean" | "whole" = "lean"): Promise<Browser> {
+export async function launchBrowser(
+  args: string[] = [],
+  kind: "lean" | "whole" = "lean",
+): Promise<Browser> {
   const asked = process.env["TEST_BROWSER"];
   const installed = kind === "lean" ? [...lean, ...whole] : [...whole, ...lean];
   const executablePath = asked === "packaged" ? undefined : (asked ?? installed.find(isExecutable));
@@ -38,18 +41,24 @@ async function launchPackaged(args: string[]): Promise<Browser> {
   const folder = path.join(homedir(), ".cache", "doorward-test-chromium-143");
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // The package reads both at import: the second makes it unpack its libraries.
-  return withEnvironment({ TMPDIR: folder, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs20.x" }, async () => {
-    const { default: packaged } = await import("@sparticuz/chromium");
-    const env = {
-      ...process.env,
-      LD_LIBRARY_PATH: path.join(folder, "al2023", "lib"),
-      FONTCONFIG_PATH: path.join(folder, "fonts"),
-    } as Record<string, string>;
-    return chromium.launch({ executablePath: await packaged.executablePath(), env, args });
-  });
+  return withEnvironment(
+    { TMPDIR: folder, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs20.x" },
+    async () => {
+      const { default: packaged } = await import("@sparticuz/chromium");
+      const env = {
+        ...process.env,
+        LD_LIBRARY_PATH: path.join(folder, "al2023", "lib"),
+        FONTCONFIG_PATH: path.join(folder, "fonts"),
+      } as Record<string, string>;
+      return chromium.launch({ executablePath: await packaged.executablePath(), env, args });
+    },
+  );
 }
 
-async function withEnvironment<T>(values: Record<string, string>, work: () => Promise<T>): Promise<T> {
+async function withEnvironment<T>(
+  values: Record<string, string>,
+  work: () => Promise<T>,
+): Promise<T> {
   const before = Object.keys(values).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, values);
   try {

@@ -3,8 +3,10 @@ import { expect, test } from "vitest";
 import { useDesk } from "./desk.ts";
 
 const desk = useDesk();
-const connected = (page: Page): Promise<void> => page.getByText("Connected", { exact: true }).waitFor();
-const dotBytes = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const connected = (page: Page): Promise<void> =>
+  page.getByText("Connected", { exact: true }).waitFor();
+const dotBytes =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const dot = `data:image/png;base64,${dotBytes}`;
 
 test("Enter sends, the answer appears, and the message is marked as taken", async () => {
@@ -26,19 +28,31 @@ test("an answer grows in place; thoughts, tool calls, pictures, typing and error
     const say = (type: string, payload: object) => channel.send({ type, payload });
     say("typing.start", {});
     await page.getByText("Typing…").waitFor();
-    say("message.create", { message_id: "t", kind: "thought", thought: true, content: "Let me see." });
+    say("message.create", {
+      message_id: "t",
+      kind: "thought",
+      thought: true,
+      content: "Let me see.",
+    });
     const tool_calls = [{ name: "weather", arguments: { at: "home" } }];
     say("message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls });
     say("message.create", { message_id: "a", content: "It is", placeholder: true });
     const bad = { url: "javascript:alert(1)", filename: "bad" };
     const attachments = [{ type: "image", url: dot, filename: "sun.png" }, bad];
-    say("message.update", { message_id: "a", content: "It is sunny.", final: true, model_name: "m1", attachments });
+    say("message.update", {
+      message_id: "a",
+      content: "It is sunny.",
+      final: true,
+      model_name: "m1",
+      attachments,
+    });
     await page.getByText("It is sunny.", { exact: true }).waitFor();
     expect(await page.getByText("It is", { exact: true }).count()).toBe(0);
     await page.getByText("Let me see.", { exact: true }).waitFor();
     await page.getByText("weather", { exact: true }).click();
     await page.getByText('"at": "home"').waitFor();
-    const width = () => page.getByAltText("sun.png").evaluate((image: HTMLImageElement) => image.naturalWidth);
+    const width = () =>
+      page.getByAltText("sun.png").evaluate((image: HTMLImageElement) => image.naturalWidth);
     await expect.poll(width).toBe(1);
     expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
     say("message.delete", { message_id: "t" });
@@ -107,12 +121,18 @@ test("a close for good says why, does not try again, and can be tried by hand; w
 test("conversations are kept apart, and a picture goes with a message", async () => {
   await desk.look("/chat#first", async (page) => {
     await connected(page);
-    const file = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(dotBytes, "base64") };
+    const file = {
+      name: "dot.png",
+      mimeType: "image/png",
+      buffer: Buffer.from(dotBytes, "base64"),
+    };
     await page.locator("[data-picture]").setInputFiles(file);
     await page.getByAltText("Picture 1").waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await page.getByText("taken", { exact: true }).waitFor();
-    expect(desk.site.channel.heard.findLast(({ type }) => type === "message.send")?.payload).toEqual({ content: "", media: [dot] });
+    expect(
+      desk.site.channel.heard.findLast(({ type }) => type === "message.send")?.payload,
+    ).toEqual({ content: "", media: [dot] });
     await page.getByText("echo:", { exact: true }).waitFor();
     await page.getByRole("button", { name: "New conversation" }).click();
     await expect.poll(() => page.locator(".message").count()).toBe(0);

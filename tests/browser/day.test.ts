@@ -6,7 +6,13 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { freePort } from "../walks/free-port.ts";
-import { enablePico, finishSetup, sessionCookie, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import {
+  enablePico,
+  finishSetup,
+  sessionCookie,
+  startLauncher,
+  type RunningLauncher,
+} from "../walks/launcher.ts";
 import { launchBrowser } from "./browser.ts";
 
 /* A day with the real launcher: what people do on its pages, in the order in which it happens. */
@@ -33,12 +39,17 @@ afterAll(async () => {
   await browser?.close();
   await launcher?.[Symbol.asyncDispose]();
 });
-beforeEach(() => { problems = []; });
+beforeEach(() => {
+  problems = [];
+});
 
 /** Reports what must never happen on our pages. */
 function watched(page: Page): Page {
   page.on("pageerror", (error) => problems.push(String(error)));
-  page.on("request", (request) => new URL(request.url()).host === launcher.base.host || problems.push(request.url()));
+  page.on(
+    "request",
+    (request) => new URL(request.url()).host === launcher.base.host || problems.push(request.url()),
+  );
   page.on("console", (message) => {
     if (/Content Security Policy|Refused to/.test(message.text())) problems.push(message.text());
   });
@@ -59,7 +70,17 @@ async function confirm(on: Page, token = launcher.token!): Promise<void> {
 }
 
 it("every page comes to life without a fault, a foreign request or a broken policy", async () => {
-  const paths = ["/connect", "/connections", "/chat", "/tokens", "/sessions", "/settings", "/log", "/doctor", "/"];
+  const paths = [
+    "/connect",
+    "/connections",
+    "/chat",
+    "/tokens",
+    "/sessions",
+    "/settings",
+    "/log",
+    "/doctor",
+    "/",
+  ];
   for (const path of paths) {
     await page.goto(url(path));
     await isLive();
@@ -94,7 +115,10 @@ it("a chat goes on while the channel token is replaced, and its clients with the
   await page.goto(url("/tokens"));
   await page.getByRole("button", { name: "Replace the channel token" }).click();
   await confirm(page);
-  const shown = await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue();
+  const shown = await page
+    .getByRole("dialog")
+    .getByLabel("Channel token", { exact: true })
+    .inputValue();
   expect(shown).toMatch(secret);
   expect(shown).not.toBe(channelToken);
   expect(await readFile(join(launcher.home, ".security.yml"), "utf8")).toContain(shown);
@@ -142,7 +166,10 @@ it("a launcher token replaced elsewhere ends a chat, which says why and goes on 
     });
   expect((await rotate(launcher.token!, token)).status).toBe(200);
   await chat.getByText("The session of this browser has ended").waitFor();
-  await chat.getByRole("dialog").getByText("The launcher token was replaced, which ends every session.").waitFor();
+  await chat
+    .getByRole("dialog")
+    .getByText("The launcher token was replaced, which ends every session.")
+    .waitFor();
   await confirm(chat, token);
   await isLive(chat);
   await chat.getByRole("button", { name: "Connect again" }).click();
@@ -161,12 +188,18 @@ it("a launcher token replaced elsewhere ends a chat, which says why and goes on 
 it("settings take effect, and a hand edit of the file while one types is shown beside it", async () => {
   await page.goto(url("/settings"));
   await page.getByLabel("Most connections").fill("55");
-  await page.getByRole("form", { name: "Pico channel" }).getByRole("button", { name: "Save" }).click();
+  await page
+    .getByRole("form", { name: "Pico channel" })
+    .getByRole("button", { name: "Save" })
+    .click();
   await page.getByText(/Saved\..*Most connections/).waitFor();
 
   await page.getByLabel("Ping interval").fill("15");
   const file = join(launcher.home, "config.json");
-  await writeFile(file, (await readFile(file, "utf8")).replace(/("max_connections": *55)/, '$1, "ping_interval": 45'));
+  await writeFile(
+    file,
+    (await readFile(file, "utf8")).replace(/("max_connections": *55)/, '$1, "ping_interval": 45'),
+  );
   await page.getByText("The file says 45 meanwhile; you typed 15.").waitFor();
   await page.getByRole("button", { name: "Take theirs" }).click();
 
@@ -205,7 +238,11 @@ it("a page left open through a restart of the launcher asks for the token and go
 /** A program that signs in a hundred times at once: one write, so that however slow the machine is no second passes. */
 async function flood(): Promise<void> {
   const body = JSON.stringify({ token: launcher.token });
-  const head = ["POST /login HTTP/1.1", `Host: ${launcher.base.host}`, "Content-Type: application/json"];
+  const head = [
+    "POST /login HTTP/1.1",
+    `Host: ${launcher.base.host}`,
+    "Content-Type: application/json",
+  ];
   const request = [...head, `Content-Length: ${body.length}`, "", body].join("\r\n");
   const socket = connect(Number(launcher.base.port), launcher.base.hostname).setEncoding("utf8");
   socket.write(request.repeat(100));
@@ -219,9 +256,13 @@ async function flood(): Promise<void> {
 it("under a flood the log shows a part and says how much it leaves out, and stays usable", async () => {
   await page.goto(url("/log"));
   await isLive();
-  const post = (path: string, cookie: string): Promise<Response> => fetch(url(path), {
-    method: "POST", headers: { cookie }, body: new URLSearchParams({ token: launcher.token! }), redirect: "manual",
-  });
+  const post = (path: string, cookie: string): Promise<Response> =>
+    fetch(url(path), {
+      method: "POST",
+      headers: { cookie },
+      body: new URLSearchParams({ token: launcher.token! }),
+      redirect: "manual",
+    });
   await post("/logout", sessionCookie(await post("/login", "")));
   await flood();
   await page.getByText(/were too many to show/).waitFor();
@@ -237,24 +278,34 @@ it("wrong tokens run into the limit, which counts down where they were typed", a
   for (let attempt = 0; attempt < 12; attempt++) {
     await page.getByRole("dialog").locator('input[type="password"]').fill(`wrong ${attempt}`);
     await page.keyboard.press("Enter");
-    await expect.poll(() => page.getByRole("dialog").locator(".problem").textContent()).not.toBe("");
+    await expect
+      .poll(() => page.getByRole("dialog").locator(".problem").textContent())
+      .not.toBe("");
     if ((await page.getByText(/Try again in \d+ s/).count()) > 0) break;
-    await page.getByRole("dialog").locator(".problem").evaluate((element) => { element.textContent = ""; });
+    await page
+      .getByRole("dialog")
+      .locator(".problem")
+      .evaluate((element) => {
+        element.textContent = "";
+      });
   }
   await page.getByText(/Try again in \d+ s/).waitFor();
   // A whole generated token is let through all the same.
   await confirm(page);
-  expect(await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue()).toBe(channelToken);
+  expect(
+    await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
+  ).toBe(channelToken);
   expect(problems).toEqual([]);
 });
 
 it("with the keyboard alone: to the tokens, replace the launcher token, see it, and stay signed in", async () => {
   await page.goto(url("/"));
   await isLive();
-  const focused = () => page.evaluate(() => {
-    const { ariaLabel, textContent } = document.activeElement!;
-    return (ariaLabel ?? textContent ?? "").trim();
-  });
+  const focused = () =>
+    page.evaluate(() => {
+      const { ariaLabel, textContent } = document.activeElement!;
+      return (ariaLabel ?? textContent ?? "").trim();
+    });
   const tabTo = async (name: RegExp): Promise<void> => {
     for (let steps = 0; steps < 40; steps++) {
       await page.keyboard.press("Tab");
@@ -269,7 +320,10 @@ it("with the keyboard alone: to the tokens, replace the launcher token, see it, 
   await page.keyboard.press("Enter");
   await page.keyboard.type(launcher.token!);
   await page.keyboard.press("Enter");
-  const token = await page.getByRole("dialog").getByLabel("Launcher token", { exact: true }).inputValue();
+  const token = await page
+    .getByRole("dialog")
+    .getByLabel("Launcher token", { exact: true })
+    .inputValue();
   expect(token).not.toBe(launcher.token);
   await tabTo(/^Done$/);
   await page.keyboard.press("Enter");

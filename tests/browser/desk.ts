@@ -50,13 +50,16 @@ export function useDesk(): Desk {
     if (faults.length > 0) throw new Error(faults.join("\n"));
   };
   return {
-    get site() { return site; },
+    get site() {
+      return site;
+    },
     bodies: (path) => site.sent.filter((request) => request.path === path).map(bodyOf),
     open,
-    look: (path, see, options = {}) => open(path, options, async (page) => {
-      await page.getByText("Live", { exact: true }).waitFor();
-      await see(page);
-    }),
+    look: (path, see, options = {}) =>
+      open(path, options, async (page) => {
+        await page.getByText("Live", { exact: true }).waitFor();
+        await see(page);
+      }),
   };
 }
 

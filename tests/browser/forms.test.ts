@@ -6,8 +6,12 @@ const withPage = desk.open;
 
 /** The fields of the one form sent. */
 function sentForm(path: string): Record<string, string> {
-  expect(desk.site.sent.map((request) => `${request.method} ${request.path}`)).toContain(`POST ${path}`);
-  return Object.fromEntries(new URLSearchParams(desk.site.sent.find((request) => request.path === path)?.body));
+  expect(desk.site.sent.map((request) => `${request.method} ${request.path}`)).toContain(
+    `POST ${path}`,
+  );
+  return Object.fromEntries(
+    new URLSearchParams(desk.site.sent.find((request) => request.path === path)?.body),
+  );
 }
 
 describe("without JavaScript", () => {
@@ -24,7 +28,10 @@ describe("without JavaScript", () => {
   test("a sign-in link is one button that sends its value", async () => {
     await withPage("/sign-in-link", plain, async (page) => {
       expect(await page.locator("input:visible").count()).toBe(0);
-      await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: "Sign in" }).click()]);
+      await Promise.all([
+        page.waitForNavigation(),
+        page.getByRole("button", { name: "Sign in" }).click(),
+      ]);
       expect(sentForm("/login")).toEqual({ token: "ott_abc" });
     });
   });
@@ -51,12 +58,17 @@ describe("without JavaScript", () => {
   });
 
   test("setup shows the code field even with a setup cookie, which a plain form cannot use", async () => {
-    await withPage("/setup-cookie", plain, async (page) => expect(await page.isVisible("#code")).toBe(true));
+    await withPage("/setup-cookie", plain, async (page) =>
+      expect(await page.isVisible("#code")).toBe(true),
+    );
   });
 
   test("sign-out sends its hidden value", async () => {
     await withPage("/overview-on", plain, async (page) => {
-      await Promise.all([page.waitForNavigation(), page.getByRole("button", { name: "Sign out" }).click()]);
+      await Promise.all([
+        page.waitForNavigation(),
+        page.getByRole("button", { name: "Sign out" }).click(),
+      ]);
       expect(sentForm("/logout")).toEqual({ csrf: "c5rf" });
     });
   });
@@ -68,7 +80,9 @@ describe("without JavaScript", () => {
     });
     await withPage("/overview-on", plain, async (page) => {
       await page.check('[value="python"]', { force: true });
-      expect(await page.locator("pre:visible").allTextContents()).toEqual([expect.stringContaining("import asyncio")]);
+      expect(await page.locator("pre:visible").allTextContents()).toEqual([
+        expect.stringContaining("import asyncio"),
+      ]);
     });
   });
 });
@@ -115,8 +129,9 @@ describe("with JavaScript", () => {
 
   test("setup with a cookie never shows the code field, also before its script has come", async () => {
     await withPage("/sign-in", {}, async (page) => {
-      const held = new Promise<() => Promise<void>>((done) =>
-        void page.route("**/setup.js", (route) => done(() => route.continue())));
+      const held = new Promise<() => Promise<void>>(
+        (done) => void page.route("**/setup.js", (route) => done(() => route.continue())),
+      );
       await page.goto(`${desk.site.origin}/setup-cookie`, { waitUntil: "commit" });
       const script = await held;
       await page.getByText("The generated token", { exact: true }).waitFor();
@@ -128,7 +143,10 @@ describe("with JavaScript", () => {
   });
 
   test("setup asks for the code after all when the cookie has run out", async () => {
-    desk.site.answer = () => [401, { error: "invalid_code", message: "This setup code is not right." }];
+    desk.site.answer = () => [
+      401,
+      { error: "invalid_code", message: "This setup code is not right." },
+    ];
     await withPage("/setup-cookie", {}, async (page) => {
       await page.getByRole("button", { name: "Finish setup" }).click();
       await page.getByRole("alert").getByText("paste the generated token.").waitFor();
@@ -141,7 +159,13 @@ describe("with JavaScript", () => {
       await page.fill("#code", "the code");
       await page.check("#own");
       const kept = () => page.locator(".rules .kept").count();
-      const tries = { "": 0, ott_short: 2, aaaaaaaaaaaaaaaa: 3, "with some spaces in": 3, "correct-horse-battery": 4 };
+      const tries = {
+        "": 0,
+        ott_short: 2,
+        aaaaaaaaaaaaaaaa: 3,
+        "with some spaces in": 3,
+        "correct-horse-battery": 4,
+      };
       for (const [typed, rules] of Object.entries(tries)) {
         await page.fill("#token", typed);
         expect([typed, await kept()]).toEqual([typed, rules]);

@@ -3,8 +3,10 @@ import { useDesk } from "./desk.ts";
 import { connection, sessions } from "./sample-api.ts";
 
 const desk = useDesk();
-const pageOf = (offset: number) =>
-  ({ total: 10_000, connections: Array.from({ length: 100 }, (_, at) => connection(offset + at)) });
+const pageOf = (offset: number) => ({
+  total: 10_000,
+  connections: Array.from({ length: 100 }, (_, at) => connection(offset + at)),
+});
 
 test("10,000 connections are shown a hundred at a time", async () => {
   desk.site.views.set("GET /api/connections", pageOf(0));
@@ -27,7 +29,9 @@ test("the table and the rates follow what happens, and the focus stays on its ro
     desk.site.views.set("GET /api/connections", { total: 2, connections });
     desk.site.emit("rate", { at: 1, in: 12, out: 34, connections: 2, queuedBytes: 1536 });
     await page.getByText("robot-7").waitFor();
-    expect(await page.locator(".rates").textContent()).toMatch(/In12 messages\/s\s*Out34 messages\/s\s*Queued1\.5 KiB/);
+    expect(await page.locator(".rates").textContent()).toMatch(
+      /In12 messages\/s\s*Out34 messages\/s\s*Queued1\.5 KiB/,
+    );
     expect(await page.getByRole("row", { name: /laptop/ }).textContent()).toContain("9\u202f999");
     expect(await end.evaluate((button) => button === document.activeElement)).toBe(true);
   });
@@ -36,8 +40,13 @@ test("the table and the rates follow what happens, and the focus stays on its ro
 test("of answers that overtake each other the newest stays, and none to an earlier filter is shown", async () => {
   await desk.look("/connections", async (page) => {
     const held: ((number: number) => Promise<void>)[] = [];
-    await page.route("**/api/connections?*", (route) => void held.push((number) =>
-      route.fulfill({ json: { total: 1, connections: [connection(number)] } })));
+    await page.route(
+      "**/api/connections?*",
+      (route) =>
+        void held.push((number) =>
+          route.fulfill({ json: { total: 1, connections: [connection(number)] } }),
+        ),
+    );
     const filter = page.getByRole("searchbox");
     await filter.fill("a");
     await expect.poll(() => held.length).toBe(1);
@@ -59,12 +68,24 @@ test("of answers that overtake each other the newest stays, and none to an earli
 
 test("a connection shows who, from where, how, since when, how much and when it was last heard", async () => {
   await desk.look("/connections", async (page) => {
-    const cells = await page.getByRole("row", { name: /laptop/ }).locator("td").allTextContents();
+    const cells = await page
+      .getByRole("row", { name: /laptop/ })
+      .locator("td")
+      .allTextContents();
     expect(cells.slice(0, -1)).toEqual([
-      "laptop", "192.168.178.21https://home.example.orgFirefox 140 on Linux", "subprotocol", "3 h ago", "2\u202f568", "31",
-      "0 B", expect.stringMatching(/^just now$|^\d+ s ago$/),
+      "laptop",
+      "192.168.178.21https://home.example.orgFirefox 140 on Linux",
+      "subprotocol",
+      "3 h ago",
+      "2\u202f568",
+      "31",
+      "0 B",
+      expect.stringMatching(/^just now$|^\d+ s ago$/),
     ]);
-    const since = page.getByRole("row", { name: /laptop/ }).locator("time").first();
+    const since = page
+      .getByRole("row", { name: /laptop/ })
+      .locator("time")
+      .first();
     expect(await since.getAttribute("title")).toMatch(/\d:\d\d/);
   });
 });
@@ -73,23 +94,36 @@ test("one connection is disconnected by its button", async () => {
   await desk.look("/connections", async (page) => {
     await page.getByRole("button", { name: "Disconnect garden" }).click();
     await page.getByText("Disconnected garden.").waitFor();
-    expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual(["DELETE /api/connections/c2"]);
+    expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "DELETE /api/connections/c2",
+    ]);
   });
 });
 
 test("sessions are signed out one by one or all others at once", async () => {
-  desk.site.answer = ({ path }) => [200, path === "/api/sessions" ? { ended: 2 } : { status: "ok" }];
+  desk.site.answer = ({ path }) => [
+    200,
+    path === "/api/sessions" ? { ended: 2 } : { status: "ok" },
+  ];
   await desk.look("/sessions", async (page) => {
-    const cells = await page.getByRole("row", { name: /this browser/ }).locator("td").allTextContents();
+    const cells = await page
+      .getByRole("row", { name: /this browser/ })
+      .locator("td")
+      .allTextContents();
     expect(cells.slice(0, -2)).toEqual([
-      "Firefox 140 on Linuxthis browser", "127.0.0.1", "2 min ago", expect.stringMatching(/^just now$|^\d+ s ago$/),
+      "Firefox 140 on Linuxthis browser",
+      "127.0.0.1",
+      "2 min ago",
+      expect.stringMatching(/^just now$|^\d+ s ago$/),
     ]);
     await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
     await page.getByText("Safari 18 on iOS was signed out.").waitFor();
     await page.getByRole("button", { name: "Sign out all others" }).click();
     await page.getByText("2 other browsers were signed out.").waitFor();
-    expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`))
-      .toEqual(["DELETE /api/sessions/4e5f6071", "DELETE /api/sessions"]);
+    expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "DELETE /api/sessions/4e5f6071",
+      "DELETE /api/sessions",
+    ]);
   });
 });
 
@@ -125,22 +159,35 @@ test("the log is paused, goes on, and jumps to the newest line", async () => {
     expect(await page.getByText("while paused").count()).toBe(0);
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByText("while paused").waitFor();
-    await page.locator(".lines").evaluate((list) => { list.scrollTop = 0; });
+    await page.locator(".lines").evaluate((list) => {
+      list.scrollTop = 0;
+    });
     await page.getByRole("button", { name: "Jump to newest" }).click();
-    expect(await page.locator(".lines").evaluate((l) => l.scrollHeight - l.scrollTop - l.clientHeight)).toBeLessThan(2);
+    expect(
+      await page.locator(".lines").evaluate((l) => l.scrollHeight - l.scrollTop - l.clientHeight),
+    ).toBeLessThan(2);
   });
 });
 
 test("level and words choose the lines, those that come later too", async () => {
   await desk.look("/log", async (page) => {
-    expect(await page.getByRole("link", { name: "Download" }).getAttribute("href")).toMatch(/\/api\/log\/download$/);
-    await page.route("**/api/log?*text=garden*", (route) => route.fulfill({ json: { lines: [], truncated: false } }));
+    expect(await page.getByRole("link", { name: "Download" }).getAttribute("href")).toMatch(
+      /\/api\/log\/download$/,
+    );
+    await page.route("**/api/log?*text=garden*", (route) =>
+      route.fulfill({ json: { lines: [], truncated: false } }),
+    );
     await page.getByLabel("Level").selectOption("warn");
     await expect.poll(() => desk.site.opened.at(-1)).toContain("log=warn");
     await page.getByLabel("Filter").fill("garden");
     await page.getByText("0 lines", { exact: true }).waitFor();
     desk.site.emit("log", { at: 1, level: "warn", text: "about the kitchen", fields: {} });
-    desk.site.emit("log", { at: 2, level: "warn", text: "about something", fields: { session: "garden" } });
+    desk.site.emit("log", {
+      at: 2,
+      level: "warn",
+      text: "about something",
+      fields: { session: "garden" },
+    });
     await page.getByText("about something").waitFor();
     expect(await page.getByText("about the kitchen").count()).toBe(0);
   });
@@ -149,8 +196,16 @@ test("level and words choose the lines, those that come later too", async () => 
 test("a line that comes while all are asked for is neither lost nor shown twice", async () => {
   await desk.look("/log", async (page) => {
     const held: ((lines: object[]) => Promise<void>)[] = [];
-    await page.route("**/api/log?*", (route) => void held.push((lines) => route.fulfill({ json: { lines } })));
-    const told = (at: number) => ({ at, level: "info", text: `line ${at} of the garden`, fields: { at } });
+    await page.route(
+      "**/api/log?*",
+      (route) => void held.push((lines) => route.fulfill({ json: { lines } })),
+    );
+    const told = (at: number) => ({
+      at,
+      level: "info",
+      text: `line ${at} of the garden`,
+      fields: { at },
+    });
     const says = (at: number): Promise<void> => page.getByText(told(at).text).waitFor();
     await page.getByLabel("Filter").fill("garden");
     await expect.poll(() => held.length).toBe(1);
@@ -160,7 +215,9 @@ test("a line that comes while all are asked for is neither lost nor shown twice"
     await says(1);
     for (const at of [3, 5]) desk.site.emit("log", told(at));
     await says(5);
-    const numbers = (await page.locator(".lines li").allTextContents()).map((text) => /line (\d)/.exec(text)?.[1]);
+    const numbers = (await page.locator(".lines li").allTextContents()).map(
+      (text) => /line (\d)/.exec(text)?.[1],
+    );
     expect(numbers.join("")).toBe("12345");
   });
 });
@@ -169,9 +226,17 @@ test("the checks run on opening and again by the button, each with its reason an
   await desk.look("/doctor", async (page) => {
     await page.getByText("1 failed, 1 warning of 5 checks.").waitFor();
     await page.getByText("chmod 600").waitFor();
-    expect(await page.locator(".checks .badge").allTextContents()).toEqual(["Failed", "Warning", "Good", "Good", "Good"]);
+    expect(await page.locator(".checks .badge").allTextContents()).toEqual([
+      "Failed",
+      "Warning",
+      "Good",
+      "Good",
+      "Good",
+    ]);
     await page.locator("h3 code").getByText("Bearer <token>", { exact: true }).waitFor();
-    desk.site.views.set("POST /api/doctor", { checks: [{ id: "a", title: "Clock", result: "ok", reason: "Right." }] });
+    desk.site.views.set("POST /api/doctor", {
+      checks: [{ id: "a", title: "Clock", result: "ok", reason: "Right." }],
+    });
     await page.getByRole("button", { name: "Run again" }).click();
     await page.getByText("All 1 checks are good.").waitFor();
   });
@@ -180,25 +245,36 @@ test("the checks run on opening and again by the button, each with its reason an
 test("a snippet is copied with the token in it, which never enters the page", async () => {
   const secret = "channel-secret-0123456789";
   desk.site.answer = () => [200, { token: secret }];
-  await desk.look("/connect", async (page) => {
-    await page.getByRole("button", { name: "Copy snippet for Browser with token" }).click();
-    await page.getByLabel("Launcher token", { exact: true }).fill("right");
-    await page.keyboard.press("Enter");
-    await page.getByText("Copied, with the token in it.").waitFor();
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`"${secret}"`);
-    expect(await page.content()).not.toContain(secret);
-  }, { permissions: ["clipboard-read", "clipboard-write"] });
+  await desk.look(
+    "/connect",
+    async (page) => {
+      await page.getByRole("button", { name: "Copy snippet for Browser with token" }).click();
+      await page.getByLabel("Launcher token", { exact: true }).fill("right");
+      await page.keyboard.press("Enter");
+      await page.getByText("Copied, with the token in it.").waitFor();
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toContain(`"${secret}"`);
+      expect(await page.content()).not.toContain(secret);
+    },
+    { permissions: ["clipboard-read", "clipboard-write"] },
+  );
 });
 
 test("every way into the channel is tried, and why one fails is said", async () => {
-  desk.site.answer = () => [200, { results: [
-    { method: "header", ok: true, code: "101", ms: 4.2 },
-    { method: "query", ok: false, code: "token_query_disabled", ms: 2 },
-  ] }];
+  desk.site.answer = () => [
+    200,
+    {
+      results: [
+        { method: "header", ok: true, code: "101", ms: 4.2 },
+        { method: "query", ok: false, code: "token_query_disabled", ms: 2 },
+      ],
+    },
+  ];
   await desk.look("/connect", async (page) => {
     await page.getByRole("button", { name: "Try every way" }).click();
     await page.getByText("Works, 4 ms").waitFor();
     await page.getByText("Switched off").waitFor();
-    expect(await page.locator('[data-method="query"]').textContent()).toContain("allow_token_query");
+    expect(await page.locator('[data-method="query"]').textContent()).toContain(
+      "allow_token_query",
+    );
   });
 });

@@ -19,10 +19,11 @@ test("a page that comes back into sight goes on after the last event it heard", 
   await desk.look("/sessions", async (page) => {
     desk.site.emit("state", { at: 1, state: "running" });
     await expect.poll(() => desk.site.opened.length).toBe(1);
-    const setHidden = (hidden: boolean) => page.evaluate((hidden) => {
-      Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
-      document.dispatchEvent(new Event("visibilitychange"));
-    }, hidden);
+    const setHidden = (hidden: boolean) =>
+      page.evaluate((hidden) => {
+        Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
     await setHidden(true);
     await setHidden(false);
     await expect.poll(() => desk.site.opened.at(-1)).toMatch(/^\?last=\d+$/);
@@ -79,14 +80,22 @@ test("whoever does not sign in now keeps the page, and can do so later", async (
 test("a refusal that comes after a later answer says nothing", async () => {
   await desk.look("/sessions", async (page) => {
     const held: ((status: number, sessions: readonly object[]) => Promise<void>)[] = [];
-    await page.route("**/api/sessions", (route) =>
-      void held.push((status, shown) => route.fulfill({ status, json: { sessions: shown } })));
-    const said = page.evaluate(() => new Promise<string[]>((resolve) => {
-      const feed = document.querySelector("[data-live=feed]")!;
-      const texts: string[] = [];
-      new MutationObserver(() => texts.push(feed.textContent)).observe(feed, { childList: true });
-      addEventListener("tell", () => resolve(texts));
-    }));
+    await page.route(
+      "**/api/sessions",
+      (route) =>
+        void held.push((status, shown) => route.fulfill({ status, json: { sessions: shown } })),
+    );
+    const said = page.evaluate(
+      () =>
+        new Promise<string[]>((resolve) => {
+          const feed = document.querySelector("[data-live=feed]")!;
+          const texts: string[] = [];
+          new MutationObserver(() => texts.push(feed.textContent)).observe(feed, {
+            childList: true,
+          });
+          addEventListener("tell", () => resolve(texts));
+        }),
+    );
     const ask = async (event: string): Promise<void> => {
       const before = held.length;
       desk.site.emit(event, {});
@@ -109,7 +118,10 @@ test("too many wrong tokens count down in the panel, and a whole generated one p
   const launcher = { name: "launcher", source: "config", managedByEnv: false, others: [] };
   desk.site.views.set("GET /api/tokens", { tokens: [launcher] });
   let retryAfterSeconds = 42;
-  desk.site.answer = () => [429, { error: "rate_limited", message: "Too many wrong tokens.", retryAfterSeconds }];
+  desk.site.answer = () => [
+    429,
+    { error: "rate_limited", message: "Too many wrong tokens.", retryAfterSeconds },
+  ];
   await desk.look("/tokens", async (page) => {
     await page.getByRole("button", { name: "Replace the launcher token" }).click();
     await page.getByLabel("Present launcher token", { exact: true }).fill("wrong");
@@ -129,6 +141,8 @@ test("signing out works after the session was renewed, when the page's hidden va
   await desk.look("/sessions", async (page) => {
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
     await page.waitForURL(/\/door\/login$/);
-    expect(desk.site.sent.find(({ path }) => path === "/logout")?.headers["content-type"]).toBeUndefined();
+    expect(
+      desk.site.sent.find(({ path }) => path === "/logout")?.headers["content-type"],
+    ).toBeUndefined();
   });
 });

@@ -26,7 +26,10 @@ test("what is read while the log is paused stays, though the stream begins anew;
     desk.site.emit("log", line(10, "line 10"));
     await page.getByText("paused with 1 new").waitFor();
     expect(await shown(page)).toEqual(before);
-    desk.site.views.set("GET /api/log", { lines: [line(9, "line 9"), line(10, "line 10")], truncated: false });
+    desk.site.views.set("GET /api/log", {
+      lines: [line(9, "line 9"), line(10, "line 10")],
+      truncated: false,
+    });
     await page.getByRole("button", { name: "Continue" }).click();
     await expect.poll(() => shown(page)).toEqual(["line 9", "line 10"]);
   });

@@ -30,7 +30,10 @@ test("a client that is refused appears by itself, with what mends it, and how lo
     await list.waitFor({ state: "hidden" });
     const refusal = { at: running.now, times: 1, address: "10.0.0.7", via: "header" };
     const refuse = (more: object): void => {
-      desk.site.status = { ...running, channel: { ...channel, refusals: [{ ...refusal, code: "", ...more }] } };
+      desk.site.status = {
+        ...running,
+        channel: { ...channel, refusals: [{ ...refusal, code: "", ...more }] },
+      };
       desk.site.emit("refused", { at: running.now, code: "", address: "10.0.0.7" });
     };
     refuse({ code: "token_mismatch", times: 3 });
@@ -53,7 +56,9 @@ test("the program's state, restarts and last lines are current, as text only", a
     desk.site.status = { ...fresh, program: { ...program, state: "waiting", restarts: 4, stderr } };
     desk.site.emit("program", { at: running.now, state: "waiting", restarts: 4 });
     await page.getByText("Starts again soon").waitFor();
-    expect(await page.textContent('[data-live="program-facts"]')).toContain("4, last end: exit code 1");
+    expect(await page.textContent('[data-live="program-facts"]')).toContain(
+      "4, last end: exit code 1",
+    );
     expect(await page.textContent('[data-live="program-said"]')).toBe("<img src=x> Traceback");
   });
 });
@@ -80,7 +85,9 @@ test("an ended session is asked for the token over the page, and what was asked 
     await page.getByLabel("Launcher token", { exact: true }).fill("the token");
     await page.keyboard.press("Enter");
     await page.getByText(/Works once, until \d/).waitFor();
-    expect(desk.site.sent.find(({ path }) => path === "/login")?.body).toBe('{"token":"the token"}');
+    expect(desk.site.sent.find(({ path }) => path === "/login")?.body).toBe(
+      '{"token":"the token"}',
+    );
   });
 });
 
@@ -94,7 +101,12 @@ test("one click turns the channel on: with the etag last seen, and the card show
     await page.getByRole("button", { name: "Turn the channel on" }).click();
     await page.getByText("The channel is on.").waitFor();
     expect(desk.site.sent).toMatchObject([
-      { method: "PUT", path: "/api/channels/pico", headers: { "if-match": '"a1"' }, body: '{"enabled":true}' },
+      {
+        method: "PUT",
+        path: "/api/channels/pico",
+        headers: { "if-match": '"a1"' },
+        body: '{"enabled":true}',
+      },
     ]);
     expect(await page.inputValue("#channel-url")).toBe(running.channel?.url);
     expect(await page.isVisible("pre >> text=PASTE_CHANNEL_TOKEN")).toBe(true);
@@ -112,13 +124,17 @@ test("a click that comes before the first status waits for it, also when a later
     desk.site.status = fresh;
     const held: (() => unknown)[] = [];
     let isHeld = true;
-    await page.route("**/api/status", (route) => isHeld ? void held.push(() => route.continue()) : route.continue());
+    await page.route("**/api/status", (route) =>
+      isHeld ? void held.push(() => route.continue()) : route.continue(),
+    );
     await page.getByRole("button", { name: "Turn the channel on" }).click();
     await expect.poll(() => held.length).toBe(1);
     desk.site.emit("settings", {});
     await expect.poll(() => held.length).toBe(2);
     void held[0]!();
-    await expect.poll(() => desk.site.sent.map((request) => request.headers["if-match"])).toEqual(['"a1"']);
+    await expect
+      .poll(() => desk.site.sent.map((request) => request.headers["if-match"]))
+      .toEqual(['"a1"']);
     isHeld = false;
     for (const go of held.slice(1)) await go();
     await page.getByText("The channel is on.").waitFor();
@@ -130,7 +146,10 @@ test("a service that does not answer a click is named, and nothing was sent", as
   await desk.open("/overview-off", {}, async (page) => {
     await page.getByText("Reconnecting…").waitFor();
     await page.getByRole("button", { name: "Turn the channel on" }).click();
-    await page.locator('[data-live="channel-said"]').getByText("The service refused (503).").waitFor();
+    await page
+      .locator('[data-live="channel-said"]')
+      .getByText("The service refused (503).")
+      .waitFor();
     expect(desk.site.sent).toEqual([]);
   });
 });
@@ -146,7 +165,9 @@ test("settings changed meanwhile are loaded and said, and nothing is overwritten
     await button.click();
     await page.getByText("The settings had changed meanwhile.").waitFor();
     await button.click();
-    await expect.poll(() => desk.site.sent.map((request) => request.headers["if-match"])).toEqual(['"a1"', '"c3"']);
+    await expect
+      .poll(() => desk.site.sent.map((request) => request.headers["if-match"]))
+      .toEqual(['"a1"', '"c3"']);
   });
 });
 
@@ -159,7 +180,9 @@ test("turning the channel off asks first while clients are connected, and Escape
     expect(desk.site.sent).toEqual([]);
     await page.getByRole("button", { name: "Turn off" }).click();
     await page.getByRole("button", { name: "Turn it off" }).click();
-    await expect.poll(() => desk.site.sent.map((request) => request.body)).toEqual(['{"enabled":false}']);
+    await expect
+      .poll(() => desk.site.sent.map((request) => request.body))
+      .toEqual(['{"enabled":false}']);
   });
 });
 
@@ -179,12 +202,16 @@ test("a click that turns the channel off before the first status asks too", asyn
 
 test("copying works through the clipboard, and without it selects the text for the keyboard", async () => {
   const allowed = { permissions: ["clipboard-read", "clipboard-write"] };
-  await look("/overview-on", async (page) => {
-    const button = page.getByRole("button", { name: "Copy snippet for Browser" });
-    // It says so for a moment only.
-    await Promise.all([page.getByText("Copied").waitFor(), button.click()]);
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('"message.send"');
-  }, allowed);
+  await look(
+    "/overview-on",
+    async (page) => {
+      const button = page.getByRole("button", { name: "Copy snippet for Browser" });
+      // It says so for a moment only.
+      await Promise.all([page.getByText("Copied").waitFor(), button.click()]);
+      expect(await page.evaluate(() => navigator.clipboard.readText())).toContain('"message.send"');
+    },
+    allowed,
+  );
   await look("/overview-on", async (page) => {
     await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { value: undefined }));
     const button = page.getByRole("button", { name: "Copy address" });
@@ -194,7 +221,10 @@ test("copying works through the clipboard, and without it selects the text for t
 });
 
 test("a sign-in link is made, shown and copied, with the time it ends", async () => {
-  desk.site.answer = () => [200, { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" }];
+  desk.site.answer = () => [
+    200,
+    { url: "http://127.0.0.1/login?link=ott_x", expiresAt: "2026-04-14T09:35:00Z" },
+  ];
   await look("/overview-on", async (page) => {
     await page.getByRole("button", { name: "Copy sign-in link" }).click();
     await page.getByText(/Works once, until \d/).waitFor();

@@ -29,9 +29,15 @@ const zoomed = { width: 640, height: 450 };
 
 /** A page behind the door is complete when it says that it is current. */
 async function openPage(page: Page, path: string): Promise<void> {
-  site.status = path === "/overview-program" ? { ...fresh, program } : path === "/overview-off" ? fresh : running;
+  site.status =
+    path === "/overview-program"
+      ? { ...fresh, program }
+      : path === "/overview-off"
+        ? fresh
+        : running;
   await page.goto(site.origin + path);
-  if ((await page.locator('[data-live="feed"]').count()) > 0) await page.getByText("Live", { exact: true }).waitFor();
+  if ((await page.locator('[data-live="feed"]').count()) > 0)
+    await page.getByText("Live", { exact: true }).waitFor();
 }
 
 /** What is folded at first must be as good as the rest. */
@@ -45,7 +51,10 @@ describe.each(Object.keys(pages))("%s", (path) => {
     const page = await checker.newPage();
     await openPage(page, path);
     await unfold(page);
-    for (const [colorScheme, viewport] of [["light", desktop], ["dark", phone]] as const) {
+    for (const [colorScheme, viewport] of [
+      ["light", desktop],
+      ["dark", phone],
+    ] as const) {
       await page.emulateMedia({ colorScheme });
       await page.setViewportSize(viewport);
       await expectAccessible(page);
@@ -65,7 +74,8 @@ describe.each(Object.keys(pages))("%s", (path) => {
     page.on("pageerror", (error) => complaints.push(String(error)));
     page.on("request", (request) => asked.push(request.url()));
     page.on("response", (response) => {
-      if (/\.(js|css)$/.test(response.url())) sizes.push(response.body().then((body) => body.length));
+      if (/\.(js|css)$/.test(response.url()))
+        sizes.push(response.body().then((body) => body.length));
     });
     await openPage(page, path);
     const shifted = await shiftOf(page);
@@ -95,17 +105,26 @@ test("no page of the documentation scrolls sideways on a phone", async () => {
   await page.setViewportSize(phone);
   await page.goto(`${site.origin}/docs-page`);
   for (const [name, article] of Object.entries(articles)) {
-    await page.locator(".prose").evaluate((prose, markup) => { prose.innerHTML = markup; }, article);
-    expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([name, phone.width]);
+    await page.locator(".prose").evaluate((prose, markup) => {
+      prose.innerHTML = markup;
+    }, article);
+    expect([name, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([
+      name,
+      phone.width,
+    ]);
   }
   await page.close();
 });
 
 test("nothing of a page is drawn before all of it is here", async () => {
   const page = await visitor.newPage();
-  await page.addInitScript(() => requestAnimationFrame(() => {
-    document.documentElement.dataset["drawn"] = document.querySelector("body > #end") ? "whole" : "in part";
-  }));
+  await page.addInitScript(() =>
+    requestAnimationFrame(() => {
+      document.documentElement.dataset["drawn"] = document.querySelector("body > #end")
+        ? "whole"
+        : "in part";
+    }),
+  );
   site.pauseMs = 400;
   await page.goto(`${site.origin}/setup-page`);
   site.pauseMs = 0;
@@ -116,11 +135,15 @@ test("nothing of a page is drawn before all of it is here", async () => {
 
 /** How much has jumped so far, as browsers count it. */
 function shiftOf(page: Page): Promise<number> {
-  return page.evaluate(() => new Promise<number>((resolve) => {
-    let sum = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) sum += (entry as unknown as { value: number }).value;
-    }).observe({ type: "layout-shift", buffered: true });
-    requestAnimationFrame(() => setTimeout(() => resolve(sum), 50));
-  }));
+  return page.evaluate(
+    () =>
+      new Promise<number>((resolve) => {
+        let sum = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries())
+            sum += (entry as unknown as { value: number }).value;
+        }).observe({ type: "layout-shift", buffered: true });
+        requestAnimationFrame(() => setTimeout(() => resolve(sum), 50));
+      }),
+  );
 }

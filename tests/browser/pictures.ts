@@ -18,11 +18,15 @@ afterAll(() => browser.close());
 async function traffic({ base }: RunningLauncher, token: string): Promise<WebSocket[]> {
   return Promise.all(
     ["kitchen", "laptop", "garden"].map(async (session, at) => {
-      const socket = new WebSocket(new URL(`/pico?session_id=${session}`, base), [`token.${token}`]);
+      const socket = new WebSocket(new URL(`/pico?session_id=${session}`, base), [
+        `token.${token}`,
+      ]);
       await new Promise((open, failed) => socket.once("open", open).once("error", failed));
       for (let sent = 0; sent < 6 + at * 5; sent++) {
         const answered = new Promise((done) => socket.once("message", done));
-        socket.send(JSON.stringify({ type: "message.send", payload: { content: `message ${sent}` } }));
+        socket.send(
+          JSON.stringify({ type: "message.send", payload: { content: `message ${sent}` } }),
+        );
         await answered;
       }
       return socket;
@@ -32,14 +36,30 @@ async function traffic({ base }: RunningLauncher, token: string): Promise<WebSoc
 
 /** What an application says beside its last word. */
 const said = [
-  ["message.create", { message_id: "t", kind: "thought", thought: true, content: "They ask about the weather." }],
-  ["message.create", { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather" }] }],
-  ["message.create", { message_id: "a", content: "Sunny, 21 °C, with a light wind from the west.", model_name: "m1" }],
+  [
+    "message.create",
+    { message_id: "t", kind: "thought", thought: true, content: "They ask about the weather." },
+  ],
+  [
+    "message.create",
+    { message_id: "c", kind: "tool_calls", content: "", tool_calls: [{ name: "weather" }] },
+  ],
+  [
+    "message.create",
+    {
+      message_id: "a",
+      content: "Sunny, 21 °C, with a light wind from the west.",
+      model_name: "m1",
+    },
+  ],
 ] as const;
 
 it("shows the pages in both themes, and the chat on a phone", async () => {
   await using launcher = await startLauncher({ args: ["-console", "-port", "18800"] });
-  const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, deviceScaleFactor: 1 });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    deviceScaleFactor: 1,
+  });
   const page = await context.newPage();
   const shoot = async (name: string): Promise<void> => {
     for (const colorScheme of ["light", "dark"] as const) {
@@ -89,8 +109,17 @@ it("shows the pages in both themes, and the chat on a phone", async () => {
 /** The launcher of the pictures only echoes: on the chat page an application that thinks stands in for it. */
 async function drawChat(page: Page): Promise<void> {
   await page.routeWebSocket(/\/pico\?/, (socket) => {
-    const say = (type: string, payload: object): void => socket.send(JSON.stringify({ type, payload }));
-    say("hello", { conn_id: "c", session_id: "home", epoch: "e", seq: 0, replay: 0, resumed: false, gap: false });
+    const say = (type: string, payload: object): void =>
+      socket.send(JSON.stringify({ type, payload }));
+    say("hello", {
+      conn_id: "c",
+      session_id: "home",
+      epoch: "e",
+      seq: 0,
+      replay: 0,
+      resumed: false,
+      gap: false,
+    });
     for (const [type, payload] of said) say(type, payload);
   });
 }

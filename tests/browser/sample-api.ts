@@ -4,7 +4,12 @@ import { picoSchema } from "../../plugins/pico-server/config.ts";
 import { dashboardSchema } from "../../plugins/dashboard/config.ts";
 import { z } from "zod";
 import type {
-  CheckView, ConnectionView, LogLineView, SessionView, SettingsSectionView, TokenRow,
+  CheckView,
+  ConnectionView,
+  LogLineView,
+  SessionView,
+  SettingsSectionView,
+  TokenRow,
 } from "../../plugins/dashboard/api/views.ts";
 import { running } from "./sample.ts";
 
@@ -12,32 +17,75 @@ const { now } = running;
 const minute = 60_000;
 const day = 24 * 60 * minute;
 const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
-const safari = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) Version/18.5 Mobile/15E148 Safari/604.1";
+const safari =
+  "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) Version/18.5 Mobile/15E148 Safari/604.1";
 
 export const tokens: readonly TokenRow[] = [
-  { name: "launcher", source: "config", managedByEnv: false, variable: "SERVICE_LAUNCHER_TOKEN",
-    changedAt: now - 93 * day, others: [] },
-  { name: "pico", source: "security", managedByEnv: false, variable: "SERVICE_CHANNELS_PICO_TOKEN",
-    changedAt: now - 3 * day, concern: "it has fewer than 16 characters", others: [{ source: "config", same: false }] },
-  { name: "pico_client", source: "env", managedByEnv: true, variable: "SERVICE_CHANNELS_PICO_CLIENT_TOKEN",
-    others: [] },
+  {
+    name: "launcher",
+    source: "config",
+    managedByEnv: false,
+    variable: "SERVICE_LAUNCHER_TOKEN",
+    changedAt: now - 93 * day,
+    others: [],
+  },
+  {
+    name: "pico",
+    source: "security",
+    managedByEnv: false,
+    variable: "SERVICE_CHANNELS_PICO_TOKEN",
+    changedAt: now - 3 * day,
+    concern: "it has fewer than 16 characters",
+    others: [{ source: "config", same: false }],
+  },
+  {
+    name: "pico_client",
+    source: "env",
+    managedByEnv: true,
+    variable: "SERVICE_CHANNELS_PICO_CLIENT_TOKEN",
+    others: [],
+  },
 ];
 
 export const sessions: readonly SessionView[] = [
-  { id: "0a1b2c3d", createdAt: now - 2 * minute, lastUsedAt: now, expiresAt: now + 7 * day, address: "127.0.0.1",
-    userAgent: firefox, current: true },
-  { id: "4e5f6071", createdAt: now - 26 * 60 * minute, lastUsedAt: now - 40 * minute, expiresAt: now + 6 * day,
-    address: "2001:db8:85a3::8a2e:370:7334", userAgent: safari, current: false },
-  { id: "8293a4b5", createdAt: now - 3 * day, lastUsedAt: now - 2 * day, expiresAt: now + 4 * day,
-    address: "192.168.178.31", userAgent: "", current: false },
+  {
+    id: "0a1b2c3d",
+    createdAt: now - 2 * minute,
+    lastUsedAt: now,
+    expiresAt: now + 7 * day,
+    address: "127.0.0.1",
+    userAgent: firefox,
+    current: true,
+  },
+  {
+    id: "4e5f6071",
+    createdAt: now - 26 * 60 * minute,
+    lastUsedAt: now - 40 * minute,
+    expiresAt: now + 6 * day,
+    address: "2001:db8:85a3::8a2e:370:7334",
+    userAgent: safari,
+    current: false,
+  },
+  {
+    id: "8293a4b5",
+    createdAt: now - 3 * day,
+    lastUsedAt: now - 2 * day,
+    expiresAt: now + 4 * day,
+    address: "192.168.178.31",
+    userAgent: "",
+    current: false,
+  },
 ];
 
 export const connection = (at: number): ConnectionView => ({
-  id: `c${at}`, session: ["kitchen", "laptop", "garden"][at] ?? `robot-${at}`,
+  id: `c${at}`,
+  session: ["kitchen", "laptop", "garden"][at] ?? `robot-${at}`,
   address: `192.168.178.${20 + (at % 200)}`,
   method: (["header", "subprotocol", "dashboard"] as const)[at % 3]!,
   ...(at % 3 === 1 && { origin: "https://home.example.org", userAgent: firefox }),
-  since: now - (200 - at) * minute, messagesIn: 1284 * (at + 1), messagesOut: 31 * at,
+  since: now - (200 - at) * minute,
+  messagesIn: 1284 * (at + 1),
+  messagesOut: 31 * at,
   queuedBytes: at === 2 ? 81_920 : 0,
   lastHeardAt: now - at * 3000,
 });
@@ -46,18 +94,45 @@ export const lines: readonly LogLineView[] = Array.from({ length: 40 }, (_, at):
   at: now - (40 - at) * 4321,
   level: at % 13 === 5 ? "warn" : at % 17 === 9 ? "error" : "info",
   text: ["connection opened", "connection closed", "signed in", "a request was refused"][at % 4]!,
-  fields: { ip: "192.168.178.31", ...(at % 4 < 2 ? { session: "kitchen", connection: `c${at}` } : { via: "form" }) },
+  fields: {
+    ip: "192.168.178.31",
+    ...(at % 4 < 2 ? { session: "kitchen", connection: `c${at}` } : { via: "form" }),
+  },
 }));
 
 export const checks: readonly CheckView[] = [
-  { id: "token", title: "The channel token is configured", result: "ok", reason: "It comes from .security.yml." },
-  { id: "header", title: "The header has the form `Bearer <token>`", result: "ok",
-    reason: "A handshake with it works." },
-  { id: "query", title: "The token in the address", result: "ok", reason: "allow_token_query is off." },
-  { id: "weak", title: "Tokens are strong", result: "warning",
-    reason: "The channel token has fewer than 16 characters.", fix: "doorward token rotate pico" },
-  { id: "modes", title: "Only the owner reads the secret files", result: "failed",
-    reason: ".security.yml can be read by everybody.", fix: "chmod 600 ~/.service/.security.yml" },
+  {
+    id: "token",
+    title: "The channel token is configured",
+    result: "ok",
+    reason: "It comes from .security.yml.",
+  },
+  {
+    id: "header",
+    title: "The header has the form `Bearer <token>`",
+    result: "ok",
+    reason: "A handshake with it works.",
+  },
+  {
+    id: "query",
+    title: "The token in the address",
+    result: "ok",
+    reason: "allow_token_query is off.",
+  },
+  {
+    id: "weak",
+    title: "Tokens are strong",
+    result: "warning",
+    reason: "The channel token has fewer than 16 characters.",
+    fix: "doorward token rotate pico",
+  },
+  {
+    id: "modes",
+    title: "Only the owner reads the secret files",
+    result: "failed",
+    reason: ".security.yml can be read by everybody.",
+    fix: "chmod 600 ~/.service/.security.yml",
+  },
 ];
 
 const schemaOf = (schema: z.ZodType): object =>
@@ -65,18 +140,38 @@ const schemaOf = (schema: z.ZodType): object =>
 const pico = picoSchema.parse({ enabled: true });
 
 export const sections: readonly SettingsSectionView[] = [
-  { section: "channels.pico", schema: schemaOf(picoSchema), value: pico, etag: '"p1"',
-    managedByFlag: {}, managedByEnv: { max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" },
-    editable: Object.keys(pico).filter((key) => key !== "max_connections") },
-  { section: "channels.pico_client", etag: '"c1"', managedByEnv: {}, managedByFlag: {}, editable: ["enabled", "url"],
+  {
+    section: "channels.pico",
+    schema: schemaOf(picoSchema),
+    value: pico,
+    etag: '"p1"',
+    managedByFlag: {},
+    managedByEnv: { max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" },
+    editable: Object.keys(pico).filter((key) => key !== "max_connections"),
+  },
+  {
+    section: "channels.pico_client",
+    etag: '"c1"',
+    managedByEnv: {},
+    managedByFlag: {},
+    editable: ["enabled", "url"],
     value: picoClientSchema.parse({ enabled: true, url: "wss://other.example.org/pico" }),
-    schema: schemaOf(picoClientSchema) },
-  { section: "launcher", schema: schemaOf(z.strictObject({ ...launcherSchema.shape, ...dashboardSchema.shape })), etag: '"l1"', managedByEnv: {}, managedByFlag: { port: "-port" },
+    schema: schemaOf(picoClientSchema),
+  },
+  {
+    section: "launcher",
+    schema: schemaOf(z.strictObject({ ...launcherSchema.shape, ...dashboardSchema.shape })),
+    etag: '"l1"',
+    managedByEnv: {},
+    managedByFlag: { port: "-port" },
     value: {
-      ...launcherSchema.parse({ tls: { cert: "/etc/doorward/fullchain.pem", key: "/etc/doorward/privkey.pem" } }),
+      ...launcherSchema.parse({
+        tls: { cert: "/etc/doorward/fullchain.pem", key: "/etc/doorward/privkey.pem" },
+      }),
       ...dashboardSchema.parse({ allowed_hosts: ["door.example.org"] }),
     },
-    editable: ["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"] },
+    editable: ["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"],
+  },
 ];
 
 /** What the API of a running launcher answers. */

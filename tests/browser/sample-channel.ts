@@ -19,7 +19,8 @@ const epoch = "e1";
 /** A channel of extension 1 that says hello, confirms each message and repeats its text. */
 export function sampleChannel(server: Server, path: string): SampleChannel {
   let isOpen = Promise.resolve();
-  const verifyClient = (_: unknown, answer: (isIn: boolean) => void): void => void isOpen.then(() => answer(true));
+  const verifyClient = (_: unknown, answer: (isIn: boolean) => void): void =>
+    void isOpen.then(() => answer(true));
   const sockets = new WebSocketServer({ server, path, verifyClient });
   const dialled: string[] = [];
   const heard: SampleChannel["heard"] = [];
@@ -35,17 +36,23 @@ export function sampleChannel(server: Server, path: string): SampleChannel {
       heard.push(frame);
       if (frame.type !== "message.send") return;
       say(socket, { type: "message.ack", payload: { request_id: frame.id, status: "accepted" } });
-      const payload = { message_id: `m${++seq}`, content: `echo: ${String(frame.payload?.["content"])}` };
+      const payload = {
+        message_id: `m${++seq}`,
+        content: `echo: ${String(frame.payload?.["content"])}`,
+      };
       say(socket, { type: "message.create", seq, epoch, payload });
     });
   });
   return {
-    dialled, heard,
+    dialled,
+    heard,
     send: (frame) => sockets.clients.forEach((socket) => say(socket, frame)),
     cut: (code, reason) => sockets.clients.forEach((socket) => socket.close(code, reason)),
     hold() {
       let release = (): void => undefined;
-      isOpen = new Promise((open) => { release = open; });
+      isOpen = new Promise((open) => {
+        release = open;
+      });
       return () => release();
     },
     close: () => sockets.clients.forEach((socket) => socket.terminate()),

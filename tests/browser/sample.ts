@@ -23,11 +23,29 @@ export const running: StatusView = {
     messagesOut: 5731,
     perMinute: [4, 9, 7, 0, 12, 31, 22, 18, 26, 11],
     refusals: [
-      { at: now - 4000, times: 12, address: "192.168.178.40", via: "header", code: "token_mismatch" },
-      { at: now - 9000, times: 1, address: "2001:db8:85a3::8a2e:370:7335", via: "query", code: "rate_limited",
-        until: now + 40_000 },
-      { at: now - 20 * minute, times: 3, address: "127.0.0.1", via: "none", code: "origin_not_allowed",
-        origin: "https://a-rather-long-name-of-an-app.example.org:8443" },
+      {
+        at: now - 4000,
+        times: 12,
+        address: "192.168.178.40",
+        via: "header",
+        code: "token_mismatch",
+      },
+      {
+        at: now - 9000,
+        times: 1,
+        address: "2001:db8:85a3::8a2e:370:7335",
+        via: "query",
+        code: "rate_limited",
+        until: now + 40_000,
+      },
+      {
+        at: now - 20 * minute,
+        times: 3,
+        address: "127.0.0.1",
+        via: "none",
+        code: "origin_not_allowed",
+        origin: "https://a-rather-long-name-of-an-app.example.org:8443",
+      },
     ],
     etag: '"a1"',
   },
@@ -36,7 +54,15 @@ export const running: StatusView = {
     { at: now - 40 * minute, address: "192.168.178.31", via: "link" },
     { at: now - 26 * 60 * minute, address: "2001:db8:85a3::8a2e:370:7334", via: "query" },
   ],
-  refusals: [{ at: now - 7 * minute, times: 4, address: "203.0.113.9", via: "bearer", code: "invalid_token" }],
+  refusals: [
+    {
+      at: now - 7 * minute,
+      times: 4,
+      address: "203.0.113.9",
+      via: "bearer",
+      code: "invalid_token",
+    },
+  ],
   warnings: [],
 };
 
@@ -70,11 +96,22 @@ export const fresh: StatusView = {
 
 /** A program that has crashed a few times. */
 export const program: NonNullable<StatusView["program"]> = {
-  state: "running", command: "/usr/bin/python3 agent.py --model a-rather-long-name-of-a-model-2026-11", pid: 48_213,
-  since: now - 4 * minute, restarts: 3, lastEnd: "exit code 1", inWork: 2, queued: 1, answered: 1280, failed: 4,
+  state: "running",
+  command: "/usr/bin/python3 agent.py --model a-rather-long-name-of-a-model-2026-11",
+  pid: 48_213,
+  since: now - 4 * minute,
+  restarts: 3,
+  lastEnd: "exit code 1",
+  inWork: 2,
+  queued: 1,
+  answered: 1280,
+  failed: 4,
   stderr: [
     { at: now - 5 * minute, text: "loading the model" },
-    ...Array.from({ length: 8 }, (_, at) => ({ at: now - 4 * minute, text: `  File "agent.py", line ${at * 7}, in answer` })),
+    ...Array.from({ length: 8 }, (_, at) => ({
+      at: now - 4 * minute,
+      text: `  File "agent.py", line ${at * 7}, in answer`,
+    })),
     { at: now - 4 * minute, text: `KeyError: ${"a-word-without-any-space-".repeat(6)}` },
   ],
 };

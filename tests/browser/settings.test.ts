@@ -11,15 +11,25 @@ const save = (page: Page, name: string): Promise<void> =>
 /** The answer of `GET /api/settings` with other values of a section. */
 function changed(section: string, value: object, etag: string, problem?: string): object {
   return {
-    sections: sections.map((each) => each.section === section
-      ? { ...each, value: { ...(each.value as object), ...value }, etag, ...(problem && { problem }) } : each),
+    sections: sections.map((each) =>
+      each.section === section
+        ? {
+            ...each,
+            value: { ...(each.value as object), ...value },
+            etag,
+            ...(problem && { problem }),
+          }
+        : each,
+    ),
   };
 }
 
 test("fields come from the schema: defaults, units and limits; wrong values are said while typed", async () => {
   await desk.look("/settings", async (page) => {
     const pico = form(page, "Pico channel");
-    expect(await pico.textContent()).toMatch(/Time between two pings to a client\. Default: 30 seconds\./);
+    expect(await pico.textContent()).toMatch(
+      /Time between two pings to a client\. Default: 30 seconds\./,
+    );
     await pico.getByLabel("Largest message").fill("67108864");
     await pico.getByText("bytes, 64 MiB").waitFor();
     await pico.getByLabel("Largest message").fill("12");
@@ -33,7 +43,9 @@ test("fields come from the schema: defaults, units and limits; wrong values are 
 test("what the environment holds is read-only, with the variable", async () => {
   await desk.look("/settings", async (page) => {
     await form(page, "Pico channel").getByText("1 setting that cannot be changed here").click();
-    await page.getByText("The environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS holds it.").waitFor();
+    await page
+      .getByText("The environment variable SERVICE_CHANNELS_PICO_MAX_CONNECTIONS holds it.")
+      .waitFor();
     expect(await page.getByLabel("Most connections").count()).toBe(0);
   });
 });
@@ -49,7 +61,10 @@ test("what only a file or a flag of the command line can change is read-only, wi
 
 test("saving sends the changed fields alone, and says what acts now and what after a restart", async () => {
   desk.site.answer = () => {
-    desk.site.views.set("GET /api/settings", changed("channels.pico", { ping_interval: 15 }, '"p2"'));
+    desk.site.views.set(
+      "GET /api/settings",
+      changed("channels.pico", { ping_interval: 15 }, '"p2"'),
+    );
     return [200, { etag: '"p2"', now: ["ping_interval"], afterRestart: ["read_timeout"] }];
   };
   await desk.look("/settings", async (page) => {
@@ -58,14 +73,17 @@ test("saving sends the changed fields alone, and says what acts now and what aft
     await page.getByText("In effect now: Ping interval. After a restart: Read timeout.").waitFor();
     expect(desk.bodies("/api/channels/pico")).toEqual([{ ping_interval: 15 }]);
     expect(desk.site.sent[0]?.headers["if-match"]).toBe('"p1"');
-    expect(await form(page, "Pico channel").getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+    expect(
+      await form(page, "Pico channel").getByRole("button", { name: "Save" }).isDisabled(),
+    ).toBe(true);
   });
 });
 
 test("what decides who gets in asks for the launcher token", async () => {
-  desk.site.answer = ({ body }) => body.includes('"current":"right"')
-    ? [200, { etag: '"l2"', now: ["allowed_hosts"], afterRestart: [] }]
-    : [403, { error: "invalid_token", message: "no" }];
+  desk.site.answer = ({ body }) =>
+    body.includes('"current":"right"')
+      ? [200, { etag: '"l2"', now: ["allowed_hosts"], afterRestart: [] }]
+      : [403, { error: "invalid_token", message: "no" }];
   await desk.look("/settings", async (page) => {
     await page.getByLabel("Allowed host names").fill("door.example.org\nother.example.org\n");
     await save(page, "Dashboard");
@@ -75,8 +93,10 @@ test("what decides who gets in asks for the launcher token", async () => {
     await page.getByLabel("Launcher token", { exact: true }).fill("right");
     await page.keyboard.press("Enter");
     await page.getByText("In effect now: Allowed host names.").waitFor();
-    expect(desk.bodies("/api/launcher").at(-1))
-      .toEqual({ allowed_hosts: ["door.example.org", "other.example.org"], current: "right" });
+    expect(desk.bodies("/api/launcher").at(-1)).toEqual({
+      allowed_hosts: ["door.example.org", "other.example.org"],
+      current: "right",
+    });
   });
 });
 
@@ -112,13 +132,18 @@ test("when the file changed meanwhile both values are shown and nothing typed is
     await page.getByRole("button", { name: "Take theirs" }).click();
     expect(await page.getByLabel("Ping interval").inputValue()).toBe("45");
     await save(page, "Pico channel");
-    await expect.poll(() => desk.bodies("/api/channels/pico").at(-1)).toEqual({ write_timeout: 50 });
+    await expect
+      .poll(() => desk.bodies("/api/channels/pico").at(-1))
+      .toEqual({ write_timeout: 50 });
   });
 });
 
 test("an edit of the file by hand appears by itself, and one that is refused is said", async () => {
   await desk.look("/settings", async (page) => {
-    desk.site.views.set("GET /api/settings", changed("channels.pico", { ping_interval: 20 }, '"p3"'));
+    desk.site.views.set(
+      "GET /api/settings",
+      changed("channels.pico", { ping_interval: 20 }, '"p3"'),
+    );
     desk.site.emit("settings", { at: 1, section: "channels.pico", keys: ["ping_interval"] });
     await expect.poll(() => page.getByLabel("Ping interval").inputValue()).toBe("20");
     const problem = "session_days: expected a number";
@@ -129,7 +154,11 @@ test("an edit of the file by hand appears by itself, and one that is refused is 
 });
 
 test("a refused value is said at its field", async () => {
-  const refused = { error: "invalid_setting", field: "allowed_origins", message: "Expected an origin." };
+  const refused = {
+    error: "invalid_setting",
+    field: "allowed_origins",
+    message: "Expected an origin.",
+  };
   desk.site.answer = () => [422, refused];
   await desk.look("/settings", async (page) => {
     await form(page, "Dashboard").getByLabel("Allowed origins").fill("https://a.example");
@@ -137,7 +166,11 @@ test("a refused value is said at its field", async () => {
     await page.getByLabel("Launcher token", { exact: true }).fill("right");
     await page.keyboard.press("Enter");
     await page.getByText("Expected an origin.").waitFor();
-    expect(await form(page, "Dashboard").getByLabel("Allowed origins").getAttribute("aria-invalid")).toBe("true");
-    expect(await form(page, "Dashboard").getByLabel("Allowed origins").inputValue()).toBe("https://a.example");
+    expect(
+      await form(page, "Dashboard").getByLabel("Allowed origins").getAttribute("aria-invalid"),
+    ).toBe("true");
+    expect(await form(page, "Dashboard").getByLabel("Allowed origins").inputValue()).toBe(
+      "https://a.example",
+    );
   });
 });

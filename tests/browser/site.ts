@@ -29,7 +29,8 @@ const policy = [
   "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 ].join("; ");
 
-const limited = (seconds: number) => ({ error: { code: "rate_limited", retryAfterSeconds: seconds } }) as const;
+const limited = (seconds: number) =>
+  ({ error: { code: "rate_limited", retryAfterSeconds: seconds } }) as const;
 
 /** Not among the pages that are looked at: it differs by its time only. */
 const soon = (site: Site): string => signInPage({ ...site, ways: [], ...limited(1) });
@@ -40,7 +41,10 @@ const version = "0.1.0";
 
 /** The pages of the documentation as the build makes them, by their files. */
 export const articles: Readonly<Record<string, string>> = Object.fromEntries(
-  readdirSync(builtFolder("docs")).map((name) => [name, readFileSync(new URL(name, builtFolder("docs")), "utf8")]),
+  readdirSync(builtFolder("docs")).map((name) => [
+    name,
+    readFileSync(new URL(name, builtFolder("docs")), "utf8"),
+  ]),
 );
 
 /** Every page in each of its faces, by the path under which the test site shows it. */
@@ -51,7 +55,8 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/sign-in-link": (site) => signInPage({ ...site, ways, link: "ott_abc" }),
   "/setup-page": (site) => setupPage({ ...site, ways, hasCookie: false }),
   "/setup-cookie": (site) => setupPage({ ...site, ways, hasCookie: true }),
-  "/setup-weak": (site) => setupPage({ ...site, ways, hasCookie: false, error: { code: "weak_token" } }),
+  "/setup-weak": (site) =>
+    setupPage({ ...site, ways, hasCookie: false, error: { code: "weak_token" } }),
   "/overview-on": (site) => overviewPage({ ...site, status: running, csrf }),
   "/overview-off": (site) => overviewPage({ ...site, status: fresh, csrf }),
   "/overview-program": (site) => overviewPage({ ...site, status: { ...fresh, program }, csrf }),
@@ -68,7 +73,15 @@ export const pages: Readonly<Record<string, (site: Site) => string>> = {
   "/settings": (site) => settingsPage({ ...site, version, csrf }),
   "/log": (site) => logPage({ ...site, version, csrf }),
   "/doctor": (site) => doctorPage({ ...site, version, csrf }),
-  "/docs-page": (site) => docsPage({ ...site, version, csrf, title: "Commands", markup: articles["commands.html"]!, isIndex: false }),
+  "/docs-page": (site) =>
+    docsPage({
+      ...site,
+      version,
+      csrf,
+      title: "Commands",
+      markup: articles["commands.html"]!,
+      isIndex: false,
+    }),
   "/message": (site) =>
     messagePage({
       ...site,
@@ -130,11 +143,15 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { pathname, search } = new URL(request.url ?? "/", "http://site");
-    const path = pathname.startsWith(base) ? pathname.slice(base.length) : "(outside the base path)";
+    const path = pathname.startsWith(base)
+      ? pathname.slice(base.length)
+      : "(outside the base path)";
     response.setHeader("content-security-policy", policy);
     response.setHeader("referrer-policy", "no-referrer");
     const page = request.method === "GET" && (path === "/sign-in-soon" ? soon : pages[path]);
-    const asset = path.startsWith(`${assets.prefix}/`) ? assets.get(path.slice(assets.prefix.length + 1)) : undefined;
+    const asset = path.startsWith(`${assets.prefix}/`)
+      ? assets.get(path.slice(assets.prefix.length + 1))
+      : undefined;
     if (asset) return void response.setHeader("content-type", asset.type).end(asset.body);
     if (page) {
       const text = page({ url: (p) => base + p, assets: assets.prefix });
@@ -150,8 +167,12 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     const view = site.views.get(`${method} ${path}`);
     if (!isStatus && !view && path !== "/api/events") sent.push(record);
     const [code, body] = isStatus
-      ? (site.status ? [200, site.status] : [503, {}])
-      : view ? [200, view] : site.answer(record);
+      ? site.status
+        ? [200, site.status]
+        : [503, {}]
+      : view
+        ? [200, view]
+        : site.answer(record);
     response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
@@ -163,7 +184,9 @@ export async function startSite(base = "/door"): Promise<TestSite> {
     answer: () => [200, {}],
     views: new Map(Object.entries(sampleAnswers)),
     streams: true,
-    get listening() { return listeners.size; },
+    get listening() {
+      return listeners.size;
+    },
     opened: [],
     pauseMs: 0,
     channel: sampleChannel(server, `${base}/pico`),

@@ -22,7 +22,10 @@ beforeAll(async () => {
   const sockets = new WebSocketServer({ server, path: "/pico", verifyClient });
   sockets.on("connection", (socket) => {
     socket.on("message", (data: Buffer) => {
-      const { type, payload } = JSON.parse(data.toString()) as { type: string; payload: { content: string } };
+      const { type, payload } = JSON.parse(data.toString()) as {
+        type: string;
+        payload: { content: string };
+      };
       const answer = { type: "message.create", payload: { content: `echo: ${payload.content}` } };
       if (type === "message.send") socket.send(JSON.stringify(answer));
       socket.close(1000, "done");
@@ -60,7 +63,8 @@ const env = { ...process.env, PATH: `/usr/bin:${process.env["PATH"]}` };
 /** Whether a program of the system is absent: said, and an error where everything must be there. */
 function missing(program: string, ...args: string[]): boolean {
   if (spawnSync(program, args, { env }).status === 0) return false;
-  if (process.env["CI"] === "true") throw new Error(`${[program, ...args].join(" ")} does not work here`);
+  if (process.env["CI"] === "true")
+    throw new Error(`${[program, ...args].join(" ")} does not work here`);
   console.warn(`skipped: ${[program, ...args].join(" ")} does not work here`);
   return true;
 }
@@ -72,7 +76,9 @@ describe("a snippet, pasted with its token, connects and prints the answer", () 
     const printed: string[] = [];
     page.on("console", (message) => printed.push(message.text()));
     await page.evaluate(pasted("browser"));
-    await expect.poll(() => printed).toEqual([expect.stringContaining("echo: hello"), "closed 1000 done"]);
+    await expect
+      .poll(() => printed)
+      .toEqual([expect.stringContaining("echo: hello"), "closed 1000 done"]);
     await browser.close();
   });
 

@@ -10,7 +10,8 @@ const desk = useDesk();
 const live = (page: Page): Promise<void> => page.getByText("Live", { exact: true }).waitFor();
 const panel = /Sign in again/;
 const fewer = { sessions: sessions.slice(0, 2) };
-const gone = (page: Page): Promise<void> => page.getByText("unnamed").waitFor({ state: "detached" });
+const gone = (page: Page): Promise<void> =>
+  page.getByText("unnamed").waitFor({ state: "detached" });
 
 /** As after the end of a session, until somebody signs in. */
 function signOut(): void {
@@ -18,7 +19,9 @@ function signOut(): void {
   desk.site.views.clear();
   desk.site.answer = ({ method, path }) => {
     if (path === "/login") isSignedIn = true;
-    return isSignedIn ? [200, path === "/api/sessions" && method === "GET" ? fewer : {}] : [401, { error: "unauthorized" }];
+    return isSignedIn
+      ? [200, path === "/api/sessions" && method === "GET" ? fewer : {}]
+      : [401, { error: "unauthorized" }];
   };
 }
 async function signIn(page: Page): Promise<void> {
@@ -85,20 +88,26 @@ test("a replacement of the launcher token in another tab asks nobody while the n
 
 test.each([
   ["a sign-out", (page: Page) => page.getByRole("button", { name: "Sign out", exact: true })],
-  ["a sign-out in the list", (page: Page) => page.getByRole("button", { name: /Sign out Firefox/ })],
+  [
+    "a sign-out in the list",
+    (page: Page) => page.getByRole("button", { name: /Sign out Firefox/ }),
+  ],
 ])("%s of this page asks for no token", async (_, button) => {
   await desk.look("/sessions", async (page) => {
     desk.site.views.clear();
     desk.site.answer = ({ path }) => (/logout|sessions\//.test(path) ? [200, {}] : [401, {}]);
-    const held = new Promise<() => Promise<void>>((done) =>
-      void page.route(/logout|sessions\//, (route) => done(() => route.continue())));
+    const held = new Promise<() => Promise<void>>(
+      (done) => void page.route(/logout|sessions\//, (route) => done(() => route.continue())),
+    );
     await button(page).click();
     const answer = await held;
     desk.site.emit("ended", { reason: "sign-out" });
     await expect.poll(() => desk.site.listening).toBe(0);
     await answer();
     await page.waitForURL(/\/login$/);
-    expect(desk.site.sent.filter(({ method, path }) => method === "GET" && path === "/api/sessions")).toEqual([]);
+    expect(
+      desk.site.sent.filter(({ method, path }) => method === "GET" && path === "/api/sessions"),
+    ).toEqual([]);
   });
 });
 
@@ -107,10 +116,12 @@ test("who signs out and stays, to save what was typed, hears that the session ha
     await page.getByLabel("Ping interval").fill("15");
     desk.site.views.clear();
     desk.site.answer = ({ path }) => (path === "/logout" ? [200, {}] : [401, {}]);
-    const asked = new Promise<string>((done) => page.on("dialog", (dialog) => {
-      done(dialog.type());
-      void dialog.dismiss();
-    }));
+    const asked = new Promise<string>((done) =>
+      page.on("dialog", (dialog) => {
+        done(dialog.type());
+        void dialog.dismiss();
+      }),
+    );
     await page.getByRole("button", { name: "Sign out", exact: true }).click();
     expect(await asked).toBe("beforeunload");
     desk.site.emit("ended", { reason: "sign-out" });
@@ -127,7 +138,10 @@ test("who does not sign in now is not asked again at once, and a later action br
     await page.getByRole("button", { name: "Turn the channel on" }).click();
     await page.getByRole("heading", { name: panel }).waitFor();
     await page.keyboard.press("Escape");
-    await page.locator('[data-live="channel-said"]').getByText("The service refused (401).").waitFor();
+    await page
+      .locator('[data-live="channel-said"]')
+      .getByText("The service refused (401).")
+      .waitFor();
     desk.site.emit("rate", {});
     await page.getByText("Signed out", { exact: true }).waitFor();
     await page.unroute("**/api/status");

@@ -9,7 +9,9 @@ test("each token shows source, age, strength and what disagrees; the environment
   await desk.look("/tokens", async (page) => {
     const pico = page.getByRole("region", { name: "Channel token" });
     await pico.getByText(".security.yml").first().waitFor();
-    expect(await pico.textContent()).toMatch(/3 d ago.*It has fewer than 16 char.*config\.json holds another value/s);
+    expect(await pico.textContent()).toMatch(
+      /3 d ago.*It has fewer than 16 char.*config\.json holds another value/s,
+    );
     const remote = page.getByRole("region", { name: "Remote token" });
     expect(await remote.textContent()).toContain("SERVICE_CHANNELS_PICO_CLIENT_TOKEN");
     expect(await remote.getByRole("button").count()).toBe(0);
@@ -27,8 +29,10 @@ test("the token of a plugin's channel is shown too, with the command that change
 });
 
 test("a token is replaced with the launcher token, and the new one is shown once", async () => {
-  desk.site.answer = ({ body }) => body.includes("wrong")
-    ? [403, { error: "invalid_token", message: "no" }] : [200, { which: "pico", token: fresh, source: "security" }];
+  desk.site.answer = ({ body }) =>
+    body.includes("wrong")
+      ? [403, { error: "invalid_token", message: "no" }]
+      : [200, { which: "pico", token: fresh, source: "security" }];
   await desk.look("/tokens", async (page) => {
     await page.getByRole("button", { name: "Replace the channel token" }).click();
     await page.getByLabel("Disconnect the clients").selectOption({ label: "Over 10 minutes" });
@@ -38,8 +42,14 @@ test("a token is replaced with the launcher token, and the new one is shown once
     await page.getByText("That is not the launcher token.").waitFor();
     await current.fill("right");
     await page.keyboard.press("Enter");
-    expect(await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue()).toBe(fresh);
-    expect(desk.bodies("/api/token/rotate").at(-1)).toEqual({ which: "pico", current: "right", grace: 600 });
+    expect(
+      await page.getByRole("dialog").getByLabel("Channel token", { exact: true }).inputValue(),
+    ).toBe(fresh);
+    expect(desk.bodies("/api/token/rotate").at(-1)).toEqual({
+      which: "pico",
+      current: "right",
+      grace: 600,
+    });
     await page.getByRole("button", { name: "Done" }).click();
     expect(await page.content()).not.toContain(fresh);
   });
@@ -57,7 +67,9 @@ test("a token of one's own is checked against the rules before it is sent", asyn
     await page.getByLabel("New token").fill(fresh);
     await page.getByRole("button", { name: "Replace", exact: true }).click();
     await page.getByText("The new token works from now on.").waitFor();
-    expect(desk.bodies("/api/token/rotate")).toEqual([{ which: "launcher", current: "right", token: fresh }]);
+    expect(desk.bodies("/api/token/rotate")).toEqual([
+      { which: "launcher", current: "right", token: fresh },
+    ]);
   });
 });
 
@@ -79,10 +91,14 @@ test("the end that a launcher rotation brings to this session is no news", async
 test("whoever closes the dialog before the answer still sees the token that was made", async () => {
   await desk.look("/tokens", async (page) => {
     let answer = (): unknown => undefined;
-    const isSent = new Promise<void>((sent) => void page.route("**/api/token/rotate", (route) => {
-      answer = () => route.fulfill({ json: { which: "launcher", token: fresh, source: "config" } });
-      sent();
-    }));
+    const isSent = new Promise<void>(
+      (sent) =>
+        void page.route("**/api/token/rotate", (route) => {
+          answer = () =>
+            route.fulfill({ json: { which: "launcher", token: fresh, source: "config" } });
+          sent();
+        }),
+    );
     await page.getByRole("button", { name: "Replace the launcher token" }).click();
     await page.getByLabel("Present launcher token", { exact: true }).fill("right");
     await page.keyboard.press("Enter");
@@ -103,7 +119,9 @@ test("the channel token is shown with the launcher token and leaves the page wit
     await page.getByText("Who has it may connect").waitFor();
     expect(desk.bodies("/api/token/reveal")).toEqual([{ which: "pico", current: "right" }]);
     await page.keyboard.press("Escape");
-    await expect.poll(() => page.getByRole("dialog").getByLabel("Channel token", { exact: true }).count()).toBe(0);
+    await expect
+      .poll(() => page.getByRole("dialog").getByLabel("Channel token", { exact: true }).count())
+      .toBe(0);
   });
 });
 

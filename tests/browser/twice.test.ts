@@ -7,7 +7,8 @@ import { sections } from "./sample-api.ts";
 
 const desk = useDesk();
 const secret = "0123456789abcdef".repeat(4);
-const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const dot =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /** Holds requests to an address back until they are let go. */
 async function hold(page: Page, address: string | RegExp): Promise<Route[]> {
@@ -30,7 +31,9 @@ test("a new token is shown though its answer took long and the dialog was closed
         limits.push({ ms, controller });
         return controller.signal;
       };
-      addEventListener("late", () => limits.forEach(({ ms, controller }) => ms <= 20_000 && controller.abort()));
+      addEventListener("late", () =>
+        limits.forEach(({ ms, controller }) => ms <= 20_000 && controller.abort()),
+      );
     });
     const held = await hold(page, "**/api/token/rotate");
     await page.getByRole("button", { name: "Replace the channel token" }).click();
@@ -46,7 +49,10 @@ test("a new token is shown though its answer took long and the dialog was closed
 });
 
 test("a token that passes a limit is sent once, whatever counts down meanwhile", async () => {
-  desk.site.answer = () => [429, { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 }];
+  desk.site.answer = () => [
+    429,
+    { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 },
+  ];
   await desk.look("/tokens", async (page) => {
     await page.getByRole("button", { name: "Replace the launcher token" }).click();
     await token(page).fill("wrong");
@@ -59,12 +65,17 @@ test("a token that passes a limit is sent once, whatever counts down meanwhile",
     await among(held, 1);
     await page.clock.runFor(1_000);
     await token(page).press("End");
-    expect(await page.getByRole("button", { name: "Replace", exact: true }).isDisabled()).toBe(true);
+    expect(await page.getByRole("button", { name: "Replace", exact: true }).isDisabled()).toBe(
+      true,
+    );
   });
 });
 
 test("setup that passes a limit is sent once, too", async () => {
-  desk.site.answer = () => [429, { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 }];
+  desk.site.answer = () => [
+    429,
+    { error: "rate_limited", message: "Too many.", retryAfterSeconds: 60 },
+  ];
   await desk.open("/setup-page", {}, async (page) => {
     await page.fill("#code", "wrong");
     await page.clock.install();
@@ -91,8 +102,11 @@ test("a double click disconnects once, and says so", async () => {
 });
 
 test("what is typed while settings are being saved is saved next, and is no conflict", async () => {
-  const view = (value: object, etag: string, problem?: string): object =>
-    ({ sections: [{ ...sections[0]!, value: { ...(sections[0]!.value as object), ...value }, etag, problem }] });
+  const view = (value: object, etag: string, problem?: string): object => ({
+    sections: [
+      { ...sections[0]!, value: { ...(sections[0]!.value as object), ...value }, etag, problem },
+    ],
+  });
   await desk.look("/settings", async (page) => {
     desk.site.views.set("GET /api/settings", view({}, '"p1"', "read_timeout: expected a number"));
     desk.site.emit("settings", {});
@@ -102,7 +116,9 @@ test("what is typed while settings are being saved is saved next, and is no conf
     await page.getByText("An edit of the file was not taken").waitFor({ state: "hidden" });
 
     const held = await hold(page, "**/api/channels/pico");
-    const save = page.getByRole("form", { name: "Pico channel" }).getByRole("button", { name: "Save" });
+    const save = page
+      .getByRole("form", { name: "Pico channel" })
+      .getByRole("button", { name: "Save" });
     await page.getByLabel("Ping interval").fill("15");
     await save.click();
     await among(held, 1);
@@ -114,8 +130,10 @@ test("what is typed while settings are being saved is saved next, and is no conf
     expect(await page.getByText("meanwhile").filter({ visible: true }).count()).toBe(0);
     await save.click();
     await among(held, 2);
-    expect([held[1]!.request().headers()["if-match"], held[1]!.request().postDataJSON()])
-      .toEqual(['"p2"', { ping_interval: 20 }]);
+    expect([held[1]!.request().headers()["if-match"], held[1]!.request().postDataJSON()]).toEqual([
+      '"p2"',
+      { ping_interval: 20 },
+    ]);
   });
 });
 
@@ -135,8 +153,12 @@ test("a message waits for a picture that is still being read, and goes once", as
     await page.keyboard.press("Enter");
     await page.evaluate(() => dispatchEvent(new Event("read")));
     await page.getByText("echo: look at this", { exact: true }).waitFor();
-    const sent = desk.site.channel.heard.filter(({ type }) => type === "message.send").map(({ payload }) => payload);
-    expect(sent.slice(-1)).toEqual([{ content: "look at this", media: [`data:image/png;base64,${dot}`] }]);
+    const sent = desk.site.channel.heard
+      .filter(({ type }) => type === "message.send")
+      .map(({ payload }) => payload);
+    expect(sent.slice(-1)).toEqual([
+      { content: "look at this", media: [`data:image/png;base64,${dot}`] },
+    ]);
     expect(await page.locator(".message.mine").count()).toBe(1);
   });
 });
@@ -144,7 +166,9 @@ test("a message waits for a picture that is still being read, and goes once", as
 test("checks run one at a time, whatever happens meanwhile", async () => {
   await desk.look("/doctor", async (page) => {
     let begun = 0;
-    page.on("request", (request) => { begun += request.url().endsWith("/api/status") ? 1 : 0; });
+    page.on("request", (request) => {
+      begun += request.url().endsWith("/api/status") ? 1 : 0;
+    });
     const held = await hold(page, "**/api/doctor");
     await page.reload();
     await among(held, 1);

@@ -9,7 +9,9 @@ import { launchBrowser } from "./browser.ts";
 let browser: Browser;
 /** A name on the local network, by plain http: no secure context, no `Sec-Fetch-Site`, no clipboard. */
 const lan = "door.example";
-beforeAll(async () => { browser = await launchBrowser([`--host-resolver-rules=MAP ${lan} 127.0.0.1`]); });
+beforeAll(async () => {
+  browser = await launchBrowser([`--host-resolver-rules=MAP ${lan} 127.0.0.1`]);
+});
 afterAll(() => browser.close());
 
 /** A page that reports what must never happen on ours. */
@@ -39,7 +41,9 @@ it("a first owner opens the link, keeps the token, turns the channel on and gets
   const url = await address.inputValue();
   expect(url).toBe(`ws://${launcher.base.host}/pico`);
 
-  const token = /token: ["']?([0-9a-f]{64})/.exec(await readFile(join(launcher.home, ".security.yml"), "utf8"))![1]!;
+  const token = /token: ["']?([0-9a-f]{64})/.exec(
+    await readFile(join(launcher.home, ".security.yml"), "utf8"),
+  )![1]!;
   const snippet = await page.locator("#snippet-browser").textContent();
   const answer = page.waitForEvent("console", (message) => /message\.create/.test(message.text()));
   // The snippet is pasted into a page of this origin: its policy allows its own WebSocket.
@@ -51,30 +55,33 @@ it("a first owner opens the link, keeps the token, turns the channel on and gets
   expect(problems).toEqual([]);
 });
 
-it.each(["127.0.0.1", lan])("signs in with the token, refuses a wrong one and signs out without JavaScript (%s)", async (name) => {
-  await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
-  const context = await browser.newContext({ javaScriptEnabled: false });
-  const page = await context.newPage();
+it.each(["127.0.0.1", lan])(
+  "signs in with the token, refuses a wrong one and signs out without JavaScript (%s)",
+  async (name) => {
+    await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const page = await context.newPage();
 
-  await page.goto(`http://${name}:${launcher.base.port}/setup`);
-  await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
-  await page.getByLabel("A token of my own").check();
-  await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
-  await page.getByLabel("Your token again", { exact: true }).fill("a-token-of-my-own-1");
-  await page.getByRole("button", { name: "Finish setup" }).click();
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.goto(`http://${name}:${launcher.base.port}/setup`);
+    await page.getByLabel("Generated token", { exact: true }).fill(launcher.token!);
+    await page.getByLabel("A token of my own").check();
+    await page.getByLabel("Your token", { exact: true }).fill("a-token-of-my-own-1");
+    await page.getByLabel("Your token again", { exact: true }).fill("a-token-of-my-own-1");
+    await page.getByRole("button", { name: "Finish setup" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
 
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByLabel("Launcher token", { exact: true }).fill("not the token");
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByText("That is not the launcher token").waitFor();
-  await page.getByLabel("Launcher token", { exact: true }).fill("a-token-of-my-own-1");
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("heading", { name: "Overview" }).waitFor();
-  await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  await context.close();
-});
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel("Launcher token", { exact: true }).fill("not the token");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("That is not the launcher token").waitFor();
+    await page.getByLabel("Launcher token", { exact: true }).fill("a-token-of-my-own-1");
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await context.close();
+  },
+);
 
 it("works on a local network without encryption: live, copied by hand, switched on, talked to", async () => {
   await using launcher = await startLauncher({ env: { SERVICE_LAUNCHER_ALLOWED_HOSTS: lan } });

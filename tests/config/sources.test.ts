@@ -16,30 +16,42 @@ let home: string;
 beforeEach(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-sources-"))));
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-const plugins = (tokens: StoreForm) => [tokenStore(tokens), channels(), http({ port: 0 }), picoServer()] as const;
+const plugins = (tokens: StoreForm) =>
+  [tokenStore(tokens), channels(), http({ port: 0 }), picoServer()] as const;
 const token = "correct-horse-battery-staple";
 
 describe("from the environment alone", () => {
   test("tokens and settings come from the variables of the brand, and no file is touched", async () => {
-    const given = fromEnvironment({
-      ACME_CHANNELS_PICO_TOKEN: ` ${token} `, ACME_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: "another",
-    }, { brand: "acme" });
+    const given = fromEnvironment(
+      {
+        ACME_CHANNELS_PICO_TOKEN: ` ${token} `,
+        ACME_CHANNELS_PICO_ENABLED: "true",
+        SERVICE_CHANNELS_PICO_TOKEN: "another",
+      },
+      { brand: "acme" },
+    );
     const list = plugins(given.tokens);
     const { config } = await given.load(list);
-    await withKernel(list, async ({ kernel: { services } }) => {
-      expect(services.picoServer.status().enabled).toBe(true);
-      expect(services.tokens.info("pico")).toMatchObject({ source: "env", managedByEnv: true });
-      expect(await services.tokens.verify("pico", token)).toBe(1);
-      const { message } = await refusal(services.tokenSecrets.replace("pico", { expect: 1 }));
-      expect(message).toContain("ACME_CHANNELS_PICO_TOKEN");
-    }, { config });
+    await withKernel(
+      list,
+      async ({ kernel: { services } }) => {
+        expect(services.picoServer.status().enabled).toBe(true);
+        expect(services.tokens.info("pico")).toMatchObject({ source: "env", managedByEnv: true });
+        expect(await services.tokens.verify("pico", token)).toBe(1);
+        const { message } = await refusal(services.tokenSecrets.replace("pico", { expect: 1 }));
+        expect(message).toContain("ACME_CHANNELS_PICO_TOKEN");
+      },
+      { config },
+    );
   });
 
   test("a variable that does not fit is refused, a misspelt one is warned about", async () => {
     const bad = fromEnvironment({ SERVICE_CHANNELS_PICO_ENABLED: "maybe" });
     expect(await codeFrom(bad.load(plugins(bad.tokens)))).toBe("ENV_BAD_VALUE");
     const odd = fromEnvironment({ SERVICE_CHANNELS_PICO_ENABLE: "true" });
-    expect((await odd.load(plugins(odd.tokens))).warnings.join()).toContain("SERVICE_CHANNELS_PICO_ENABLED");
+    expect((await odd.load(plugins(odd.tokens))).warnings.join()).toContain(
+      "SERVICE_CHANNELS_PICO_ENABLED",
+    );
   });
 
   describe("the token form keeps what every form keeps", () => {
@@ -55,17 +67,29 @@ describe("from the environment alone", () => {
 
 describe("from files", () => {
   test("a home gives tokens and settings, the environment stands above when it is given", async () => {
-    await writeFile(join(home, "config.json"), '{ "channels": { "pico": { "enabled": true, "max_connections": 7 } } }');
-    await writeFile(join(home, ".security.yml"), `channels:\n  pico:\n    token: ${token}\n`, { mode: 0o600 });
-    for (const [env, expected] of [[{}, 7], [{ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "8" }, 8]] as const) {
+    await writeFile(
+      join(home, "config.json"),
+      '{ "channels": { "pico": { "enabled": true, "max_connections": 7 } } }',
+    );
+    await writeFile(join(home, ".security.yml"), `channels:\n  pico:\n    token: ${token}\n`, {
+      mode: 0o600,
+    });
+    for (const [env, expected] of [
+      [{}, 7],
+      [{ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "8" }, 8],
+    ] as const) {
       const given = fromFiles(home, { env });
       const list = plugins(given.tokens);
       const { config, warnings } = await given.load(list);
       expect(warnings).toEqual([]);
-      await withKernel(list, async ({ kernel: { services } }) => {
-        expect(services.picoServer.status().maxConnections).toBe(expected);
-        expect(services.tokens.info("pico").source).toBe("security");
-      }, { config });
+      await withKernel(
+        list,
+        async ({ kernel: { services } }) => {
+          expect(services.picoServer.status().maxConnections).toBe(expected);
+          expect(services.tokens.info("pico").source).toBe("security");
+        },
+        { config },
+      );
     }
   });
 

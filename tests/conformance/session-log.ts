@@ -15,12 +15,20 @@ export interface LogBounds {
 }
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(JSON.stringify({ text }));
-const textOf = (frame: Uint8Array): string => (JSON.parse(new TextDecoder().decode(frame)) as { text: string }).text;
+const textOf = (frame: Uint8Array): string =>
+  (JSON.parse(new TextDecoder().decode(frame)) as { text: string }).text;
 export const numbered = (text: string) => ({ frame: bytes(text), numbered: true, message: text });
-export const partial = (text: string, message: string) => ({ frame: bytes(text), numbered: false, message });
+export const partial = (text: string, message: string) => ({
+  frame: bytes(text),
+  numbered: false,
+  message,
+});
 
 /** What every form of the session log promises; it keeps a stream for `keptMs` after its last listener. */
-export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds) => Awaitable<LogStand>): void {
+export function sessionLogConformance(
+  keptMs: number,
+  make: (bounds?: LogBounds) => Awaitable<LogStand>,
+): void {
   async function listening(bounds?: LogBounds) {
     const stand = await make(bounds);
     const heard: Heard[] = [];
@@ -41,24 +49,40 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
       await say("a");
       await log.append("s", partial("b", "m"));
       await say("c");
-      expect(heard.map(({ frame, cursor, numbered: own }) => [textOf(frame), own, cursor.seq])).toEqual([
-        ["a", true, 1], ["b", false, 1], ["c", true, 2],
+      expect(
+        heard.map(({ frame, cursor, numbered: own }) => [textOf(frame), own, cursor.seq]),
+      ).toEqual([
+        ["a", true, 1],
+        ["b", false, 1],
+        ["c", true, 2],
       ]);
-      expect(new Set(heard.map(({ cursor }) => cursor.epoch))).toEqual(new Set([(await top()).epoch]));
+      expect(new Set(heard.map(({ cursor }) => cursor.epoch))).toEqual(
+        new Set([(await top()).epoch]),
+      );
     });
 
     test("are each session's own", async () => {
       const { log, say, top } = await listening();
       await say("a", "b");
-      expect(await log.append("other", numbered("c"))).toMatchObject({ cursor: { seq: 1 }, heard: 0 });
+      expect(await log.append("other", numbered("c"))).toMatchObject({
+        cursor: { seq: 1 },
+        heard: 0,
+      });
       expect((await log.top("other"))?.epoch).not.toBe((await top()).epoch);
     });
 
     test("are not given by reading", async () => {
       const { log } = await make();
       const nowhere = { epoch: "gone", seq: 3 };
-      expect(await log.readAfter("s", undefined)).toEqual({ top: undefined, frames: [], partials: [] });
-      expect(await log.readAfter("s", nowhere)).toMatchObject({ top: undefined, gap: { reason: "epoch_changed" } });
+      expect(await log.readAfter("s", undefined)).toEqual({
+        top: undefined,
+        frames: [],
+        partials: [],
+      });
+      expect(await log.readAfter("s", nowhere)).toMatchObject({
+        top: undefined,
+        gap: { reason: "epoch_changed" },
+      });
       expect(await log.top("s")).toBeUndefined();
     });
 
@@ -73,25 +97,34 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
     test("gives everything after a cursor, or names what is missing and gives nothing", async () => {
       const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 30 });
       const windows = fc.record({ frames: fc.nat(10), bytes: fc.nat(300) });
-      await fc.assert(fc.asyncProperty(sizes, windows, async (all, window) => {
-        const { say, after, top } = await listening({ window });
-        const texts = all.map((size, at) => `${at}`.padEnd(size, "x"));
-        await say(...texts);
-        for (let seq = 0; seq <= texts.length; seq++) {
-          const rest = texts.slice(seq);
-          const size = rest.reduce((sum, text) => sum + bytes(text).byteLength, 0);
-          const { frames, gap } = await after(seq);
-          if (rest.length <= window.frames && size <= window.bytes) {
-            expect([frames.map(textOf), gap]).toEqual([rest, undefined]);
-          } else expect([frames, gap]).toEqual([[], { reason: "overflow", from: seq + 1, to: (await top()).seq }]);
-        }
-      }), { numRuns: 40 });
+      await fc.assert(
+        fc.asyncProperty(sizes, windows, async (all, window) => {
+          const { say, after, top } = await listening({ window });
+          const texts = all.map((size, at) => `${at}`.padEnd(size, "x"));
+          await say(...texts);
+          for (let seq = 0; seq <= texts.length; seq++) {
+            const rest = texts.slice(seq);
+            const size = rest.reduce((sum, text) => sum + bytes(text).byteLength, 0);
+            const { frames, gap } = await after(seq);
+            if (rest.length <= window.frames && size <= window.bytes) {
+              expect([frames.map(textOf), gap]).toEqual([rest, undefined]);
+            } else
+              expect([frames, gap]).toEqual([
+                [],
+                { reason: "overflow", from: seq + 1, to: (await top()).seq },
+              ]);
+          }
+        }),
+        { numRuns: 40 },
+      );
     });
 
     test("after another epoch, or behind the top, is a gap without a range", async () => {
       const { log, say, after } = await listening();
       await say("a");
-      expect(await log.readAfter("s", { epoch: "another", seq: 0 })).toMatchObject({ gap: { reason: "epoch_changed" } });
+      expect(await log.readAfter("s", { epoch: "another", seq: 0 })).toMatchObject({
+        gap: { reason: "epoch_changed" },
+      });
       expect(await after(2)).toMatchObject({ gap: { reason: "epoch_changed" }, frames: [] });
     });
 
@@ -118,7 +151,8 @@ export function sessionLogConformance(keptMs: number, make: (bounds?: LogBounds)
       const { log, say, top } = await listening();
       await say("a", "b", "c", "d");
       const { epoch } = await top();
-      const rest = async () => (await log.readAfter("s", undefined, "confirmed")).frames.map(textOf);
+      const rest = async () =>
+        (await log.readAfter("s", undefined, "confirmed")).frames.map(textOf);
       log.note("s", { epoch, after: 0, upTo: 4 }, "sent");
       expect(await rest()).toEqual(["a", "b", "c", "d"]);
       log.note("s", { epoch, after: 0, upTo: 1 }, "taken");

@@ -9,13 +9,20 @@ import { startBus, type BusDaemon } from "../plugins/tray/bus.ts";
 const run = promisify(execFile);
 
 const needed: Readonly<Record<string, string>> = {
-  Xvfb: "xvfb", "xfce4-panel": "xfce4-panel", xclip: "xclip", xdotool: "xdotool", import: "imagemagick",
+  Xvfb: "xvfb",
+  "xfce4-panel": "xfce4-panel",
+  xclip: "xclip",
+  xdotool: "xdotool",
+  import: "imagemagick",
   "dbus-daemon": "dbus",
 };
-const missing = Object.entries(needed).filter(([name]) => spawnSync("sh", ["-c", `command -v ${name}`]).status !== 0);
+const missing = Object.entries(needed).filter(
+  ([name]) => spawnSync("sh", ["-c", `command -v ${name}`]).status !== 0,
+);
 export const hasDesktop = missing.length === 0;
 const names = missing.map(([, name]) => name).join(" ");
-if (!hasDesktop && process.env["CI"] === "true") throw new Error(`Debian packages are missing: ${names}`);
+if (!hasDesktop && process.env["CI"] === "true")
+  throw new Error(`Debian packages are missing: ${names}`);
 if (!hasDesktop) console.warn(`skipped: no desktop can be made here (Debian: ${names})`);
 
 /** A panel at the upper edge with nothing but icons of programs, at its right end. */
@@ -84,19 +91,32 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   const settings = join(home, ".config", "xfce4", "xfconf", "xfce-perchannel-xml");
   await mkdir(settings, { recursive: true });
   await writeFile(join(settings, "xfce4-panel.xml"), panelSettings);
-  await writeFile(join(home, "opener"), `#!/bin/sh\necho "$1" >> ${join(home, "opened")}\n`, { mode: 0o755 });
+  await writeFile(join(home, "opener"), `#!/bin/sh\necho "$1" >> ${join(home, "opened")}\n`, {
+    mode: 0o755,
+  });
   await mkdir(join(home, "run"), { mode: 0o700 });
 
-  const screen = spawn("Xvfb", ["-displayfd", "3", "-screen", "0", `${WIDTH}x${HEIGHT}x24`, "-nolisten", "tcp"], {
-    stdio: ["ignore", "ignore", "ignore", "pipe"],
-  });
+  const screen = spawn(
+    "Xvfb",
+    ["-displayfd", "3", "-screen", "0", `${WIDTH}x${HEIGHT}x24`, "-nolisten", "tcp"],
+    {
+      stdio: ["ignore", "ignore", "ignore", "pipe"],
+    },
+  );
   const number = await new Promise<string>((resolve, reject) => {
     (screen.stdio[3] as NodeJS.ReadableStream).once("data", (text) => resolve(String(text).trim()));
     screen.once("exit", () => reject(new Error("Xvfb does not start")));
   });
   const base = {
-    PATH: process.env["PATH"]!, HOME: home, XDG_RUNTIME_DIR: join(home, "run"), DISPLAY: `:${number}`,
-    NO_AT_BRIDGE: "1", GTK_A11Y: "none", GTK_THEME: theme, LANG: "C.UTF-8", BROWSER: join(home, "opener"),
+    PATH: process.env["PATH"]!,
+    HOME: home,
+    XDG_RUNTIME_DIR: join(home, "run"),
+    DISPLAY: `:${number}`,
+    NO_AT_BRIDGE: "1",
+    GTK_A11Y: "none",
+    GTK_THEME: theme,
+    LANG: "C.UTF-8",
+    BROWSER: join(home, "opener"),
   };
   const bus: BusDaemon = await startBus(undefined, base);
   const env = { ...base, DBUS_SESSION_BUS_ADDRESS: bus.env["DBUS_SESSION_BUS_ADDRESS"]! };
@@ -104,7 +124,8 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
 
   const ended = (child: ChildProcess): Promise<unknown> =>
     child.exitCode === null && child.signalCode === null
-      ? new Promise((done) => child.once("exit", done)) : Promise.resolve();
+      ? new Promise((done) => child.once("exit", done))
+      : Promise.resolve();
   const tool = async (name: string, ...words: string[]): Promise<string> =>
     (await run(name, words, { env, timeout: 10_000 })).stdout.trim();
   /** Bytes of red, green and blue. */
@@ -112,23 +133,34 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
     const words = ["-window", "root", "-crop", area, "+repage", "-depth", "8", "rgb:-"];
     return (await run("import", words, { env, encoding: "buffer", timeout: 10_000 })).stdout;
   };
-  const until = <T>(look: () => Promise<T>): Promise<T> => vi.waitFor(look, { timeout: 40_000, interval: 50 });
+  const until = <T>(look: () => Promise<T>): Promise<T> =>
+    vi.waitFor(look, { timeout: 40_000, interval: 50 });
 
   /** The colour of the arch, which nothing else on this screen has. */
   async function hasIcon(): Promise<boolean> {
     const seen = await pixels(`40x32+${WIDTH - 40}+0`);
     for (let at = 0; at < seen.length; at += 3) {
       const [red, green, blue] = seen.subarray(at, at + 3);
-      if (Math.abs(red! - 0x0c) + Math.abs(green! - 0x6a) + Math.abs(blue! - 0x60) < 12) return true;
+      if (Math.abs(red! - 0x0c) + Math.abs(green! - 0x6a) + Math.abs(blue! - 0x60) < 12)
+        return true;
     }
     return false;
   }
 
   /** The open menu; nothing when there is none. */
   async function findMenu(): Promise<Menu | undefined> {
-    const found = await tool("xdotool", "search", "--onlyvisible", "--class", "wrapper-2.0", "getwindowgeometry", "%@")
-      .catch(() => "");
-    for (const [, x, y, width, height] of found.matchAll(/Position: (-?\d+),(-?\d+)[^]*?Geometry: (\d+)x(\d+)/g)) {
+    const found = await tool(
+      "xdotool",
+      "search",
+      "--onlyvisible",
+      "--class",
+      "wrapper-2.0",
+      "getwindowgeometry",
+      "%@",
+    ).catch(() => "");
+    for (const [, x, y, width, height] of found.matchAll(
+      /Position: (-?\d+),(-?\d+)[^]*?Geometry: (\d+)x(\d+)/g,
+    )) {
       const place = { x: Number(x), y: Number(y), width: Number(width), height: Number(height) };
       if (place.height > 60 && place.width > 60) return { ...place, rows: await rowsOf(place) };
     }
@@ -140,8 +172,10 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
     const inside = width - 4;
     const seen = await pixels(`${inside}x${height}+${x + 2}+${y}`);
     const sum = (bytes: Buffer): number => bytes.reduce((total, byte) => total + byte, 0);
-    const grey = Array.from({ length: height }, (_, row) =>
-      sum(seen.subarray(row * inside * 3, (row + 1) * inside * 3)) / (inside * 3));
+    const grey = Array.from(
+      { length: height },
+      (_, row) => sum(seen.subarray(row * inside * 3, (row + 1) * inside * 3)) / (inside * 3),
+    );
     const background = grey.toSorted((a, b) => a - b)[Math.floor(height / 2)]!;
     const inked = grey.flatMap((value, row) => (Math.abs(value - background) > 1 ? [row] : []));
     const groups: number[][] = [];
@@ -159,7 +193,11 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
 
   /** A panel that has just drawn an icon, or a menu, may miss a click: one every ten seconds, while there is no answer
    *  to it. `look` rejects until there is. */
-  function clickUntil<T>(place: { x: number; y: number }, button: 1 | 3, look: () => Promise<T>): Promise<T> {
+  function clickUntil<T>(
+    place: { x: number; y: number },
+    button: 1 | 3,
+    look: () => Promise<T>,
+  ): Promise<T> {
     let patience = 0;
     return until(async () => {
       try {
@@ -177,16 +215,21 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   const desktop: Desktop = {
     env,
     opened: async () =>
-      (await readFile(join(home, "opened"), "utf8").catch(() => "")).split("\n").filter((line) => line !== ""),
-    iconIsThere: () => until(async () => {
-      if (!(await hasIcon())) throw new Error("the panel shows no icon");
-    }),
-    iconIsGone: () => until(async () => {
-      if (await hasIcon()) throw new Error("the panel still shows the icon");
-    }),
-    leftClick: (isDone) => clickUntil(icon, 1, async () => {
-      if (!(await isDone())) throw new Error("the click on the icon does nothing");
-    }),
+      (await readFile(join(home, "opened"), "utf8").catch(() => ""))
+        .split("\n")
+        .filter((line) => line !== ""),
+    iconIsThere: () =>
+      until(async () => {
+        if (!(await hasIcon())) throw new Error("the panel shows no icon");
+      }),
+    iconIsGone: () =>
+      until(async () => {
+        if (await hasIcon()) throw new Error("the panel still shows the icon");
+      }),
+    leftClick: (isDone) =>
+      clickUntil(icon, 1, async () => {
+        if (!(await isDone())) throw new Error("the click on the icon does nothing");
+      }),
     async menu(lines) {
       await clickUntil(icon, 3, async () => {
         if (!(await findMenu())) throw new Error("no menu opens");

@@ -15,14 +15,22 @@ it.each([
   const args = ["-console", "-tray", "-port", "0", "-no-browser"];
   await using launcher = await startLauncher({ args, env: desktop.env });
   const channel = await enablePico(launcher, await finishSetup(launcher));
-  const sockets = ["kitchen", "laptop", "garden"].map((session) =>
-    new WebSocket(new URL(`/pico?session_id=${session}`, launcher.base), [`token.${channel}`]));
+  const sockets = ["kitchen", "laptop", "garden"].map(
+    (session) =>
+      new WebSocket(new URL(`/pico?session_id=${session}`, launcher.base), [`token.${channel}`]),
+  );
   await Promise.all(sockets.map((socket) => new Promise((open) => socket.once("open", open))));
   await desktop.iconIsThere();
   using bus = await join(desktop);
-  const item = { destination: `org.kde.StatusNotifierItem-${launcher.child.pid}-1`, path: menuPath };
+  const item = {
+    destination: `org.kde.StatusNotifierItem-${launcher.child.pid}-1`,
+    path: menuPath,
+  };
   await vi.waitFor(async () => {
-    const label = await bus.call({ ...item, interface: menuInterface }, "GetProperty", "is", [7, "label"]);
+    const label = await bus.call({ ...item, interface: menuInterface }, "GetProperty", "is", [
+      7,
+      "label",
+    ]);
     expect(label).toEqual([{ signature: "s", value: "Pico channel: 3 connections" }]);
   });
   const { y, height } = await desktop.menu(8);

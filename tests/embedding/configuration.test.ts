@@ -17,11 +17,21 @@ import { refusal } from "../kernel/parts.ts";
  * and what is refused leaves everything as it was. */
 
 const editor: Plugin<{ configures: true; offers: { editor: Configuration } }> = {
-  name: "editor", api: 1, configures: true, start: ({ configuration }) => ({ editor: configuration }),
+  name: "editor",
+  api: 1,
+  configures: true,
+  start: ({ configuration }) => ({ editor: configuration }),
 };
-const list = () => [
-  memoryTokens(), channels(), http({ host: "127.0.0.1" }), gateway(), picoServer(), dashboard(), editor,
-] as const;
+const list = () =>
+  [
+    memoryTokens(),
+    channels(),
+    http({ host: "127.0.0.1" }),
+    gateway(),
+    picoServer(),
+    dashboard(),
+    editor,
+  ] as const;
 const config = { launcher: { port: 0 }, "channels.pico": { enabled: true, max_connections: 1 } };
 
 interface Given {
@@ -34,27 +44,39 @@ interface Given {
 }
 
 async function running(visit: (given: Given) => Promise<void>): Promise<void> {
-  await withKernel(list(), async ({ kernel: { services: { editor: own, http: { addresses } } } }) => {
-    const [at] = addresses() as [URL];
-    const value = (section: string): Record<string, unknown> =>
-      own.describe().find((each) => each.section === section)!.value as Record<string, unknown>;
-    await visit({
-      at,
-      value,
-      apply: (section, changes) => own.apply(section, { ...(config as Record<string, object>)[section], ...changes }),
-      status: (host) =>
-        new Promise((resolve, reject) => {
-          get({ port: at.port, path: "/login", headers: { host }, agent: false }, (answer) => {
-            resolve(answer.resume().statusCode!);
-          }).on("error", reject);
-        }),
-      handshake: (options) =>
-        connect(new URL("pico", at), { token: testTokens.pico, ...options }).then(
-          async (client) => (await client.settled(), 101),
-          ({ details }: { details: { status: number } }) => details.status,
-        ),
-    });
-  }, { config });
+  await withKernel(
+    list(),
+    async ({
+      kernel: {
+        services: {
+          editor: own,
+          http: { addresses },
+        },
+      },
+    }) => {
+      const [at] = addresses() as [URL];
+      const value = (section: string): Record<string, unknown> =>
+        own.describe().find((each) => each.section === section)!.value as Record<string, unknown>;
+      await visit({
+        at,
+        value,
+        apply: (section, changes) =>
+          own.apply(section, { ...(config as Record<string, object>)[section], ...changes }),
+        status: (host) =>
+          new Promise((resolve, reject) => {
+            get({ port: at.port, path: "/login", headers: { host }, agent: false }, (answer) => {
+              resolve(answer.resume().statusCode!);
+            }).on("error", reject);
+          }),
+        handshake: (options) =>
+          connect(new URL("pico", at), { token: testTokens.pico, ...options }).then(
+            async (client) => (await client.settled(), 101),
+            ({ details }: { details: { status: number } }) => details.status,
+          ),
+      });
+    },
+    { config },
+  );
 }
 
 describe("what acts now", () => {
@@ -62,7 +84,8 @@ describe("what acts now", () => {
     running(async ({ status, apply }) => {
       expect(await status("door.example.org")).toBe(403);
       expect(await apply("launcher", { allowed_hosts: ["door.example.org"] })).toEqual({
-        now: ["allowed_hosts"], afterRestart: [],
+        now: ["allowed_hosts"],
+        afterRestart: [],
       });
       expect(await status("door.example.org")).toBe(200);
     }));
@@ -71,14 +94,20 @@ describe("what acts now", () => {
     running(async ({ at, apply }) => {
       const secure = async (): Promise<boolean> => {
         const answer = await fetch(new URL("login", at), {
-          method: "POST", body: JSON.stringify({ token: testTokens.launcher }),
-          headers: { "content-type": "application/json", "x-forwarded-proto": "https", connection: "close" },
+          method: "POST",
+          body: JSON.stringify({ token: testTokens.launcher }),
+          headers: {
+            "content-type": "application/json",
+            "x-forwarded-proto": "https",
+            connection: "close",
+          },
         });
         return /; Secure/i.test(answer.headers.get("set-cookie") ?? "");
       };
       expect(await secure()).toBe(false);
       expect(await apply("launcher", { trusted_proxies: ["127.0.0.1"] })).toEqual({
-        now: ["trusted_proxies"], afterRestart: [],
+        now: ["trusted_proxies"],
+        afterRestart: [],
       });
       expect(await secure()).toBe(true);
     }));
@@ -99,7 +128,10 @@ describe("what waits for a restart", () => {
     running(async ({ at, apply, status }) => {
       const changes = { port: 1, public: true, base_path: "/door", session_days: 1 };
       // The interface is an option of the host's, above the settings.
-      expect(await apply("launcher", changes)).toEqual({ now: ["session_days"], afterRestart: ["port", "base_path"] });
+      expect(await apply("launcher", changes)).toEqual({
+        now: ["session_days"],
+        afterRestart: ["port", "base_path"],
+      });
       expect(await apply("gateway", { port: 1 })).toEqual({ now: [], afterRestart: ["port"] });
       expect(await status(at.host)).toBe(200);
     }));
@@ -133,20 +165,23 @@ describe("what is refused", () => {
     ["launcher", { sesion_days: 1 }, 'Did you mean "session_days"'],
     ["channels.pico", { max_connections: 0, enabled: false }, "channels.pico.max_connections"],
     ["gateway", { port: 70_000 }, "gateway.port"],
-  ])("%s %j keeps every old value of all its plugins, and says what is wrong", (section, changes, words) =>
-    running(async ({ apply, value }) => {
-      const before = structuredClone(value(section));
-      expect((await refusal(apply(section, changes))).message).toContain(words);
-      expect(value(section)).toEqual(before);
-    }));
+  ])(
+    "%s %j keeps every old value of all its plugins, and says what is wrong",
+    (section, changes, words) =>
+      running(async ({ apply, value }) => {
+        const before = structuredClone(value(section));
+        expect((await refusal(apply(section, changes))).message).toContain(words);
+        expect(value(section)).toEqual(before);
+      }),
+  );
 });
 
 test("a host's own server keeps its port whatever the settings say, and nothing is said to wait", async () => {
   const server = createServer();
   await withKernel([memoryTokens(), http({ server }), editor], async ({ kernel: { services } }) => {
-    expect(await services.editor.apply("launcher", { port: 1, public: true, base_path: "/door" })).toEqual(
-      { now: [], afterRestart: ["base_path"] },
-    );
+    expect(
+      await services.editor.apply("launcher", { port: 1, public: true, base_path: "/door" }),
+    ).toEqual({ now: [], afterRestart: ["base_path"] });
     expect(server.listening).toBe(false);
   });
 });

@@ -16,7 +16,10 @@ import { refusal } from "../kernel/parts.ts";
 import { embedded, listening, token } from "./support.ts";
 
 const claims: Plugin<{ needs: { tokens: Tokens } }> = {
-  name: "claims", api: 1, needs: { tokens: true }, start: async ({ needs }) => void (await needs.tokens.claim("pico")),
+  name: "claims",
+  api: 1,
+  needs: { tokens: true },
+  start: async ({ needs }) => void (await needs.tokens.claim("pico")),
 };
 
 const cleanups: (() => unknown)[] = [];
@@ -41,7 +44,8 @@ describe("in a host's server", () => {
   test("the channel answers under a path prefix, the host everywhere else, before and after", async () => {
     const server = closing(createServer((q, r) => void r.end(`theirs ${q.url}`)));
     const port = await listening(server);
-    const at = (path: string): Promise<string> => fetch(`http://127.0.0.1:${port}${path}`).then((r) => r.text());
+    const at = (path: string): Promise<string> =>
+      fetch(`http://127.0.0.1:${port}${path}`).then((r) => r.text());
     const kernel = embedded({ server, basePath: "/door" });
     await kernel.start();
     expect(await conversation(`ws://127.0.0.1:${port}/door/pico`)).toBe("you said hello");
@@ -78,7 +82,9 @@ describe("in a host's server", () => {
     const port = await listening(server);
     await using kernel = embedded({ server });
     await kernel.start();
-    const ws = new WebSocket(`wss://127.0.0.1:${port}/pico`, `token.${token}`, { rejectUnauthorized: false });
+    const ws = new WebSocket(`wss://127.0.0.1:${port}/pico`, `token.${token}`, {
+      rejectUnauthorized: false,
+    });
     await once(ws, "open");
     ws.terminate();
   });
@@ -110,13 +116,21 @@ describe("with the host's own check of tokens", () => {
     client.say("hello");
     expect((await client.next("message.create")).payload!["content"]).toBe("you said hello");
     expect((await refusal(connect(channel, { token: "theirs" }))).details["status"]).toBe(401);
-    expect(asked).toEqual([["pico", "ours"], ["pico", "theirs"]]);
+    expect(asked).toEqual([
+      ["pico", "ours"],
+      ["pico", "theirs"],
+    ]);
   });
 
   test("it opens the dashboard as well", async () => {
-    const form = { resolve: () => undefined, write: () => undefined, verify: async (name: string, token: string) =>
-      name === "launcher" && token === "ours" };
-    await using kernel = createKernel([tokenStore(form), http({ port: 0 }), dashboard()], { log: capturedLog().log });
+    const form = {
+      resolve: () => undefined,
+      write: () => undefined,
+      verify: async (name: string, token: string) => name === "launcher" && token === "ours",
+    };
+    await using kernel = createKernel([tokenStore(form), http({ port: 0 }), dashboard()], {
+      log: capturedLog().log,
+    });
     await kernel.start();
     const signIn = async (given: string): Promise<number> => {
       const [at] = kernel.services.http.addresses();
@@ -124,7 +138,11 @@ describe("with the host's own check of tokens", () => {
       const body = JSON.stringify({ token: given });
       return (await fetch(new URL("login", at), { method: "POST", headers, body })).status;
     };
-    expect([kernel.state(), await signIn("theirs"), await signIn("ours")]).toEqual(["running", 401, 200]);
+    expect([kernel.state(), await signIn("theirs"), await signIn("ours")]).toEqual([
+      "running",
+      401,
+      200,
+    ]);
   });
 });
 
@@ -136,7 +154,9 @@ describe("with the host's own logger", () => {
       await using kernel = createKernel([tokenStore(memory({ pico: "short" })), claims], { log });
       await kernel.start();
     }
-    const seen = lines.map((line) => JSON.parse(line) as { plugin: string; level: number; msg: string });
+    const seen = lines.map(
+      (line) => JSON.parse(line) as { plugin: string; level: number; msg: string },
+    );
     const warned = seen.filter(({ plugin, level }) => plugin === "token-store" && level === 40);
     expect(warned.map(({ msg }) => /weak/.test(msg))).toEqual([true, true]);
   });
@@ -144,14 +164,21 @@ describe("with the host's own logger", () => {
 
 describe("with the host's own session check", () => {
   const users = new Map([["cookie-of-ann", "ann"]]);
-  const find = ({ headers }: { headers: { cookie?: string | undefined } }): HostIdentity | undefined => {
+  const find = ({
+    headers,
+  }: {
+    headers: { cookie?: string | undefined };
+  }): HostIdentity | undefined => {
     const id = users.get(headers.cookie ?? "");
     return id === undefined ? undefined : { id };
   };
 
   test.each([
     ["at once", find],
-    ["after a while", async (q: Parameters<typeof find>[0]) => (await new Promise(setImmediate), find(q))],
+    [
+      "after a while",
+      async (q: Parameters<typeof find>[0]) => (await new Promise(setImmediate), find(q)),
+    ],
   ])("its pages open the channel without a token, when it answers %s", async (_, identify) => {
     const server = closing(createServer());
     const port = await listening(server);
@@ -163,8 +190,10 @@ describe("with the host's own session check", () => {
     page.say("hello");
     expect((await page.next("message.create")).payload!["content"]).toBe("you said hello");
     const others: Record<string, string>[] = [
-      { cookie: "cookie-of-bob", origin }, { cookie: "cookie-of-ann", origin: "http://evil.example" },
-      { cookie: "cookie-of-ann" }, { origin },
+      { cookie: "cookie-of-bob", origin },
+      { cookie: "cookie-of-ann", origin: "http://evil.example" },
+      { cookie: "cookie-of-ann" },
+      { origin },
     ];
     for (const headers of others) {
       expect((await refusal(connect(channel, { headers }))).details["status"]).toBe(401);
@@ -178,7 +207,9 @@ describe("with the host's own session check", () => {
     const onEnd: NonNullable<HostIdentity["onEnd"]> = (ended) => ((end = ended), () => undefined);
     await using kernel = embedded({ server, identify: () => ({ id: "ann", onEnd }) });
     await kernel.start();
-    const page = await connect(`ws://127.0.0.1:${port}/pico`, { headers: { origin: `http://127.0.0.1:${port}` } });
+    const page = await connect(`ws://127.0.0.1:${port}/pico`, {
+      headers: { origin: `http://127.0.0.1:${port}` },
+    });
     end("signed out");
     expect((await page.closed).code).toBe(1008);
   });
@@ -189,12 +220,16 @@ describe("with the host's own session check", () => {
     const { log, lines } = capturedLog();
     const headers = { origin: `http://127.0.0.1:${port}` };
     for (const identify of [
-      () => { throw new Error("no database"); },
+      () => {
+        throw new Error("no database");
+      },
       () => Promise.reject(new Error("no database")),
     ]) {
       await using kernel = embedded({ server, identify }, undefined, log);
       await kernel.start();
-      expect((await refusal(connect(`ws://127.0.0.1:${port}/pico`, { headers }))).details["status"]).toBe(401);
+      expect(
+        (await refusal(connect(`ws://127.0.0.1:${port}/pico`, { headers }))).details["status"],
+      ).toBe(401);
     }
     expect(lines.filter(({ level }) => level === "error")).toHaveLength(2);
   });

@@ -24,27 +24,54 @@ declare const sends: Channels;
 
 /** Mistake -> words of the message. */
 const mistakes: readonly (readonly [what: string, code: string, words: RegExp])[] = [
-  ["a plugin is missing", "createKernel([channels(), http(), picoServer()]);", /no earlier plugin offers tokens/],
-  ["the order is wrong", "createKernel([picoServer(), tokenStore(memory()), channels(), http()]);",
-    /no earlier plugin offers (?=.*channels)(?=.*http)(?=.*tokens)/],
-  ["nobody announces what a plugin hears",
+  [
+    "a plugin is missing",
+    "createKernel([channels(), http(), picoServer()]);",
+    /no earlier plugin offers tokens/,
+  ],
+  [
+    "the order is wrong",
+    "createKernel([picoServer(), tokenStore(memory()), channels(), http()]);",
+    /no earlier plugin offers (?=.*channels)(?=.*http)(?=.*tokens)/,
+  ],
+  [
+    "nobody announces what a plugin hears",
     'declare const r: Plugin<{ hears: Pick<PicoServerEvents, "pico-server:refused"> }>; createKernel([r]);',
-    /no plugin emits pico-server:refused/],
+    /no plugin emits pico-server:refused/,
+  ],
   ["a fact is misspelt", 'kernel.on("pico-server:conected", () => {});', /"pico-server:conected"/],
-  ["a field of a fact is misspelt", 'kernel.on("pico-server:connected", ({ sesion }) => sesion);',
-    /'sesion' does not exist.*session: string/],
+  [
+    "a field of a fact is misspelt",
+    'kernel.on("pico-server:connected", ({ sesion }) => sesion);',
+    /'sesion' does not exist.*session: string/,
+  ],
   ["a service is misspelt", "kernel.services.tokenz;", /Did you mean 'tokens'/],
-  ["an address lacks its session", 'sends.send({ channel: "pico" }, { content: "" });', /'session' is missing/],
-  ["a kind of message is misspelt", 'application((m) => m.stream({ kind: "thougt" }).abort());',
-    /Did you mean '"thought"'/],
-  ["a stream gets something else than text", 'sends.stream({ channel: "a", session: "b" }).write(1);', /'string'/],
+  [
+    "an address lacks its session",
+    'sends.send({ channel: "pico" }, { content: "" });',
+    /'session' is missing/,
+  ],
+  [
+    "a kind of message is misspelt",
+    'application((m) => m.stream({ kind: "thougt" }).abort());',
+    /Did you mean '"thought"'/,
+  ],
+  [
+    "a stream gets something else than text",
+    'sends.stream({ channel: "a", session: "b" }).write(1);',
+    /'string'/,
+  ],
   ["an option is misspelt", "http({ prot: 80 });", /'prot' does not exist in type 'HttpOptions'/],
-  ["a need is not named",
+  [
+    "a need is not named",
     'const p: Plugin<{ needs: { channels: Channels } }> = { name: "a", api: 1, start() {} }; void p;',
-    /'needs' is missing/],
-  ["a promised service is not given",
+    /'needs' is missing/,
+  ],
+  [
+    "a promised service is not given",
     'const q: Plugin<{ offers: { clock: Date } }> = { name: "a", api: 1, start: () => ({}) }; void q;',
-    /offers.*clock|clock: Date/],
+    /offers.*clock|clock: Date/,
+  ],
 ];
 const at = head.split("\n").length;
 let project: string;
@@ -53,14 +80,37 @@ let output: string;
 beforeAll(async () => {
   project = await mkdtemp(join(root, "dist", "messages-")); // inside the package, so that "doorward" is this package
   const compilerOptions = {
-    module: "nodenext", target: "es2023", lib: ["es2023", "esnext.disposable"], types: ["node"], strict: true,
-    exactOptionalPropertyTypes: true, noEmit: true, skipLibCheck: false,
+    module: "nodenext",
+    target: "es2023",
+    lib: ["es2023", "esnext.disposable"],
+    types: ["node"],
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noEmit: true,
+    skipLibCheck: false,
   };
-  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["host.ts"] }));
-  await writeFile(join(project, "host.ts"), [head, ...mistakes.map(([, code]) => code), ""].join("\n"));
-  const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
-  const compiling = promisify(execFile)(process.execPath, [tsc, "-p", project, "--pretty", "false"], { cwd: project });
-  output = await compiling.then(({ stdout }) => stdout, ({ stdout }: { stdout: string }) => stdout);
+  await writeFile(
+    join(project, "tsconfig.json"),
+    JSON.stringify({ compilerOptions, files: ["host.ts"] }),
+  );
+  await writeFile(
+    join(project, "host.ts"),
+    [head, ...mistakes.map(([, code]) => code), ""].join("\n"),
+  );
+  const tsc = join(
+    dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
+    "bin",
+    "tsc",
+  );
+  const compiling = promisify(execFile)(
+    process.execPath,
+    [tsc, "-p", project, "--pretty", "false"],
+    { cwd: project },
+  );
+  output = await compiling.then(
+    ({ stdout }) => stdout,
+    ({ stdout }: { stdout: string }) => stdout,
+  );
 });
 afterAll(() => rm(project, { recursive: true, force: true }));
 
@@ -71,12 +121,17 @@ function about(line: number): string {
 }
 
 describe("the compiler tells", () => {
-  test.each(mistakes.map(([what, , words], index) => [what, words, index] as const))("%s", (_, words, index) => {
-    expect(about(at + 1 + index).replaceAll("\n", " ")).toMatch(words);
-  });
+  test.each(mistakes.map(([what, , words], index) => [what, words, index] as const))(
+    "%s",
+    (_, words, index) => {
+      expect(about(at + 1 + index).replaceAll("\n", " ")).toMatch(words);
+    },
+  );
 
   test("nothing about a list that is right", () => {
-    const lines = [...output.matchAll(/^(\S+)\((\d+),/gm)].map(([, file, line]) => [file, Number(line)] as const);
+    const lines = [...output.matchAll(/^(\S+)\((\d+),/gm)].map(
+      ([, file, line]) => [file, Number(line)] as const,
+    );
     expect(lines.filter(([file, line]) => file !== "host.ts" || line <= at)).toEqual([]);
   });
 });

@@ -8,7 +8,8 @@ import { root } from "../rules/source.ts";
 /* A host's process, from the built package: it ends by itself, and nothing of it is taken. */
 
 beforeAll(() => {
-  if (!existsSync(join(root, "dist"))) throw new Error("dist/ is not there: npm run build makes it");
+  if (!existsSync(join(root, "dist")))
+    throw new Error("dist/ is not there: npm run build makes it");
 });
 
 const header = `
@@ -28,7 +29,9 @@ const make = (brand, options = {}) => createKernel([
 
 async function host(script: string): Promise<{ code: number | null; out: unknown; err: string }> {
   const child = spawn(process.execPath, ["--input-type=module", "-e", header + script], {
-    cwd: root, stdio: ["ignore", "pipe", "pipe"], timeout: 50_000,
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: 50_000,
   });
   let [out, err] = ["", ""];
   child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text));
@@ -60,7 +63,15 @@ describe("a host's process", () => {
       }));
     `);
     expect(err).toBe("");
-    expect(out).toEqual({ live: true, ready: true, status: 200, after: false, signals: [0, 0], ours: [], globals: 0 });
+    expect(out).toEqual({
+      live: true,
+      ready: true,
+      status: 200,
+      after: false,
+      signals: [0, 0],
+      ours: [],
+      globals: 0,
+    });
     expect(code).toBe(0);
   });
 
@@ -86,7 +97,15 @@ describe("a host's process", () => {
       console.log(JSON.stringify({ seen, status, same: one.services === other.services }));
     `);
     expect(err).toBe("");
-    expect(out).toEqual({ seen: [[200, "acme"], [401, ""], [200, "umbrella"]], status: 200, same: false });
+    expect(out).toEqual({
+      seen: [
+        [200, "acme"],
+        [401, ""],
+        [200, "umbrella"],
+      ],
+      status: 200,
+      same: false,
+    });
     expect(code).toBe(0);
   });
 

@@ -12,11 +12,23 @@ export const token = "correct-horse-battery-staple";
 export const config = { "channels.pico": { enabled: true } };
 
 /** The channel and an application that answers: what most hosts take. */
-export function embedded(own: HttpOptions, form: StoreForm = memory({ pico: token }), log: Log = capturedLog().log) {
-  return createKernel([
-    tokenStore(form), channels(), http(own), picoServer(),
-    application(async ({ content, reply }) => void (await reply({ content: `you said ${content}` }))),
-  ], { config, log });
+export function embedded(
+  own: HttpOptions,
+  form: StoreForm = memory({ pico: token }),
+  log: Log = capturedLog().log,
+) {
+  return createKernel(
+    [
+      tokenStore(form),
+      channels(),
+      http(own),
+      picoServer(),
+      application(
+        async ({ content, reply }) => void (await reply({ content: `you said ${content}` })),
+      ),
+    ],
+    { config, log },
+  );
 }
 
 export async function listening(server: Server): Promise<number> {

@@ -7,10 +7,14 @@ test("a fact announced by a handler is delivered after the present one, to every
   const bus = createBus();
   const first: string[] = [];
   const second: string[] = [];
-  bus.on("a:went", () => {
-    first.push("went");
-    bus.emit("a:came", {});
-  }, nobody);
+  bus.on(
+    "a:went",
+    () => {
+      first.push("went");
+      bus.emit("a:came", {});
+    },
+    nobody,
+  );
   bus.on("a:came", () => void first.push("came"), nobody);
   bus.on("a:went", () => void second.push("went"), nobody);
   bus.on("a:came", () => void second.push("came"), nobody);
@@ -23,14 +27,29 @@ test("a throwing and a rejecting handler are reported and starve neither neighbo
   const bus = createBus();
   const faults: unknown[] = [];
   const heard: object[] = [];
-  bus.on("a:went", () => { throw new Error("thrown"); }, (error) => void faults.push(error));
-  bus.on("a:went", () => Promise.reject(new Error("rejected")), (error) => void faults.push(error));
+  bus.on(
+    "a:went",
+    () => {
+      throw new Error("thrown");
+    },
+    (error) => void faults.push(error),
+  );
+  bus.on(
+    "a:went",
+    () => Promise.reject(new Error("rejected")),
+    (error) => void faults.push(error),
+  );
   bus.on("a:went", (fact) => void heard.push(fact), nobody);
   bus.emit("a:went", { n: 1 });
   bus.emit("a:went", { n: 2 });
   await Promise.resolve();
   expect(heard).toEqual([{ n: 1 }, { n: 2 }]);
-  expect(faults.map((error) => (error as Error).message).sort()).toEqual(["rejected", "rejected", "thrown", "thrown"]);
+  expect(faults.map((error) => (error as Error).message).sort()).toEqual([
+    "rejected",
+    "rejected",
+    "thrown",
+    "thrown",
+  ]);
 });
 
 test("a listener released while a fact is delivered does not hear it any more", () => {
@@ -45,7 +64,9 @@ test("a listener released while a fact is delivered does not hear it any more", 
 test("the same handler may listen twice and is released one listening at a time", () => {
   const bus = createBus();
   let calls = 0;
-  const handler = (): void => { calls += 1; };
+  const handler = (): void => {
+    calls += 1;
+  };
   const release = bus.on("a:went", handler, nobody);
   bus.on("a:went", handler, nobody);
   release();
@@ -72,8 +93,12 @@ test("the bus still delivers after a report of a fault has itself thrown", () =>
   const heard: object[] = [];
   const release = bus.on(
     "a:went",
-    () => { throw new Error("first"); },
-    () => { throw new Error("the log is broken"); },
+    () => {
+      throw new Error("first");
+    },
+    () => {
+      throw new Error("the log is broken");
+    },
   );
   expect(() => bus.emit("a:went", {})).toThrow("the log is broken");
   release();

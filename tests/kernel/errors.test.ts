@@ -10,9 +10,16 @@ test("a table makes errors with a code, a sentence, details and a cause", () => 
   const cause = new Error("below");
   const plain = errors.NOT_HERE({ details: { tried: 3 }, cause });
   expect(plain).toBeInstanceOf(DoorwardError);
-  expect(plain).toMatchObject({ code: "NOT_HERE", message: "It is not here.", details: { tried: 3 }, cause });
+  expect(plain).toMatchObject({
+    code: "NOT_HERE",
+    message: "It is not here.",
+    details: { tried: 3 },
+    cause,
+  });
   expect(errors.NOT_THERE("Rome", "closed", { details: { at: 1 } })).toMatchObject({
-    code: "NOT_THERE", message: "It is not in Rome: closed.", details: { at: 1 },
+    code: "NOT_THERE",
+    message: "It is not in Rome: closed.",
+    details: { at: 1 },
   });
   expect(errors.NOT_HERE()).not.toHaveProperty("cause");
 });

@@ -11,15 +11,19 @@ const phases = (kernel: ReturnType<typeof kernelOf>) =>
 
 /** Writes down each step of its life. */
 const diary = (name: string, steps: string[], more: object = {}): AnyPlugin =>
-  plugin(name, ({ onReady, onStop }) => {
-    steps.push(`${name} starts`);
-    onStop(() => void steps.push(`${name} undoes its start`));
-    onReady(() => {
-      steps.push(`${name} is ready`);
-      return () => void steps.push(`${name} undoes its ready step`);
-    });
-    onStop(() => void steps.push(`${name} undoes its last step`));
-  }, more);
+  plugin(
+    name,
+    ({ onReady, onStop }) => {
+      steps.push(`${name} starts`);
+      onStop(() => void steps.push(`${name} undoes its start`));
+      onReady(() => {
+        steps.push(`${name} is ready`);
+        return () => void steps.push(`${name} undoes its ready step`);
+      });
+      onStop(() => void steps.push(`${name} undoes its last step`));
+    },
+    more,
+  );
 
 test("starts run in list order, then ready steps; undo runs last in first out, ready steps first", async () => {
   const steps: string[] = [];
@@ -27,22 +31,30 @@ test("starts run in list order, then ready steps; undo runs last in first out, r
   await kernel.start();
   await kernel.stop();
   expect(steps).toEqual([
-    "one starts", "two starts", "one is ready", "two is ready",
-    "two undoes its ready step", "one undoes its ready step",
-    "two undoes its last step", "two undoes its start", "one undoes its last step", "one undoes its start",
+    "one starts",
+    "two starts",
+    "one is ready",
+    "two is ready",
+    "two undoes its ready step",
+    "one undoes its ready step",
+    "two undoes its last step",
+    "two undoes its start",
+    "one undoes its last step",
+    "one undoes its start",
   ]);
 });
 
 test("a slow start and a slow undo are awaited before the next", async () => {
   const steps: string[] = [];
-  const slow = (name: string): AnyPlugin => plugin(name, async ({ onStop }) => {
-    await new Promise((done) => setImmediate(done));
-    steps.push(`${name} started`);
-    onStop(async () => {
+  const slow = (name: string): AnyPlugin =>
+    plugin(name, async ({ onStop }) => {
       await new Promise((done) => setImmediate(done));
-      steps.push(`${name} undone`);
+      steps.push(`${name} started`);
+      onStop(async () => {
+        await new Promise((done) => setImmediate(done));
+        steps.push(`${name} undone`);
+      });
     });
-  });
   const kernel = kernelOf([slow("one"), slow("two")]);
   await kernel.start();
   await kernel.stop();
@@ -70,10 +82,12 @@ test("health follows the life of each plugin", async () => {
 test("without a driver the kernel runs when everything is ready, and says so once", async () => {
   const changes: object[] = [];
   const states: string[] = [];
-  const kernel = kernelOf([plugin("one", ({ lifecycle, onReady }) => {
-    states.push(lifecycle.state());
-    onReady(() => void states.push(lifecycle.state()));
-  })]);
+  const kernel = kernelOf([
+    plugin("one", ({ lifecycle, onReady }) => {
+      states.push(lifecycle.state());
+      onReady(() => void states.push(lifecycle.state()));
+    }),
+  ]);
   kernel.on("kernel:state-changed", (change) => void changes.push(change));
   expect(kernel.state()).toBe("unconfigured");
   await kernel.start();
@@ -85,10 +99,16 @@ test("without a driver the kernel runs when everything is ready, and says so onc
 
 test("transitions after the start are announced with where they came from", async () => {
   let send = (_command: string): boolean => false;
-  const kernel = kernelOf([plugin("driver", ({ lifecycle }) => {
-    send = (lifecycle as unknown as { send: typeof send }).send;
-    send("begin-setup");
-  }, { drives: true })]);
+  const kernel = kernelOf([
+    plugin(
+      "driver",
+      ({ lifecycle }) => {
+        send = (lifecycle as unknown as { send: typeof send }).send;
+        send("begin-setup");
+      },
+      { drives: true },
+    ),
+  ]);
   const changes: object[] = [];
   kernel.on("kernel:state-changed", (change) => void changes.push(change));
   await kernel.start();
@@ -96,7 +116,10 @@ test("transitions after the start are announced with where they came from", asyn
   expect(send("finish-setup")).toBe(true);
   await kernel.stop();
   expect(send("begin-rotation")).toBe(false);
-  expect(changes).toEqual([{ from: null, to: "setup" }, { from: "setup", to: "running" }]);
+  expect(changes).toEqual([
+    { from: null, to: "setup" },
+    { from: "setup", to: "running" },
+  ]);
 });
 
 test("a failed start undoes what had started, names its reason and marks who failed", async () => {
@@ -110,7 +133,12 @@ test("a failed start undoes what had started, names its reason and marks who fai
     diary("three", steps),
   ]);
   await expect(kernel.start()).rejects.toThrow("no disk");
-  expect(steps).toEqual(["one starts", "two undoes its half", "one undoes its last step", "one undoes its start"]);
+  expect(steps).toEqual([
+    "one starts",
+    "two undoes its half",
+    "one undoes its last step",
+    "one undoes its start",
+  ]);
   expect(phases(kernel)).toEqual(["one stopped", "two failed", "three stopped"]);
   expect(kernel.health().live).toBe(false);
 });
@@ -118,21 +146,28 @@ test("a failed start undoes what had started, names its reason and marks who fai
 test("a failed ready step fails the start and undoes the ready steps before it", async () => {
   const steps: string[] = [];
   const kernel = kernelOf([
-    diary("one", steps), plugin("two", ({ onReady }) => onReady(() => Promise.reject(new Error("port taken")))),
+    diary("one", steps),
+    plugin("two", ({ onReady }) => onReady(() => Promise.reject(new Error("port taken")))),
   ]);
   await expect(kernel.start()).rejects.toThrow("port taken");
-  expect(steps.slice(2)).toEqual(["one undoes its ready step", "one undoes its last step", "one undoes its start"]);
+  expect(steps.slice(2)).toEqual([
+    "one undoes its ready step",
+    "one undoes its last step",
+    "one undoes its start",
+  ]);
   expect(phases(kernel)).toEqual(["one stopped", "two failed"]);
 });
 
 test("a kernel starts again after a stop and after a failed start", async () => {
   let fails = true;
   let starts = 0;
-  const kernel = kernelOf([plugin("one", () => {
-    starts += 1;
-    if (fails) throw new Error("not yet");
-    return { bread: starts };
-  })]);
+  const kernel = kernelOf([
+    plugin("one", () => {
+      starts += 1;
+      if (fails) throw new Error("not yet");
+      return { bread: starts };
+    }),
+  ]);
   await expect(kernel.start()).rejects.toThrow("not yet");
   fails = false;
   for (const round of [2, 3]) {
@@ -194,12 +229,16 @@ test("`await using` stops the kernel", async () => {
 test("an undo that throws or rejects is a fault and stops no other undo", async () => {
   const steps: string[] = [];
   const faults: string[] = [];
-  const kernel = kernelOf([plugin("one", ({ onStop }) => {
-    onStop(() => void steps.push("first"));
-    onStop(() => { throw new Error("thrown"); });
-    onStop(() => Promise.reject(new Error("rejected")));
-    onStop(() => void steps.push("last"));
-  })]);
+  const kernel = kernelOf([
+    plugin("one", ({ onStop }) => {
+      onStop(() => void steps.push("first"));
+      onStop(() => {
+        throw new Error("thrown");
+      });
+      onStop(() => Promise.reject(new Error("rejected")));
+      onStop(() => void steps.push("last"));
+    }),
+  ]);
   kernel.on("kernel:fault", ({ plugin: name, during }) => void faults.push(`${name} ${during}`));
   await kernel.start();
   await kernel.stop();
@@ -210,17 +249,16 @@ test("an undo that throws or rejects is a fault and stops no other undo", async 
 test("plugins known only at run time start last and may need what the list offers", async () => {
   const order: string[] = [];
   const shop: Plugin<{ offers: { bread: string } }> = {
-    name: "shop", api: 1,
+    name: "shop",
+    api: 1,
     start() {
       order.push("shop");
       return { bread: "rye" };
     },
   };
-  const guest = plugin(
-    "guest",
-    ({ needs }) => void order.push(`guest ${JSON.stringify(needs)}`),
-    { needs: { bread: true } },
-  );
+  const guest = plugin("guest", ({ needs }) => void order.push(`guest ${JSON.stringify(needs)}`), {
+    needs: { bread: true },
+  });
   const kernel = createKernel([shop], { log, plugins: [guest] });
   await kernel.start();
   await kernel.stop();
@@ -233,7 +271,11 @@ test.each<[string, AnyPlugin[], string]>([
     [plugin("guest", undefined, { needs: { bread: true } })],
     'Plugin "guest" needs the service "bread", which no earlier plugin offers.',
   ],
-  ["KERNEL_NEED_UNMET", [plugin("guest", undefined, { needs: { toString: true } })], 'needs the service "toString"'],
+  [
+    "KERNEL_NEED_UNMET",
+    [plugin("guest", undefined, { needs: { toString: true } })],
+    'needs the service "toString"',
+  ],
   [
     "KERNEL_NEED_UNMET",
     [plugin("guest", undefined, { needs: { bread: true } }), plugin("shop", () => ({ bread: 1 }))],
@@ -262,9 +304,9 @@ test.each<[string, AnyPlugin[], string]>([
 
 test("configuration that no plugin reads is refused before anything starts", async () => {
   const steps: string[] = [];
-  expect(
-    await codeFrom(kernelOf([diary("one", steps)], { config: { nowhere: {} } }).start()),
-  ).toBe("KERNEL_UNKNOWN_SECTION");
+  expect(await codeFrom(kernelOf([diary("one", steps)], { config: { nowhere: {} } }).start())).toBe(
+    "KERNEL_UNKNOWN_SECTION",
+  );
   expect(steps).toEqual([]);
 });
 
@@ -275,9 +317,11 @@ test("without a log of the host only warnings and errors reach the console", asy
     Object.assign(console, { [level]: (text: string) => void said.push(`${level} ${text}`) });
   }
   try {
-    const kernel = createKernel([plugin("one", ({ log: own }) => {
-      for (const level of ["debug", "info", "warn", "error"] as const) own[level]({}, level);
-    })]);
+    const kernel = createKernel([
+      plugin("one", ({ log: own }) => {
+        for (const level of ["debug", "info", "warn", "error"] as const) own[level]({}, level);
+      }),
+    ]);
     await kernel.start();
     await kernel.stop();
   } finally {

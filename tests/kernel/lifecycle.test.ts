@@ -4,7 +4,12 @@ import { createLifecycle } from "../../kernel/lifecycle.ts";
 import type { LauncherCommand, LauncherState } from "../../kernel/index.ts";
 
 const commands: readonly LauncherCommand[] = [
-  "accept-credentials", "begin-setup", "finish-setup", "begin-rotation", "finish-rotation", "abandon-rotation",
+  "accept-credentials",
+  "begin-setup",
+  "finish-setup",
+  "begin-rotation",
+  "finish-rotation",
+  "abandon-rotation",
 ];
 const paths: Readonly<Record<LauncherState, readonly LauncherCommand[]>> = {
   unconfigured: [],

@@ -14,36 +14,71 @@ async function started(plugins: readonly AnyPlugin[], clock = stoppedClock()) {
   const faults: object[] = [];
   kernel.on("kernel:fault", (fact) => void faults.push(fact));
   const starting = kernel.start();
-  return { kernel, lines, faults, starting, phases: () => kernel.health().plugins.map(({ phase }) => phase) };
+  return {
+    kernel,
+    lines,
+    faults,
+    starting,
+    phases: () => kernel.health().plugins.map(({ phase }) => phase),
+  };
 }
 
 describe("an optional plugin", () => {
   test("that fails in its start or its ready step is undone alone; the others run", async () => {
     const steps: string[] = [];
     const one = plugin("one", ({ onStop }) => onStop(() => void steps.push("one stops")));
-    const two = plugin("two", ({ onStop }) => {
-      onStop(() => void steps.push("two stops"));
-      fails();
-    }, optional);
-    const three = plugin("three", ({ onReady, onStop }) => {
-      onStop(() => void steps.push("three stops"));
-      onReady(fails);
-    }, optional);
+    const two = plugin(
+      "two",
+      ({ onStop }) => {
+        onStop(() => void steps.push("two stops"));
+        fails();
+      },
+      optional,
+    );
+    const three = plugin(
+      "three",
+      ({ onReady, onStop }) => {
+        onStop(() => void steps.push("three stops"));
+        onReady(fails);
+      },
+      optional,
+    );
     const { kernel, starting, phases, faults } = await started([one, two, three, plugin("four")]);
     await starting;
-    expect([steps, phases()]).toEqual([["two stops", "three stops"], ["ready", "failed", "failed", "ready"]]);
+    expect([steps, phases()]).toEqual([
+      ["two stops", "three stops"],
+      ["ready", "failed", "failed", "ready"],
+    ]);
     expect(kernel.health()).toMatchObject({ ready: true });
-    expect(kernel.health().plugins[1]).toEqual({ name: "two", phase: "failed", reason: "no broker" });
-    expect(faults).toEqual(["two", "three"].map((name) =>
-      ({ plugin: name, during: "start", code: "internal", message: "internal error" })));
+    expect(kernel.health().plugins[1]).toEqual({
+      name: "two",
+      phase: "failed",
+      reason: "no broker",
+    });
+    expect(faults).toEqual(
+      ["two", "three"].map((name) => ({
+        plugin: name,
+        during: "start",
+        code: "internal",
+        message: "internal error",
+      })),
+    );
     await kernel.stop();
-    expect([steps.at(-1), phases()]).toEqual(["one stops", ["stopped", "stopped", "stopped", "stopped"]]);
+    expect([steps.at(-1), phases()]).toEqual([
+      "one stops",
+      ["stopped", "stopped", "stopped", "stopped"],
+    ]);
   });
 
   test("that needs what nobody offers fails with the name of it", async () => {
-    const { kernel, starting } = await started([plugin("one", undefined, { ...optional, needs: { tea: true } })]);
+    const { kernel, starting } = await started([
+      plugin("one", undefined, { ...optional, needs: { tea: true } }),
+    ]);
     await starting;
-    expect(kernel.health().plugins[0]).toMatchObject({ phase: "failed", reason: expect.stringContaining('"tea"') });
+    expect(kernel.health().plugins[0]).toMatchObject({
+      phase: "failed",
+      reason: expect.stringContaining('"tea"'),
+    });
     await kernel.stop();
   });
 
@@ -51,13 +86,17 @@ describe("an optional plugin", () => {
     const clock = stoppedClock();
     const late = gate();
     const steps: string[] = [];
-    const slow = plugin("slow", async ({ onStop, on, after }) => {
-      await late.promise;
-      onStop(() => void steps.push("undone"));
-      on("kernel:state-changed" as never, () => void steps.push("heard"));
-      after(1, () => void steps.push("rang"));
-      return { tea: 1 };
-    }, optional);
+    const slow = plugin(
+      "slow",
+      async ({ onStop, on, after }) => {
+        await late.promise;
+        onStop(() => void steps.push("undone"));
+        on("kernel:state-changed" as never, () => void steps.push("heard"));
+        after(1, () => void steps.push("rang"));
+        return { tea: 1 };
+      },
+      optional,
+    );
     const { kernel, starting, phases } = await started([slow], clock);
     await turn();
     clock.increment(9_999);
@@ -65,7 +104,10 @@ describe("an optional plugin", () => {
     expect(phases()).toEqual(["waiting"]);
     clock.increment(1);
     await starting;
-    expect(kernel.health().plugins[0]).toMatchObject({ phase: "failed", reason: expect.stringContaining("10 s") });
+    expect(kernel.health().plugins[0]).toMatchObject({
+      phase: "failed",
+      reason: expect.stringContaining("10 s"),
+    });
     late.open();
     await turn();
     clock.increment(10);
@@ -75,7 +117,9 @@ describe("an optional plugin", () => {
 
   test("may succeed at the next start", async () => {
     let count = 0;
-    const { kernel, starting, phases } = await started([plugin("one", () => (count += 1) === 1 && fails(), optional)]);
+    const { kernel, starting, phases } = await started([
+      plugin("one", () => (count += 1) === 1 && fails(), optional),
+    ]);
     await starting;
     await kernel.stop();
     await kernel.start();
@@ -85,7 +129,10 @@ describe("an optional plugin", () => {
 
   test("that hangs does not keep the kernel from being stopped", async () => {
     const clock = stoppedClock();
-    const { kernel, starting } = await started([plugin("one", () => gate().promise, optional)], clock);
+    const { kernel, starting } = await started(
+      [plugin("one", () => gate().promise, optional)],
+      clock,
+    );
     const refused = codeFrom(starting);
     await turn();
     const stopped = kernel.stop({ timeoutMs: 5 });
@@ -96,8 +143,12 @@ describe("an optional plugin", () => {
 });
 
 test("plugins and their settings can be checked without a start", async () => {
-  expect(await codeFrom(() => checkPlugins([plugin("one", fails, { api: 2 })]))).toBe("KERNEL_PLUGIN_API");
-  expect(await codeFrom(() => checkPlugins([plugin("one")], { tea: {} }))).toBe("KERNEL_UNKNOWN_SECTION");
+  expect(await codeFrom(() => checkPlugins([plugin("one", fails, { api: 2 })]))).toBe(
+    "KERNEL_PLUGIN_API",
+  );
+  expect(await codeFrom(() => checkPlugins([plugin("one")], { tea: {} }))).toBe(
+    "KERNEL_UNKNOWN_SECTION",
+  );
   expect((await refusal(() => checkPlugins([plugin("Tea Cup")]))).message).toContain('"Tea Cup"');
   checkPlugins([plugin("one", fails)]);
 });

@@ -14,10 +14,16 @@ export function plugin(
 }
 
 /** A promise and what settles it. */
-export function gate<T = void>(): { promise: Promise<T>; open: (value: T) => void; fail: (error: unknown) => void } {
+export function gate<T = void>(): {
+  promise: Promise<T>;
+  open: (value: T) => void;
+  fail: (error: unknown) => void;
+} {
   let open!: (value: T) => void;
   let fail!: (error: unknown) => void;
-  const promise = new Promise<T>((resolve, reject) => { [open, fail] = [resolve, reject]; });
+  const promise = new Promise<T>((resolve, reject) => {
+    [open, fail] = [resolve, reject];
+  });
   return { promise, open, fail };
 }
 

@@ -9,7 +9,8 @@ function stand(plugins: readonly AnyPlugin[], options: object = {}) {
   const clock = new SimulatedClock();
   const { log, lines } = capturedLog();
   const kernel = createKernel([], { plugins, clock, log, ...options });
-  const errors = (): string[] => lines.filter(({ level }) => level === "error").map(({ text }) => text);
+  const errors = (): string[] =>
+    lines.filter(({ level }) => level === "error").map(({ text }) => text);
   return { kernel, clock, errors };
 }
 
@@ -17,12 +18,18 @@ test("an undo that hangs is named after the time given, and only it", async () =
   const steps: string[] = [];
   const { kernel, clock, errors } = stand([
     plugin("one", ({ onStop }) => onStop(() => void steps.push("one"))),
-    plugin("two", ({ onStop }) => onStop(async () => { steps.push("two"); })),
+    plugin("two", ({ onStop }) =>
+      onStop(async () => {
+        steps.push("two");
+      }),
+    ),
     plugin("three", ({ onStop }) => onStop(() => new Promise(() => undefined))),
   ]);
   await kernel.start();
   let stopped = false;
-  const stopping = kernel.stop({ timeoutMs: 500 }).then(() => { stopped = true; });
+  const stopping = kernel.stop({ timeoutMs: 500 }).then(() => {
+    stopped = true;
+  });
   await turn();
   clock.increment(499);
   await turn();
@@ -49,10 +56,14 @@ test("neither a stop nor a failed start leaves a timer that keeps the process al
   };
   let fails = false;
   const kernel = createKernel([], {
-    clock, log: capturedLog().log,
-    plugins: [plugin("one", ({ after }) => void after(60_000, () => undefined)), plugin("two", () => {
-      if (fails) throw new Error("no");
-    })],
+    clock,
+    log: capturedLog().log,
+    plugins: [
+      plugin("one", ({ after }) => void after(60_000, () => undefined)),
+      plugin("two", () => {
+        if (fails) throw new Error("no");
+      }),
+    ],
   });
   await kernel.start();
   expect(pending.size).toBe(1);
@@ -64,7 +75,8 @@ test("neither a stop nor a failed start leaves a timer that keeps the process al
 });
 
 test("the time is for all undo steps together", async () => {
-  const hang = (name: string): AnyPlugin => plugin(name, ({ onStop }) => onStop(() => new Promise(() => undefined)));
+  const hang = (name: string): AnyPlugin =>
+    plugin(name, ({ onStop }) => onStop(() => new Promise(() => undefined)));
   const { kernel, clock, errors } = stand([hang("one"), hang("two")]);
   await kernel.start();
   const stopping = kernel.stop();
@@ -94,7 +106,11 @@ test("a stop during the start calls it off: the start is refused and everything 
   await stopping;
   expect(await starting).toBe("KERNEL_START_ABORTED");
   expect(steps).toEqual(["two undone", "one undone"]);
-  expect(kernel.health().plugins.map(({ phase }) => phase)).toEqual(["stopped", "stopped", "stopped"]);
+  expect(kernel.health().plugins.map(({ phase }) => phase)).toEqual([
+    "stopped",
+    "stopped",
+    "stopped",
+  ]);
 });
 
 test("a start that hangs is named and left when the time is over, and what it does later leaves nothing", async () => {
@@ -180,7 +196,9 @@ test("an aborted signal starts nothing", async () => {
   const steps: string[] = [];
   const one = plugin("one", () => void steps.push("started"));
   const { kernel } = stand([one]);
-  expect(await codeFrom(kernel.start({ signal: AbortSignal.abort() }))).toBe("KERNEL_START_ABORTED");
+  expect(await codeFrom(kernel.start({ signal: AbortSignal.abort() }))).toBe(
+    "KERNEL_START_ABORTED",
+  );
   const { kernel: other } = stand([one], { signal: AbortSignal.abort() });
   expect(await codeFrom(other.start())).toBe("KERNEL_START_ABORTED");
   expect(steps).toEqual([]);
@@ -189,7 +207,9 @@ test("an aborted signal starts nothing", async () => {
 test("the signal of the kernel stops it", async () => {
   const abort = new AbortController();
   const undone = gate();
-  const { kernel } = stand([plugin("one", ({ onStop }) => onStop(() => undone.open()))], { signal: abort.signal });
+  const { kernel } = stand([plugin("one", ({ onStop }) => onStop(() => undone.open()))], {
+    signal: abort.signal,
+  });
   await kernel.start();
   abort.abort();
   await undone.promise;
@@ -200,11 +220,15 @@ test("the signal of the kernel stops it", async () => {
 
 test("what an undo step registers is undone too", async () => {
   const steps: string[] = [];
-  const { kernel, clock } = stand([plugin("one", ({ onStop, after }) => onStop(() => {
-    steps.push("undo");
-    after(1, () => void steps.push("rang"));
-    onStop(() => void steps.push("undo of the undo"));
-  }))]);
+  const { kernel, clock } = stand([
+    plugin("one", ({ onStop, after }) =>
+      onStop(() => {
+        steps.push("undo");
+        after(1, () => void steps.push("rang"));
+        onStop(() => void steps.push("undo of the undo"));
+      }),
+    ),
+  ]);
   await kernel.start();
   await kernel.stop();
   clock.increment(10);
@@ -217,7 +241,9 @@ test("the beginning of a stop is announced before anything is undone, with the t
     onStop(() => void steps.push("one stops"));
     onReady(() => () => void steps.push("one is not ready"));
   });
-  const two = plugin("two", ({ onReady }) => onReady(() => () => void steps.push("two is not ready")));
+  const two = plugin("two", ({ onReady }) =>
+    onReady(() => () => void steps.push("two is not ready")),
+  );
   const kernel = createKernel([], { log: capturedLog().log, plugins: [one, two] });
   await kernel.start();
   await kernel.stop({ timeoutMs: 700 });
@@ -229,9 +255,14 @@ test("a signal that outlives its kernels keeps none of them", async () => {
   const abort = new AbortController();
   const listeners = (): number => getEventListeners(abort.signal, "abort").length;
   let fails = true;
-  const { kernel } = stand([plugin("one", () => {
-    if (fails) throw new Error("no");
-  })], { signal: abort.signal });
+  const { kernel } = stand(
+    [
+      plugin("one", () => {
+        if (fails) throw new Error("no");
+      }),
+    ],
+    { signal: abort.signal },
+  );
   expect(await codeFrom(kernel.start())).toBe("internal");
   expect(listeners()).toBe(0);
   fails = false;
@@ -246,20 +277,27 @@ test("a signal that outlives its kernels keeps none of them", async () => {
 });
 
 test.each([
-  ["a start that failed", {}], ["a plugin that was given up", { optional: true }],
+  ["a start that failed", {}],
+  ["a plugin that was given up", { optional: true }],
 ])("a stop has its own time, also while %s is undone", async (_, more) => {
   const hangs = gate();
   const { kernel, clock, errors } = stand([
-    plugin("one", ({ onStop }) => {
-      onStop(() => hangs.promise);
-      throw new Error("no");
-    }, more),
+    plugin(
+      "one",
+      ({ onStop }) => {
+        onStop(() => hangs.promise);
+        throw new Error("no");
+      },
+      more,
+    ),
     plugin("two"),
   ]);
   const starting = codeFrom(kernel.start());
   await turn();
   let isStopped = false;
-  const stopping = kernel.stop({ timeoutMs: 100 }).then(() => { isStopped = true; });
+  const stopping = kernel.stop({ timeoutMs: 100 }).then(() => {
+    isStopped = true;
+  });
   clock.increment(100);
   await turn();
   expect(isStopped).toBe(true);

@@ -7,12 +7,16 @@ test.each([
   ["max_conections", "max_connections"],
   ["enabeld", "enabled"],
 ])("%s is taken for %s", (typed, meant) => {
-  expect(nearest(typed, ["enabled", "allow_origins", "max_connections", "ping_interval"])).toBe(meant);
+  expect(nearest(typed, ["enabled", "allow_origins", "max_connections", "ping_interval"])).toBe(
+    meant,
+  );
 });
 
 test("a word that is nobody's slip gets no suggestion", () => {
   expect(nearest("telegram", ["pico", "pico_client"])).toBeUndefined();
-  expect(nearest("SERVICE_CHANNELS_TELEGRAM_ENABLED", ["SERVICE_CHANNELS_PICO_ENABLED"])).toBeUndefined();
+  expect(
+    nearest("SERVICE_CHANNELS_TELEGRAM_ENABLED", ["SERVICE_CHANNELS_PICO_ENABLED"]),
+  ).toBeUndefined();
   expect(hint("telegram", ["pico"])).toBe("");
 });
 

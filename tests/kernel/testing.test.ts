@@ -2,11 +2,12 @@ import { expect, test } from "vitest";
 import { withKernel } from "../../kernel/testing.ts";
 import { plugin } from "./parts.ts";
 
-const undoing = (undone: string[]) => plugin("one", ({ onStop, log, after }) => {
-  onStop(() => void undone.push("undone"));
-  log.warn({ n: 1 }, "careful");
-  after(60_000, () => log.info({}, "a minute"));
-});
+const undoing = (undone: string[]) =>
+  plugin("one", ({ onStop, log, after }) => {
+    onStop(() => void undone.push("undone"));
+    log.warn({ n: 1 }, "careful");
+    after(60_000, () => log.info({}, "a minute"));
+  });
 
 test("the visit sees a running kernel, the log and a clock that stands still; then the kernel is stopped", async () => {
   const undone: string[] = [];
@@ -34,7 +35,16 @@ test("a visit that fails stops the kernel too and keeps its own reason", async (
 test("a start that fails is what the caller hears, and there is no visit", async () => {
   let visited = false;
   await expect(
-    withKernel([plugin("one", () => { throw new Error("no"); })], () => { visited = true; }),
+    withKernel(
+      [
+        plugin("one", () => {
+          throw new Error("no");
+        }),
+      ],
+      () => {
+        visited = true;
+      },
+    ),
   ).rejects.toThrow("no");
   expect(visited).toBe(false);
 });

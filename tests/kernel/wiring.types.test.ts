@@ -5,21 +5,35 @@ import { z } from "zod";
 import { createKernel, type Plugin } from "../../kernel/index.ts";
 import { tokenStore, memory } from "../../plugins/token-store/index.ts";
 
-interface Oven { bake(loaf: string): string }
+interface Oven {
+  bake(loaf: string): string;
+}
 type BakerFacts = { "baker:baked": { loaf: string; minutes: number } };
 
 const baker: Plugin<{ emits: BakerFacts; offers: { oven: Oven } }> = {
-  name: "baker", api: 1,
+  name: "baker",
+  api: 1,
   start: () => ({ oven: { bake: (loaf) => loaf } }),
 };
 const guest: Plugin<{ hears: Pick<BakerFacts, "baker:baked">; needs: { oven: Oven } }> = {
-  name: "guest", api: 1, needs: { oven: true },
+  name: "guest",
+  api: 1,
+  needs: { oven: true },
   start({ needs, on }) {
     on("baker:baked", ({ loaf }) => void needs.oven.bake(loaf));
   },
 };
-const ear: Plugin<{ hears: Pick<BakerFacts, "baker:baked"> }> = { name: "ear", api: 1, start: () => undefined };
-const maybe: Plugin<{ uses: { oven: Oven } }> = { name: "maybe", api: 1, uses: { oven: true }, start: () => undefined };
+const ear: Plugin<{ hears: Pick<BakerFacts, "baker:baked"> }> = {
+  name: "ear",
+  api: 1,
+  start: () => undefined,
+};
+const maybe: Plugin<{ uses: { oven: Oven } }> = {
+  name: "maybe",
+  api: 1,
+  uses: { oven: true },
+  start: () => undefined,
+};
 
 test("lists in which everything is offered and announced compile", () => {
   const kernel = createKernel([baker, guest, ear, maybe]);
@@ -60,14 +74,28 @@ test("a kernel offers and announces what its plugins do, and nothing else", () =
 
 test("a plugin that forgets a name does not compile", () => {
   // @ts-expect-error - `needs` must name `oven`
-  const forgotten: Plugin<{ needs: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
+  const forgotten: Plugin<{ needs: { oven: Oven } }> = {
+    name: "a",
+    api: 1,
+    start: () => undefined,
+  };
   type Breakfast = { needs: { oven: Oven; milk: string } };
-  // @ts-expect-error - `needs` must name `milk` too
-  const half: Plugin<Breakfast> = { name: "a", api: 1, needs: { oven: true }, start: () => undefined };
+  const half: Plugin<Breakfast> = {
+    name: "a",
+    api: 1,
+    // @ts-expect-error - `needs` must name `milk` too
+    needs: { oven: true },
+    start: () => undefined,
+  };
   // @ts-expect-error - `uses` must name `oven`
   const unused: Plugin<{ uses: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
-  // @ts-expect-error - needs what its shape does not
-  const extra: Plugin<{ emits: BakerFacts }> = { name: "a", api: 1, needs: { oven: true }, start: () => undefined };
+  const extra: Plugin<{ emits: BakerFacts }> = {
+    name: "a",
+    api: 1,
+    // @ts-expect-error - needs what its shape does not
+    needs: { oven: true },
+    start: () => undefined,
+  };
   // @ts-expect-error - offers `oven` but returns nothing
   const empty: Plugin<{ offers: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
   // @ts-expect-error - the version of the contract is 1
@@ -77,21 +105,51 @@ test("a plugin that forgets a name does not compile", () => {
   // @ts-expect-error - so does who changes the configuration
   const configurer: Plugin<{ configures: true }> = { name: "a", api: 1, start: () => undefined };
   // @ts-expect-error - a plugin with a configuration names its section
-  const sectionless: Plugin<{ config: { port: number } }> = { name: "a", api: 1, start: () => undefined };
-  expect([forgotten, half, unused, extra, empty, old, driver, configurer, sectionless]).toHaveLength(9);
+  const sectionless: Plugin<{ config: { port: number } }> = {
+    name: "a",
+    api: 1,
+    start: () => undefined,
+  };
+  expect([
+    forgotten,
+    half,
+    unused,
+    extra,
+    empty,
+    old,
+    driver,
+    configurer,
+    sectionless,
+  ]).toHaveLength(9);
 });
 
 test("a schema that parses to another type than the plugin reads does not compile", () => {
   const config = { section: "a", schema: z.strictObject({ port: z.string() }) };
-  // @ts-expect-error - the plugin reads a number where the schema gives a string
-  const wrong: Plugin<{ config: { port: number } }> = { name: "a", api: 1, config, start: () => undefined };
-  const right: Plugin<{ config: { port: string } }> = { name: "a", api: 1, config, start: () => undefined };
+  const wrong: Plugin<{ config: { port: number } }> = {
+    name: "a",
+    api: 1,
+    // @ts-expect-error - the plugin reads a number where the schema gives a string
+    config,
+    start: () => undefined,
+  };
+  const right: Plugin<{ config: { port: string } }> = {
+    name: "a",
+    api: 1,
+    config,
+    start: () => undefined,
+  };
   expect([wrong, right]).toHaveLength(2);
 });
 
 test("a scope gives what the shape names and nothing else", () => {
-  const plain: Plugin<{ emits: BakerFacts; hears: { "mill:ground": { kilos: number } }; uses: { milk: string } }> = {
-    name: "baker", api: 1, uses: { milk: true },
+  const plain: Plugin<{
+    emits: BakerFacts;
+    hears: { "mill:ground": { kilos: number } };
+    uses: { milk: string };
+  }> = {
+    name: "baker",
+    api: 1,
+    uses: { milk: true },
     start(scope) {
       scope.emit("baker:baked", { loaf: "rye", minutes: 40 });
       scope.emit("baker:baked", () => ({ loaf: "rye", minutes: 40 }));
@@ -122,7 +180,9 @@ test("a scope gives what the shape names and nothing else", () => {
     },
   };
   const driver: Plugin<{ drives: true }> = {
-    name: "driver", api: 1, drives: true,
+    name: "driver",
+    api: 1,
+    drives: true,
     start({ lifecycle }) {
       lifecycle.send("begin-rotation");
       // @ts-expect-error - no command of the lifecycle

@@ -6,13 +6,24 @@ import { expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const bench = async (...args: string[]): Promise<string> =>
-  (await promisify(execFile)(process.execPath, ["bench/run.mjs", "--tiny", ...args], { cwd: root })).stdout;
+  (await promisify(execFile)(process.execPath, ["bench/run.mjs", "--tiny", ...args], { cwd: root }))
+    .stdout;
 
 /* What is measured is judged by people on a quiet machine; here it must only still work. */
 
 test.concurrent("every workload of the benchmarks runs, with the peers that need no installation", async () => {
-  const workloads =
-    ["start", "memory", "logins", "handshakes", "echo", "sessions", "fanout", "streams", "idle", "curves"];
+  const workloads = [
+    "start",
+    "memory",
+    "logins",
+    "handshakes",
+    "echo",
+    "sessions",
+    "fanout",
+    "streams",
+    "idle",
+    "curves",
+  ];
   const report = await bench("--peers", "ws,raw writes", ...workloads);
   for (const name of workloads) expect(report).toContain(`\n## ${name}\n`);
   expect(report).toMatch(/^\| echo, 16 in flight, of bare ws +\| at least 2\.50x +\|/m);
@@ -20,7 +31,8 @@ test.concurrent("every workload of the benchmarks runs, with the peers that need
 });
 
 const hasPeers = existsSync(`${root}/bench/node_modules`);
-if (!hasPeers && process.env["CI"] === "true") throw new Error("the peers are missing: npm ci --prefix bench");
+if (!hasPeers && process.env["CI"] === "true")
+  throw new Error("the peers are missing: npm ci --prefix bench");
 if (!hasPeers) console.warn("skipped: peers of the benchmarks (npm ci --prefix bench)");
 
 test.skipIf(!hasPeers).concurrent("the peers of bench/package.json take part", async () => {
@@ -29,6 +41,12 @@ test.skipIf(!hasPeers).concurrent("the peers of bench/package.json take part", a
 });
 
 test("a workload or peer that does not exist is refused with the names there are", async () => {
-  await expect(bench("speed")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("workloads  start, memory") });
-  await expect(bench("--peers", "nginx")).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining("of ws, raw writes") });
+  await expect(bench("speed")).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("workloads  start, memory"),
+  });
+  await expect(bench("--peers", "nginx")).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("of ws, raw writes"),
+  });
 });

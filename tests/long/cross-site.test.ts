@@ -19,8 +19,12 @@ let victim: string;
 beforeAll(async () => {
   browser = await launchBrowser(["--host-resolver-rules=MAP rebound.example 127.0.0.1"], "whole");
   evil = createServer((request, response) => {
-    const policy = request.url?.includes("silent") ? '<meta name="referrer" content="no-referrer">' : "";
-    response.writeHead(200, { "content-type": "text/html" }).end(`<!doctype html>${policy}<title>evil</title>`);
+    const policy = request.url?.includes("silent")
+      ? '<meta name="referrer" content="no-referrer">'
+      : "";
+    response
+      .writeHead(200, { "content-type": "text/html" })
+      .end(`<!doctype html>${policy}<title>evil</title>`);
   }).listen(0, "127.0.0.1");
   await once(evil, "listening");
   evilPort = (evil.address() as AddressInfo).port;
@@ -77,17 +81,25 @@ describe.each([
 
   it("reads nothing of the API and changes nothing by it", async () => {
     await visit();
-    const read = (path: string, options = "") => page.evaluate(`fetch("${victim}${path}", { credentials: "include", ${options} })
+    const read = (path: string, options = "") =>
+      page.evaluate(`fetch("${victim}${path}", { credentials: "include", ${options} })
       .then(async (answer) => answer.type + (await answer.text()), () => "failed")`);
     for (const path of ["/api/status", "/api/tokens", "/api/log", "/api/auth/status"]) {
       expect(await read(path), path).toBe("failed");
       expect(await read(path, 'mode: "no-cors"'), path).toMatch(/^(opaque|failed)$/);
     }
-    for (const path of ["/api/signin-links", "/api/token/rotate", "/api/doctor", "/logout", "/setup"]) {
+    for (const path of [
+      "/api/signin-links",
+      "/api/token/rotate",
+      "/api/doctor",
+      "/logout",
+      "/setup",
+    ]) {
       await read(path, 'method: "POST", mode: "no-cors", body: "{}"');
     }
     expect(await read("/api/sessions", 'method: "DELETE"')).toBe("failed");
-    const headers = "method: 'PUT', headers: { 'content-type': 'application/json', 'if-match': 'x' }, body: '{}'";
+    const headers =
+      "method: 'PUT', headers: { 'content-type': 'application/json', 'if-match': 'x' }, body: '{}'";
     expect(await read("/api/launcher", headers)).toBe("failed");
     expect(await isIn(door, me)).toBe(true);
     expect(door.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
@@ -121,10 +133,19 @@ describe.each([
 
   it("spends none of the owner's tries by pictures, frames, scripts and prefetches", async () => {
     await visit();
-    const elements = ["<img src=URL>", "<iframe src=URL></iframe>", "<link rel=stylesheet href=URL>", "<object data=URL></object>",
-      "<video src=URL></video>", "<link rel=prefetch href=URL>", "<link rel=preload as=image href=URL>", "<embed src=URL>"];
+    const elements = [
+      "<img src=URL>",
+      "<iframe src=URL></iframe>",
+      "<link rel=stylesheet href=URL>",
+      "<object data=URL></object>",
+      "<video src=URL></video>",
+      "<link rel=prefetch href=URL>",
+      "<link rel=preload as=image href=URL>",
+      "<embed src=URL>",
+    ];
     const html = Array.from({ length: 32 }, (__, n) =>
-      elements[n % elements.length]!.replace("URL", `${victim}/?token=${wrong(n)}`)).join("");
+      elements[n % elements.length]!.replace("URL", `${victim}/?token=${wrong(n)}`),
+    ).join("");
     await page.evaluate(`new Promise((done) => {
       document.body.innerHTML = ${JSON.stringify(html)};
       Promise.all(Array.from({ length: 15 }, (_, n) => fetch("${victim}/?token=wrong-by-fetch-" + n, { mode: "no-cors", credentials: "include" })
@@ -142,5 +163,9 @@ it("a name that was pointed here by somebody's DNS reads and sends nothing", asy
   for (const path of ["/api/auth/status", "/api/status", "/login", "/?token=x"]) {
     expect(await page.evaluate(`fetch("${path}").then((answer) => answer.status)`), path).toBe(403);
   }
-  expect(await page.evaluate(`fetch("/login", { method: "POST", body: new URLSearchParams({ token: "x" }) }).then((a) => a.status)`)).toBe(403);
+  expect(
+    await page.evaluate(
+      `fetch("/login", { method: "POST", body: new URLSearchParams({ token: "x" }) }).then((a) => a.status)`,
+    ),
+  ).toBe(403);
 });

@@ -3,7 +3,14 @@ import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { decode, decodeRequest, WireError } from "../../plugins/pico-wire/index.ts";
 import { client, until } from "../plugins/pico-server/stand.ts";
-import { below, frameBytes, handshake, randomFrom, seedOf, wireFrames } from "../attack/generator.ts";
+import {
+  below,
+  frameBytes,
+  handshake,
+  randomFrom,
+  seedOf,
+  wireFrames,
+} from "../attack/generator.ts";
 import { knockRaw, rawPeer, startChannel } from "../attack/peers.ts";
 
 setFlagsFromString("--expose-gc");
@@ -22,7 +29,8 @@ test("a million frames, right and wrong, are a frame or a WireError to the decod
       try {
         read(input);
       } catch (error) {
-        if (!(error instanceof WireError)) throw new Error(`not a WireError for ${JSON.stringify(String(input))}`, { cause: error });
+        if (!(error instanceof WireError))
+          throw new Error(`not a WireError for ${JSON.stringify(String(input))}`, { cause: error });
       }
       if (input.length > 0) input[below(random, input.length)] = below(random, 256);
     }

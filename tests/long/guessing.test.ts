@@ -19,8 +19,27 @@ function hasHydra(): boolean {
 }
 
 /** What it found, after at most ten seconds. */
-function guess(cwd: string, { base }: RunningLauncher, service: string, how: string): Promise<string> {
-  const what = ["-l", "x", "-P", "words", "-t", "16", "-I", "-f", "-s", base.port, base.hostname, service, how];
+function guess(
+  cwd: string,
+  { base }: RunningLauncher,
+  service: string,
+  how: string,
+): Promise<string> {
+  const what = [
+    "-l",
+    "x",
+    "-P",
+    "words",
+    "-t",
+    "16",
+    "-I",
+    "-f",
+    "-s",
+    base.port,
+    base.hostname,
+    service,
+    how,
+  ];
   return new Promise((done) => {
     execFile("hydra", what, { cwd, timeout: 10_000 }, (_, stdout, stderr) => done(stdout + stderr));
   });
@@ -28,77 +47,107 @@ function guess(cwd: string, { base }: RunningLauncher, service: string, how: str
 
 /** Guesses of which each is another value, sixteen at a time; answers how often each status came. Hydra gives up at
  *  doors that answer 401. */
-async function knock(at: URL, headersOf: (value: string) => Record<string, string>): Promise<Map<number, number>> {
+async function knock(
+  at: URL,
+  headersOf: (value: string) => Record<string, string>,
+): Promise<Map<number, number>> {
   const seen = new Map<number, number>();
   let next = 0;
-  await Promise.all(Array.from({ length: 16 }, async () => {
-    while (next < guesses) {
-      const { status } = await fetch(at, { headers: headersOf(`guess-number-${++next}`), redirect: "manual" });
-      seen.set(status, (seen.get(status) ?? 0) + 1);
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      while (next < guesses) {
+        const { status } = await fetch(at, {
+          headers: headersOf(`guess-number-${++next}`),
+          redirect: "manual",
+        });
+        seen.set(status, (seen.get(status) ?? 0) + 1);
+      }
+    }),
+  );
   return seen;
 }
 
 const isThere = hasHydra();
-if (!isThere && process.env["CI"] === "true") throw new Error("the Debian package hydra is missing");
+if (!isThere && process.env["CI"] === "true")
+  throw new Error("the Debian package hydra is missing");
 if (!isThere) console.warn("skipped: needs hydra (Debian: hydra)");
 
-test.skipIf(!isThere)("all doors at once: nobody gets in, and nobody who belongs here is kept out", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "doorward-hydra-"));
-  try {
-    const words = Array.from({ length: 5_000 }, (_, n) => `guess-number-${n}`);
-    await writeFile(join(folder, "words"), `${words.join("\n")}\n${token}x\n${token.slice(1)}\n`);
-    await using launcher = await startLauncher({
-      env: {
-        SERVICE_LAUNCHER_TOKEN: token,
-        SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token,
-        SERVICE_CHANNELS_PICO_ALLOW_TOKEN_QUERY: "true",
-      },
-    });
-    await using fresh = await startLauncher();
-    const at = (path: string): URL => new URL(path, launcher.base);
-    const login = () => fetch(at("/login"), { method: "POST", body: new URLSearchParams({ token }), redirect: "manual" });
-    const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
-    const client = await connect(at("/pico"), { token, patienceMs: 60_000 });
-    const cookie = sessionCookie(await login());
+test.skipIf(!isThere)(
+  "all doors at once: nobody gets in, and nobody who belongs here is kept out",
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "doorward-hydra-"));
+    try {
+      const words = Array.from({ length: 5_000 }, (_, n) => `guess-number-${n}`);
+      await writeFile(join(folder, "words"), `${words.join("\n")}\n${token}x\n${token.slice(1)}\n`);
+      await using launcher = await startLauncher({
+        env: {
+          SERVICE_LAUNCHER_TOKEN: token,
+          SERVICE_CHANNELS_PICO_ENABLED: "true",
+          SERVICE_CHANNELS_PICO_TOKEN: token,
+          SERVICE_CHANNELS_PICO_ALLOW_TOKEN_QUERY: "true",
+        },
+      });
+      await using fresh = await startLauncher();
+      const at = (path: string): URL => new URL(path, launcher.base);
+      const login = () =>
+        fetch(at("/login"), {
+          method: "POST",
+          body: new URLSearchParams({ token }),
+          redirect: "manual",
+        });
+      const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
+      const client = await connect(at("/pico"), { token, patienceMs: 60_000 });
+      const cookie = sessionCookie(await login());
 
-    const hydra = Promise.all([
-      guess(folder, launcher, "http-post-form", "/login:token=^PASS^:F=Launcher token"),
-      // As a browser: it is sent on to the sign-in page, where others are answered 401, at which hydra gives up.
-      guess(folder, launcher, "http-get-form", "/:token=^PASS^:F=Launcher token:H=Accept\\: text/html"),
-      guess(folder, fresh, "http-post-form", "/setup:code=^PASS^&keep=true:F=code"),
-    ]);
-    const knocks = await Promise.all([
-      knock(at("/api/status"), bearer),
-      knock(at("/pico"), bearer),
-      knock(at("/pico"), (value) => ({ "sec-websocket-protocol": `token.${value}` })),
-    ]);
-    for (const output of await hydra) {
-      expect(output).toContain("Hydra");
-      expect(output).not.toMatch(/host: .*password: |valid password/);
-    }
-    for (const statuses of knocks) {
-      // Ten wrong values, whatever the door, and then none is compared any more.
-      expect([...statuses.keys()].filter((status) => status !== 401 && status !== 429)).toEqual([]);
-      expect(statuses.get(401) ?? 0).toBeLessThan(30);
-      expect(statuses.get(429)).toBeGreaterThan(guesses - 30);
-    }
-    const wrong = await fetch(at("/login"), { method: "POST", body: new URLSearchParams({ token: "guess" }) });
-    expect(wrong.status).toBe(429);
+      const hydra = Promise.all([
+        guess(folder, launcher, "http-post-form", "/login:token=^PASS^:F=Launcher token"),
+        // As a browser: it is sent on to the sign-in page, where others are answered 401, at which hydra gives up.
+        guess(
+          folder,
+          launcher,
+          "http-get-form",
+          "/:token=^PASS^:F=Launcher token:H=Accept\\: text/html",
+        ),
+        guess(folder, fresh, "http-post-form", "/setup:code=^PASS^&keep=true:F=code"),
+      ]);
+      const knocks = await Promise.all([
+        knock(at("/api/status"), bearer),
+        knock(at("/pico"), bearer),
+        knock(at("/pico"), (value) => ({ "sec-websocket-protocol": `token.${value}` })),
+      ]);
+      for (const output of await hydra) {
+        expect(output).toContain("Hydra");
+        expect(output).not.toMatch(/host: .*password: |valid password/);
+      }
+      for (const statuses of knocks) {
+        // Ten wrong values, whatever the door, and then none is compared any more.
+        expect([...statuses.keys()].filter((status) => status !== 401 && status !== 429)).toEqual(
+          [],
+        );
+        expect(statuses.get(401) ?? 0).toBeLessThan(30);
+        expect(statuses.get(429)).toBeGreaterThan(guesses - 30);
+      }
+      const wrong = await fetch(at("/login"), {
+        method: "POST",
+        body: new URLSearchParams({ token: "guess" }),
+      });
+      expect(wrong.status).toBe(429);
 
-    expect((await fetch(at("/api/status"), { headers: { cookie } })).status).toBe(200);
-    expect((await fetch(at("/api/status"), { headers: bearer(token) })).status).toBe(200);
-    expect((await login()).status).toBe(303);
-    expect((await fetch(launcher.link, { redirect: "manual" })).headers.getSetCookie()).toHaveLength(1);
-    // The channel: who is there stays, who comes with the right token comes in, from the same address.
-    client.say("still here");
-    expect((await client.next("message.create")).payload?.["content"]).toBe("still here");
-    await client.close();
-    await (await connect(at("/pico"), { token })).close();
-    // The setup that nobody could finish is finished by the one who has the link.
-    expect((await fetch(fresh.link, { redirect: "manual" })).status).toBe(303);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-});
+      expect((await fetch(at("/api/status"), { headers: { cookie } })).status).toBe(200);
+      expect((await fetch(at("/api/status"), { headers: bearer(token) })).status).toBe(200);
+      expect((await login()).status).toBe(303);
+      expect(
+        (await fetch(launcher.link, { redirect: "manual" })).headers.getSetCookie(),
+      ).toHaveLength(1);
+      // The channel: who is there stays, who comes with the right token comes in, from the same address.
+      client.say("still here");
+      expect((await client.next("message.create")).payload?.["content"]).toBe("still here");
+      await client.close();
+      await (await connect(at("/pico"), { token })).close();
+      // The setup that nobody could finish is finished by the one who has the link.
+      expect((await fetch(fresh.link, { redirect: "manual" })).status).toBe(303);
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+);

@@ -39,7 +39,9 @@ function start(name: string, argument: object): Child {
   const looks = new Set<() => void>();
   let err = "";
   child.stdin.on("error", () => undefined);
-  child.stderr.setEncoding("utf8").on("data", (text: string) => { err += text; });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+  });
   createInterface({ input: child.stdout }).on("line", (line) => {
     lines.push(line);
     looks.forEach((look) => look());
@@ -50,18 +52,23 @@ function start(name: string, argument: object): Child {
     await ended;
   };
   return {
-    child, lines, end,
+    child,
+    lines,
+    end,
     hear: (listen) => void looks.add(() => listen(lines.at(-1)!)),
-    until: (holds) => new Promise((resolve, reject) => {
-      const look = (): void => {
-        if (!holds()) return;
-        looks.delete(look);
-        resolve();
-      };
-      looks.add(look);
-      look();
-      void ended.then(() => reject(new Error(`${name} ended:\n${lines.slice(-20).join("\n")}\n${err}`)));
-    }),
+    until: (holds) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (!holds()) return;
+          looks.delete(look);
+          resolve();
+        };
+        looks.add(look);
+        look();
+        void ended.then(() =>
+          reject(new Error(`${name} ended:\n${lines.slice(-20).join("\n")}\n${err}`)),
+        );
+      }),
     [Symbol.asyncDispose]: () => end("SIGKILL"),
   };
 }
@@ -89,9 +96,13 @@ function startClient(argument: object) {
     if (what === "delivered") counts.delivered += 1;
     if (what === "link") counts.isOpen = more === "open";
   });
-  const heard = (n: number) => client.until(() => news.findLast(([what]) => what === "heard")?.[1] === String(n));
+  const heard = (n: number) =>
+    client.until(() => news.findLast(([what]) => what === "heard")?.[1] === String(n));
   return {
-    ...client, news, counts, heard,
+    ...client,
+    news,
+    counts,
+    heard,
     link: (isOpen: boolean) => client.until(() => counts.isOpen === isOpen),
   };
 }
@@ -104,8 +115,11 @@ function createJournal(name: string) {
   const journal = join(folder, name);
   writeFileSync(journal, "");
   /** Numbers taken, for each of the processes. */
-  const taken = (): number[][] => readFileSync(journal, "utf8").split("begin\n").slice(1)
-    .map((life) => [...life.matchAll(/^took (\d+)$/gm)].map(([, content]) => Number(content)));
+  const taken = (): number[][] =>
+    readFileSync(journal, "utf8")
+      .split("begin\n")
+      .slice(1)
+      .map((life) => [...life.matchAll(/^took (\d+)$/gm)].map(([, content]) => Number(content)));
   const said = (): number => readFileSync(journal, "utf8").match(/^said /gm)?.length ?? 0;
   return { journal, taken, said };
 }
@@ -173,10 +187,15 @@ test("2,000 messages each way; the server stops 5 times, is killed 5 times, the 
   expect(heard).toEqual(ascending(heard));
   expect(silentlyLost(all)).toEqual([]);
   expect(all.filter(([what]) => what === "gap").length).toBeLessThanOrEqual(lives - 1);
-  console.log(JSON.stringify({
-    taken: taken().flat().length, twice: taken().flat().length - count, heard: heard.length - 1,
-    announced: count + 1 - heard.length, gaps: all.filter(([what]) => what === "gap").length,
-  }));
+  console.log(
+    JSON.stringify({
+      taken: taken().flat().length,
+      twice: taken().flat().length - count,
+      heard: heard.length - 1,
+      announced: count + 1 - heard.length,
+      gaps: all.filter(([what]) => what === "gap").length,
+    }),
+  );
 });
 
 test("a client that sleeps beyond the read timeout misses nothing, and nothing of it is missed", async () => {
@@ -206,7 +225,9 @@ const twofold: Clock = {
 };
 
 /** 500 clients over a restart: how long each waits before its first try, and when it is back (both by their clock). */
-async function restart(signal: "SIGTERM" | "SIGKILL"): Promise<{ delays: number[]; back: Map<number, number> }> {
+async function restart(
+  signal: "SIGTERM" | "SIGKILL",
+): Promise<{ delays: number[]; back: Map<number, number> }> {
   const many = 500;
   const { journal } = createJournal("many");
   const config = { max_connections: 2 * many };
@@ -214,14 +235,18 @@ async function restart(signal: "SIGTERM" | "SIGKILL"): Promise<{ delays: number[
   const changes: LinkChange[] = [];
   const backAt: number[] = [];
   let open = 0;
-  const join = (n: number) => connect({
-    url: `ws://127.0.0.1:${first.port}/pico`, token, sessionId: `c${n}`, clock: twofold,
-    onState(change) {
-      changes.push(change);
-      open += Number(change.to === "open") - Number(change.from === "open");
-      if (change.to === "open") backAt.push(twofold.now());
-    },
-  });
+  const join = (n: number) =>
+    connect({
+      url: `ws://127.0.0.1:${first.port}/pico`,
+      token,
+      sessionId: `c${n}`,
+      clock: twofold,
+      onState(change) {
+        changes.push(change);
+        open += Number(change.to === "open") - Number(change.from === "open");
+        if (change.to === "open") backAt.push(twofold.now());
+      },
+    });
   const clients: ReturnType<typeof join>[] = [];
   // Fifty at a time, so that each comes in at its first try: who failed before waits longer after the restart.
   while (clients.length < many) {
@@ -238,7 +263,9 @@ async function restart(signal: "SIGTERM" | "SIGKILL"): Promise<{ delays: number[
 
   expect(second.port).toBe(first.port);
   expect(backAt.length).toBe(many);
-  const waits = changes.slice(before).filter(({ to, attempt }) => to === "waiting" && attempt === 1);
+  const waits = changes
+    .slice(before)
+    .filter(({ to, attempt }) => to === "waiting" && attempt === 1);
   expect(waits.length).toBe(many);
   const back = new Map<number, number>();
   for (const at of backAt.sort((a, b) => a - b)) {
@@ -252,8 +279,10 @@ test("500 clients come back after a kill, spread as the jitter says", async () =
   const { delays, back } = await restart("SIGKILL");
   expect([Math.min(...delays) >= 500, Math.max(...delays) <= 1_000]).toEqual([true, true]);
   /** Of each quarter of the time a fourth is expected, 125; its standard deviation is ten. */
-  const quarters = [0, 1, 2, 3].map((quarter) =>
-    delays.filter((ms) => Math.min(3, Math.floor((ms - 500) / 125)) === quarter).length);
+  const quarters = [0, 1, 2, 3].map(
+    (quarter) =>
+      delays.filter((ms) => Math.min(3, Math.floor((ms - 500) / 125)) === quarter).length,
+  );
   for (const size of quarters) expect(size).toSatisfy((n: number) => n >= 65 && n <= 185);
   console.log(JSON.stringify({ quarters, perSecond: [...back] }));
 });
@@ -263,5 +292,7 @@ test("500 clients come back after a stop, each when the service told it to and n
   // A second and a half for the next process; they were told one after the other, 300 in a second.
   expect(Math.min(...delays)).toBeGreaterThanOrEqual(1_500);
   expect(Math.max(...delays)).toBeLessThanOrEqual(1_500 + (500 / 300) * 1_000 + 1_000);
-  console.log(JSON.stringify({ delays: [Math.min(...delays), Math.max(...delays)], perSecond: [...back] }));
+  console.log(
+    JSON.stringify({ delays: [Math.min(...delays), Math.max(...delays)], perSecond: [...back] }),
+  );
 });

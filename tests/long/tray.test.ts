@@ -6,7 +6,16 @@ import { startLauncher, type RunningLauncher } from "../walks/launcher.ts";
 import { hasDesktop, startDesktop, type Desktop } from "../desktop/desktop.ts";
 
 const token = "a-launcher-token-for-the-real-panel";
-const items = ["open", "copy token", "copy link", "rotate", "channel", "log", "version", "quit"] as const;
+const items = [
+  "open",
+  "copy token",
+  "copy link",
+  "rotate",
+  "channel",
+  "log",
+  "version",
+  "quit",
+] as const;
 
 /* The built program in the panel of Xfce, with real clicks of a mouse and the real clipboard; in this order. */
 describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, () => {
@@ -16,7 +25,9 @@ describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, (
 
   beforeAll(async () => {
     home = await mkdtemp(join(tmpdir(), "doorward-tray-"));
-    await writeFile(join(home, "launcher-config.json"), JSON.stringify({ launcher_token: token }), { mode: 0o600 });
+    await writeFile(join(home, "launcher-config.json"), JSON.stringify({ launcher_token: token }), {
+      mode: 0o600,
+    });
     desktop = await startDesktop();
     const env = { ...desktop.env, SERVICE_HOME: home };
     launcher = await startLauncher({ args: ["-port", "0", "-no-browser"], env });
@@ -32,14 +43,19 @@ describe.skipIf(!hasDesktop)("the tray in a real panel", { timeout: 120_000 }, (
     desktop.choose(await desktop.menu(items.length), items.indexOf(item));
 
   /** What the browser was given meanwhile, and where it leads. */
-  async function opens(act: (isOpen: () => Promise<boolean>) => Promise<void>): Promise<string | null> {
+  async function opens(
+    act: (isOpen: () => Promise<boolean>) => Promise<void>,
+  ): Promise<string | null> {
     const before = (await desktop.opened()).length;
     await act(async () => (await desktop.opened()).length > before);
-    const link = await vi.waitFor(async () => {
-      const all = await desktop.opened();
-      expect(all).toHaveLength(before + 1);
-      return all.at(-1)!;
-    }, { timeout: 20_000 });
+    const link = await vi.waitFor(
+      async () => {
+        const all = await desktop.opened();
+        expect(all).toHaveLength(before + 1);
+        return all.at(-1)!;
+      },
+      { timeout: 20_000 },
+    );
     const answer = await fetch(link, { redirect: "manual" });
     expect(answer.status).toBe(303);
     expect(answer.headers.get("set-cookie")).toContain("_session_");

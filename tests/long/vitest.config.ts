@@ -2,7 +2,17 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const longest = ["restarts", "fuzz", "atomic", "bench", "cross-site", "crowd", "slow-peers", "kills", "slow-http"];
+const longest = [
+  "restarts",
+  "fuzz",
+  "atomic",
+  "bench",
+  "cross-site",
+  "crowd",
+  "slow-peers",
+  "kills",
+  "slow-http",
+];
 
 /** None of those that take longest runs on alone at the end. */
 class LongestFirst extends BaseSequencer {

@@ -17,10 +17,10 @@ const reaction: fc.Arbitrary<Reaction> = fc.oneof(
   fc.record({ kind: fc.constantFrom("quiet", "throw", "reject") }),
   fc.record({ kind: fc.constantFrom("emit", "emit-then-throw", "emit-then-reject"), types }),
 ) as fc.Arbitrary<Reaction>;
-const listeners = fc.array(
-  fc.record({ type, reactions: fc.array(reaction, { maxLength: 4 }) }),
-  { minLength: 1, maxLength: 6 },
-);
+const listeners = fc.array(fc.record({ type, reactions: fc.array(reaction, { maxLength: 4 }) }), {
+  minLength: 1,
+  maxLength: 6,
+});
 
 test("every listener hears every fact of its type once, in the order announced, whatever handlers do", async () => {
   await fc.assert(
@@ -38,25 +38,33 @@ test("every listener hears every fact of its type once, in the order announced, 
       };
       plan.forEach(({ type: name, reactions }, index) => {
         let calls = 0;
-        bus.on(name, ({ n }: { n: number }) => {
-          heard[index]!.push(n);
-          const turn: Reaction = reactions[calls++] ?? { kind: "quiet" };
-          if ("types" in turn) turn.types.forEach(emit);
-          if (turn.kind.endsWith("throw")) {
-            expected += 1;
-            throw new Error("thrown");
-          }
-          if (turn.kind.endsWith("reject")) {
-            expected += 1;
-            return Promise.reject(new Error("rejected"));
-          }
-          return undefined;
-        }, () => { faults += 1; });
+        bus.on(
+          name,
+          ({ n }: { n: number }) => {
+            heard[index]!.push(n);
+            const turn: Reaction = reactions[calls++] ?? { kind: "quiet" };
+            if ("types" in turn) turn.types.forEach(emit);
+            if (turn.kind.endsWith("throw")) {
+              expected += 1;
+              throw new Error("thrown");
+            }
+            if (turn.kind.endsWith("reject")) {
+              expected += 1;
+              return Promise.reject(new Error("rejected"));
+            }
+            return undefined;
+          },
+          () => {
+            faults += 1;
+          },
+        );
       });
       outside.forEach(emit);
       await new Promise((done) => setImmediate(done));
       plan.forEach(({ type: name }, index) => {
-        expect(heard[index]).toEqual(announced.filter((fact) => fact.type === name).map(({ n }) => n));
+        expect(heard[index]).toEqual(
+          announced.filter((fact) => fact.type === name).map(({ n }) => n),
+        );
       });
       expect(faults).toBe(expected);
     }),
@@ -66,27 +74,35 @@ test("every listener hears every fact of its type once, in the order announced, 
 
 test("all listeners agree on one order of all facts", () => {
   fc.assert(
-    fc.property(fc.array(reaction, { maxLength: 20 }), fc.array(type, { maxLength: 8 }), (reactions, outside) => {
-      const bus = createBus();
-      const orders = [0, 1, 2].map((): string[] => []);
-      let calls = 0;
-      let serial = 0;
-      const emit = (name: string): void => bus.emit(name, { id: `${name}#${serial++}` });
-      for (const [index, order] of orders.entries()) {
-        for (const name of ["p:one", "p:two", "p:three"]) {
-          bus.on(name, ({ id }: { id: string }) => {
-            order.push(id);
-            const turn = index === 1 ? reactions[calls++] : undefined;
-            if (turn && "types" in turn) turn.types.forEach(emit);
-            if (turn?.kind.endsWith("throw")) throw new Error("thrown");
-          }, () => undefined);
+    fc.property(
+      fc.array(reaction, { maxLength: 20 }),
+      fc.array(type, { maxLength: 8 }),
+      (reactions, outside) => {
+        const bus = createBus();
+        const orders = [0, 1, 2].map((): string[] => []);
+        let calls = 0;
+        let serial = 0;
+        const emit = (name: string): void => bus.emit(name, { id: `${name}#${serial++}` });
+        for (const [index, order] of orders.entries()) {
+          for (const name of ["p:one", "p:two", "p:three"]) {
+            bus.on(
+              name,
+              ({ id }: { id: string }) => {
+                order.push(id);
+                const turn = index === 1 ? reactions[calls++] : undefined;
+                if (turn && "types" in turn) turn.types.forEach(emit);
+                if (turn?.kind.endsWith("throw")) throw new Error("thrown");
+              },
+              () => undefined,
+            );
+          }
         }
-      }
-      outside.forEach(emit);
-      expect(orders[1]).toEqual(orders[0]);
-      expect(orders[2]).toEqual(orders[0]);
-      expect(orders[0]).toHaveLength(serial);
-    }),
+        outside.forEach(emit);
+        expect(orders[1]).toEqual(orders[0]);
+        expect(orders[2]).toEqual(orders[0]);
+        expect(orders[0]).toHaveLength(serial);
+      },
+    ),
     { numRuns: 300 },
   );
 });

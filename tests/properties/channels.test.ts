@@ -14,14 +14,16 @@ const job = fc.record({
 });
 type Job = typeof job extends fc.Arbitrary<infer T> ? T : never;
 
-const worker = (jobs: readonly Job[], log: string[]): Application => async (message) => {
-  const { session, turns, ends } = jobs[Number(message.content)]!;
-  log.push(`begin ${session} ${message.content}`);
-  if (ends.startsWith("accepts")) message.accept();
-  for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
-  log.push(`end ${session} ${message.content}`);
-  if (ends.endsWith("throws")) throw new Error("no");
-};
+const worker =
+  (jobs: readonly Job[], log: string[]): Application =>
+  async (message) => {
+    const { session, turns, ends } = jobs[Number(message.content)]!;
+    log.push(`begin ${session} ${message.content}`);
+    if (ends.startsWith("accepts")) message.accept();
+    for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+    log.push(`end ${session} ${message.content}`);
+    if (ends.endsWith("throws")) throw new Error("no");
+  };
 
 describe("deliveries of random jobs", () => {
   test("each session runs in order and one at a time, each delivery settles once and as its job ended", () =>
@@ -31,7 +33,9 @@ describe("deliveries of random jobs", () => {
         const { plugin, inlet, message } = toy();
         await withKernel([channels(), plugin, application(worker(jobs, log))], async () => {
           const outcomes = await Promise.allSettled(
-            jobs.map(({ session, dedupe }, n) => inlet().deliver(message({ session, content: `${n}` }), { dedupe })),
+            jobs.map(({ session, dedupe }, n) =>
+              inlet().deliver(message({ session, content: `${n}` }), { dedupe }),
+            ),
           );
           const expected = jobs.map(({ ends }) => (ends === "throws" ? "rejected" : "fulfilled"));
           expect(outcomes.map(({ status }) => status)).toEqual(expected);
@@ -50,15 +54,20 @@ describe("deliveries of random jobs", () => {
     fc.assert(
       fc.asyncProperty(fc.array(job, { maxLength: 15 }), fc.nat(8), async (jobs, moment) => {
         const { plugin, inlet, message } = toy();
-        const kernel = createKernel([channels(), plugin, application(worker(jobs, []))], { log: silent });
+        const kernel = createKernel([channels(), plugin, application(worker(jobs, []))], {
+          log: silent,
+        });
         await kernel.start();
         const all = Promise.allSettled(
-          jobs.map(({ session, dedupe }, n) => inlet().deliver(message({ session, content: `${n}` }), { dedupe })),
+          jobs.map(({ session, dedupe }, n) =>
+            inlet().deliver(message({ session, content: `${n}` }), { dedupe }),
+          ),
         );
         for (let turn = 0; turn < moment; turn += 1) await new Promise(setImmediate);
         await kernel.stop();
         for (const one of await all) {
-          if (one.status === "rejected") expect(["not_running", "internal"]).toContain(codeOf(one.reason));
+          if (one.status === "rejected")
+            expect(["not_running", "internal"]).toContain(codeOf(one.reason));
         }
       }),
       { numRuns: 60 },

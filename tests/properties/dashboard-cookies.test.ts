@@ -4,7 +4,10 @@ import { BEGAN, DAY, TOKEN, isIn, signedIn, startDashboard } from "../plugins/da
 
 const LIFE = 7 * DAY;
 /** Milliseconds that pass, after the clock was set back by as many as the second says. */
-const passesAndSetsBack = fc.array(fc.tuple(fc.nat(3 * DAY), fc.nat(2 * DAY)), { minLength: 1, maxLength: 8 });
+const passesAndSetsBack = fc.array(fc.tuple(fc.nat(3 * DAY), fc.nat(2 * DAY)), {
+  minLength: 1,
+  maxLength: 8,
+});
 
 describe("laws of the session cookie", () => {
   test("it is good if and only if issue <= now < issue + 7 days, until it is once seen expired", () =>
@@ -12,7 +15,10 @@ describe("laws of the session cookie", () => {
       fc.asyncProperty(
         fc.nat(10 * DAY),
         fc.array(
-          fc.oneof(fc.integer({ min: -9 * DAY, max: 9 * DAY }), fc.constantFrom(-1, 0, LIFE - 1, LIFE)),
+          fc.oneof(
+            fc.integer({ min: -9 * DAY, max: 9 * DAY }),
+            fc.constantFrom(-1, 0, LIFE - 1, LIFE),
+          ),
           { minLength: 1, maxLength: 6 },
         ),
         async (later, looks) => {
@@ -54,18 +60,29 @@ describe("laws of the session cookie", () => {
     const { cookie } = await signedIn(stand);
     const start = cookie.indexOf("=") + 1;
     const [name, value] = [cookie.slice(0, start), cookie.slice(start)];
-    const code = fc.integer({ min: 0x21, max: 0xff }).filter((each) => each !== 0x3b && each !== 0x7f);
+    const code = fc
+      .integer({ min: 0x21, max: 0xff })
+      .filter((each) => each !== 0x3b && each !== 0x7f);
     const byte = code.map((each) => String.fromCharCode(each));
-    const edit = fc.record(
-      { at: fc.nat(value.length), byte, kind: fc.constantFrom("change", "insert", "remove", "escape", "case") },
-    );
+    const edit = fc.record({
+      at: fc.nat(value.length),
+      byte,
+      kind: fc.constantFrom("change", "insert", "remove", "escape", "case"),
+    });
     const edited = ({ at, byte: by, kind }: { at: number; byte: string; kind: string }): string => {
-      const [before, here, after] = [value.slice(0, at), value.slice(at, at + 1), value.slice(at + 1)];
+      const [before, here, after] = [
+        value.slice(0, at),
+        value.slice(at, at + 1),
+        value.slice(at + 1),
+      ];
       if (kind === "change") return before + by + after;
       if (kind === "insert") return before + by + here + after;
       if (kind === "remove") return before + after;
-      if (kind === "escape") return here === "" ? value : `${before}%${here.charCodeAt(0).toString(16)}${after}`;
-      return before + (here === here.toUpperCase() ? here.toLowerCase() : here.toUpperCase()) + after;
+      if (kind === "escape")
+        return here === "" ? value : `${before}%${here.charCodeAt(0).toString(16)}${after}`;
+      return (
+        before + (here === here.toUpperCase() ? here.toLowerCase() : here.toUpperCase()) + after
+      );
     };
     await fc.assert(
       fc.asyncProperty(edit, async (change) => {
@@ -91,17 +108,23 @@ describe("laws of the session cookie", () => {
             for (const n of out.filter((each) => each < count)) {
               await stand.post("/logout", undefined, sessions[n]!);
               alive.delete(n);
-              for (const [at, session] of sessions.entries()) expect(await isIn(stand, session)).toBe(alive.has(at));
+              for (const [at, session] of sessions.entries())
+                expect(await isIn(stand, session)).toBe(alive.has(at));
             }
             if (end === "replacement") {
-              await stand.kernel.services.tokenSecrets.replace("launcher", { value: `${TOKEN}-next`, expect: 1 });
+              await stand.kernel.services.tokenSecrets.replace("launcher", {
+                value: `${TOKEN}-next`,
+                expect: 1,
+              });
               for (const session of sessions) expect(await isIn(stand, session)).toBe(false);
             }
           }
           await using stand = await startDashboard();
           for (const { cookie } of sessions) {
             const value = cookie.slice(cookie.indexOf("=") + 1);
-            expect(await isIn(stand, { cookie: `service_session_${stand.port}=${value}` })).toBe(false);
+            expect(await isIn(stand, { cookie: `service_session_${stand.port}=${value}` })).toBe(
+              false,
+            );
           }
         },
       ),

@@ -1,19 +1,34 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { memory, type StoreForm } from "../../plugins/token-store/index.ts";
-import { TOKEN, inSetup, mintLink, startDashboard, type DashboardStand } from "../plugins/dashboard/stand.ts";
+import {
+  TOKEN,
+  inSetup,
+  mintLink,
+  startDashboard,
+  type DashboardStand,
+} from "../plugins/dashboard/stand.ts";
 
 const WINDOW = 60_000;
 
-interface Compared { readonly at: number; readonly value: string }
+interface Compared {
+  readonly at: number;
+  readonly value: string;
+}
 
 /** A store that tells what is compared, and takes a while for it. */
-function watched(form: StoreForm): { form: StoreForm; compared: Compared[]; watch(stand: DashboardStand): void } {
+function watched(form: StoreForm): {
+  form: StoreForm;
+  compared: Compared[];
+  watch(stand: DashboardStand): void;
+} {
   const compared: Compared[] = [];
   let now = (): number => 0;
   return {
     compared,
-    watch: (stand) => { now = stand.clock.now; },
+    watch: (stand) => {
+      now = stand.clock.now;
+    },
     form: {
       ...form,
       async verify(_, value) {
@@ -30,7 +45,8 @@ const running: Record<string, Way> = {
   json: (stand, token, from) => stand.post("/login", { token }, {}, from),
   form: (stand, token, from) => stand.form("/login", { token }, {}, from),
   query: (stand, token, from) => stand.get(`/?token=${token}`, {}, from),
-  bearer: (stand, token, from) => stand.get("/api/status", { authorization: `Bearer ${token}` }, from),
+  bearer: (stand, token, from) =>
+    stand.get("/api/status", { authorization: `Bearer ${token}` }, from),
 };
 /** A right code alone ends no setup with these. */
 const differing = { token: "one-of-my-own-tokens", confirm: "differs" };
@@ -43,7 +59,8 @@ const setup: Record<string, Way> = {
 };
 
 /** The ways in by which a one-time link is redeemed; by the others it is a wrong value like any. */
-const takesLinks = (way: Way): boolean => [running["json"], running["form"], running["query"]].includes(way);
+const takesLinks = (way: Way): boolean =>
+  [running["json"], running["form"], running["query"]].includes(way);
 
 /** Values of which a window has learnt: each counts from its first comparison for a minute, then anew. */
 function learnt(compared: readonly Compared[]): number[] {
@@ -69,18 +86,32 @@ const value = fc.oneof(
   { weight: 1, arbitrary: fc.constant("right") },
   { weight: 1, arbitrary: fc.constant("link") },
 );
-const attempts = fc.record({ kind: fc.constant("try" as const), way: fc.nat(4), value, from: fc.nat(1) });
+const attempts = fc.record({
+  kind: fc.constant("try" as const),
+  way: fc.nat(4),
+  value,
+  from: fc.nat(1),
+});
 const many = fc.integer({ min: 2, max: 25 });
-const together = fc.record({ kind: fc.constant("together" as const), first: fc.nat(40), count: many });
+const together = fc.record({
+  kind: fc.constant("together" as const),
+  first: fc.nat(40),
+  count: many,
+});
 const ms = fc.oneof(fc.nat(WINDOW), fc.constantFrom(1, 999, 59_999, WINDOW));
 const wait = fc.record({ kind: fc.constant("wait" as const), ms });
 const step = fc.oneof(
-  { weight: 6, arbitrary: attempts }, { weight: 2, arbitrary: together }, { weight: 2, arbitrary: wait },
+  { weight: 6, arbitrary: attempts },
+  { weight: 2, arbitrary: together },
+  { weight: 2, arbitrary: wait },
 );
 const waits = fc.array(fc.nat(WINDOW), { minLength: 1, maxLength: 3 });
 
 describe("no address learns about more than 10 different wrong values under 43 characters in any 60 seconds", () => {
-  const states = [["running", running], ["setup", setup]] as const;
+  const states = [
+    ["running", running],
+    ["setup", setup],
+  ] as const;
   test.each(states)("however the ways in are interleaved (%s)", async (state, ways) => {
     const all = Object.values(ways);
     await fc.assert(
@@ -88,7 +119,10 @@ describe("no address learns about more than 10 different wrong values under 43 c
         const store = watched(state === "setup" ? inSetup() : memory({ launcher: TOKEN }));
         await using stand = await startDashboard({ form: store.form });
         store.watch(stand);
-        const byAddress = new Map<string, Compared[]>([["127.0.0.1", []], ["127.0.0.2", []]]);
+        const byAddress = new Map<string, Compared[]>([
+          ["127.0.0.1", []],
+          ["127.0.0.2", []],
+        ]);
         const attempt = async (way: Way, given: string, from: string): Promise<void> => {
           const before = store.compared.length;
           const real = given === "right" ? TOKEN : given === "link" ? mintLink(stand) : given;
@@ -105,8 +139,11 @@ describe("no address learns about more than 10 different wrong values under 43 c
             await attempt(all[each.way % all.length]!, each.value, `127.0.0.${each.from + 1}`);
           } else {
             const before = store.compared.length;
-            await Promise.all(Array.from({ length: each.count }, (_, n) =>
-              all[n % all.length]!(stand, `wrong-${(each.first + n) % 41}`, "127.0.0.1")));
+            await Promise.all(
+              Array.from({ length: each.count }, (_, n) =>
+                all[n % all.length]!(stand, `wrong-${(each.first + n) % 41}`, "127.0.0.1"),
+              ),
+            );
             byAddress.get("127.0.0.1")!.push(...store.compared.slice(before));
           }
         }
@@ -120,12 +157,17 @@ describe("no address learns about more than 10 different wrong values under 43 c
     fc.assert(
       fc.asyncProperty(waits, fc.integer({ min: 1, max: 12 }), async (pauses, most) => {
         const store = watched(memory({ launcher: TOKEN }));
-        await using stand = await startDashboard({ form: store.form, launcher: { login_attempts_per_minute: most } });
+        await using stand = await startDashboard({
+          form: store.form,
+          launcher: { login_attempts_per_minute: most },
+        });
         store.watch(stand);
         const all = Object.values(running);
         for (const [round, pause] of pauses.entries()) {
           const answers = await Promise.all(
-            Array.from({ length: 50 }, (_, n) => all[n % 4]!(stand, `wrong-${round}-${n}`, "127.0.0.1")),
+            Array.from({ length: 50 }, (_, n) =>
+              all[n % 4]!(stand, `wrong-${round}-${n}`, "127.0.0.1"),
+            ),
           );
           expect(answers.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(most);
           if (round === 0) expect(answers.filter(({ status }) => status === 401).length).toBe(most);

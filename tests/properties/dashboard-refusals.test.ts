@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { memory } from "../../plugins/token-store/index.ts";
-import { TOKEN, inSetup, mintLink, startDashboard, type DashboardStand } from "../plugins/dashboard/stand.ts";
+import {
+  TOKEN,
+  inSetup,
+  mintLink,
+  startDashboard,
+  type DashboardStand,
+} from "../plugins/dashboard/stand.ts";
 
 /** All that an answer shows, except its time. */
 async function bytesOf(answer: Response): Promise<string> {
@@ -10,23 +16,28 @@ async function bytesOf(answer: Response): Promise<string> {
 }
 
 /** Wrong in every way: nearly right, of other lengths and alphabets, shaped like links. */
-const wrongToken = fc.oneof(
-  fc.string({ minLength: 1, maxLength: 300 }),
-  fc.string({ unit: "binary", minLength: 1, maxLength: 60 }),
-  fc.nat(TOKEN.length - 1).map((length) => TOKEN.slice(0, length + 1)),
-  fc.nat(TOKEN.length - 1).map((at) => `${TOKEN.slice(0, at)}~${TOKEN.slice(at + 1)}`),
-  fc.string({ minLength: 1 }).map((more) => TOKEN + more),
-  fc.string({ minLength: 1 }).map((more) => more + TOKEN),
-  fc.base64String({ maxLength: 64 }).map((text) => `ott_${text}`),
-  fc.constantFrom(TOKEN.toUpperCase(), "ott_", "x".repeat(43), "x".repeat(2_900)),
-).map((token) => token.toWellFormed()).filter((token) => token.trim() !== "" && token.trim() !== TOKEN);
+const wrongToken = fc
+  .oneof(
+    fc.string({ minLength: 1, maxLength: 300 }),
+    fc.string({ unit: "binary", minLength: 1, maxLength: 60 }),
+    fc.nat(TOKEN.length - 1).map((length) => TOKEN.slice(0, length + 1)),
+    fc.nat(TOKEN.length - 1).map((at) => `${TOKEN.slice(0, at)}~${TOKEN.slice(at + 1)}`),
+    fc.string({ minLength: 1 }).map((more) => TOKEN + more),
+    fc.string({ minLength: 1 }).map((more) => more + TOKEN),
+    fc.base64String({ maxLength: 64 }).map((text) => `ott_${text}`),
+    fc.constantFrom(TOKEN.toUpperCase(), "ott_", "x".repeat(43), "x".repeat(2_900)),
+  )
+  .map((token) => token.toWellFormed())
+  .filter((token) => token.trim() !== "" && token.trim() !== TOKEN);
 
-const headerSafe = (token: string): string => Buffer.from(token.trim().replaceAll(/\p{Cc}/gu, "~")).toString("latin1");
+const headerSafe = (token: string): string =>
+  Buffer.from(token.trim().replaceAll(/\p{Cc}/gu, "~")).toString("latin1");
 const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Response>> = {
   "POST /login as JSON": (stand, token) => stand.post("/login", { token }),
   "POST /login as a form": (stand, token) => stand.form("/login", { token, next: "/place" }),
   "GET /?token= by a program": (stand, token) => stand.get(`/?token=${encodeURIComponent(token)}`),
-  "Authorization: Bearer": (stand, token) => stand.get("/api/status", { authorization: `Bearer ${headerSafe(token)}` }),
+  "Authorization: Bearer": (stand, token) =>
+    stand.get("/api/status", { authorization: `Bearer ${headerSafe(token)}` }),
 };
 
 describe("a refusal does not depend on how wrong the token was", () => {
@@ -58,11 +69,15 @@ describe("a refusal does not depend on how wrong the token was", () => {
   });
 
   test("POST /setup, as JSON and as a form", async () => {
-    await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 1_000 } });
+    await using stand = await startDashboard({
+      form: inSetup(),
+      launcher: { login_attempts_per_minute: 1_000 },
+    });
     const tries = [
       (code: string) => stand.post("/setup", { code, keep: true }),
       (code: string) => stand.form("/setup", { code, keep: "true" }),
-      (code: string) => stand.post("/setup", { code, token: "a-token-of-my-own", confirm: "another" }),
+      (code: string) =>
+        stand.post("/setup", { code, token: "a-token-of-my-own", confirm: "another" }),
     ];
     for (const attempt of tries) {
       const expected = await bytesOf(await attempt("a wrong code"));
@@ -77,17 +92,21 @@ describe("a refusal does not depend on how wrong the token was", () => {
 
   test("once blocked, neither does the 429, right tokens under 43 characters included", async () => {
     const short = "a-right-token-of-my-own";
-    await using stand = await startDashboard(
-      { form: memory({ launcher: short }), launcher: { login_attempts_per_minute: 1 } },
-    );
+    await using stand = await startDashboard({
+      form: memory({ launcher: short }),
+      launcher: { login_attempts_per_minute: 1 },
+    });
     await stand.post("/login", { token: "wrong" });
     for (const [name, way] of Object.entries(ways)) {
       const expected = await bytesOf(await way(stand, short));
       expect(expected).toContain("[429,");
       await fc.assert(
-        fc.asyncProperty(wrongToken.filter((token) => !token.trim().startsWith("ott_")), async (token) => {
-          expect([name, await bytesOf(await way(stand, token))]).toEqual([name, expected]);
-        }),
+        fc.asyncProperty(
+          wrongToken.filter((token) => !token.trim().startsWith("ott_")),
+          async (token) => {
+            expect([name, await bytesOf(await way(stand, token))]).toEqual([name, expected]);
+          },
+        ),
         { numRuns: 30 },
       );
     }

@@ -7,7 +7,14 @@ import type { AnyPlugin } from "../../kernel/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import {
-  TOKEN, mintLink, opened, setCookieOf, startDashboard, tempHome, type DashboardStand, type Lines,
+  TOKEN,
+  mintLink,
+  opened,
+  setCookieOf,
+  startDashboard,
+  tempHome,
+  type DashboardStand,
+  type Lines,
 } from "../plugins/dashboard/stand.ts";
 
 /** What a run knows and must find nowhere else. */
@@ -49,7 +56,10 @@ const fresh = (run: Run): string => {
   run.secrets.add(value);
   return value;
 };
-const session = (run: Run): Lines => ({ cookie: run.cookies.at(-1) ?? "none=none", origin: run.stand.origin });
+const session = (run: Run): Lines => ({
+  cookie: run.cookies.at(-1) ?? "none=none",
+  origin: run.stand.origin,
+});
 const link = (run: Run): string => {
   const made = mintLink(run.stand);
   run.secrets.add(made);
@@ -59,7 +69,8 @@ const link = (run: Run): string => {
 /** One request each. */
 const asks: Record<string, (run: Run) => Promise<Response>> = {
   "signs in as JSON": ({ stand, token }) => stand.post("/login", { token }),
-  "signs in by a form": ({ stand, token }) => stand.form("/login", { token, next: `/?token=${token}` }),
+  "signs in by a form": ({ stand, token }) =>
+    stand.form("/login", { token, next: `/?token=${token}` }),
   "signs in by the address": ({ stand, token }) => stand.open(`/?token=${token}&a=1`),
   "signs in by a link": (run) => run.stand.open(`/?token=${link(run)}`),
   "posts a link": (run) => run.stand.post("/login", { token: link(run) }),
@@ -67,13 +78,18 @@ const asks: Record<string, (run: Run) => Promise<Response>> = {
   "is wrong by a form": (run) => run.stand.form("/login", { token: fresh(run) }),
   "is wrong by the address": (run) => run.stand.open(`/?token=${fresh(run)}`),
   "is wrong by a program": (run) => run.stand.get(`/?token=${fresh(run)}`),
-  "is wrong by Bearer": (run) => run.stand.get("/api/status", { authorization: `Bearer ${fresh(run)}` }),
-  "is right by Bearer": ({ stand, token }) => stand.get("/api/status", { authorization: `Bearer ${token}` }),
+  "is wrong by Bearer": (run) =>
+    run.stand.get("/api/status", { authorization: `Bearer ${fresh(run)}` }),
+  "is right by Bearer": ({ stand, token }) =>
+    stand.get("/api/status", { authorization: `Bearer ${token}` }),
   "offers two tokens": (run) => run.stand.get(`/?token=${fresh(run)}&token=${run.token}`),
-  "sends broken JSON": (run) => raw(run, "application/json", `{"token":"${run.token}","x":${fresh(run)}`),
+  "sends broken JSON": (run) =>
+    raw(run, "application/json", `{"token":"${run.token}","x":${fresh(run)}`),
   "sends another type": (run) => raw(run, "text/plain", run.token),
-  "comes from elsewhere": ({ stand, token }) => stand.post("/login", { token }, { origin: "https://evil.example" }),
-  "asks for another host": ({ stand, token }) => stand.get(`/?token=${token}`, { host: "evil.example" }),
+  "comes from elsewhere": ({ stand, token }) =>
+    stand.post("/login", { token }, { origin: "https://evil.example" }),
+  "asks for another host": ({ stand, token }) =>
+    stand.get(`/?token=${token}`, { host: "evil.example" }),
   "sets up with a wrong code": (run) => run.stand.post("/setup", { code: fresh(run), keep: true }),
   "sets up with a weak token": ({ stand, token }) =>
     stand.form("/setup", { code: token, token: "weak secret", confirm: "weak secret" }),
@@ -86,8 +102,11 @@ const longer: Record<string, (run: Run) => Promise<void>> = {
   async "puts a token where it does not belong"(run) {
     const value = fresh(run);
     for (const path of [
-      `/nowhere?token=${value}`, `/login?token=${value}`, `/api/status?token=${value}`,
-      `/setup?token=${value}&error=${value}`, `/login?link=${value}&error=${value}`,
+      `/nowhere?token=${value}`,
+      `/login?token=${value}`,
+      `/api/status?token=${value}`,
+      `/setup?token=${value}&error=${value}`,
+      `/login?link=${value}&error=${value}`,
     ]) {
       await look(run, await run.stand.request(path, { headers: opened }));
     }
@@ -102,7 +121,10 @@ const longer: Record<string, (run: Run) => Promise<void>> = {
     const { tokens, tokenSecrets } = run.stand.kernel.services;
     if (run.stand.kernel.state() !== "running" || tokens.info("launcher").managedByEnv) return;
     run.token = fresh(run);
-    await tokenSecrets.replace("launcher", { value: run.token, expect: tokens.info("launcher").version });
+    await tokenSecrets.replace("launcher", {
+      value: run.token,
+      expect: tokens.info("launcher").version,
+    });
   },
   async "looks at the pages"(run) {
     for (const path of ["/", "/login", "/setup", "/nowhere", "/api/auth/status", "/api/status"]) {
@@ -121,13 +143,24 @@ const longer: Record<string, (run: Run) => Promise<void>> = {
   async "turns the channel on"(run) {
     const status = await run.stand.get("/api/status", session(run));
     const { channel } = (await status.json()) as { channel?: { etag?: string } };
-    const headers = { ...session(run), "content-type": "application/json", "if-match": channel?.etag ?? "x" };
-    const body = JSON.stringify(
-      { enabled: true, allow_token_query: true, current: run.n % 2 === 0 ? run.token : fresh(run) },
+    const headers = {
+      ...session(run),
+      "content-type": "application/json",
+      "if-match": channel?.etag ?? "x",
+    };
+    const body = JSON.stringify({
+      enabled: true,
+      allow_token_query: true,
+      current: run.n % 2 === 0 ? run.token : fresh(run),
+    });
+    await look(
+      run,
+      await run.stand.request("/api/channels/pico", { method: "PUT", headers, body }),
     );
-    await look(run, await run.stand.request("/api/channels/pico", { method: "PUT", headers, body }));
   },
-  async "waits"(run) { run.stand.clock.increment(40_000); },
+  async waits(run) {
+    run.stand.clock.increment(40_000);
+  },
 };
 
 const names = [...Object.keys(asks), ...Object.keys(longer)];
@@ -145,9 +178,11 @@ describe("a random run of the dashboard", () => {
         await using folder = await tempHome();
         const given = "given-by-the-environment-0123456789-abcdefghi";
         const before = [channels(), picoServer()] as unknown as AnyPlugin[];
-        await using stand = await startDashboard(
-          { home: folder.home, before, env: first ? {} : { SERVICE_LAUNCHER_TOKEN: given } },
-        );
+        await using stand = await startDashboard({
+          home: folder.home,
+          before,
+          env: first ? {} : { SERVICE_LAUNCHER_TOKEN: given },
+        });
         const file = JSON.parse(
           await readFile(join(folder.home, "launcher-config.json"), "utf8"),
         ) as { launcher_token?: string };
@@ -163,8 +198,16 @@ describe("a random run of the dashboard", () => {
 
   test("would be found out: the search finds a session id, a tried value and a token wherever they show", async () => {
     await using stand = await startDashboard();
-    const run: Run = { stand, token: TOKEN, secrets: new Set([TOKEN]), seen: [], cookies: [], n: 0 };
-    for (const name of ["signs in as JSON", "is wrong as JSON", "looks at the pages"]) await command(run, name);
+    const run: Run = {
+      stand,
+      token: TOKEN,
+      secrets: new Set([TOKEN]),
+      seen: [],
+      cookies: [],
+      n: 0,
+    };
+    for (const name of ["signs in as JSON", "is wrong as JSON", "looks at the pages"])
+      await command(run, name);
     expect(run.secrets.size).toBe(5);
     expect(leaks(run)).toEqual([]);
     for (const secret of run.secrets) {

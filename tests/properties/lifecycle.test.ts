@@ -4,7 +4,13 @@ import { SimulatedClock } from "xstate";
 import { createLifecycle } from "../../kernel/lifecycle.ts";
 import type { LauncherCommand, LauncherState, Plugin } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
-import { memory, tokenStore, type StoreForm, type TokenSecrets, type Tokens } from "../../plugins/token-store/index.ts";
+import {
+  memory,
+  tokenStore,
+  type StoreForm,
+  type TokenSecrets,
+  type Tokens,
+} from "../../plugins/token-store/index.ts";
 
 const states: readonly LauncherState[] = ["unconfigured", "setup", "running", "rotating"];
 const command = fc.oneof(
@@ -59,56 +65,68 @@ const steps = fc.array(step, { maxLength: 8 });
 
 test("whatever is asked of the token store, the launcher runs only while it holds a token", async () => {
   await fc.assert(
-    fc.asyncProperty(fc.option(value, { nil: undefined }), fc.boolean(), steps, async (given, generates, asked) => {
-      const inner = memory(given === undefined ? {} : { launcher: given });
-      let fails = false;
-      const form: StoreForm = {
-        ...inner,
-        async write(name, token, options) {
-          await Promise.resolve();
-          if (fails) throw new Error("the disk is full");
-          await inner.write(name, token, options);
-        },
-      };
-      let secrets!: TokenSecrets;
-      const claims: Plugin<{ needs: { tokens: Tokens; tokenSecrets: TokenSecrets } }> = {
-        name: "claims", api: 1, needs: { tokens: true, tokenSecrets: true },
-        async start({ needs }) {
-          secrets = needs.tokenSecrets;
-          await needs.tokens.claim("launcher", generates ? { generate: true } : {});
-        },
-      };
-      await withKernel([tokenStore(form), claims], async ({ kernel }) => {
-        const seen: LauncherState[] = [];
-        const check = (): void => {
-          const state = kernel.state();
-          seen.push(state);
-          expect(states).toContain(state);
-          expect(state === "unconfigured").toBe(secrets.reveal("launcher") === undefined);
+    fc.asyncProperty(
+      fc.option(value, { nil: undefined }),
+      fc.boolean(),
+      steps,
+      async (given, generates, asked) => {
+        const inner = memory(given === undefined ? {} : { launcher: given });
+        let fails = false;
+        const form: StoreForm = {
+          ...inner,
+          async write(name, token, options) {
+            await Promise.resolve();
+            if (fails) throw new Error("the disk is full");
+            await inner.write(name, token, options);
+          },
         };
-        kernel.on("kernel:state-changed", check);
-        kernel.on("token-store:rotated", () => expect(secrets.reveal("launcher")).toBeTypeOf("string"));
-        check();
-        for (const each of asked) {
-          const version = kernel.services.tokens.info("launcher").version + ("stale" in each && each.stale ? 1 : 0);
-          fails = each.fails;
-          const before = { state: kernel.state(), token: secrets.reveal("launcher") };
-          const own = each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
-          const change = each.kind === "keep" ? { keep: true as const } : own;
-          const attempts = Array.from(
-            { length: each.kind === "two at once" ? 2 : 1 },
-            () => secrets.replace("launcher", { ...change, expect: version }),
+        let secrets!: TokenSecrets;
+        const claims: Plugin<{ needs: { tokens: Tokens; tokenSecrets: TokenSecrets } }> = {
+          name: "claims",
+          api: 1,
+          needs: { tokens: true, tokenSecrets: true },
+          async start({ needs }) {
+            secrets = needs.tokenSecrets;
+            await needs.tokens.claim("launcher", generates ? { generate: true } : {});
+          },
+        };
+        await withKernel([tokenStore(form), claims], async ({ kernel }) => {
+          const seen: LauncherState[] = [];
+          const check = (): void => {
+            const state = kernel.state();
+            seen.push(state);
+            expect(states).toContain(state);
+            expect(state === "unconfigured").toBe(secrets.reveal("launcher") === undefined);
+          };
+          kernel.on("kernel:state-changed", check);
+          kernel.on("token-store:rotated", () =>
+            expect(secrets.reveal("launcher")).toBeTypeOf("string"),
           );
-          const outcomes = await Promise.allSettled(attempts);
-          const won = outcomes.filter(({ status }) => status === "fulfilled").length;
-          expect(won).toBeLessThanOrEqual(1);
-          if (won === 0) expect({ state: kernel.state(), token: secrets.reveal("launcher") }).toEqual(before);
-          else expect(kernel.state()).toBe("running");
           check();
-        }
-        expect(seen).not.toContain("undefined");
-      });
-    }),
+          for (const each of asked) {
+            const version =
+              kernel.services.tokens.info("launcher").version +
+              ("stale" in each && each.stale ? 1 : 0);
+            fails = each.fails;
+            const before = { state: kernel.state(), token: secrets.reveal("launcher") };
+            const own =
+              each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
+            const change = each.kind === "keep" ? { keep: true as const } : own;
+            const attempts = Array.from({ length: each.kind === "two at once" ? 2 : 1 }, () =>
+              secrets.replace("launcher", { ...change, expect: version }),
+            );
+            const outcomes = await Promise.allSettled(attempts);
+            const won = outcomes.filter(({ status }) => status === "fulfilled").length;
+            expect(won).toBeLessThanOrEqual(1);
+            if (won === 0)
+              expect({ state: kernel.state(), token: secrets.reveal("launcher") }).toEqual(before);
+            else expect(kernel.state()).toBe("running");
+            check();
+          }
+          expect(seen).not.toContain("undefined");
+        });
+      },
+    ),
     { numRuns: 150 },
   );
 });

@@ -22,9 +22,16 @@ const ask = fc.record({
   turns: fc.nat(3),
   fails: fc.nat(9).map((n) => n === 0),
 });
-const wait = fc.record({ kind: fc.constant("wait" as const), ms: fc.oneof(fc.nat(5_000), fc.nat(70_000)) });
+const wait = fc.record({
+  kind: fc.constant("wait" as const),
+  ms: fc.oneof(fc.nat(5_000), fc.nat(70_000)),
+});
 const settle = fc.record({ kind: fc.constant("settle" as const) });
-const step = fc.oneof({ weight: 6, arbitrary: ask }, { weight: 3, arbitrary: wait }, { weight: 2, arbitrary: settle });
+const step = fc.oneof(
+  { weight: 6, arbitrary: ask },
+  { weight: 3, arbitrary: wait },
+  { weight: 2, arbitrary: settle },
+);
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const steps = fc.array(step, { minLength: 20, maxLength: 200 });
 
@@ -53,15 +60,20 @@ async function play(game: readonly Step[], attempts: number): Promise<Learned[]>
         if (fails) throw new Error("store");
         return value.startsWith("right") ? 1 : false;
       };
-      asked.push(limiter.judge(key, value, compare).then(
-        ({ outcome }) => {
-          if (outcome === "wrong" && !learned.some((known) => known.key === key && known.value === value)) {
-            learned.push({ key, value, at: clock.now() });
-          }
-          if (outcome === "right") expect(value).toMatch(/^right/);
-        },
-        (error: Error) => expect(error.message).toBe("store"),
-      ));
+      asked.push(
+        limiter.judge(key, value, compare).then(
+          ({ outcome }) => {
+            if (
+              outcome === "wrong" &&
+              !learned.some((known) => known.key === key && known.value === value)
+            ) {
+              learned.push({ key, value, at: clock.now() });
+            }
+            if (outcome === "right") expect(value).toMatch(/^right/);
+          },
+          (error: Error) => expect(error.message).toBe("store"),
+        ),
+      );
     }
   }
   while (open.length > 0) await settleSome();
@@ -75,7 +87,9 @@ describe("however tries, waits and comparisons interleave", () => {
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 10 }), async (game, attempts) => {
         const learned = await play(game, attempts);
         for (const { key, at } of learned) {
-          const window = learned.filter((one) => one.key === key && one.at >= at && one.at < at + 60_000);
+          const window = learned.filter(
+            (one) => one.key === key && one.at >= at && one.at < at + 60_000,
+          );
           expect(window.length).toBeLessThanOrEqual(attempts);
         }
       }),
@@ -84,18 +98,30 @@ describe("however tries, waits and comparisons interleave", () => {
 
   test("a key that was never wrong is never limited", () =>
     fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(right, fc.boolean(), fc.nat(3)), { maxLength: 60 }), async (asks) => {
-        const limiter = createLimiter({ clock: new SimulatedClock(), secret: new Uint8Array(32), attempts: () => 2 });
-        const outcomes = asks.map(([value, fails, turns]) =>
-          limiter.judge("a", value, async () => {
-            for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
-            if (fails) throw new Error("store");
-            return 1;
-          }).then(({ outcome }) => outcome, () => "failed"),
-        );
-        expect((await Promise.all(outcomes)).includes("limited")).toBe(false);
-        expect(limiter.blockedFor("a")).toBe(0);
-      }),
+      fc.asyncProperty(
+        fc.array(fc.tuple(right, fc.boolean(), fc.nat(3)), { maxLength: 60 }),
+        async (asks) => {
+          const limiter = createLimiter({
+            clock: new SimulatedClock(),
+            secret: new Uint8Array(32),
+            attempts: () => 2,
+          });
+          const outcomes = asks.map(([value, fails, turns]) =>
+            limiter
+              .judge("a", value, async () => {
+                for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+                if (fails) throw new Error("store");
+                return 1;
+              })
+              .then(
+                ({ outcome }) => outcome,
+                () => "failed",
+              ),
+          );
+          expect((await Promise.all(outcomes)).includes("limited")).toBe(false);
+          expect(limiter.blockedFor("a")).toBe(0);
+        },
+      ),
       { numRuns: 100 },
     ));
 });

@@ -3,7 +3,24 @@ import { expect, test } from "vitest";
 import { inside, readTarget } from "../../plugins/http/paths.ts";
 
 const piece = fc.constantFrom(
-  "/", "/", ".", "..", "%2e", "%2E%2e", "a", "%61", "api", "%2f", "%5C", "\\", "%25", "~", "%C3%A4", ";", "%zz", "%ff",
+  "/",
+  "/",
+  ".",
+  "..",
+  "%2e",
+  "%2E%2e",
+  "a",
+  "%61",
+  "api",
+  "%2f",
+  "%5C",
+  "\\",
+  "%25",
+  "~",
+  "%C3%A4",
+  ";",
+  "%zz",
+  "%ff",
 );
 const target = fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join("")}`);
 
@@ -17,7 +34,11 @@ test("a path has one spelling: reading it again changes nothing, and it has no d
       }
       expect(readTarget(path)?.path).toBe(path);
       const decoded = path.slice(1).split("/").map(decodeURIComponent);
-      expect(decoded.slice(0, -1).every((segment) => segment !== "" && segment !== "." && segment !== "..")).toBe(true);
+      expect(
+        decoded
+          .slice(0, -1)
+          .every((segment) => segment !== "" && segment !== "." && segment !== ".."),
+      ).toBe(true);
       expect(decoded.at(-1)).not.toMatch(/^\.{1,2}$/);
       expect(path).not.toMatch(/[\\<>"\s]/);
     }),

@@ -1,7 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Message } from "../../plugins/channels/index.ts";
-import { client, stand, until, type Client, type Frame, type Stand } from "../plugins/pico-server/stand.ts";
+import {
+  client,
+  stand,
+  until,
+  type Client,
+  type Frame,
+  type Stand,
+} from "../plugins/pico-server/stand.ts";
 
 type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
 interface Hello {
@@ -21,7 +28,10 @@ function modelClient(door: Stand, session: string) {
   const unacknowledged = new Map<string, string>();
   const model = {
     /** Numbers of the application's messages, and gaps, in the order they came. */
-    seen: [] as ({ readonly content: string } | { readonly gap: readonly [number, number] | undefined })[],
+    seen: [] as (
+      | { readonly content: string }
+      | { readonly gap: readonly [number, number] | undefined }
+    )[],
     partials: new Map<string, string>(),
     accepted: new Set<string>(),
     isHere: () => peer !== undefined,
@@ -36,7 +46,8 @@ function modelClient(door: Stand, session: string) {
       const take = (): void => own.frames.splice(0).forEach(read);
       own.ws.on("message", () => peer === own && take());
       take();
-      for (const [id, content] of unacknowledged) own.send({ type: "message.send", id, payload: { content } });
+      for (const [id, content] of unacknowledged)
+        own.send({ type: "message.send", id, payload: { content } });
     },
 
     /** Without a word, and without reading what is on its way. */
@@ -84,7 +95,8 @@ function modelClient(door: Stand, session: string) {
       unacknowledged.delete(payload.request_id as string);
     }
     if (!type.startsWith("message.") || type === "message.ack") return;
-    if (seq === undefined) return void model.partials.set(payload.message_id as string, payload.content as string);
+    if (seq === undefined)
+      return void model.partials.set(payload.message_id as string, payload.content as string);
     expect({ epoch, seq }).toEqual({ epoch: cursor?.epoch, seq: cursor!.seq + 1 });
     cursor = { epoch: epoch!, seq };
     model.seen.push({ content: payload.content as string });
@@ -96,74 +108,92 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ application: fc.integer({ min: 1, max: 12 }) }) },
   { weight: 1, arbitrary: fc.record({ flood: fc.constantFrom(200, 300) }) },
   { weight: 4, arbitrary: fc.record({ client: fc.integer({ min: 1, max: 6 }) }) },
-  { weight: 3, arbitrary: fc.constantFrom("cut", "abandon", "connect", "connect", "acknowledge", "settle") },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom("cut", "abandon", "connect", "connect", "acknowledge", "settle"),
+  },
   { weight: 1, arbitrary: fc.record({ away: fc.constantFrom(1_000, 299_000, 301_000) }) },
 );
 
 /** How much is said to each of the first connections, of which the client hears nothing at all. */
-const lostConnections = fc.array(fc.oneof(fc.integer({ max: 12, min: 0 }), fc.constantFrom(200, 300)), { maxLength: 2 });
+const lostConnections = fc.array(
+  fc.oneof(fc.integer({ max: 12, min: 0 }), fc.constantFrom(200, 300)),
+  { maxLength: 2 },
+);
 
 test("whatever is sent, cut and forgotten: exactly once and in order both ways, or a gap that names what is missing", async () => {
   const taken: Message[] = [];
   await using door = await stand({
-    app: (message) => void taken.push(message), config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
+    app: (message) => void taken.push(message),
+    config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
   });
   let runs = 0;
-  await fc.assert(fc.asyncProperty(lostConnections, fc.array(step, { minLength: 3, maxLength: 25 }), async (lost, steps) => {
-    const session = `s${(runs += 1)}`;
-    const model = modelClient(door, session);
-    const said: string[] = [];
-    const sent: string[] = [];
-    const settle = async (): Promise<void> => {
-      await model.connect();
-      await until(() => model.isQuiet());
-      const last = `last ${sent.length}`;
-      sent.push(last);
-      await door.say(session, last);
-      await until(() => model.seen.some((one) => "content" in one && one.content === last));
-    };
-    const speak = async (count: number): Promise<void> => {
-      for (let n = 0; n < count; n++) {
-        sent.push(`${sent.length}`);
-        await door.say(session, sent.at(-1)!);
-      }
-    };
-    for (const count of lost) {
-      const nobody = await client(door.port, `/pico?session_id=${session}&pico_ext=1`);
-      await speak(count);
-      nobody.ws.terminate();
-    }
-    await model.connect();
-    await until(() => model.cursor());
-    for (const one of steps) {
-      if (one === "connect") await model.connect();
-      else if (one === "settle") await settle();
-      else if (typeof one === "string") model[one]();
-      else if ("application" in one) await speak(one.application);
-      else if ("flood" in one) await speak(one.flood);
-      else if ("away" in one) {
-        if (!model.isHere()) door.clock.increment(one.away);
-      } else {
-        for (let n = 0; n < one.client; n++) {
-          said.push(`m${said.length}`);
-          model.say(said.at(-1)!);
+  await fc.assert(
+    fc.asyncProperty(
+      lostConnections,
+      fc.array(step, { minLength: 3, maxLength: 25 }),
+      async (lost, steps) => {
+        const session = `s${(runs += 1)}`;
+        const model = modelClient(door, session);
+        const said: string[] = [];
+        const sent: string[] = [];
+        const settle = async (): Promise<void> => {
+          await model.connect();
+          await until(() => model.isQuiet());
+          const last = `last ${sent.length}`;
+          sent.push(last);
+          await door.say(session, last);
+          await until(() => model.seen.some((one) => "content" in one && one.content === last));
+        };
+        const speak = async (count: number): Promise<void> => {
+          for (let n = 0; n < count; n++) {
+            sent.push(`${sent.length}`);
+            await door.say(session, sent.at(-1)!);
+          }
+        };
+        for (const count of lost) {
+          const nobody = await client(door.port, `/pico?session_id=${session}&pico_ext=1`);
+          await speak(count);
+          nobody.ws.terminate();
         }
-      }
-    }
-    await settle();
-    model.cut();
+        await model.connect();
+        await until(() => model.cursor());
+        for (const one of steps) {
+          if (one === "connect") await model.connect();
+          else if (one === "settle") await settle();
+          else if (typeof one === "string") model[one]();
+          else if ("application" in one) await speak(one.application);
+          else if ("flood" in one) await speak(one.flood);
+          else if ("away" in one) {
+            if (!model.isHere()) door.clock.increment(one.away);
+          } else {
+            for (let n = 0; n < one.client; n++) {
+              said.push(`m${said.length}`);
+              model.say(said.at(-1)!);
+            }
+          }
+        }
+        await settle();
+        model.cut();
 
-    expect(taken.filter((message) => message.session === session).map(({ id }) => id)).toEqual(said);
-    expect([...model.accepted].sort()).toEqual([...said].sort());
-    let at = 0;
-    for (const one of model.seen) {
-      if ("content" in one) expect(one.content).toBe(sent[at++]);
-      else if (one.gap) at += one.gap[1] - one.gap[0] + 1;
-      else {
-        const following = model.seen.slice(model.seen.indexOf(one) + 1).find((next) => "content" in next);
-        at = Math.max(at, sent.indexOf((following as { content: string }).content));
-      }
-    }
-    expect(at).toBe(sent.length);
-  }), { numRuns: 40 });
+        expect(taken.filter((message) => message.session === session).map(({ id }) => id)).toEqual(
+          said,
+        );
+        expect([...model.accepted].sort()).toEqual([...said].sort());
+        let at = 0;
+        for (const one of model.seen) {
+          if ("content" in one) expect(one.content).toBe(sent[at++]);
+          else if (one.gap) at += one.gap[1] - one.gap[0] + 1;
+          else {
+            const following = model.seen
+              .slice(model.seen.indexOf(one) + 1)
+              .find((next) => "content" in next);
+            at = Math.max(at, sent.indexOf((following as { content: string }).content));
+          }
+        }
+        expect(at).toBe(sent.length);
+      },
+    ),
+    { numRuns: 40 },
+  );
 }, 120_000);

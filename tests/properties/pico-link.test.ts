@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bounds, createLink, timing, type Link, type LinkChange, type LinkGap } from "../../plugins/pico-link/index.ts";
+import {
+  bounds,
+  createLink,
+  timing,
+  type Link,
+  type LinkChange,
+  type LinkGap,
+} from "../../plugins/pico-link/index.ts";
 import { createWorld, type World } from "./pico-world.ts";
 
 interface Diary {
@@ -16,12 +23,25 @@ interface Diary {
 
 function keepDiary(world: World, token: string | (() => string) = "token"): Diary {
   let ids = 0;
-  const diary: Omit<Diary, "link"> = { sent: [], delivered: [], failed: [], heard: [], wholes: [], changes: [] };
+  const diary: Omit<Diary, "link"> = {
+    sent: [],
+    delivered: [],
+    failed: [],
+    heard: [],
+    wholes: [],
+    changes: [],
+  };
   const link = createLink({
-    url: "ws://server/pico", token, sessionId: "s", dial: world.dial, clock: world.time, random: world.random,
+    url: "ws://server/pico",
+    token,
+    sessionId: "s",
+    dial: world.dial,
+    clock: world.time,
+    random: world.random,
     newId: () => `c${++ids}`,
     onFrame: (frame) => {
-      if ("seq" in frame && frame.seq !== undefined) diary.heard.push({ epoch: frame.epoch ?? "", seq: frame.seq });
+      if ("seq" in frame && frame.seq !== undefined)
+        diary.heard.push({ epoch: frame.epoch ?? "", seq: frame.seq });
     },
     onGap: (gap) => void diary.heard.push({ gap }),
     onMessage: ({ content }) => void diary.wholes.push(content),
@@ -39,7 +59,20 @@ function send({ link, sent, delivered, failed }: Diary): void {
   );
 }
 
-type Action = readonly [afterMs: number, what: "send" | "burst" | "say" | "stream" | "cut" | "outage" | "lose" | "double" | "kill" | "restart"];
+type Action = readonly [
+  afterMs: number,
+  what:
+    | "send"
+    | "burst"
+    | "say"
+    | "stream"
+    | "cut"
+    | "outage"
+    | "lose"
+    | "double"
+    | "kill"
+    | "restart",
+];
 const action = (...what: Action[1][]) => fc.tuple(fc.nat(2_500), fc.constantFrom(...what));
 const calm = ["send", "burst", "say", "stream", "cut", "outage", "lose", "double"] as const;
 
@@ -52,7 +85,8 @@ async function play(world: World, diary: Diary, actions: readonly Action[]): Pro
     if (what === "send") send(diary);
     if (what === "burst") for (let at = 0; at < 7; at++) send(diary);
     if (what === "say" && world.server().isAlive()) world.server().say(`say ${++said}`);
-    if (what === "stream" && world.server().isAlive()) world.server().stream(`stream ${++said} ${"x".repeat(12)}`, 4);
+    if (what === "stream" && world.server().isAlive())
+      world.server().stream(`stream ${++said} ${"x".repeat(12)}`, 4);
     if (what === "cut") world.cut();
     if (what === "outage") world.outage(1_000 + Math.floor(world.random() * 8_000));
     if (what === "lose") world.lose();
@@ -66,14 +100,17 @@ async function play(world: World, diary: Diary, actions: readonly Action[]): Pro
   await world.time.pass(90_000);
 }
 
-const isIncreasing = (numbers: readonly number[]): boolean => numbers.every((n, at) => at === 0 || n > numbers[at - 1]!);
+const isIncreasing = (numbers: readonly number[]): boolean =>
+  numbers.every((n, at) => at === 0 || n > numbers[at - 1]!);
 
 /** Numbers the client heard or was told that it will not, in the order of the telling. */
 function accounted(heard: Diary["heard"]): number[] {
   return heard.flatMap((item) => {
     if ("seq" in item) return [item.seq];
     const { from, to } = item.gap;
-    return from === undefined || to === undefined ? [] : Array.from({ length: to - from + 1 }, (_, at) => from + at);
+    return from === undefined || to === undefined
+      ? []
+      : Array.from({ length: to - from + 1 }, (_, at) => from + at);
   });
 }
 
@@ -92,144 +129,178 @@ const seeds = { seed: fc.integer(), window: fc.constantFrom(2, 8, 256) };
 
 describe("while the server lives", () => {
   test("nothing is lost, doubled or out of order, whatever the network does", async () => {
-    await fc.assert(fc.asyncProperty(
-      fc.record(seeds), fc.array(action(...calm), { minLength: 3, maxLength: 40 }),
-      async (options, actions) => {
-        const world = createWorld(options);
-        const diary = keepDiary(world);
-        await play(world, diary, actions);
-        const { taken, seq, published } = world.server();
-        expect(diary.failed).toEqual([]);
-        expect(diary.delivered).toEqual(diary.sent);
-        expect(taken).toEqual(diary.sent);
-        expect(accounted(diary.heard)).toEqual(oneToN(seq()));
-        const texts = new Set(published.map(({ content }) => content));
-        expect(diary.wholes.filter((text) => !texts.has(text) || text === "")).toEqual([]);
-        expect(new Set(diary.wholes).size).toBe(diary.wholes.length);
-        diary.link.stop();
-      },
-    ), { numRuns: 150 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record(seeds),
+        fc.array(action(...calm), { minLength: 3, maxLength: 40 }),
+        async (options, actions) => {
+          const world = createWorld(options);
+          const diary = keepDiary(world);
+          await play(world, diary, actions);
+          const { taken, seq, published } = world.server();
+          expect(diary.failed).toEqual([]);
+          expect(diary.delivered).toEqual(diary.sent);
+          expect(taken).toEqual(diary.sent);
+          expect(accounted(diary.heard)).toEqual(oneToN(seq()));
+          const texts = new Set(published.map(({ content }) => content));
+          expect(diary.wholes.filter((text) => !texts.has(text) || text === "")).toEqual([]);
+          expect(new Set(diary.wholes).size).toBe(diary.wholes.length);
+          diary.link.stop();
+        },
+      ),
+      { numRuns: 150 },
+    );
   });
 
   test("without losses inside a connection the only gaps are of frames the server no longer keeps", async () => {
-    await fc.assert(fc.asyncProperty(
-      fc.integer(), fc.array(action("say", "stream", "cut", "outage", "double"), { maxLength: 40 }),
-      async (seed, actions) => {
-        const world = createWorld({ seed, window: 10_000 });
-        const diary = keepDiary(world);
-        await play(world, diary, actions);
-        expect(diary.heard.filter((item) => "gap" in item)).toEqual([]);
-        expect(diary.wholes.length).toBe(new Set(world.server().published.flatMap(({ content }) => content || [])).size);
-        diary.link.stop();
-      },
-    ), { numRuns: 60 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer(),
+        fc.array(action("say", "stream", "cut", "outage", "double"), { maxLength: 40 }),
+        async (seed, actions) => {
+          const world = createWorld({ seed, window: 10_000 });
+          const diary = keepDiary(world);
+          await play(world, diary, actions);
+          expect(diary.heard.filter((item) => "gap" in item)).toEqual([]);
+          expect(diary.wholes.length).toBe(
+            new Set(world.server().published.flatMap(({ content }) => content || [])).size,
+          );
+          diary.link.stop();
+        },
+      ),
+      { numRuns: 60 },
+    );
   });
 });
 
 describe("across the server's death", () => {
   test("no message of the client is missing, and what it will not hear it is told", async () => {
-    await fc.assert(fc.asyncProperty(
-      fc.record(seeds), fc.array(action(...calm, "kill", "restart"), { minLength: 3, maxLength: 40 }),
-      async (options, actions) => {
-        const world = createWorld(options);
-        const diary = keepDiary(world);
-        await play(world, diary, actions);
-        const taken = world.processes.flatMap((process) => process.taken);
-        expect(diary.failed).toEqual([]);
-        expect(diary.delivered).toEqual(diary.sent);
-        expect([...new Set(taken)].sort()).toEqual([...diary.sent].sort());
-        for (const process of world.processes) {
-          expect(new Set(process.taken).size).toBe(process.taken.length);
-          expect(isIncreasing(process.taken.map((id) => Number(id.slice(1))))).toBe(true);
-        }
-        const parts = parted(diary.heard);
-        for (const [at, part] of parts.entries()) {
-          const numbers = accounted(part);
-          const first = numbers[0] ?? 1;
-          expect(numbers).toEqual(numbers.map((_, n) => first + n));
-          if (at === 0) expect(first).toBe(1);
-          const epochs = new Set(part.flatMap((item) => ("epoch" in item ? [item.epoch] : [])));
-          expect(epochs.size).toBeLessThan(2);
-          if (at + 1 < parts.length) continue;
-          expect(numbers.at(-1)).toBe(world.server().seq());
-          expect([...epochs].filter((epoch) => epoch !== world.server().epoch)).toEqual([]);
-        }
-        diary.link.stop();
-      },
-    ), { numRuns: 150 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.record(seeds),
+        fc.array(action(...calm, "kill", "restart"), { minLength: 3, maxLength: 40 }),
+        async (options, actions) => {
+          const world = createWorld(options);
+          const diary = keepDiary(world);
+          await play(world, diary, actions);
+          const taken = world.processes.flatMap((process) => process.taken);
+          expect(diary.failed).toEqual([]);
+          expect(diary.delivered).toEqual(diary.sent);
+          expect([...new Set(taken)].sort()).toEqual([...diary.sent].sort());
+          for (const process of world.processes) {
+            expect(new Set(process.taken).size).toBe(process.taken.length);
+            expect(isIncreasing(process.taken.map((id) => Number(id.slice(1))))).toBe(true);
+          }
+          const parts = parted(diary.heard);
+          for (const [at, part] of parts.entries()) {
+            const numbers = accounted(part);
+            const first = numbers[0] ?? 1;
+            expect(numbers).toEqual(numbers.map((_, n) => first + n));
+            if (at === 0) expect(first).toBe(1);
+            const epochs = new Set(part.flatMap((item) => ("epoch" in item ? [item.epoch] : [])));
+            expect(epochs.size).toBeLessThan(2);
+            if (at + 1 < parts.length) continue;
+            expect(numbers.at(-1)).toBe(world.server().seq());
+            expect([...epochs].filter((epoch) => epoch !== world.server().epoch)).toEqual([]);
+          }
+          diary.link.stop();
+        },
+      ),
+      { numRuns: 150 },
+    );
   });
 });
 
 describe("tries", () => {
   test("waits stay within the bounds of the jitter, and grow no further than thirty seconds", async () => {
-    await fc.assert(fc.asyncProperty(fc.integer(), async (seed) => {
-      const world = createWorld({ seed, window: 8 });
-      world.outage(600_000);
-      const diary = keepDiary(world);
-      diary.link.start();
-      await world.time.pass(500_000);
-      const waits = diary.changes.flatMap(({ to, retryInMs, attempt }) => (to === "waiting" ? [{ retryInMs: retryInMs!, attempt }] : []));
-      expect(waits.length).toBeGreaterThan(15);
-      for (const { retryInMs, attempt } of waits) {
-        expect(retryInMs).toBeGreaterThanOrEqual(timing.minRetry);
-        expect(retryInMs).toBeLessThanOrEqual(Math.min(timing.maxRetry, timing.minRetry * 2 ** attempt));
-      }
-      diary.link.stop();
-    }), { numRuns: 30 });
+    await fc.assert(
+      fc.asyncProperty(fc.integer(), async (seed) => {
+        const world = createWorld({ seed, window: 8 });
+        world.outage(600_000);
+        const diary = keepDiary(world);
+        diary.link.start();
+        await world.time.pass(500_000);
+        const waits = diary.changes.flatMap(({ to, retryInMs, attempt }) =>
+          to === "waiting" ? [{ retryInMs: retryInMs!, attempt }] : [],
+        );
+        expect(waits.length).toBeGreaterThan(15);
+        for (const { retryInMs, attempt } of waits) {
+          expect(retryInMs).toBeGreaterThanOrEqual(timing.minRetry);
+          expect(retryInMs).toBeLessThanOrEqual(
+            Math.min(timing.maxRetry, timing.minRetry * 2 ** attempt),
+          );
+        }
+        diary.link.stop();
+      }),
+      { numRuns: 30 },
+    );
   });
 
   test("a wrong token is shown twice, then a person is asked; another token is tried at once", async () => {
-    await fc.assert(fc.asyncProperty(
-      fc.integer(), fc.array(fc.constantFrom("cut", "outage"), { maxLength: 6 }),
-      async (seed, actions) => {
-        let token = "wrong";
-        const world = createWorld({ seed, window: 8, accepts: (shown) => shown === "right" });
-        const diary = keepDiary(world, () => token);
-        diary.link.start();
-        for (const what of actions) {
-          await world.time.pass(500);
-          if (what === "outage") world.outage(700);
-        }
-        await world.time.pass(60_000);
-        expect(diary.link.state()).toBe("blocked");
-        const refused = diary.changes.filter(({ reason, from }) => reason === "token_mismatch" && from === "connecting");
-        expect(refused.map(({ to }) => to)).toEqual(["waiting", "blocked"]);
-        expect(refused[1]!.check).toContain("same on both sides");
-        const before = world.dials.length;
-        await world.time.pass(timing.slowRetry);
-        expect(world.dials.length).toBe(before + 1);
-        token = "right";
-        diary.link.retry();
-        await world.time.pass(1_000);
-        expect(diary.link.state()).toBe("open");
-        diary.link.stop();
-      },
-    ), { numRuns: 30 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer(),
+        fc.array(fc.constantFrom("cut", "outage"), { maxLength: 6 }),
+        async (seed, actions) => {
+          let token = "wrong";
+          const world = createWorld({ seed, window: 8, accepts: (shown) => shown === "right" });
+          const diary = keepDiary(world, () => token);
+          diary.link.start();
+          for (const what of actions) {
+            await world.time.pass(500);
+            if (what === "outage") world.outage(700);
+          }
+          await world.time.pass(60_000);
+          expect(diary.link.state()).toBe("blocked");
+          const refused = diary.changes.filter(
+            ({ reason, from }) => reason === "token_mismatch" && from === "connecting",
+          );
+          expect(refused.map(({ to }) => to)).toEqual(["waiting", "blocked"]);
+          expect(refused[1]!.check).toContain("same on both sides");
+          const before = world.dials.length;
+          await world.time.pass(timing.slowRetry);
+          expect(world.dials.length).toBe(before + 1);
+          token = "right";
+          diary.link.retry();
+          await world.time.pass(1_000);
+          expect(diary.link.state()).toBe("open");
+          diary.link.stop();
+        },
+      ),
+      { numRuns: 30 },
+    );
   });
 
   test("nothing is tried after the stop, and every sender is told", async () => {
-    await fc.assert(fc.asyncProperty(
-      fc.integer(), fc.array(action(...calm), { maxLength: 15 }), fc.nat(3_000),
-      async (seed, actions, ms) => {
-        const world = createWorld({ seed, window: 8 });
-        const diary = keepDiary(world);
-        diary.link.start();
-        await world.time.pass(ms % 400);
-        for (const [afterMs, what] of actions) {
-          await world.time.pass(afterMs % 300);
-          if (what === "send" || what === "burst") send(diary);
-          if (what === "cut") world.cut();
-        }
-        diary.link.stop();
-        send(diary);
-        const dials = world.dials.length;
-        await world.time.pass(600_000);
-        expect(world.dials.length).toBe(dials);
-        expect(diary.link.state()).toBe("stopped");
-        expect([...diary.delivered, ...diary.failed.map(({ id }) => id)].sort()).toEqual([...diary.sent].sort());
-        expect(new Set(diary.failed.map(({ code }) => code)).size).toBeLessThanOrEqual(1);
-      },
-    ), { numRuns: 40 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer(),
+        fc.array(action(...calm), { maxLength: 15 }),
+        fc.nat(3_000),
+        async (seed, actions, ms) => {
+          const world = createWorld({ seed, window: 8 });
+          const diary = keepDiary(world);
+          diary.link.start();
+          await world.time.pass(ms % 400);
+          for (const [afterMs, what] of actions) {
+            await world.time.pass(afterMs % 300);
+            if (what === "send" || what === "burst") send(diary);
+            if (what === "cut") world.cut();
+          }
+          diary.link.stop();
+          send(diary);
+          const dials = world.dials.length;
+          await world.time.pass(600_000);
+          expect(world.dials.length).toBe(dials);
+          expect(diary.link.state()).toBe("stopped");
+          expect([...diary.delivered, ...diary.failed.map(({ id }) => id)].sort()).toEqual(
+            [...diary.sent].sort(),
+          );
+          expect(new Set(diary.failed.map(({ code }) => code)).size).toBeLessThanOrEqual(1);
+        },
+      ),
+      { numRuns: 40 },
+    );
   });
 });
 

@@ -23,7 +23,8 @@ const probe = (port: number, path: string, headers: Record<string, string>): Pro
 
 const guess = fc.integer({ min: 0, max: 40 }).map((n) => `guess-${n}`);
 const offer = fc.record(
-  { header: guess, item: guess, coded: guess, query: guess, spaces: fc.nat(3) }, { requiredKeys: ["spaces"] },
+  { header: guess, item: guess, coded: guess, query: guess, spaces: fc.nat(3) },
+  { requiredKeys: ["spaces"] },
 );
 const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ wait: fc.integer({ min: 1, max: 40_000 }) }) },
@@ -51,32 +52,51 @@ test("at most ten different wrong tokens are compared in any minute, however the
     });
   };
 
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
-    door.clock.increment(60_000);
-    compared.length = 0;
-    for (const one of steps) {
-      if ("wait" in one) door.clock.increment(one.wait);
-      else for (const status of await Promise.all(one.offers.map(send))) expect([400, 401, 429]).toContain(status);
-    }
-    for (const { at } of compared) {
-      const window = compared.filter((other) => other.at >= at && other.at < at + 60_000);
-      expect(new Set(window.map(({ value }) => value)).size).toBeLessThanOrEqual(10);
-    }
-    expect(await probe(door.port, "/pico", { authorization: `Bearer ${token}` })).toBe(200);
-  }), { numRuns: 40 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
+      door.clock.increment(60_000);
+      compared.length = 0;
+      for (const one of steps) {
+        if ("wait" in one) door.clock.increment(one.wait);
+        else
+          for (const status of await Promise.all(one.offers.map(send)))
+            expect([400, 401, 429]).toContain(status);
+      }
+      for (const { at } of compared) {
+        const window = compared.filter((other) => other.at >= at && other.at < at + 60_000);
+        expect(new Set(window.map(({ value }) => value)).size).toBeLessThanOrEqual(10);
+      }
+      expect(await probe(door.port, "/pico", { authorization: `Bearer ${token}` })).toBe(200);
+    }),
+    { numRuns: 40 },
+  );
 });
 
 test("no text is an origin pattern that lets another site in than the one it names", () => {
   const label = fc.stringMatching(/^[a-z0-9]{1,5}$/);
   const host = fc.array(label, { minLength: 1, maxLength: 3 }).map((labels) => labels.join("."));
-  fc.assert(fc.property(host, host, fc.constantFrom("http", "https"), fc.boolean(), (own, other, scheme, wild) => {
-    const pattern = `${scheme}://${wild ? "*." : ""}${own}`;
-    expect(isOriginPattern(pattern)).toBe(true);
-    const seen = new URL(`${scheme}://${other}.test`).host;
-    const named = wild ? seen.endsWith(`.${own}`) : seen === own;
-    expect(allowsOrigin([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
-  }));
+  fc.assert(
+    fc.property(
+      host,
+      host,
+      fc.constantFrom("http", "https"),
+      fc.boolean(),
+      (own, other, scheme, wild) => {
+        const pattern = `${scheme}://${wild ? "*." : ""}${own}`;
+        expect(isOriginPattern(pattern)).toBe(true);
+        const seen = new URL(`${scheme}://${other}.test`).host;
+        const named = wild ? seen.endsWith(`.${own}`) : seen === own;
+        expect(allowsOrigin([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
+      },
+    ),
+  );
   const same = ["https://a.example", "https://a.example:443"];
-  fc.assert(fc.property(fc.string(), (origin) =>
-    allowsOrigin(["https://a.example"], origin, undefined) === same.includes(origin.toLowerCase())));
+  fc.assert(
+    fc.property(
+      fc.string(),
+      (origin) =>
+        allowsOrigin(["https://a.example"], origin, undefined) ===
+        same.includes(origin.toLowerCase()),
+    ),
+  );
 });

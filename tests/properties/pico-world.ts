@@ -1,5 +1,12 @@
 import type { Clock, Dial, Hear } from "../../plugins/pico-link/index.ts";
-import { decode, encode, parseCursor, type ClientFrame, type Cursor, type ServerFrame } from "../../plugins/pico-wire/index.ts";
+import {
+  decode,
+  encode,
+  parseCursor,
+  type ClientFrame,
+  type Cursor,
+  type ServerFrame,
+} from "../../plugins/pico-wire/index.ts";
 
 /* A world for the link: time that only moves when told, a network that delays, drops, doubles and cuts, and the server's
  * side of extension 1 as a small model. Everything follows from one seed. */
@@ -96,32 +103,44 @@ function createProcess({ time, random, window }: ServerOptions, number: number) 
     if (!isNumbered) return peer?.deliver(frame);
     seq += 1;
     const numbered = { ...frame, seq, epoch } as ServerFrame;
-    published.push({ seq, content: "payload" in frame && "content" in frame.payload ? frame.payload.content : "" });
+    published.push({
+      seq,
+      content: "payload" in frame && "content" in frame.payload ? frame.payload.content : "",
+    });
     held = [...held, { seq, frame: numbered }].slice(-window);
     peer?.deliver(numbered);
   }
 
-  function tail(cursor: Cursor | undefined): { frames: ServerFrame[]; gap?: { from?: number; to?: number; reason: string } } {
-    if (cursor && (cursor.epoch !== epoch || cursor.seq > seq)) return { frames: [], gap: { reason: "epoch_changed" } };
+  function tail(cursor: Cursor | undefined): {
+    frames: ServerFrame[];
+    gap?: { from?: number; to?: number; reason: string };
+  } {
+    if (cursor && (cursor.epoch !== epoch || cursor.seq > seq))
+      return { frames: [], gap: { reason: "epoch_changed" } };
     const after = cursor?.seq ?? acked;
     const first = held[0]?.seq ?? seq + 1;
-    if (first > after + 1) return { frames: [], gap: { from: after + 1, to: seq, reason: "overflow" } };
+    if (first > after + 1)
+      return { frames: [], gap: { from: after + 1, to: seq, reason: "overflow" } };
     return { frames: held.filter((entry) => entry.seq > after).map(({ frame }) => frame) };
   }
 
   function accept(id: string): Promise<void> {
     const before = work;
-    const done = before.then(() => wait(Math.floor(random() * 40))).then(() => {
-      if (!isAlive) return new Promise<void>(() => {});
-      taken.push(id);
-      return undefined;
-    });
+    const done = before
+      .then(() => wait(Math.floor(random() * 40)))
+      .then(() => {
+        if (!isAlive) return new Promise<void>(() => {});
+        taken.push(id);
+        return undefined;
+      });
     work = done;
     return done;
   }
 
   return {
-    epoch, taken, published,
+    epoch,
+    taken,
+    published,
     isAlive: () => isAlive,
     seq: () => seq,
     connect(url: URL, make: (conn: string) => Peer): (frame: ClientFrame) => void {
@@ -134,9 +153,19 @@ function createProcess({ time, random, window }: ServerOptions, number: number) 
       own.deliver({
         type: "hello",
         payload: {
-          version: 1, conn_id: own.conn, session_id: "s", epoch, seq, resumed: cursor !== undefined && !gap,
-          replay: frames.length, gap: gap !== undefined, ping_interval: 30, read_timeout: 60, max_payload: 1_000_000,
-          window: { frames: window, bytes: 1, ttl_s: 300 }, retry: { min: 500, max: 30_000 },
+          version: 1,
+          conn_id: own.conn,
+          session_id: "s",
+          epoch,
+          seq,
+          resumed: cursor !== undefined && !gap,
+          replay: frames.length,
+          gap: gap !== undefined,
+          ping_interval: 30,
+          read_timeout: 60,
+          max_payload: 1_000_000,
+          window: { frames: window, bytes: 1, ttl_s: 300 },
+          retry: { min: 500, max: 30_000 },
         },
       });
       if (gap) own.deliver({ type: "gap", payload: gap });
@@ -151,14 +180,22 @@ function createProcess({ time, random, window }: ServerOptions, number: number) 
         const acceptance = known.get(id) ?? accept(id);
         known.set(id, acceptance);
         void acceptance.then(() => {
-          if (isAlive) own.deliver({
-            type: "message.ack", payload: { request_id: id, status: isDuplicate ? "duplicate" : "accepted" },
-          });
+          if (isAlive)
+            own.deliver({
+              type: "message.ack",
+              payload: { request_id: id, status: isDuplicate ? "duplicate" : "accepted" },
+            });
         });
       };
     },
     say(content: string): void {
-      put({ type: "message.create", payload: { message_id: `m${number}-${++messages}`, content, final: true } }, true);
+      put(
+        {
+          type: "message.create",
+          payload: { message_id: `m${number}-${++messages}`, content, final: true },
+        },
+        true,
+      );
     },
     stream(content: string, pieces: number): void {
       const message_id = `m${number}-${++messages}`;
@@ -167,7 +204,13 @@ function createProcess({ time, random, window }: ServerOptions, number: number) 
         if (!isAlive) return;
         const isLast = at >= pieces;
         const text = content.slice(0, isLast ? undefined : at);
-        put({ type: "message.update", payload: { message_id, content: text, ...(isLast && { final: true }) } }, isLast);
+        put(
+          {
+            type: "message.update",
+            payload: { message_id, content: text, ...(isLast && { final: true }) },
+          },
+          isLast,
+        );
         if (!isLast) time.after(20, () => piece(at + 1));
       };
       time.after(20, () => piece(1));
@@ -205,7 +248,11 @@ export interface World {
   heal(): void;
 }
 
-export function createWorld(options: { seed: number; window: number; accepts?: (token: string) => boolean }): World {
+export function createWorld(options: {
+  seed: number;
+  window: number;
+  accepts?: (token: string) => boolean;
+}): World {
   const time = createTime();
   const random = createRandom(options.seed);
   const processes: Process[] = [];
@@ -216,7 +263,10 @@ export function createWorld(options: { seed: number; window: number; accepts?: (
   let loses = 0;
   let doubles = 0;
   let present: { cut: () => void; close: (code: number, reason: string) => void } | undefined;
-  const born = (): void => void processes.push(createProcess({ time, random, window: options.window }, processes.length + 1));
+  const born = (): void =>
+    void processes.push(
+      createProcess({ time, random, window: options.window }, processes.length + 1),
+    );
   born();
   const server = (): Process => processes.at(-1)!;
   const delay = (most = 150): number => 1 + Math.floor(random() * most);
@@ -312,8 +362,19 @@ export function createWorld(options: { seed: number; window: number; accepts?: (
   };
 
   return {
-    time, random, dial, processes, dials, server,
-    fastest: () => Math.max(0, ...arrivals.map((at) => arrivals.filter((other) => other >= at && other < at + 1_000).length)),
+    time,
+    random,
+    dial,
+    processes,
+    dials,
+    server,
+    fastest: () =>
+      Math.max(
+        0,
+        ...arrivals.map(
+          (at) => arrivals.filter((other) => other >= at && other < at + 1_000).length,
+        ),
+      ),
     cut: () => present?.cut(),
     outage(ms) {
       outageUntil = Math.max(outageUntil, time.now() + ms);

@@ -5,7 +5,16 @@ import { isAlive, stand, until } from "../plugins/command/stand.ts";
 /* Real programs under random schedules: each message of it is answered, refused, acknowledged first or not, or the
  * program ends over it. */
 
-const fate = fc.constantFrom("answer", "late", "ack", "stream", "refuse", "note", "crash", "ack and crash");
+const fate = fc.constantFrom(
+  "answer",
+  "late",
+  "ack",
+  "stream",
+  "refuse",
+  "note",
+  "crash",
+  "ack and crash",
+);
 const job = fc.record({ session: fc.constantFrom("a", "b", "c"), fate });
 
 /** Does with a message what its text says; a grandchild of each process tells whether all of it ends. */
@@ -38,7 +47,10 @@ test("each message gets one end, answers of a session come in order, and no proc
         await using door = await stand(program, { timeoutS: 20 });
         const ends = jobs.map(({ session, fate: what }, at) => {
           const id = `job-${at}`;
-          return door.say(`${what} ${at}`, session, id).then(() => "accepted", (error: { code: string }) => error.code);
+          return door.say(`${what} ${at}`, session, id).then(
+            () => "accepted",
+            (error: { code: string }) => error.code,
+          );
         });
         const outcomes = await Promise.all(ends);
         await until(() => door.status().inWork === 0 && door.status().queued === 0);
@@ -47,23 +59,36 @@ test("each message gets one end, answers of a session come in order, and no proc
 
         const failedLater = door.failures.waiting.map(({ id }) => id);
         expect(new Set(failedLater).size).toBe(failedLater.length);
-        expect(outcomes.filter((end) => end !== "accepted").length + failedLater.length).toBe(failed);
+        expect(outcomes.filter((end) => end !== "accepted").length + failedLater.length).toBe(
+          failed,
+        );
         const shown = door.seen.waiting.filter(({ what, message }) =>
-          what === "update" ? message?.final === true : message?.final !== false);
-        const answers = shown.map(({ message }) => message!.content).filter((text) => / \d+$/.test(text));
+          what === "update" ? message?.final === true : message?.final !== false,
+        );
+        const answers = shown
+          .map(({ message }) => message!.content)
+          .filter((text) => / \d+$/.test(text));
         expect(new Set(answers).size).toBe(answers.length);
         for (const session of ["a", "b", "c"]) {
           // What was acknowledged first may be overtaken; the rest is answered in the order in which it was said.
-          const mine = answers.filter((text) => jobs[Number(text.split(" ").at(-1))]!.session === session);
-          const order = mine.filter((text) => !text.startsWith("ack")).map((text) => Number(text.split(" ").at(-1)));
+          const mine = answers.filter(
+            (text) => jobs[Number(text.split(" ").at(-1))]!.session === session,
+          );
+          const order = mine
+            .filter((text) => !text.startsWith("ack"))
+            .map((text) => Number(text.split(" ").at(-1)));
           expect(order).toEqual([...order].sort((left, right) => left - right));
         }
         for (const [at, { fate: what }] of jobs.entries()) {
           const isAnswered = answers.includes(`${what} ${at}`);
           const hasFailed = outcomes[at] !== "accepted" || failedLater.includes(`job-${at}`);
-          expect([isAnswered && hasFailed, isAnswered || hasFailed || what === "note"]).toEqual([false, true]);
+          expect([isAnswered && hasFailed, isAnswered || hasFailed || what === "note"]).toEqual([
+            false,
+            true,
+          ]);
         }
-        for (const { text } of door.lines) if (text.startsWith("pid ")) pids.add(Number(text.slice(4)));
+        for (const { text } of door.lines)
+          if (text.startsWith("pid ")) pids.add(Number(text.slice(4)));
       }
       expect([...pids].filter(isAlive)).toEqual([]);
     }),

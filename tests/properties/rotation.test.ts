@@ -15,8 +15,11 @@ const TOKENS = 4;
 const value = (n: number): string => `token-number-${n}-of-the-pico-channel`;
 const security = (token: string): string => `channels:\n  pico:\n    token: ${token}\n`;
 
-type Step =
-  | { readonly do: "rotate" | "edit" | "knock"; readonly token: number; readonly waitMs: number };
+type Step = {
+  readonly do: "rotate" | "edit" | "knock";
+  readonly token: number;
+  readonly waitMs: number;
+};
 const step: fc.Arbitrary<Step> = fc.record({
   do: fc.constantFrom("rotate" as const, "edit" as const, "knock" as const, "knock" as const),
   token: fc.nat(TOKENS - 1),
@@ -31,7 +34,9 @@ interface Guest {
 }
 
 function knock(port: number, token: number): Guest {
-  const ws = new WebSocket(`ws://127.0.0.1:${port}/pico`, { headers: { authorization: `Bearer ${value(token)}` } });
+  const ws = new WebSocket(`ws://127.0.0.1:${port}/pico`, {
+    headers: { authorization: `Bearer ${value(token)}` },
+  });
   ws.on("error", () => undefined);
   const answer = new Promise<number>((done) => {
     ws.on("open", () => done(101));
@@ -65,22 +70,34 @@ async function play(steps: readonly Step[]): Promise<void> {
       if (what === "edit") work.push(writeFile(file, security(value(token))));
       if (what === "rotate") {
         const { version: expected } = tokens.info("pico");
-        work.push(tokenSecrets.replace("pico", { value: value(token), expect: expected }).catch(() => undefined));
+        work.push(
+          tokenSecrets
+            .replace("pico", { value: value(token), expect: expected })
+            .catch(() => undefined),
+        );
       }
       // All asked in one instant: one answers, whatever is under way.
-      const answers = await Promise.all(Array.from({ length: TOKENS }, (_, n) => tokens.verify("pico", value(n))));
+      const answers = await Promise.all(
+        Array.from({ length: TOKENS }, (_, n) => tokens.verify("pico", value(n))),
+      );
       expect(answers.filter((match) => match !== false)).toHaveLength(1);
       if (waitMs > 0) await new Promise((done) => setTimeout(done, waitMs));
     }
     await Promise.all(work);
     // What stands in the file in the end is what counts: one last edit is seen.
     await writeFile(file, security(value(TOKENS)));
-    await vi.waitFor(async () => expect(await tokens.verify("pico", value(TOKENS))).not.toBe(false), { timeout: 20_000 });
+    await vi.waitFor(
+      async () => expect(await tokens.verify("pico", value(TOKENS))).not.toBe(false),
+      { timeout: 20_000 },
+    );
     const statuses = await Promise.all(guests.map(({ answer }) => answer));
     expect(statuses.every((status) => [101, 401, 429].includes(status))).toBe(true);
-    await vi.waitFor(() => {
-      expect(guests.filter(({ ws }) => ws.readyState === WebSocket.OPEN)).toEqual([]);
-    }, { timeout: 20_000 });
+    await vi.waitFor(
+      () => {
+        expect(guests.filter(({ ws }) => ws.readyState === WebSocket.OPEN)).toEqual([]);
+      },
+      { timeout: 20_000 },
+    );
     expect(rotations).toEqual([...rotations].sort((a, b) => a - b));
     expect(new Set(rotations).size).toBe(rotations.length);
   } finally {

@@ -13,7 +13,12 @@ const step = fc.record({
   /** Whether somebody hears what is shown from here on. */
   heard: fc.boolean(),
 });
-interface Shown { readonly what: "create" | "update"; readonly at: number; readonly text: string; readonly final: boolean }
+interface Shown {
+  readonly what: "create" | "update";
+  readonly at: number;
+  readonly text: string;
+  readonly final: boolean;
+}
 
 describe("streams of random parts at random times", () => {
   test("one create, at most ten updates in any second, each longer than the last, and the whole text as final", () =>
@@ -28,7 +33,10 @@ describe("streams of random parts at random times", () => {
         };
         const { plugin } = toy({
           send: (_, id, { content }) => (show("create", content, false), { id, status: "written" }),
-          update: (_, id, m) => (show("update", m.content, m.final ?? false), { id, status: "written" }),
+          update: (_, id, m) => (
+            show("update", m.content, m.final ?? false),
+            { id, status: "written" }
+          ),
         });
         await withKernel([channels(), plugin], async ({ kernel: { services }, clock }) => {
           now = () => clock.now();
@@ -51,13 +59,17 @@ describe("streams of random parts at random times", () => {
         expect(shown.filter(({ what }) => what === "create")).toHaveLength(1);
         expect(shown[0]!.what).toBe("create");
         expect(shown.at(-1)!.text).toBe(whole);
-        expect(updates.map(({ final }) => final)).toEqual(updates.map((_, at) => at === updates.length - 1));
+        expect(updates.map(({ final }) => final)).toEqual(
+          updates.map((_, at) => at === updates.length - 1),
+        );
         for (const [at, { text, final }] of shown.entries()) {
           expect(whole.startsWith(text)).toBe(true);
           if (at > 0 && !final) expect(text.length).toBeGreaterThan(shown[at - 1]!.text.length);
         }
         for (const { at } of updates) {
-          expect(updates.filter((other) => other.at >= at && other.at < at + 1_000).length).toBeLessThanOrEqual(10);
+          expect(
+            updates.filter((other) => other.at >= at && other.at < at + 1_000).length,
+          ).toBeLessThanOrEqual(10);
         }
       }),
       { numRuns: 40 },

@@ -6,7 +6,14 @@ import { capturedLog } from "../../kernel/testing.ts";
 import { plugin } from "../kernel/parts.ts";
 
 const registrations = [
-  "listener", "timer", "cancelled timer", "undo", "slow undo", "failing undo", "ready", "ready with undo",
+  "listener",
+  "timer",
+  "cancelled timer",
+  "undo",
+  "slow undo",
+  "failing undo",
+  "ready",
+  "ready with undo",
 ] as const;
 type Registration = (typeof registrations)[number];
 const registration = fc.constantFrom(...registrations);
@@ -24,7 +31,9 @@ test("everything a scope registered is gone after the stop, also when the start 
       let late = 0;
       let run = 1;
       let count = 0;
-      const tick = (): void => { if (count++ === breakAt) throw new Error("broken here"); };
+      const tick = (): void => {
+        if (count++ === breakAt) throw new Error("broken here");
+      };
       const acquire = (): number => {
         open.push(open.length);
         return open.length - 1;
@@ -34,7 +43,9 @@ test("everything a scope registered is gone after the stop, also when the start 
       const register = (scope: Scope<any>, kind: Registration): void => {
         tick();
         const own = run;
-        const heard = (): void => { if (own !== run) late += 1; };
+        const heard = (): void => {
+          if (own !== run) late += 1;
+        };
         if (kind === "listener") scope.on("kernel:fault", heard);
         if (kind === "timer") scope.after(1_000, heard);
         if (kind === "cancelled timer") scope.after(1_000, heard)();
@@ -71,7 +82,10 @@ test("everything a scope registered is gone after the stop, also when the start 
         }),
       );
       const kernel = createKernel([], { plugins, clock, log });
-      const started = await kernel.start().then(() => true, () => false);
+      const started = await kernel.start().then(
+        () => true,
+        () => false,
+      );
       expect(started).toBe(breakAt === undefined || count <= breakAt);
       await kernel.stop();
       run = 2;
@@ -82,8 +96,12 @@ test("everything a scope registered is gone after the stop, also when the start 
       clock.increment(1_000_000);
       // A fault of the next run reaches the host's listener and no listener of the first run.
       let host = 0;
-      kernel.on("kernel:fault", () => { host += 1; });
-      kernel.on("kernel:state-changed", () => { throw new Error("a fault"); });
+      kernel.on("kernel:fault", () => {
+        host += 1;
+      });
+      kernel.on("kernel:state-changed", () => {
+        throw new Error("a fault");
+      });
       count = -1_000;
       await kernel.start();
       clock.increment(1_000_000);

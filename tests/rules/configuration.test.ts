@@ -32,7 +32,10 @@ async function valuesIn(folder: string): Promise<Record<string, Record<string, u
     const { section, schema } = plugin.config as Section<object>;
     const known = Object.keys(sectionsOf([plugin])[0]!.properties);
     const own = Object.entries(config[section] ?? {}).filter(([key]) => known.includes(key));
-    const result = schema["~standard"].validate(Object.fromEntries(own)) as { value?: object; issues?: unknown };
+    const result = schema["~standard"].validate(Object.fromEntries(own)) as {
+      value?: object;
+      issues?: unknown;
+    };
     expect(result.issues, section).toBeUndefined();
     values[section] = { ...values[section], ...result.value };
   }
@@ -57,25 +60,36 @@ describe("sample configuration", () => {
     const copy = join(home, "copy");
     await cp(samples, copy, { recursive: true });
     const form = files({ home: copy, env: {} });
-    expect([await form.resolve("launcher"), await form.resolve("pico")]).toEqual([undefined, undefined]);
-    await withKernel([tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()], ({ kernel }) => {
-      expect(kernel.services.tokens.info("launcher").source).toBe("random");
-    });
+    expect([await form.resolve("launcher"), await form.resolve("pico")]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    await withKernel(
+      [tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()],
+      ({ kernel }) => {
+        expect(kernel.services.tokens.info("launcher").source).toBe("random");
+      },
+    );
   });
 });
 
 describe("docs/configuration.md", () => {
   const rows = tableRows(read("docs/configuration.md"), "setting");
-  const cells = rows.map(([setting, standard, variable]) => [unquoted(setting!), [standard, variable]] as const);
+  const cells = rows.map(
+    ([setting, standard, variable]) => [unquoted(setting!), [standard, variable]] as const,
+  );
 
   test("names every setting with its default and its variable, and no other", async () => {
     const standards = await valuesIn(home);
-    const inside = (node: unknown, key: string): unknown => (node as Record<string, unknown> | undefined)?.[key];
-    const expected = [...variablesOf(sectionsOf(plugins), "service")].map(([variable, { section, path }]) => {
-      const value = path.reduce(inside, standards[section]);
-      const standard = value === undefined ? "none" : `\`${JSON.stringify(value)}\``;
-      return [`${section}.${path.join(".")}`, [standard, `\`${variable}\``]];
-    });
+    const inside = (node: unknown, key: string): unknown =>
+      (node as Record<string, unknown> | undefined)?.[key];
+    const expected = [...variablesOf(sectionsOf(plugins), "service")].map(
+      ([variable, { section, path }]) => {
+        const value = path.reduce(inside, standards[section]);
+        const standard = value === undefined ? "none" : `\`${JSON.stringify(value)}\``;
+        return [`${section}.${path.join(".")}`, [standard, `\`${variable}\``]];
+      },
+    );
     expect(Object.fromEntries(cells)).toEqual(Object.fromEntries(expected));
   });
 });

@@ -25,8 +25,12 @@ const statuses = (table: Readonly<Record<string, { readonly status: number }>>):
 
 /** Heading in docs/errors.md -> its codes, with the HTTP status where there is one. */
 async function tables(): Promise<Map<string, Statuses>> {
-  const own = filesUnder(["kernel", "plugins", "config"], /^errors\.ts$/).filter((path) => !/pico-wire/.test(path));
-  const reading = own.map(async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const);
+  const own = filesUnder(["kernel", "plugins", "config"], /^errors\.ts$/).filter(
+    (path) => !/pico-wire/.test(path),
+  );
+  const reading = own.map(
+    async (path) => [path.replace("/errors.ts", ""), await codesOf(path)] as const,
+  );
   const all = new Map(await Promise.all(reading));
   const answered = Object.values(httpRefusals).map(([status, code]) => [code, status] as const);
   const http = new Map([...all.get("plugins/http")!, ...answered]);
@@ -35,23 +39,34 @@ async function tables(): Promise<Map<string, Statuses>> {
     ["plugins/http", http],
     ["plugins/pico-wire: requests", statuses(picoRefusals)],
     ["plugins/pico-wire: messages", statuses(errors)],
-    ["plugins/pico-wire: closes", new Map(Object.entries(closes).map(([name, { code }]) => [name, code]))],
+    [
+      "plugins/pico-wire: closes",
+      new Map(Object.entries(closes).map(([name, { code }]) => [name, code])),
+    ],
   ]);
 }
 
 const sections = new Map(
-  read("docs/errors.md").split(/^## /m).slice(1).map((part) => {
-    const [heading = ""] = part.split("\n", 1);
-    return [unquoted(heading).trim(), tableRows(part, "code")] as const;
-  }),
+  read("docs/errors.md")
+    .split(/^## /m)
+    .slice(1)
+    .map((part) => {
+      const [heading = ""] = part.split("\n", 1);
+      return [unquoted(heading).trim(), tableRows(part, "code")] as const;
+    }),
 );
 
 describe("error codes", () => {
   test("every code has a row in docs/errors.md, and every row a code", async () => {
-    const known = [...(await tables())].map(([folder, codes]) => [folder, [...codes.keys()].sort()] as const);
-    const codesIn = (rows: readonly string[][]): string[] => rows.map(([code]) => unquoted(code!)).sort();
+    const known = [...(await tables())].map(
+      ([folder, codes]) => [folder, [...codes.keys()].sort()] as const,
+    );
+    const codesIn = (rows: readonly string[][]): string[] =>
+      rows.map(([code]) => unquoted(code!)).sort();
     const written = [...sections].map(([heading, rows]) => [heading, codesIn(rows)] as const);
-    expect(Object.fromEntries(written.filter(([, codes]) => codes.length > 0))).toEqual(Object.fromEntries(known));
+    expect(Object.fromEntries(written.filter(([, codes]) => codes.length > 0))).toEqual(
+      Object.fromEntries(known),
+    );
   });
 
   test("a row tells the status or close code, what happened and what to do", async () => {
@@ -59,7 +74,10 @@ describe("error codes", () => {
       for (const [code = "", where = "", meaning = "", remedy = ""] of sections.get(folder) ?? []) {
         const status = codes.get(unquoted(code));
         if (status !== undefined) expect(where, `${folder} ${code}`).toContain(String(status));
-        expect([where, meaning, remedy].every((cell) => cell.length > 1), `${folder} ${code}`).toBe(true);
+        expect(
+          [where, meaning, remedy].every((cell) => cell.length > 1),
+          `${folder} ${code}`,
+        ).toBe(true);
       }
     }
   });

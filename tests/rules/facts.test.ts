@@ -17,7 +17,10 @@ describe("facts", () => {
   test("a fact is named after the plugin that announces it", () => {
     for (const path of eventFiles) {
       const plugin = path.split("/")[1];
-      expect(declared(path).filter((name) => !name.startsWith(`${plugin}:`)), path).toEqual([]);
+      expect(
+        declared(path).filter((name) => !name.startsWith(`${plugin}:`)),
+        path,
+      ).toEqual([]);
     }
   });
 

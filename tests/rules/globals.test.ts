@@ -27,7 +27,9 @@ describe("globals", () => {
   test("only the command line ends the process, reads its arguments or hears its signals", () => {
     const pattern = /\bprocess\.(exit|exitCode|abort|kill|argv|on|once)\b/;
     // Signals to a program that was started here are no end of this process.
-    expect(uses(pattern, /^(bin\/|(config\/files\/process|plugins\/command\/group)\.ts$)/)).toEqual([]);
+    expect(uses(pattern, /^(bin\/|(config\/files\/process|plugins\/command\/group)\.ts$)/)).toEqual(
+      [],
+    );
   });
 
   test("clocks and timers are injected", () => {
@@ -39,7 +41,8 @@ describe("globals", () => {
   test("nothing random comes from Math, and bytes are asked of the scope", () => {
     expect(uses(/\bMath\.random\b/, /^config\/files\/lock\.ts$/)).toEqual([]);
     const pattern = /\brandom(Bytes|UUID|Fill|FillSync|Int)\b|\bgetRandomValues\b/;
-    const outside = /^(kernel\/defaults|plugins\/pico-link\/connect|config\/files\/\w+|bin\/[\w/-]+)\.ts$/;
+    const outside =
+      /^(kernel\/defaults|plugins\/pico-link\/connect|config\/files\/\w+|bin\/[\w/-]+)\.ts$/;
     expect(uses(pattern, outside)).toEqual([]);
   });
 

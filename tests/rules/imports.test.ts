@@ -10,7 +10,8 @@ type Rule = (file: string, wanted: Import) => string | undefined;
 const isBuiltin = ({ specifier }: Import): boolean => specifier.startsWith("node:");
 const packageOf = (specifier: string): string => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
 const pluginOf = (path: string): string | undefined => /^plugins\/([^/]+)\//.exec(path)?.[1];
-const within = (folder: string, { path }: Import): boolean => path?.startsWith(`${folder}/`) === true;
+const within = (folder: string, { path }: Import): boolean =>
+  path?.startsWith(`${folder}/`) === true;
 const isKernelDoor = ({ path }: Import): boolean => path === "kernel/index.ts";
 
 /** Package -> the files that may import it. */
@@ -33,7 +34,8 @@ const withoutBuiltins = /^(kernel|plugins\/pico-(wire|link)|plugins\/dashboard\/
 
 const packageRule: Rule = (file, wanted) => {
   if (wanted.path !== undefined) return undefined;
-  if (isBuiltin(wanted)) return withoutBuiltins.test(file) ? "this folder uses nothing of Node" : undefined;
+  if (isBuiltin(wanted))
+    return withoutBuiltins.test(file) ? "this folder uses nothing of Node" : undefined;
   const allowed = packages[packageOf(wanted.specifier)];
   if (!allowed) return "this package is in no rule";
   return allowed.test(file) ? undefined : `only ${allowed.source} may import this package`;
@@ -41,9 +43,12 @@ const packageRule: Rule = (file, wanted) => {
 
 /** By name, a bundle would hold all of the package: its words in fifty languages among the rest. */
 const wholeRule: Rule = (_, { specifier, names, typeOnly }) =>
-  specifier === "zod" && names.length > 0 && !typeOnly ? 'this package is imported as "* as z"' : undefined;
+  specifier === "zod" && names.length > 0 && !typeOnly
+    ? 'this package is imported as "* as z"'
+    : undefined;
 
-const kernelRule: Rule = (_, wanted) => (within("kernel", wanted) ? undefined : "the kernel knows nobody");
+const kernelRule: Rule = (_, wanted) =>
+  within("kernel", wanted) ? undefined : "the kernel knows nobody";
 
 /** Libraries among the plugins' folders -> who may load them. */
 const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -56,16 +61,23 @@ const isForChat = ({ path, typeOnly }: Import): boolean =>
   path === "plugins/pico-link/page.ts" || (typeOnly && path === "plugins/pico-wire/index.ts");
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
-  if (file.startsWith("plugins/dashboard/browser/") && !within("plugins/dashboard/browser", wanted)) {
+  if (
+    file.startsWith("plugins/dashboard/browser/") &&
+    !within("plugins/dashboard/browser", wanted)
+  ) {
     if (isForChat(wanted)) return undefined;
-    return wanted.typeOnly && within("plugins/dashboard", wanted) ? undefined : "browser modules load browser modules";
+    return wanted.typeOnly && within("plugins/dashboard", wanted)
+      ? undefined
+      : "browser modules load browser modules";
   }
   if (within(`plugins/${own}`, wanted)) return undefined;
   if (own === "pico-wire") return "the codec has no dependency";
-  if (own === "pico-link" && pluginOf(wanted.path ?? "") !== "pico-wire") return "the link stands on the codec alone";
+  if (own === "pico-link" && pluginOf(wanted.path ?? "") !== "pico-wire")
+    return "the link stands on the codec alone";
   if (isKernelDoor(wanted)) return undefined;
   if (own === "testing" && wanted.path === "kernel/testing.ts") return undefined;
-  if (wanted.path === "config/files/index.ts") return filesUsers.has(own) ? undefined : "this plugin touches no file";
+  if (wanted.path === "config/files/index.ts")
+    return filesUsers.has(own) ? undefined : "this plugin touches no file";
   const other = pluginOf(wanted.path ?? "");
   if (other === undefined) return "a plugin knows the kernel and other plugins' types";
   if (wanted.path !== `plugins/${other}/index.ts`) return "a plugin is entered by its index.ts";
@@ -77,7 +89,9 @@ const forFiles = new Set(["errorTable", "codeOf", "DoorwardError", "ErrorContext
 const filesRule: Rule = (_, wanted) => {
   if (within("config/files", wanted)) return undefined;
   if (!isKernelDoor(wanted)) return "config/files stands on the kernel's errors alone";
-  return wanted.typeOnly || wanted.names.every((name) => forFiles.has(name)) ? undefined : "only the kernel's errors";
+  return wanted.typeOnly || wanted.names.every((name) => forFiles.has(name))
+    ? undefined
+    : "only the kernel's errors";
 };
 
 const compositionRule: Rule = (file, wanted) => {
@@ -103,7 +117,9 @@ type Importer = Pick<Source, "path" | "imports">;
 function refusals(files: readonly Importer[]): string[] {
   return files.flatMap(({ path, imports }) =>
     imports.flatMap((wanted) => {
-      const reason = packageRule(path, wanted) ?? wholeRule(path, wanted) ??
+      const reason =
+        packageRule(path, wanted) ??
+        wholeRule(path, wanted) ??
         (wanted.path === undefined ? undefined : ruleFor(path)(path, wanted));
       return reason === undefined ? [] : [`${path} imports "${wanted.specifier}": ${reason}`];
     }),
@@ -127,7 +143,10 @@ function cycles(files: readonly Importer[]): string[] {
   return found;
 }
 
-const file = (path: string, text: string): Importer => ({ path, imports: importsOf(path, codeOnly(text)) });
+const file = (path: string, text: string): Importer => ({
+  path,
+  imports: importsOf(path, codeOnly(text)),
+});
 
 describe("imports", () => {
   test("every file imports what the table allows", () => {
@@ -140,19 +159,42 @@ describe("imports", () => {
 
   test("the reader tells types, values and dynamic imports apart", () => {
     const text = [
-      'import type { A } from "./a.ts";', 'import { type B, c as d } from "./b.ts";', 'import e, { type F } from "e";',
-      'export { type G } from "./g.ts";', 'export * from "./h.ts";', 'import "./i.css";',
+      'import type { A } from "./a.ts";',
+      'import { type B, c as d } from "./b.ts";',
+      'import e, { type F } from "e";',
+      'export { type G } from "./g.ts";',
+      'export * from "./h.ts";',
+      'import "./i.css";',
       'const j = await import("./j.ts");',
-      "import {", "  k,", "  l,", '} from "../k.ts";',
-      '// import "./no.ts";', "/*", 'import "./no.ts";', "*/", "const m = `", 'import n from "no";', "`;",
+      "import {",
+      "  k,",
+      "  l,",
+      '} from "../k.ts";',
+      '// import "./no.ts";',
+      "/*",
+      'import "./no.ts";',
+      "*/",
+      "const m = `",
+      'import n from "no";',
+      "`;",
     ].join("\n");
-    const seen = file("plugins/one/index.ts", text).imports.map(({ path, specifier, names, typeOnly, dynamic }) =>
-      [path ?? specifier, names.join(" "), typeOnly, dynamic]);
+    const seen = file("plugins/one/index.ts", text).imports.map(
+      ({ path, specifier, names, typeOnly, dynamic }) => [
+        path ?? specifier,
+        names.join(" "),
+        typeOnly,
+        dynamic,
+      ],
+    );
     expect(seen).toEqual([
-      ["plugins/one/a.ts", "A", true, false], ["plugins/one/b.ts", "B c", false, false], ["e", "F", false, false],
-      ["plugins/one/g.ts", "G", true, false], ["plugins/one/h.ts", "", false, false],
+      ["plugins/one/a.ts", "A", true, false],
+      ["plugins/one/b.ts", "B c", false, false],
+      ["e", "F", false, false],
+      ["plugins/one/g.ts", "G", true, false],
+      ["plugins/one/h.ts", "", false, false],
       ["plugins/k.ts", "k l", false, false],
-      ["plugins/one/i.css", "", false, false], ["plugins/one/j.ts", "", false, true],
+      ["plugins/one/i.css", "", false, false],
+      ["plugins/one/j.ts", "", false, true],
     ]);
   });
 

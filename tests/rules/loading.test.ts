@@ -19,12 +19,17 @@ beforeAll(async () => {
     throw new Error("dist/ is not there: npm run build makes it");
   });
   folder = await mkdtemp(join(tmpdir(), "doorward-loading-"));
-  await writeFile(join(folder, "hooks.mjs"), `import { appendFileSync } from "node:fs";
+  await writeFile(
+    join(folder, "hooks.mjs"),
+    `import { appendFileSync } from "node:fs";
     export function load(url, context, next) {
       appendFileSync(process.env.LOADED, url + "\\n");
       return next(url, context);
-    }`);
-  await writeFile(join(folder, "register.mjs"), `import { appendFileSync } from "node:fs";
+    }`,
+  );
+  await writeFile(
+    join(folder, "register.mjs"),
+    `import { appendFileSync } from "node:fs";
     import { register, syncBuiltinESMExports } from "node:module";
     import { pathToFileURL } from "node:url";
     import vm from "node:vm";
@@ -35,7 +40,8 @@ beforeAll(async () => {
       }
     };
     syncBuiltinESMExports();
-    register(${JSON.stringify(pathToFileURL(join(folder, "hooks.mjs")).href)});`);
+    register(${JSON.stringify(pathToFileURL(join(folder, "hooks.mjs")).href)});`,
+  );
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -56,9 +62,13 @@ async function loadedBy(script: string): Promise<Loaded> {
     const { cache } = createRequire(${JSON.stringify(join(root, "package.json"))});
     appendFileSync(process.env.LOADED, Object.keys(cache).join("\\n"));`;
   const env = { ...process.env, LOADED: list };
-  await run(process.execPath, ["--import", hooks, "--input-type=module", "-e", code], { cwd: root, env });
+  await run(process.execPath, ["--import", hooks, "--input-type=module", "-e", code], {
+    cwd: root,
+    env,
+  });
   const urls = (await readFile(list, "utf8")).split("\n").filter((line) => line.includes("/"));
-  const parts = (pattern: RegExp): string[] => [...new Set(urls.flatMap((url) => pattern.exec(url)?.[1] ?? []))].sort();
+  const parts = (pattern: RegExp): string[] =>
+    [...new Set(urls.flatMap((url) => pattern.exec(url)?.[1] ?? []))].sort();
   const own = urls.filter((url) => url.startsWith("file:") && url.includes("/dist/"));
   return {
     files: [...new Set(own.map((url) => fileURLToPath(url)))],
@@ -88,7 +98,8 @@ describe("what is loaded", () => {
   });
 
   /** What stands in the parts of the program that a command loads. */
-  const heavy = /FST_ERR_|"?dashboard:signed-in|"?pico-server:connected|"?http:listening|\bpino-pretty\b/;
+  const heavy =
+    /FST_ERR_|"?dashboard:signed-in|"?pico-server:connected|"?http:listening|\bpino-pretty\b/;
   async function program(...words: string[]): Promise<string> {
     const { files } = await loadedBy(`
       process.argv = ${JSON.stringify(["node", "doorward", ...words])};
@@ -108,7 +119,9 @@ describe("what is loaded", () => {
 
   test("the measure knows what it looks for: the launcher's part has it", async () => {
     const names = (await readdir(join(root, "dist/bin"))).filter((name) => name.endsWith(".cjs"));
-    const texts = await Promise.all(names.map((name) => readFile(join(root, "dist/bin", name), "utf8")));
+    const texts = await Promise.all(
+      names.map((name) => readFile(join(root, "dist/bin", name), "utf8")),
+    );
     for (const mark of heavy.source.split("|")) expect(texts.join("\n")).toMatch(new RegExp(mark));
   });
 
@@ -120,14 +133,20 @@ describe("what is loaded", () => {
       const kernel = await launcher({ home, env: {}, version: "", log, flags: { port: 0 }, tray });
       await kernel.start();
       await kernel.stop();`);
-    const seen = files.flatMap((file) => /\/plugins\/tray\/(.*)$/.exec(file.replaceAll("\\", "/"))?.[1] ?? []);
+    const seen = files.flatMap(
+      (file) => /\/plugins\/tray\/(.*)$/.exec(file.replaceAll("\\", "/"))?.[1] ?? [],
+    );
     expect(seen.sort()).toEqual(["desktop.js", "errors.js", "index.js"]);
   });
 
   test("a page bundled with the client holds nothing of other packages", async () => {
     const { metafile } = await build({
       stdin: { contents: `export * from "doorward/client";`, resolveDir: root },
-      bundle: true, format: "esm", platform: "browser", write: false, metafile: true,
+      bundle: true,
+      format: "esm",
+      platform: "browser",
+      write: false,
+      metafile: true,
     });
     const inputs = Object.keys(metafile.inputs).filter((name) => name !== "<stdin>");
     expect(inputs).toContain("dist/plugins/pico-link/page.js");
@@ -135,9 +154,16 @@ describe("what is loaded", () => {
   });
 
   test("a host with a channel loads no web framework, no schema of others and no log library", async () => {
-    const { own, packages } = await loadedBy(`await import("doorward"); await import("doorward/plugins/http");
+    const { own, packages } =
+      await loadedBy(`await import("doorward"); await import("doorward/plugins/http");
       await import("doorward/plugins/channels"); await import("doorward/plugins/pico-server");`);
-    expect(own).toEqual(["kernel", "plugins/channels", "plugins/http", "plugins/pico-server", "plugins/pico-wire"]);
+    expect(own).toEqual([
+      "kernel",
+      "plugins/channels",
+      "plugins/http",
+      "plugins/pico-server",
+      "plugins/pico-wire",
+    ]);
     expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
   });
 

@@ -30,20 +30,27 @@ export const projectFiles: readonly string[] = listFiles();
 
 function listFiles(): string[] {
   const git = spawnSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" });
-  if (git.status === 0) return git.stdout.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
+  if (git.status === 0)
+    return git.stdout.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
   const made = /^(node_modules|dist|coverage|\.git)(\/|$)/;
-  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).map((path) => path.split(sep).join("/"));
+  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).map((path) =>
+    path.split(sep).join("/"),
+  );
   return all.filter((path) => !made.test(path) && basename(path).includes("."));
 }
 
 /** Files under the folders whose names fit, sorted. */
 export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =>
   projectFiles
-    .filter((path) => folders.some((folder) => path.startsWith(`${folder}/`)) && fits.test(basename(path)))
+    .filter(
+      (path) =>
+        folders.some((folder) => path.startsWith(`${folder}/`)) && fits.test(basename(path)),
+    )
     .sort();
 
 /** The program's own TypeScript. */
-export const sources = (): Source[] => filesUnder(["kernel", "plugins", "config", "bin"], /\.ts$/).map(readSource);
+export const sources = (): Source[] =>
+  filesUnder(["kernel", "plugins", "config", "bin"], /\.ts$/).map(readSource);
 
 function readSource(path: string): Source {
   const text = read(path);
@@ -81,7 +88,8 @@ export function codeOnly(text: string): string {
   const plain = (): void => {
     for (let depth = 1; at < text.length;) {
       const mayBeRegex = /(?:^|[(,=:[!&|?{};+\n]|\breturn|=>)\s*$/.test(code.slice(-20));
-      const piece = (mayBeRegex && /^\/[^/*]/.test(text.slice(at, at + 2)) ? match(regex) : "") || match(token);
+      const piece =
+        (mayBeRegex && /^\/[^/*]/.test(text.slice(at, at + 2)) ? match(regex) : "") || match(token);
       code += piece.startsWith("//") || piece.startsWith("/*") ? blank(piece) : piece;
       if (piece === "`") template();
       if (piece === "{") depth += 1;
@@ -99,18 +107,32 @@ const dynamic = /\bimport\(\s*["']([^"']+)["']/g;
 
 export function importsOf(path: string, text: string): Import[] {
   const resolve = (specifier: string): string | undefined =>
-    specifier.startsWith(".") ? normalize(join(dirname(path), specifier)).split(sep).join("/") : undefined;
-  const make = (specifier: string, rest: Omit<Import, "specifier" | "path">): Import =>
-    ({ specifier, path: resolve(specifier), ...rest });
+    specifier.startsWith(".")
+      ? normalize(join(dirname(path), specifier))
+          .split(sep)
+          .join("/")
+      : undefined;
+  const make = (specifier: string, rest: Omit<Import, "specifier" | "path">): Import => ({
+    specifier,
+    path: resolve(specifier),
+    ...rest,
+  });
   const named = [...text.matchAll(statement)].map(([, type, clause = "", specifier = ""]) => {
-    const items = (/\{([^}]*)\}/.exec(clause)?.[1] ?? "").split(",").map((item) => item.trim()).filter(Boolean);
-    const onlyTypes = items.length > 0 && items.every((item) => item.startsWith("type ")) && /^\{[^}]*\}$/.test(clause);
+    const items = (/\{([^}]*)\}/.exec(clause)?.[1] ?? "")
+      .split(",")
+      .map((item) => item.trim())
+      .filter(Boolean);
+    const onlyTypes =
+      items.length > 0 &&
+      items.every((item) => item.startsWith("type ")) &&
+      /^\{[^}]*\}$/.test(clause);
     const names = items.map((item) => item.replace(/^type\s+/, "").split(/\s+as\s+/)[0]!);
     return make(specifier, { names, typeOnly: type !== undefined || onlyTypes, dynamic: false });
   });
   const rest = (pattern: RegExp, isDynamic: boolean): Import[] =>
     [...text.matchAll(pattern)].map(([, specifier = ""]) =>
-      make(specifier, { names: [], typeOnly: false, dynamic: isDynamic }));
+      make(specifier, { names: [], typeOnly: false, dynamic: isDynamic }),
+    );
   return [...named, ...rest(bare, false), ...rest(dynamic, true)];
 }
 
@@ -118,13 +140,16 @@ export function importsOf(path: string, text: string): Import[] {
 export function codeLines(text: string): number {
   const code = codeOnly(text).split("\n");
   const lines = text.split("\n");
-  const isComment = (at: number): boolean => code[at]!.trim() === "" && /^\s*(\/\/|\/?\*)|\*\/\s*$/.test(lines[at]!);
+  const isComment = (at: number): boolean =>
+    code[at]!.trim() === "" && /^\s*(\/\/|\/?\*)|\*\/\s*$/.test(lines[at]!);
   return lines.filter((line, at) => line.trim() !== "" && !isComment(at)).length;
 }
 
 /** The text of each line that fits, with its place. */
 export function linesThat(fit: (line: string) => boolean, path: string, text: string): string[] {
-  return text.split("\n").flatMap((line, at) => (fit(line) ? [`${path}:${at + 1} ${line.trim()}`] : []));
+  return text
+    .split("\n")
+    .flatMap((line, at) => (fit(line) ? [`${path}:${at + 1} ${line.trim()}`] : []));
 }
 
 /** Rows of the Markdown tables whose first column has this heading, cell by cell. */

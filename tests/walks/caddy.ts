@@ -15,12 +15,23 @@ export async function startCaddy(port: string, path: string): Promise<Proxy> {
   const [first, second] = await Promise.all([freePort(), freePort()]);
   const lines: [RegExp, string][] = [
     [/^door\.example\.org \{$/m, `https://127.0.0.1:${first} {\n\ttls internal`],
-    [/^\treverse_proxy 127\.0\.0\.1:18800$/m, `\thandle ${path}/* {\n\t\treverse_proxy 127.0.0.1:${port}\n\t}`],
+    [
+      /^\treverse_proxy 127\.0\.0\.1:18800$/m,
+      `\thandle ${path}/* {\n\t\treverse_proxy 127.0.0.1:${port}\n\t}`,
+    ],
   ];
-  const site = lines.reduce((before, [line, by]) => exchange(before, line, by), await readFile(documented, "utf8"));
-  const withoutTls = site.replace(/^https:.*$/m, `http://127.0.0.1:${second} {`).replace("\ttls internal\n", "");
+  const site = lines.reduce(
+    (before, [line, by]) => exchange(before, line, by),
+    await readFile(documented, "utf8"),
+  );
+  const withoutTls = site
+    .replace(/^https:.*$/m, `http://127.0.0.1:${second} {`)
+    .replace("\ttls internal\n", "");
   const options = [
-    "admin off", "auto_https disable_redirects", "skip_install_trust", "default_sni 127.0.0.1",
+    "admin off",
+    "auto_https disable_redirects",
+    "skip_install_trust",
+    "default_sni 127.0.0.1",
     `storage file_system ${folder}`,
   ];
   const config = join(folder, "Caddyfile");

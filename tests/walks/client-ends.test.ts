@@ -26,7 +26,9 @@ function makePipe(): string {
 /** Resolves when somebody waits for the pipe to be written to. */
 async function reader(pipe: string): Promise<FileHandle> {
   for (;;) {
-    const found = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => undefined);
+    const found = await open(pipe, constants.O_WRONLY | constants.O_NONBLOCK).catch(
+      () => undefined,
+    );
     if (found) return found;
     await new Promise((done) => setTimeout(done, 20));
   }
@@ -35,12 +37,14 @@ async function reader(pipe: string): Promise<FileHandle> {
 test("a client whose other end leaves does not wait for the answers that cannot come", async () => {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
   await once(server, "listening");
-  server.on("connection", (socket) => socket.on("message", (data: Buffer) => {
-    const { id, type } = JSON.parse(data.toString()) as { id: string; type: string };
-    if (type !== "message.send") return;
-    const taken = { type: "message.ack", payload: { request_id: id, status: "accepted" } };
-    socket.send(JSON.stringify(taken), () => socket.close(1000));
-  }));
+  server.on("connection", (socket) =>
+    socket.on("message", (data: Buffer) => {
+      const { id, type } = JSON.parse(data.toString()) as { id: string; type: string };
+      if (type !== "message.send") return;
+      const taken = { type: "message.ack", payload: { request_id: id, status: "accepted" } };
+      socket.send(JSON.stringify(taken), () => socket.close(1000));
+    }),
+  );
   const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}/pico`;
   await using client = await startClient({ ...place, url }, ["client", "-timeout", "99999"]);
   client.child.stdin.end("hello\n");
@@ -70,7 +74,10 @@ test("a client that waits for its token can be interrupted", async () => {
 
 test.skipIf(!hasPython)("so can one at a terminal", async () => {
   const env = {
-    PATH: process.env["PATH"] ?? "", HOME: place.folder, SERVICE_HOME: place.folder, TERM: "xterm",
+    PATH: process.env["PATH"] ?? "",
+    HOME: place.folder,
+    SERVICE_HOME: place.folder,
+    TERM: "xterm",
     SERVICE_CHANNELS_PICO_CLIENT_URL: place.url,
   };
   const pipe = makePipe();

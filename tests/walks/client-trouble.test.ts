@@ -12,7 +12,8 @@ import { enablePico, finishSetup, spawnLauncher, startLauncher } from "./launche
 /* What a user of the client meets on the way to another machine, with the built program in a process of its own. */
 
 const place = awayFrom();
-const start = (args: readonly string[], env: Variables = {}): Promise<Running> => startClient(place, args, env);
+const start = (args: readonly string[], env: Variables = {}): Promise<Running> =>
+  startClient(place, args, env);
 
 async function send(env: Variables): Promise<{ code: number | null; out: string; err: string }> {
   const client = await start(["send", "hello"], env);
@@ -40,7 +41,8 @@ test("wss:// to a certificate of one's own: refused with the reason, taken with 
   const secure = createServer({ cert, key }, (socket) => {
     const inner = connect(place.there.port, "127.0.0.1");
     socket.pipe(inner).pipe(socket);
-    for (const end of [socket, inner]) end.on("error", () => [socket, inner].forEach((each) => each.destroy()));
+    for (const end of [socket, inner])
+      end.on("error", () => [socket, inner].forEach((each) => each.destroy()));
   }).listen(0, "127.0.0.1");
   await once(secure, "listening");
   const ca = join(place.folder, "ca.pem");
@@ -62,13 +64,21 @@ test("a client of the launcher of its own home goes on with the new token when i
   await using launcher = await startLauncher();
   await enablePico(launcher, await finishSetup(launcher));
   const unnamed = { SERVICE_CHANNELS_PICO_CLIENT_URL: "", SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "" };
-  await using client = await start(["client", "-json"], { SERVICE_HOME: launcher.home, ...unnamed });
+  await using client = await start(["client", "-json"], {
+    SERVICE_HOME: launcher.home,
+    ...unnamed,
+  });
   const say = (content: string): void => {
-    client.child.stdin.write(`${JSON.stringify({ type: "message.send", id: content, payload: { content } })}\n`);
+    client.child.stdin.write(
+      `${JSON.stringify({ type: "message.send", id: content, payload: { content } })}\n`,
+    );
   };
   say("before");
   await client.said(/"content":"before"/);
-  await using rotation = await spawnLauncher({ args: ["token", "rotate", "pico"], env: { SERVICE_HOME: launcher.home } });
+  await using rotation = await spawnLauncher({
+    args: ["token", "rotate", "pico"],
+    env: { SERVICE_HOME: launcher.home },
+  });
   expect(await rotation.ended).toMatchObject({ code: 0 });
   say("after");
   await client.said(/"content":"after"/);

@@ -19,7 +19,9 @@ let url: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "doorward-client-"));
-  launcher = await startLauncher({ env: { ...channel, SERVICE_LAUNCHER_TOKEN: "correct-horse-battery-staple" } });
+  launcher = await startLauncher({
+    env: { ...channel, SERVICE_LAUNCHER_TOKEN: "correct-horse-battery-staple" },
+  });
   url = `ws://${launcher.base.host}/pico`;
 });
 afterAll(async () => {
@@ -36,11 +38,22 @@ async function run(args: readonly string[], { input = "", env = {} as Variables 
   return { ...(await running.ended), home: running.home };
 }
 
-const frames = (out: string) => out.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line) as {
-  type: string; id?: string; payload: { content?: string; code?: string; request_id?: string };
-});
+const frames = (out: string) =>
+  out
+    .trim()
+    .split("\n")
+    .filter(Boolean)
+    .map(
+      (line) =>
+        JSON.parse(line) as {
+          type: string;
+          id?: string;
+          payload: { content?: string; code?: string; request_id?: string };
+        },
+    );
 const line = (frame: object): string => `${JSON.stringify(frame)}\n`;
-const message = (id: string, content: string): string => line({ type: "message.send", id, payload: { content } });
+const message = (id: string, content: string): string =>
+  line({ type: "message.send", id, payload: { content } });
 
 describe("doorward send", () => {
   test("three variables are enough: the answer is printed, and only the conversation is kept", async () => {
@@ -52,7 +65,10 @@ describe("doorward send", () => {
   test("a message comes from standard input, the token from a file, the address from an option", async () => {
     const file = join(folder, "token");
     await writeFile(file, `${token}\n`);
-    const env = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "", SERVICE_CHANNELS_PICO_CLIENT_URL: nobody };
+    const env = {
+      SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "",
+      SERVICE_CHANNELS_PICO_CLIENT_URL: nobody,
+    };
     const given = ["send", "-url", url, "-token-file", file, "-session", "mine", "-json", "-"];
     const { code, out } = await run(given, { input: "\ufefftwo\nlines\r\n", env });
     expect(code).toBe(0);
@@ -79,7 +95,9 @@ describe("doorward send", () => {
 
   test("a wrong token ends with 3 and the check to make; the token is nowhere", async () => {
     const wrong = "not-the-right-token-not-the-right-token";
-    const { code, out, err } = await run(["send", "hello"], { env: { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: wrong } });
+    const { code, out, err } = await run(["send", "hello"], {
+      env: { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: wrong },
+    });
     expect({ code, out }).toEqual({ code: 3, out: "" });
     expect(err).toContain("Is the token the same on both sides?");
     expect(err).not.toContain(wrong);
@@ -87,11 +105,18 @@ describe("doorward send", () => {
 
   test("nobody there ends with 4, and so does an address without a channel", async () => {
     expect(await run(["send", "-url", nobody, "hello"])).toMatchObject({ code: 4, out: "" });
-    expect(await run(["send", "-url", url.replace("pico", "nothing"), "hello"])).toMatchObject({ code: 4, out: "" });
+    expect(await run(["send", "-url", url.replace("pico", "nothing"), "hello"])).toMatchObject({
+      code: 4,
+      out: "",
+    });
   });
 
   test("wrong usage ends with 2: no text, a token among the arguments, a session nobody can have", async () => {
-    for (const args of [["send"], ["send", "-url", `${url}?token=secret`, "x"], ["send", "-session", "a\nb", "x"]]) {
+    for (const args of [
+      ["send"],
+      ["send", "-url", `${url}?token=secret`, "x"],
+      ["send", "-session", "a\nb", "x"],
+    ]) {
       const { code, err } = await run(args);
       expect([args, code]).toEqual([args, 2]);
       expect(err).not.toContain("secret");
@@ -102,12 +127,20 @@ describe("doorward send", () => {
     const without = (name: string, value = ""): Promise<{ code: number | null; err: string }> =>
       run(["send", "x"], { env: { [`SERVICE_CHANNELS_PICO_CLIENT_${name}`]: value } });
     expect(await without("URL")).toMatchObject({ code: 1, err: expect.stringContaining("_URL") });
-    expect(await without("TOKEN")).toMatchObject({ code: 1, err: expect.stringContaining("_TOKEN") });
-    expect(await without("ENABLED", "false")).toMatchObject({ code: 1, err: expect.stringContaining("switched off") });
+    expect(await without("TOKEN")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("_TOKEN"),
+    });
+    expect(await without("ENABLED", "false")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("switched off"),
+    });
   });
 
   test("a home that cannot be written costs one warning", async () => {
-    const { code, out, err } = await run(["send", "hello"], { env: { SERVICE_HOME: "/proc/doorward" } });
+    const { code, out, err } = await run(["send", "hello"], {
+      env: { SERVICE_HOME: "/proc/doorward" },
+    });
     expect({ code, out }).toEqual({ code: 0, out: "hello\n" });
     expect(err.match(/^doorward: .*\n/gm)).toHaveLength(1);
   });
@@ -133,12 +166,17 @@ describe("doorward client in a pipe", () => {
       }
       await answer.end();
     });
-    expect(await run(["client", "-url", there.url], { input: "go\n" })).toMatchObject({ code: 0, out: "all in one\n" });
+    expect(await run(["client", "-url", there.url], { input: "go\n" })).toMatchObject({
+      code: 0,
+      out: "all in one\n",
+    });
   });
 
   test("no answer within the timeout ends with 1", async () => {
     await using there = await far(() => undefined);
-    const { code, err } = await run(["client", "-url", there.url, "-timeout", "1"], { input: "hello\n" });
+    const { code, err } = await run(["client", "-url", there.url, "-timeout", "1"], {
+      input: "hello\n",
+    });
     expect(code).toBe(1);
     expect(err).toContain("no answer");
   });
@@ -146,8 +184,13 @@ describe("doorward client in a pipe", () => {
 
 describe("doorward client -json", () => {
   test("one Pico message per line both ways, the program's own ids, errors as lines", async () => {
-    const input = [message("m1", "hel\u2028lo").replace("{", "{\r"), "nonsense\n", line({ type: "ping", id: "p1" }), line({ type: "dance" }),
-      line({ type: "message.send", id: "m2", session_id: "another", payload: { content: "x" } })].join("");
+    const input = [
+      message("m1", "hel\u2028lo").replace("{", "{\r"),
+      "nonsense\n",
+      line({ type: "ping", id: "p1" }),
+      line({ type: "dance" }),
+      line({ type: "message.send", id: "m2", session_id: "another", payload: { content: "x" } }),
+    ].join("");
     const { code, out } = await run(["client", "-json"], { input });
     const all = frames(out);
     const find = (type: string) => all.filter((frame) => frame.type === type);
@@ -162,13 +205,22 @@ describe("doorward client -json", () => {
   test("the same line again is the message on its way; another one with its id is refused", async () => {
     const input = [message("a", "one"), message("a", "one"), message("a", "two")].join("");
     const { code, out } = await run(["client", "-json"], { input });
-    const told = frames(out).map(({ type, payload }) => [type, payload.code ?? payload.content ?? payload.request_id]);
-    expect(told.sort()).toEqual([["error", "id_reused"], ["message.ack", "a"], ["message.create", "one"]]);
+    const told = frames(out).map(({ type, payload }) => [
+      type,
+      payload.code ?? payload.content ?? payload.request_id,
+    ]);
+    expect(told.sort()).toEqual([
+      ["error", "id_reused"],
+      ["message.ack", "a"],
+      ["message.create", "one"],
+    ]);
     expect(code).toBe(0);
   });
 
   test("control characters stay escaped", async () => {
-    const { code, out } = await run(["client", "-json"], { input: message("m", "\u001b[2J\u009b1m\u202e") });
+    const { code, out } = await run(["client", "-json"], {
+      input: message("m", "\u001b[2J\u009b1m\u202e"),
+    });
     expect(code).toBe(0);
     expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(frames(out).map(({ payload }) => payload.content)).toContain("\u001b[2J\u009b1m\u202e");
@@ -179,7 +231,10 @@ describe("doorward client -json", () => {
     client.child.stdin.write(message("m1", "hello"));
     await client.said(/message\.create/);
     client.child.stdout.destroy();
-    const again = setInterval(() => client.child.stdin.write(message(`m${Math.random()}`, "more")), 50);
+    const again = setInterval(
+      () => client.child.stdin.write(message(`m${Math.random()}`, "more")),
+      50,
+    );
     const { code, err } = await client.ended;
     clearInterval(again);
     expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -189,7 +244,10 @@ describe("doorward client -json", () => {
     const client = await start(["client", "-json"]);
     client.child.stdin.end("x".repeat(64 * 1024 * 1024));
     const { code, out } = await client.ended;
-    expect([code, JSON.parse(out)]).toMatchObject([1, { type: "error", payload: { message: expect.stringContaining("longer than") } }]);
+    expect([code, JSON.parse(out)]).toMatchObject([
+      1,
+      { type: "error", payload: { message: expect.stringContaining("longer than") } },
+    ]);
   });
 
   test("a refusal is a line and exit code 3; nobody there is a line and 4", async () => {
@@ -219,7 +277,10 @@ describe("doorward client -json", () => {
 
   test("a signal ends it cleanly, and the conversation goes on in the next process", async () => {
     const session = async (home?: string) => {
-      await using client = await start(["client", "-json"], home === undefined ? {} : { SERVICE_HOME: home });
+      await using client = await start(
+        ["client", "-json"],
+        home === undefined ? {} : { SERVICE_HOME: home },
+      );
       client.child.stdin.write(message(`m${client.child.pid}`, "hello"));
       await client.said(/message\.create/);
       client.child.kill("SIGTERM");
@@ -255,7 +316,8 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 const python = "/usr/bin/python3";
 const hasTerminal = spawnSync(python, ["-c", "import pty"]).status === 0;
-if (!hasTerminal && process.env["CI"] === "true") throw new Error("the Debian package python3 is missing");
+if (!hasTerminal && process.env["CI"] === "true")
+  throw new Error("the Debian package python3 is missing");
 if (!hasTerminal) console.warn("skipped: a terminal needs Python (Debian: python3)");
 
 describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
@@ -264,7 +326,9 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
 
   test("answers grow above the line being typed, arrow keys bring back what was said, Ctrl+D ends", async () => {
     let finish = (): void => {};
-    const waits = new Promise<void>((resolve) => { finish = resolve; });
+    const waits = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
     let answered = 0;
     await using there = await far(async ({ content, stream }) => {
       const answer = stream();
@@ -290,7 +354,9 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
   });
 
   test("what is typed before it is connected is sent; control characters of the other end move nothing", async () => {
-    await using there = await far(async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })));
+    await using there = await far(
+      async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })),
+    );
     await using client = await atTerminal(["client", "-url", there.url]);
     client.child.stdin.write("typed ahead\r");
     await client.said(/a\ufffd\[31mred\ufffd\ufffd2Jz/);
@@ -321,7 +387,9 @@ describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
   test("a refused client connects at once when its token file changes", async () => {
     const file = join(folder, "token-of-mine");
     await writeFile(file, "not-the-right-token-not-the-right-token");
-    await using client = await atTerminal(["client", "-token-file", file], { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "" });
+    await using client = await atTerminal(["client", "-token-file", file], {
+      SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "",
+    });
     await client.said(/token_mismatch[^]*Is the token the same/);
     await writeFile(file, token);
     await client.said(/connected/);

@@ -41,7 +41,10 @@ export function awayFrom(): Place & { readonly there: Far } {
 
 /** The built program as a client, in a process of its own with a home of its own. */
 export async function startClient(
-  { folder, url }: Place, args: readonly string[], env: Variables = {}, command = [process.execPath],
+  { folder, url }: Place,
+  args: readonly string[],
+  env: Variables = {},
+  command = [process.execPath],
 ): Promise<Running> {
   const home = env["SERVICE_HOME"] ?? (await mkdtemp(join(folder, "home-")));
   const own = {
@@ -51,7 +54,14 @@ export async function startClient(
   };
   const [file = "", ...before] = command;
   const child = spawn(file, [...before, program, ...args], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, TERM: "xterm", ...own, ...env },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: home,
+      SERVICE_HOME: home,
+      TERM: "xterm",
+      ...own,
+      ...env,
+    },
   });
   let out = "";
   let err = "";
@@ -70,15 +80,20 @@ export async function startClient(
     child.once("close", (code) => done({ code, out, err }));
   });
   return {
-    child, home, ended,
-    said: (pattern, where = "out") => new Promise((resolve, reject) => {
-      const look = (): void => {
-        if (pattern.test(where === "out" ? out : err)) resolve();
-      };
-      looks.add(look);
-      look();
-      void ended.then(({ code }) => reject(new Error(`ended with ${code} without ${pattern}:\n${out}\n${err}`)));
-    }),
+    child,
+    home,
+    ended,
+    said: (pattern, where = "out") =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (pattern.test(where === "out" ? out : err)) resolve();
+        };
+        looks.add(look);
+        look();
+        void ended.then(({ code }) =>
+          reject(new Error(`ended with ${code} without ${pattern}:\n${out}\n${err}`)),
+        );
+      }),
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
       await ended;

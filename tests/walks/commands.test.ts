@@ -14,7 +14,12 @@ interface Ended {
   readonly err: string;
 }
 /** A command in a process of its own. */
-function doorward(home: string, words: string, stdin = "", env: Record<string, string> = {}): Promise<Ended> {
+function doorward(
+  home: string,
+  words: string,
+  stdin = "",
+  env: Record<string, string> = {},
+): Promise<Ended> {
   return new Promise((done) => {
     const child = spawn(process.execPath, [program, ...words.split(" ")], {
       env: { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, ...env },
@@ -28,7 +33,9 @@ function doorward(home: string, words: string, stdin = "", env: Record<string, s
   });
 }
 const knock = (base: URL, token: string): Promise<number> =>
-  fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${token}` } }).then(({ status }) => status);
+  fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${token}` } }).then(
+    ({ status }) => status,
+  );
 
 describe("an owner at the command line", () => {
   test("who forgot the token sets another one and starts with it", async () => {
@@ -39,7 +46,9 @@ describe("an owner at the command line", () => {
       expect((await stat(join(home, "launcher-config.json"))).mode & 0o777).toBe(0o600);
       await using running = await startLauncher({ env: { SERVICE_HOME: home } });
       const login = await fetch(new URL("/login", running.base), {
-        method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ token }),
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ token }),
       });
       expect(login.status).toBe(200);
       expect(await doorward(home, "token show")).toMatchObject({ code: 0, out: `${token}\n` });
@@ -61,9 +70,14 @@ describe("an owner at the command line", () => {
     const file = join(home, ".security.yml");
     const edited = "edited-by-hand-0123456789-abcdefghijklmnop-x";
     await writeFile(file, (await readFile(file, "utf8")).replace(out.trim(), edited));
-    await vi.waitFor(async () => expect(await knock(base, edited)).toBe(200), { timeout: 20_000, interval: 50 });
+    await vi.waitFor(async () => expect(await knock(base, edited)).toBe(200), {
+      timeout: 20_000,
+      interval: 50,
+    });
     expect(await knock(base, out.trim())).toBe(401);
-    expect((await readFile(join(home, "logs", "launcher.log"), "utf8"))).not.toMatch(new RegExp(`${edited}|${out.trim()}`));
+    expect(await readFile(join(home, "logs", "launcher.log"), "utf8")).not.toMatch(
+      new RegExp(`${edited}|${out.trim()}`),
+    );
   });
 
   test("whose client gets 401 asks the doctor, which knocks by each method", async () => {
@@ -73,17 +87,27 @@ describe("an owner at the command line", () => {
     const { code, out } = await doorward(running.home, "doctor");
     expect(code, out).toBe(0);
     expect(out).toMatch(/^ok {6} A real handshake: header$/m);
-    expect(out.indexOf("The pico token is configured")).toBeLessThan(out.indexOf("A real handshake"));
+    expect(out.indexOf("The pico token is configured")).toBeLessThan(
+      out.indexOf("A real handshake"),
+    );
   });
 
   test("gets exit code 4 when nothing runs, 2 for wrong words, and JSON when asked", async () => {
     const home = await mkdtemp(join(tmpdir(), "doorward-nobody-"));
     try {
-      expect(await doorward(home, "status --json")).toMatchObject({ code: 4, out: expect.stringContaining('"not_running"') });
+      expect(await doorward(home, "status --json")).toMatchObject({
+        code: 4,
+        out: expect.stringContaining('"not_running"'),
+      });
       expect(await doorward(home, "sessions delete")).toMatchObject({ code: 2, out: "" });
-      expect(await doorward(home, "token show -loud")).toMatchObject({ code: 2, err: expect.stringContaining("unknown option") });
+      expect(await doorward(home, "token show -loud")).toMatchObject({
+        code: 2,
+        err: expect.stringContaining("unknown option"),
+      });
       const token = "held-by-the-environment-0123456789";
-      const held = await doorward(home, "token rotate launcher", "", { SERVICE_LAUNCHER_TOKEN: token });
+      const held = await doorward(home, "token rotate launcher", "", {
+        SERVICE_LAUNCHER_TOKEN: token,
+      });
       expect(held).toMatchObject({ code: 1, out: "" });
       expect(held.err).not.toContain(token);
     } finally {

@@ -19,13 +19,18 @@ interface End {
 const launcher = (settings: Record<string, string>) =>
   startLauncher({
     env: {
-      SERVICE_LAUNCHER_TOKEN: `launcher-${token}`, SERVICE_CHANNELS_PICO_TOKEN: token,
-      SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "400", ...settings,
+      SERVICE_LAUNCHER_TOKEN: `launcher-${token}`,
+      SERVICE_CHANNELS_PICO_TOKEN: token,
+      SERVICE_CHANNELS_PICO_ENABLED: "true",
+      SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "400",
+      ...settings,
     },
   });
 
 async function connect(base: URL): Promise<WebSocket> {
-  const socket = new WebSocket(new URL("/pico", base.href.replace("http", "ws")), [`token.${token}`]);
+  const socket = new WebSocket(new URL("/pico", base.href.replace("http", "ws")), [
+    `token.${token}`,
+  ]);
   await new Promise((open, failed) => socket.once("open", open).once("error", failed));
   return socket;
 }
@@ -40,7 +45,9 @@ async function crowd(base: URL): Promise<WebSocket[]> {
 
 const endOf = (socket: WebSocket): Promise<End> =>
   new Promise((done) => {
-    socket.once("close", (code, reason) => done({ at: performance.now(), code, reason: reason.toString() }));
+    socket.once("close", (code, reason) =>
+      done({ at: performance.now(), code, reason: reason.toString() }),
+    );
   });
 
 describe("SIGTERM with many clients", () => {
@@ -56,9 +63,13 @@ describe("SIGTERM with many clients", () => {
     expect(performance.now() - startedAt).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
     expect(new Set(all.map(({ code }) => code))).toEqual(new Set([1001]));
     // When all have gone and the next process has started, one after the other: late on a slow machine, never early.
-    const back = all.map(({ at, reason }) => at + Number(/^going_away; retry=(\d+)$/.exec(reason)![1]));
+    const back = all.map(
+      ({ at, reason }) => at + Number(/^going_away; retry=(\d+)$/.exec(reason)![1]),
+    );
     const first = startedAt + (clients / rate) * 1_000 + 1_500;
-    const early = back.sort((a, b) => a - b).filter((at, number) => at < first + (number / rate) * 1_000 - rounding);
+    const early = back
+      .sort((a, b) => a - b)
+      .filter((at, number) => at < first + (number / rate) * 1_000 - rounding);
     expect(early).toEqual([]);
     const log = await readFile(join(home, "logs", "launcher.log"), "utf8");
     expect(log).toContain(`"connections":${clients}`);
@@ -66,7 +77,8 @@ describe("SIGTERM with many clients", () => {
 
   it("is ready no more and takes nobody while it sends them away, and ends at once at the second signal", async () => {
     await using running = await launcher({
-      SERVICE_CHANNELS_PICO_RECONNECT_RATE: "1", SERVICE_CHANNELS_PICO_DRAIN_TIMEOUT: "300",
+      SERVICE_CHANNELS_PICO_RECONNECT_RATE: "1",
+      SERVICE_CHANNELS_PICO_DRAIN_TIMEOUT: "300",
     });
     const { base, child } = running;
     expect((await fetch(new URL("/readyz", base))).status).toBe(200);

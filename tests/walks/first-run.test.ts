@@ -28,18 +28,30 @@ describe("the first run", () => {
       expect([file, await mode(join(launcher.home, file))]).toEqual([file, "600"]);
     }
     const ignored = (await read(join(launcher.home, ".gitignore"))).split("\n");
-    expect(ignored).toEqual(expect.arrayContaining([".security.yml", "cache/", "launcher-config.json", "logs/", "run/", "state/"]));
+    expect(ignored).toEqual(
+      expect.arrayContaining([
+        ".security.yml",
+        "cache/",
+        "launcher-config.json",
+        "logs/",
+        "run/",
+        "state/",
+      ]),
+    );
   });
 
   it("writes the token once to the log when the terminal does not show it, and never otherwise", async () => {
     await using quiet = await startLauncher({ args: ["-port", "0", "-no-browser"] });
-    const { launcher_token: token } = JSON.parse(await read(join(quiet.home, "launcher-config.json")));
+    const { launcher_token: token } = JSON.parse(
+      await read(join(quiet.home, "launcher-config.json")),
+    );
     expect(quiet.stdout()).not.toContain(token);
     const log = await read(join(quiet.home, "logs", "launcher.log"));
     expect(log.split(token)).toHaveLength(2);
     expect(log).toContain(`launcher token (first run): ${token}`);
     expect(log).toContain("launcher token source: random");
-    const ways = async () => (await (await fetch(new URL("/api/auth/status", quiet.base))).json()) as { ways: string[] };
+    const ways = async () =>
+      (await (await fetch(new URL("/api/auth/status", quiet.base))).json()) as { ways: string[] };
     expect((await ways()).ways).toEqual(["log", "command", "file"]);
     await finishSetup({ ...quiet, token });
     expect((await ways()).ways).toEqual(["command", "file"]);
@@ -51,12 +63,18 @@ describe("the first run", () => {
   it("signs in by the printed link once, and asks to choose the token first", async () => {
     await using launcher = await startLauncher();
     const visit = (): Promise<Response> =>
-      fetch(launcher.link, { redirect: "manual", headers: { accept: "text/html", "sec-fetch-mode": "navigate" } });
+      fetch(launcher.link, {
+        redirect: "manual",
+        headers: { accept: "text/html", "sec-fetch-mode": "navigate" },
+      });
     const first = await visit();
     expect([first.status, first.headers.get("location")]).toEqual([303, "/setup"]);
     expect(first.headers.getSetCookie().join()).toContain("_setup_");
     const again = await visit();
-    expect([again.status, again.headers.get("location")]).toEqual([302, "/setup?error=invalid_code"]);
+    expect([again.status, again.headers.get("location")]).toEqual([
+      302,
+      "/setup?error=invalid_code",
+    ]);
   });
 
   it("keeps the token at the next start and calls its source config", async () => {
@@ -68,13 +86,21 @@ describe("the first run", () => {
     expect(second.stdout()).toContain("source: config");
     expect(second.stdout()).not.toContain(first.token);
     expect(second.stdout()).toContain("to see it: doorward token show");
-    const answer = await fetch(new URL("/api/status", second.base), { headers: { authorization: `Bearer ${first.token}` } });
+    const answer = await fetch(new URL("/api/status", second.base), {
+      headers: { authorization: `Bearer ${first.token}` },
+    });
     expect(answer.status).toBe(200);
     second.child.kill("SIGTERM");
     await second.ended;
     const terminal = ["--import", "data:text/javascript,process.stdout.isTTY = true;"];
-    await using third = await startLauncher({ env: { SERVICE_HOME: first.home }, nodeArgs: terminal });
-    expect([third.token, third.stdout()]).toEqual([first.token, expect.stringContaining("source: config")]);
+    await using third = await startLauncher({
+      env: { SERVICE_HOME: first.home },
+      nodeArgs: terminal,
+    });
+    expect([third.token, third.stdout()]).toEqual([
+      first.token,
+      expect.stringContaining("source: config"),
+    ]);
   });
 });
 
@@ -85,17 +111,23 @@ describe("the first message", () => {
     const url = new URL("/pico?session_id=walk", launcher.base);
     expect((await fetch(url)).status).toBe(404);
     const token = await enablePico(launcher, cookie);
-    expect(JSON.parse(await read(join(launcher.home, "config.json"))).channels.pico.enabled).toBe(true);
+    expect(JSON.parse(await read(join(launcher.home, "config.json"))).channels.pico.enabled).toBe(
+      true,
+    );
 
     const socket = new WebSocket(url, [`token.${token}`]);
-    const answer = new Promise<{ type: string; payload: { content: string } }>((resolve, reject) => {
-      socket.on("error", reject);
-      socket.on("open", () => socket.send(JSON.stringify({ type: "message.send", payload: { content: "hello" } })));
-      socket.on("message", (data) => {
-        const frame = JSON.parse(String(data));
-        if (frame.type === "message.create") resolve(frame);
-      });
-    });
+    const answer = new Promise<{ type: string; payload: { content: string } }>(
+      (resolve, reject) => {
+        socket.on("error", reject);
+        socket.on("open", () =>
+          socket.send(JSON.stringify({ type: "message.send", payload: { content: "hello" } })),
+        );
+        socket.on("message", (data) => {
+          const frame = JSON.parse(String(data));
+          if (frame.type === "message.create") resolve(frame);
+        });
+      },
+    );
     expect((await answer).payload.content).toBe("hello");
     socket.close();
   });
@@ -103,7 +135,8 @@ describe("the first message", () => {
   it("leaves a hand-written config.json as it was but for the switch", async () => {
     await using first = await startLauncher();
     const cookie = await finishSetup(first);
-    const before = '{\n    "channels" : { "pico": {"max_connections":7, "enabled": false} },\n  "handler": "echo" }\n';
+    const before =
+      '{\n    "channels" : { "pico": {"max_connections":7, "enabled": false} },\n  "handler": "echo" }\n';
     first.child.kill("SIGTERM");
     await first.ended;
     await writeFile(join(first.home, "config.json"), before);
@@ -113,7 +146,10 @@ describe("the first message", () => {
       headers: { "content-type": "application/json" },
       body: JSON.stringify({ token: first.token }),
     });
-    const own = signIn.headers.getSetCookie().find((line) => line.includes("_session_"))!.split(";", 1)[0]!;
+    const own = signIn.headers
+      .getSetCookie()
+      .find((line) => line.includes("_session_"))!
+      .split(";", 1)[0]!;
     expect(own).not.toBe(cookie);
     await enablePico(second, own);
     expect(await read(join(first.home, "config.json"))).toBe(before.replace("false", "true"));

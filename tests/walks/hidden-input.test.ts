@@ -5,8 +5,10 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { atTerminal, hasPython, type Shown } from "./terminal.ts";
 
-if (!hasPython && process.env["CI"] === "true") throw new Error("the Debian package python3 is missing");
-if (!hasPython) console.warn("skipped: there is no Python 3.11 for a pseudo terminal (Debian: python3)");
+if (!hasPython && process.env["CI"] === "true")
+  throw new Error("the Debian package python3 is missing");
+if (!hasPython)
+  console.warn("skipped: there is no Python 3.11 for a pseudo terminal (Debian: python3)");
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const secret = "typed-by-hand-0123456789";
@@ -14,14 +16,23 @@ const first = "new launcher token, not shown: ";
 const again = "once more: ";
 
 /** `doorward token set` at a terminal, and the token it left behind. */
-const tokenSet = (...steps: (readonly [string, string])[]) => typing(steps, [process.execPath, program, "token", "set"]);
+const tokenSet = (...steps: (readonly [string, string])[]) =>
+  typing(steps, [process.execPath, program, "token", "set"]);
 
 async function typing(
-  steps: readonly (readonly [string, string])[], command: readonly string[],
+  steps: readonly (readonly [string, string])[],
+  command: readonly string[],
 ): Promise<Shown & { stored: unknown }> {
   const home = await mkdtemp(join(tmpdir(), "doorward-terminal-"));
   try {
-    const env = { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: home, TERM: "xterm", LC_ALL: "C", PS1: "ready$ " };
+    const env = {
+      PATH: process.env["PATH"] ?? "",
+      HOME: home,
+      SERVICE_HOME: home,
+      TERM: "xterm",
+      LC_ALL: "C",
+      PS1: "ready$ ",
+    };
     const shown = await atTerminal(steps, command, env);
     const text = await readFile(join(home, "launcher-config.json"), "utf8").catch(() => "{}");
     return { ...shown, stored: (JSON.parse(text) as Record<string, unknown>)["launcher_token"] };
@@ -40,8 +51,10 @@ describe.skipIf(!hasPython)("a token typed at a terminal", () => {
 
   test("can be mended with Backspace; two that differ are asked for again", async () => {
     const { screen, ...left } = await tokenSet(
-      [first, `${secret}\r`], [again, "something else\r"],
-      [first, `${secret}xx\u007f\u007f\r`], [again, `${secret}\r`],
+      [first, `${secret}\r`],
+      [again, "something else\r"],
+      [first, `${secret}xx\u007f\u007f\r`],
+      [again, `${secret}\r`],
     );
     expect(left).toEqual({ code: 0, restored: true, stored: secret });
     expect(screen).toContain("the two are not the same");
@@ -50,19 +63,33 @@ describe.skipIf(!hasPython)("a token typed at a terminal", () => {
 
   test("is asked for again, and still not shown, when the shell's fg brings it back", async () => {
     const shell = ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"];
-    const { screen, ...left } = await typing([
-      ["ready$ ", `"${process.execPath}" "${program}" token set\r`], [first, "\u001a"], ["Stopped", "fg\r"],
-      [first, `${secret}\r`], [again, `${secret}\r`], ["was stored", ""], ["ready$ ", "exit $?\r"],
-    ], shell);
+    const { screen, ...left } = await typing(
+      [
+        ["ready$ ", `"${process.execPath}" "${program}" token set\r`],
+        [first, "\u001a"],
+        ["Stopped", "fg\r"],
+        [first, `${secret}\r`],
+        [again, `${secret}\r`],
+        ["was stored", ""],
+        ["ready$ ", "exit $?\r"],
+      ],
+      shell,
+    );
     expect(left).toMatchObject({ code: 0, stored: secret });
     expect(screen).not.toContain("typed");
   });
 
-  test.each([["Ctrl+C", "\u0003"], ["Ctrl+D", "\u0004"]])("%s stores nothing and gives the terminal back", async (_, key) => {
+  test.each([
+    ["Ctrl+C", "\u0003"],
+    ["Ctrl+D", "\u0004"],
+  ])("%s stores nothing and gives the terminal back", async (_, key) => {
     const early = await tokenSet([first, key]);
     expect(early).toMatchObject({ code: 1, restored: true, stored: undefined });
     expect(early.screen).toContain("nothing was changed");
-    const late = await tokenSet([first, `${secret}\r`], [again, `typ${key === "\u0004" ? "\u0015" : ""}${key}`]);
+    const late = await tokenSet(
+      [first, `${secret}\r`],
+      [again, `typ${key === "\u0004" ? "\u0015" : ""}${key}`],
+    );
     expect(late).toMatchObject({ code: 1, restored: true, stored: undefined });
     expect(late.screen).not.toContain("typed");
   });

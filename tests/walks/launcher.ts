@@ -35,15 +35,26 @@ export async function spawnLauncher(options: LaunchOptions = {}): Promise<Launch
   const home = options.home ?? (await mkdtemp(join(tmpdir(), "doorward-home-")));
   const { args = ["-console", "-port", "0"], nodeArgs = [] } = options;
   const child = spawn(process.execPath, [...nodeArgs, program, ...args], {
-    env: { PATH: process.env["PATH"] ?? "", HOME: home, SERVICE_HOME: join(home, ".service"), ...options.env },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: home,
+      SERVICE_HOME: join(home, ".service"),
+      ...options.env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   let out = "";
   let err = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => { out += text; });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => { err += text; });
-  const ended = new Promise<Ended>((done) => child.once("close", (code, signal) => done({ code, signal })));
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+  });
+  const ended = new Promise<Ended>((done) =>
+    child.once("close", (code, signal) => done({ code, signal })),
+  );
   return {
     home: options.env?.["SERVICE_HOME"] ?? join(home, ".service"),
     child,
@@ -75,13 +86,21 @@ export async function startLauncher(options: LaunchOptions = {}): Promise<Runnin
     };
     running.child.stdout?.on("data", look);
     void running.ended.then(({ code }) => {
-      reject(new Error(`the launcher ended with ${code}:\n${running.stdout()}\n${running.stderr()}`));
+      reject(
+        new Error(`the launcher ended with ${code}:\n${running.stdout()}\n${running.stderr()}`),
+      );
     });
   });
   const text = running.stdout();
   const base = new URL(/Dashboard +(\S+)/.exec(text)![1]!);
   const link = new URL(/(http\S+token=ott_\S+)/.exec(text)![1]!);
-  return { ...running, base, link, token: /^ +([\w-]{43})$/m.exec(text)?.[1], [Symbol.asyncDispose]: running[Symbol.asyncDispose] };
+  return {
+    ...running,
+    base,
+    link,
+    token: /^ +([\w-]{43})$/m.exec(text)?.[1],
+    [Symbol.asyncDispose]: running[Symbol.asyncDispose],
+  };
 }
 
 /** `name=value` of the session cookie of an answer. */
@@ -98,14 +117,17 @@ export async function finishSetup({ base, token }: RunningLauncher): Promise<str
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code: token, keep: true }),
   });
-  if (answer.status !== 200) throw new Error(`setup answered ${answer.status}: ${await answer.text()}`);
+  if (answer.status !== 200)
+    throw new Error(`setup answered ${answer.status}: ${await answer.text()}`);
   return sessionCookie(answer);
 }
 
 /** Turns the channel on as the overview's button does, and answers its token. */
 export async function enablePico({ base, home }: RunningLauncher, cookie: string): Promise<string> {
   const { readFile } = await import("node:fs/promises");
-  const status = (await (await fetch(new URL("/api/status", base), { headers: { cookie } })).json()) as {
+  const status = (await (
+    await fetch(new URL("/api/status", base), { headers: { cookie } })
+  ).json()) as {
     channel: { etag: string };
   };
   const answer = await fetch(new URL("/api/channels/pico", base), {
@@ -113,6 +135,9 @@ export async function enablePico({ base, home }: RunningLauncher, cookie: string
     headers: { "content-type": "application/json", cookie, "if-match": status.channel.etag },
     body: JSON.stringify({ enabled: true }),
   });
-  if (answer.status !== 200) throw new Error(`enabling answered ${answer.status}: ${await answer.text()}`);
-  return /token: ["']?([0-9a-f]{64})/.exec(await readFile(join(home, ".security.yml"), "utf8"))![1]!;
+  if (answer.status !== 200)
+    throw new Error(`enabling answered ${answer.status}: ${await answer.text()}`);
+  return /token: ["']?([0-9a-f]{64})/.exec(
+    await readFile(join(home, ".security.yml"), "utf8"),
+  )![1]!;
 }

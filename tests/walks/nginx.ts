@@ -33,7 +33,10 @@ export async function startNginx(port: string, path: string): Promise<Nginx> {
     [/location \/ \{/, `location ${path}/ {`],
     [/127\.0\.0\.1:18800/, `127.0.0.1:${port}`],
   ];
-  const server = changes.reduce((before, [line, by]) => exchange(before, line, by), documentedServer);
+  const server = changes.reduce(
+    (before, [line, by]) => exchange(before, line, by),
+    documentedServer,
+  );
   const ports = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
   const at = (which: 0 | 1 | 2 | 3, from: string): string =>
     exchange(from, /listen 443/, `listen 127.0.0.1:${ports[which]}`);
@@ -43,18 +46,35 @@ export async function startNginx(port: string, path: string): Promise<Nginx> {
   const servers = [
     at(0, server),
     at(1, plain),
-    at(2, exchange(plain, /^ +proxy_set_header Upgrade .*\n +proxy_set_header Connection .*\n/m, "")),
+    at(
+      2,
+      exchange(plain, /^ +proxy_set_header Upgrade .*\n +proxy_set_header Connection .*\n/m, ""),
+    ),
     at(3, exchange(plain, /^ +proxy_set_header X-Forwarded-Proto .*\n/m, "")),
   ];
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
-    .map((name) => `${name}_temp_path ${join(folder, name)};`);
-  await writeFile(join(folder, "nginx.conf"), [
-    process.getuid?.() === 0 ? "user root;" : "",
-    `daemon off; worker_processes 1; pid ${join(folder, "pid")}; error_log ${join(folder, "error.log")};`,
-    "events { worker_connections 256; }",
-    `http { ${temporary.join(" ")}`, shared, ...servers, "}", "",
-  ].join("\n"));
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (name) => `${name}_temp_path ${join(folder, name)};`,
+  );
+  await writeFile(
+    join(folder, "nginx.conf"),
+    [
+      process.getuid?.() === 0 ? "user root;" : "",
+      `daemon off; worker_processes 1; pid ${join(folder, "pid")}; error_log ${join(folder, "error.log")};`,
+      "events { worker_connections 256; }",
+      `http { ${temporary.join(" ")}`,
+      shared,
+      ...servers,
+      "}",
+      "",
+    ].join("\n"),
+  );
   const words = [program, "-p", folder, "-c", join(folder, "nginx.conf")] as const;
   const running = await runProxy(words, folder, [url(0), url(1)]);
-  return { encrypted: url(0), plain: url(1), withoutUpgrade: url(2), withoutScheme: url(3), ...running };
+  return {
+    encrypted: url(0),
+    plain: url(1),
+    withoutUpgrade: url(2),
+    withoutScheme: url(3),
+    ...running,
+  };
 }

@@ -18,8 +18,14 @@ afterEach(async () => {
 async function homeWith(start: string): Promise<string> {
   const home = await mkdtemp(join(tmpdir(), "doorward-odd-"));
   made.push(home);
-  await writeFile(join(home, "odd.mjs"), `export default { name: "odd", api: 1, start(scope) { ${start} } };`);
-  await writeFile(join(home, "config.json"), JSON.stringify({ plugins: [{ name: "./odd.mjs", required: true }] }));
+  await writeFile(
+    join(home, "odd.mjs"),
+    `export default { name: "odd", api: 1, start(scope) { ${start} } };`,
+  );
+  await writeFile(
+    join(home, "config.json"),
+    JSON.stringify({ plugins: [{ name: "./odd.mjs", required: true }] }),
+  );
   return home;
 }
 
@@ -28,33 +34,45 @@ it("goes on when nobody reads its output any more", async () => {
   launcher.child.stdout!.destroy();
   launcher.child.stderr!.destroy();
   const base = await vi.waitFor(async () => {
-    const { addresses } = JSON.parse(await readFile(join(launcher.home, "run", "launcher.json"), "utf8"));
+    const { addresses } = JSON.parse(
+      await readFile(join(launcher.home, "run", "launcher.json"), "utf8"),
+    );
     return addresses[0] as string;
   }, 30_000);
-  await vi.waitFor(async () => expect((await fetch(new URL("/readyz", base))).status).toBe(200), 20_000);
+  await vi.waitFor(
+    async () => expect((await fetch(new URL("/readyz", base))).status).toBe(200),
+    20_000,
+  );
   // The banner has been written by the time it says that it stops.
   launcher.child.kill("SIGHUP");
   expect(await launcher.ended).toEqual({ code: 0, signal: null });
 });
 
-it.skipIf(!existsSync("/dev/full"))("a command whose result could not be written has failed; one whose reader left has not", async () => {
-  const full = openSync("/dev/full", "w");
-  const run = (stdout: number | "pipe"): Promise<[code: number | null, err: string]> => new Promise((done) => {
-    const child = spawn(process.execPath, [program, "token", "source", "-json"], {
-      env: { SERVICE_HOME: "/nowhere" }, stdio: ["ignore", stdout, "pipe"],
-    });
-    child.stdout?.destroy();
-    let err = "";
-    child.stderr!.on("data", (text) => void (err += String(text)));
-    child.on("close", (code) => done([code, err]));
-  });
-  expect(await run(full)).toEqual([1, "doorward: standard output cannot be written (ENOSPC)\n"]);
-  expect(await run("pipe")).toEqual([0, ""]);
-  closeSync(full);
-});
+it.skipIf(!existsSync("/dev/full"))(
+  "a command whose result could not be written has failed; one whose reader left has not",
+  async () => {
+    const full = openSync("/dev/full", "w");
+    const run = (stdout: number | "pipe"): Promise<[code: number | null, err: string]> =>
+      new Promise((done) => {
+        const child = spawn(process.execPath, [program, "token", "source", "-json"], {
+          env: { SERVICE_HOME: "/nowhere" },
+          stdio: ["ignore", stdout, "pipe"],
+        });
+        child.stdout?.destroy();
+        let err = "";
+        child.stderr!.on("data", (text) => void (err += String(text)));
+        child.on("close", (code) => done([code, err]));
+      });
+    expect(await run(full)).toEqual([1, "doorward: standard output cannot be written (ENOSPC)\n"]);
+    expect(await run("pipe")).toEqual([0, ""]);
+    closeSync(full);
+  },
+);
 
 it("ends with 0 when it is stopped while it starts", async () => {
-  const home = await homeWith("scope.onReady(() => new Promise((done) => { console.log('at work'); setTimeout(done, 1_000); }));");
+  const home = await homeWith(
+    "scope.onReady(() => new Promise((done) => { console.log('at work'); setTimeout(done, 1_000); }));",
+  );
   await using launcher = await spawnLauncher({ env: { SERVICE_HOME: home } });
   await vi.waitFor(() => expect(launcher.stdout()).toContain("at work"), 30_000);
   launcher.child.kill("SIGTERM");
@@ -71,7 +89,9 @@ it.skipIf(!hasPython)("stops in good order when its terminal is closed", async (
 });
 
 it("logs an error nobody catches, stops, and ends with 1, also when a plugin leaves something running", async () => {
-  const home = await homeWith("setInterval(() => {}, 60_000); process.once('SIGUSR2', () => Promise.reject(new Error('of somebody else')));");
+  const home = await homeWith(
+    "setInterval(() => {}, 60_000); process.once('SIGUSR2', () => Promise.reject(new Error('of somebody else')));",
+  );
   await using launcher = await startLauncher({ env: { SERVICE_HOME: home } });
   launcher.child.kill("SIGUSR2");
   expect(await launcher.ended).toEqual({ code: 1, signal: null });

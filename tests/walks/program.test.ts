@@ -29,11 +29,17 @@ async function homeWith(script: string, handler: object = {}) {
   made.push(home);
   await mkdir(join(home, "s"), { mode: 0o700 });
   await writeFile(join(home, "s", "agent.cjs"), script);
-  const config = (more: object): Promise<void> => writeFile(
-    join(home, "s", "config.json"), JSON.stringify({ handler: { command: [process.execPath, "agent.cjs"], ...more } }),
-  );
+  const config = (more: object): Promise<void> =>
+    writeFile(
+      join(home, "s", "config.json"),
+      JSON.stringify({ handler: { command: [process.execPath, "agent.cjs"], ...more } }),
+    );
   await config(handler);
-  const env = { SERVICE_HOME: join(home, "s"), SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token };
+  const env = {
+    SERVICE_HOME: join(home, "s"),
+    SERVICE_CHANNELS_PICO_ENABLED: "true",
+    SERVICE_CHANNELS_PICO_TOKEN: token,
+  };
   return { home: join(home, "s"), env, config };
 }
 const pico = (base: URL) => connect(new URL("/pico", base), { token });
@@ -70,7 +76,8 @@ describe("the handler of config.json", () => {
     await using launcher = await startLauncher({ env });
     const log = (): Promise<string> => readFile(join(home, "logs", "launcher.log"), "utf8");
     let pids: number[] = [];
-    while (pids.length === 0) pids = (/pids:(\d+):(\d+):/.exec(await log()) ?? []).slice(1).map(Number);
+    while (pids.length === 0)
+      pids = (/pids:(\d+):(\d+):/.exec(await log()) ?? []).slice(1).map(Number);
     expect(pids.map(isAlive)).toEqual([true, true]);
     launcher.child.kill("SIGKILL");
     await launcher.ended;
@@ -81,18 +88,35 @@ describe("the handler of config.json", () => {
     const { env, config } = await homeWith(echo);
     await using launcher = await startLauncher({ env });
     await config({ timeout_s: 5 });
-    await until(() => launcher.stderr().includes('\\"handler\\" was changed: it takes effect after a restart'));
+    await until(() =>
+      launcher.stderr().includes('\\"handler\\" was changed: it takes effect after a restart'),
+    );
   });
 
   test.each([
-    ["a command in one text", { command: "node agent.cjs" }, /"handler\.command" must be a list of words.*\["node", "agent\.cjs"\]/],
-    ["a program that is not there", { command: ["agnet"] }, /The program "agnet" cannot be run: no folder of PATH/],
-    ["an unknown key", { timeout: 5 }, /"handler\.timeout" is not a setting\. Did you mean "timeout_s"/],
+    [
+      "a command in one text",
+      { command: "node agent.cjs" },
+      /"handler\.command" must be a list of words.*\["node", "agent\.cjs"\]/,
+    ],
+    [
+      "a program that is not there",
+      { command: ["agnet"] },
+      /The program "agnet" cannot be run: no folder of PATH/,
+    ],
+    [
+      "an unknown key",
+      { timeout: 5 },
+      /"handler\.timeout" is not a setting\. Did you mean "timeout_s"/,
+    ],
   ])("%s stops the start with one sentence", async (_, handler, sentence) => {
     const { env } = await homeWith(echo, handler);
     await using launcher = await spawnLauncher({ env });
     expect((await launcher.ended).code).toBe(1);
-    const sentences = launcher.stderr().split("\n").filter((line) => line.startsWith("doorward: "));
+    const sentences = launcher
+      .stderr()
+      .split("\n")
+      .filter((line) => line.startsWith("doorward: "));
     expect(sentences).toEqual([expect.stringMatching(sentence)]);
   });
 
@@ -110,7 +134,9 @@ describe("doorward run", () => {
     const { home, env } = await homeWith(echo);
     await rm(join(home, "config.json"));
     await using launcher = await startLauncher({
-      env, cwd: home, args: ["run", "-port", "0", "--", process.execPath, "agent.cjs"],
+      env,
+      cwd: home,
+      args: ["run", "-port", "0", "--", process.execPath, "agent.cjs"],
     });
     const client = await pico(launcher.base);
     client.say("hello");
@@ -124,7 +150,8 @@ describe("doorward run", () => {
   });
 
   test.each([
-    [["run"], "doorward run -- python3 agent.py"], [["run", "node", "a.js", "-x"], "doorward run -- node a.js -x"],
+    [["run"], "doorward run -- python3 agent.py"],
+    [["run", "node", "a.js", "-x"], "doorward run -- node a.js -x"],
     [["run", "-port", "0", "--"], "doorward run -- python3 agent.py"],
     [["run", "mine.json", "--", "node"], "no other file"],
   ])("%j says how it is called", async (args, form) => {

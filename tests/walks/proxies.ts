@@ -20,13 +20,18 @@ export function exchange(text: string, line: RegExp, by: string): string {
 /** Runs a proxy with its files in `folder` until it serves; the folder is gone with it. Rejects with what it said when
  *  it ends, or takes longer than forty seconds. */
 export async function runProxy(
-  [program, ...words]: readonly [string, ...string[]], folder: string, urls: readonly URL[],
+  [program, ...words]: readonly [string, ...string[]],
+  folder: string,
+  urls: readonly URL[],
 ): Promise<AsyncDisposable> {
   const child = spawn(program, words, {
-    env: { PATH: process.env["PATH"] ?? "", HOME: folder }, stdio: ["ignore", "ignore", "pipe"],
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder },
+    stdio: ["ignore", "ignore", "pipe"],
   });
   let said = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => { said += text; });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
   const ended = new Promise<void>((done) => child.once("close", () => done()));
   const stop = async (): Promise<void> => {
     if (child.exitCode === null) child.kill("SIGTERM");
@@ -34,7 +39,8 @@ export async function runProxy(
     await rm(folder, { recursive: true, force: true });
   };
   for (const deadline = Date.now() + 40_000; Date.now() < deadline && child.exitCode === null;) {
-    if ((await Promise.all(urls.map(answers))).every(Boolean)) return { [Symbol.asyncDispose]: stop };
+    if ((await Promise.all(urls.map(answers))).every(Boolean))
+      return { [Symbol.asyncDispose]: stop };
   }
   await stop();
   throw new Error(`${program} does not start: ${said}`);

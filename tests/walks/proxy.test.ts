@@ -11,7 +11,10 @@ import { hasCaddy, startCaddy } from "./caddy.ts";
 import { hasNginx, startNginx, type Nginx } from "./nginx.ts";
 import type { Proxy } from "./proxies.ts";
 
-for (const [name, isThere] of [["nginx", hasNginx], ["caddy", hasCaddy]] as const) {
+for (const [name, isThere] of [
+  ["nginx", hasNginx],
+  ["caddy", hasCaddy],
+] as const) {
   if (isThere) continue;
   if (process.env["CI"] === "true") throw new Error(`the Debian package ${name} is missing`);
   console.warn(`skipped: ${name} is not installed (Debian: ${name})`);
@@ -27,11 +30,20 @@ interface Answer {
 }
 /** A request as the visitor's browser sends it: with `Origin`, and no questions about the certificate. */
 function ask(
-  url: URL, body?: object, headers: Readonly<Record<string, string>> = {}, method = body ? "POST" : "GET",
+  url: URL,
+  body?: object,
+  headers: Readonly<Record<string, string>> = {},
+  method = body ? "POST" : "GET",
 ): Promise<Answer> {
   const options = {
-    method, localAddress: visitor, rejectUnauthorized: false, agent: false as const,
-    headers: { ...(body && { origin: url.origin, "content-type": "application/json" }), ...headers },
+    method,
+    localAddress: visitor,
+    rejectUnauthorized: false,
+    agent: false as const,
+    headers: {
+      ...(body && { origin: url.origin, "content-type": "application/json" }),
+      ...headers,
+    },
   };
   return new Promise((resolve, reject) => {
     const read = async (response: IncomingMessage): Promise<void> => {
@@ -40,16 +52,20 @@ function ask(
       resolve({ status: response.statusCode!, headers: response.headers, body: text });
     };
     const request = url.protocol === "https:" ? requestHttps : requestHttp;
-    request(url, options, (response) => void read(response).catch(reject)).on("error", reject)
+    request(url, options, (response) => void read(response).catch(reject))
+      .on("error", reject)
       .end(body && JSON.stringify(body));
   });
 }
 const cookieOf = ({ headers }: Answer): string => headers["set-cookie"]!.at(-1)!;
 const bare = (line: string): string => line.split(";", 1)[0]!;
 
-describe.each([
-  { name: "nginx", isThere: hasNginx, start: startNginx }, { name: "Caddy", isThere: hasCaddy, start: startCaddy },
-].filter(({ isThere }) => isThere))("behind $name as documented, below /doorward", ({ name, start }) => {
+describe.each(
+  [
+    { name: "nginx", isThere: hasNginx, start: startNginx },
+    { name: "Caddy", isThere: hasCaddy, start: startCaddy },
+  ].filter(({ isThere }) => isThere),
+)("behind $name as documented, below /doorward", ({ name, start }) => {
   let launcher: RunningLauncher;
   let proxy: Proxy;
   let browser: Browser;
@@ -59,7 +75,10 @@ describe.each([
   const log = (): Promise<string> => readFile(join(launcher.home, "logs", "launcher.log"), "utf8");
 
   beforeAll(async () => {
-    const env = { SERVICE_LAUNCHER_TRUSTED_PROXIES: "127.0.0.1", SERVICE_LAUNCHER_BASE_PATH: "/doorward" };
+    const env = {
+      SERVICE_LAUNCHER_TRUSTED_PROXIES: "127.0.0.1",
+      SERVICE_LAUNCHER_BASE_PATH: "/doorward",
+    };
     [launcher, browser] = await Promise.all([startLauncher({ env }), launchBrowser()]);
     proxy = await start(launcher.base.port, "/doorward");
   });
@@ -74,7 +93,10 @@ describe.each([
     try {
       const page = await context.newPage();
       const foreign: string[] = [];
-      page.on("request", (request) => request.url().startsWith(base.href) || foreign.push(request.url()));
+      page.on(
+        "request",
+        (request) => request.url().startsWith(base.href) || foreign.push(request.url()),
+      );
       await page.goto(at("login", base).href);
       await page.getByLabel("Launcher token", { exact: true }).fill(launcher.token!);
       await page.keyboard.press("Enter");
@@ -87,7 +109,10 @@ describe.each([
   }
 
   test("the one-time link leads to setup over https, whose cookies are bound to the host", async () => {
-    const first = await ask(at(launcher.link.search), undefined, { accept: "text/html", "sec-fetch-mode": "navigate" });
+    const first = await ask(at(launcher.link.search), undefined, {
+      accept: "text/html",
+      "sec-fetch-mode": "navigate",
+    });
     expect([first.status, first.headers.location]).toEqual([303, "/doorward/setup"]);
     expect(cookieOf(first)).toMatch(/^__Host-\w+_setup_.*; Path=\/;.*Secure/);
     const done = await ask(at("setup"), { keep: true }, { cookie: bare(cookieOf(first)) });
@@ -97,26 +122,40 @@ describe.each([
 
   test("signing in sets a Secure __Host- cookie by https and a plain one by http", async () => {
     const token = { token: launcher.token };
-    const [encrypted, plain] = await Promise.all([ask(at("login"), token), ask(at("login", proxy.plain), token)]);
+    const [encrypted, plain] = await Promise.all([
+      ask(at("login"), token),
+      ask(at("login", proxy.plain), token),
+    ]);
     expect([encrypted.status, plain.status]).toEqual([200, 200]);
-    expect(cookieOf(encrypted)).toMatch(/^__Host-\w+_session_.*; Path=\/; HttpOnly; Secure; SameSite=Lax/);
+    expect(cookieOf(encrypted)).toMatch(
+      /^__Host-\w+_session_.*; Path=\/; HttpOnly; Secure; SameSite=Lax/,
+    );
     expect(cookieOf(plain)).not.toMatch(/__Host-|Secure/);
     cookie = bare(cookieOf(encrypted));
     expect((await ask(at("api/status"), undefined, { cookie })).status).toBe(200);
   });
 
   test("another site's Origin is refused, although the proxy stands between", async () => {
-    const forged = await ask(at("login"), { token: launcher.token }, { origin: "https://elsewhere.example" });
+    const forged = await ask(
+      at("login"),
+      { token: launcher.token },
+      { origin: "https://elsewhere.example" },
+    );
     expect([forged.status, JSON.parse(forged.body).error]).toEqual([403, "origin_not_allowed"]);
   });
 
   test("the log names the visitor's address, whatever the visitor claims", async () => {
     const answer = await ask(at("login"), { token: "wrong" }, { "x-forwarded-for": "192.0.2.66" });
     expect(answer.status).toBe(401);
-    await vi.waitFor(async () => {
-      const refused = (await log()).split("\n").filter((line) => line.includes("sign-in refused"));
-      expect(refused.at(-1)).toContain(visitor);
-    }, { timeout: 20_000 });
+    await vi.waitFor(
+      async () => {
+        const refused = (await log())
+          .split("\n")
+          .filter((line) => line.includes("sign-in refused"));
+        expect(refused.at(-1)).toContain(visitor);
+      },
+      { timeout: 20_000 },
+    );
     expect(await log()).not.toContain("192.0.2.66");
     expect(await log()).not.toContain("trusted_proxies are ignored");
   });
@@ -130,12 +169,18 @@ describe.each([
   });
 
   test("a client with the channel's token talks through https and http", async () => {
-    const token = /token: ["']?([0-9a-f]{64})/.exec(await readFile(join(launcher.home, ".security.yml"), "utf8"))![1]!;
+    const token = /token: ["']?([0-9a-f]{64})/.exec(
+      await readFile(join(launcher.home, ".security.yml"), "utf8"),
+    )![1]!;
     for (const base of [proxy.encrypted, proxy.plain]) {
-      const socket = new WebSocket(at("pico", base), [`token.${token}`], { rejectUnauthorized: false });
+      const socket = new WebSocket(at("pico", base), [`token.${token}`], {
+        rejectUnauthorized: false,
+      });
       const answer = new Promise<string>((resolve, reject) => {
         socket.on("error", reject);
-        socket.on("open", () => socket.send('{"type":"message.send","payload":{"content":"through the proxy"}}'));
+        socket.on("open", () =>
+          socket.send('{"type":"message.send","payload":{"content":"through the proxy"}}'),
+        );
         socket.on("message", (data) => {
           const { type, payload } = JSON.parse(String(data));
           if (type === "message.create") resolve(payload.content);
@@ -172,20 +217,31 @@ describe.each([
     const { withoutUpgrade } = proxy as Nginx;
     return page(withoutUpgrade, async (page) => {
       await page.goto(at("doctor", withoutUpgrade).href);
-      const found = page.locator(".checks li", { hasText: "WebSockets come through as this page does" });
+      const found = page.locator(".checks li", {
+        hasText: "WebSockets come through as this page does",
+      });
       await found.getByText("something between drops the header Upgrade").waitFor();
       expect(await found.textContent()).toContain("Failed");
-      expect(await found.locator(".fix").textContent()).toContain("proxy_set_header Upgrade $http_upgrade;");
+      expect(await found.locator(".fix").textContent()).toContain(
+        "proxy_set_header Upgrade $http_upgrade;",
+      );
     });
   });
 
   test("the doctor says that a proxy does not tell how the browser came", async () => {
     const { withoutScheme } = proxy as Nginx;
     const login = await ask(at("login", withoutScheme), { token: launcher.token });
-    const answer = await ask(at("api/doctor", withoutScheme), {}, { cookie: bare(cookieOf(login)) });
-    const { checks } = JSON.parse(answer.body) as { checks: { id: string; result: string; reason: string }[] };
+    const answer = await ask(
+      at("api/doctor", withoutScheme),
+      {},
+      { cookie: bare(cookieOf(login)) },
+    );
+    const { checks } = JSON.parse(answer.body) as {
+      checks: { id: string; result: string; reason: string }[];
+    };
     expect(checks.find(({ id }) => id === "proxy")).toMatchObject({
-      result: "warning", reason: expect.stringContaining("X-Forwarded-Proto"),
+      result: "warning",
+      reason: expect.stringContaining("X-Forwarded-Proto"),
     });
   });
 });

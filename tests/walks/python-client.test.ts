@@ -4,8 +4,10 @@ import { enablePico, finishSetup, startLauncher } from "./launcher.ts";
 
 const python = "/usr/bin/python3";
 const present = spawnSync(python, ["-c", "import websockets"]).status === 0;
-if (!present && process.env["CI"] === "true") throw new Error("the Debian package python3-websockets is missing");
-if (!present) console.warn("skipped: Python's websockets is not installed (Debian: python3-websockets)");
+if (!present && process.env["CI"] === "true")
+  throw new Error("the Debian package python3-websockets is missing");
+if (!present)
+  console.warn("skipped: Python's websockets is not installed (Debian: python3-websockets)");
 
 /** Sends one message by each method and prints the contents that come back. */
 const program = `
@@ -35,13 +37,20 @@ async def main():
 asyncio.run(main())
 `;
 
-it.skipIf(!present)("Python's websockets connects by header and by subprotocol, and is refused with 401", async () => {
-  await using launcher = await startLauncher();
-  const token = await enablePico(launcher, await finishSetup(launcher));
-  const child = spawn(python, ["-c", program, `ws://${launcher.base.host}/pico`], { stdio: ["pipe", "pipe", "inherit"] });
-  child.stdin.end(`${token}\n`);
-  let printed = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => { printed += text; });
-  await new Promise((done) => child.once("close", done));
-  expect(printed.trim().split("\n")).toEqual(["by-header", "by-subprotocol", "401"]);
-});
+it.skipIf(!present)(
+  "Python's websockets connects by header and by subprotocol, and is refused with 401",
+  async () => {
+    await using launcher = await startLauncher();
+    const token = await enablePico(launcher, await finishSetup(launcher));
+    const child = spawn(python, ["-c", program, `ws://${launcher.base.host}/pico`], {
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    child.stdin.end(`${token}\n`);
+    let printed = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      printed += text;
+    });
+    await new Promise((done) => child.once("close", done));
+    expect(printed.trim().split("\n")).toEqual(["by-header", "by-subprotocol", "401"]);
+  },
+);

@@ -25,18 +25,25 @@ async function answersAndStops(launcher: RunningLauncher): Promise<void> {
   expect(launcher.stderr()).not.toMatch(/"level":(?:40|50|60)|Warning/);
 }
 
-test("a later start uses what the first one compiled, and compiles anew what a disk has spoiled", async () => {
-  {
-    await using first = await start();
-    await vi.waitFor(() => stat(kept), 30 * seconds);
-    await answersAndStops(first);
-  }
-  {
-    await using second = await start();
-    await answersAndStops(second);
-  }
-  await writeFile(kept, "spoiled");
-  await using third = await start();
-  await vi.waitFor(async () => expect((await stat(kept)).size).toBeGreaterThan(100_000), 30 * seconds);
-  await answersAndStops(third);
-}, 90 * seconds);
+test(
+  "a later start uses what the first one compiled, and compiles anew what a disk has spoiled",
+  async () => {
+    {
+      await using first = await start();
+      await vi.waitFor(() => stat(kept), 30 * seconds);
+      await answersAndStops(first);
+    }
+    {
+      await using second = await start();
+      await answersAndStops(second);
+    }
+    await writeFile(kept, "spoiled");
+    await using third = await start();
+    await vi.waitFor(
+      async () => expect((await stat(kept)).size).toBeGreaterThan(100_000),
+      30 * seconds,
+    );
+    await answersAndStops(third);
+  },
+  90 * seconds,
+);

@@ -16,14 +16,18 @@ async function homeWith(files: Readonly<Record<string, string>>): Promise<string
   const home = await mkdtemp(join(tmpdir(), "doorward-files-"));
   made.push(home);
   await mkdir(join(home, "s"), { mode: 0o700 });
-  for (const [name, text] of Object.entries(files)) await writeFile(join(home, "s", name), text, { mode: 0o600 });
+  for (const [name, text] of Object.entries(files))
+    await writeFile(join(home, "s", name), text, { mode: 0o600 });
   return join(home, "s");
 }
 
 async function refusal(env: Record<string, string>, args = ["-console", "-port", "0"]) {
   await using launcher = await spawnLauncher({ args, env });
   const { code } = await launcher.ended;
-  const sentences = launcher.stderr().split("\n").filter((line) => line.startsWith("doorward: "));
+  const sentences = launcher
+    .stderr()
+    .split("\n")
+    .filter((line) => line.startsWith("doorward: "));
   return { code, sentences, all: launcher.stderr() + launcher.stdout() };
 }
 
@@ -48,22 +52,39 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
   });
 
   it.each([
-    ["launcher-config.json", '{\n  "port": 1,\n  "launcher_token" "x"\n}', /launcher-config\.json, line 3, column \d+: expected/],
+    [
+      "launcher-config.json",
+      '{\n  "port": 1,\n  "launcher_token" "x"\n}',
+      /launcher-config\.json, line 3, column \d+: expected/,
+    ],
     ["config.json", '{ "channels": ', /config\.json, line 1, column \d+: expected/],
-    [".security.yml", "channels:\n  pico:\n   - token: [\n", /\.security\.yml, line \d+, column \d+: expected/],
-  ])("names file, line and column of a corrupt %s and leaves it as it is", async (name, text, sentence) => {
-    const home = await homeWith({ "config.json": '{"channels":{"pico":{"enabled":true}}}', [name]: text });
-    const { code, sentences } = await refusal({ SERVICE_HOME: home });
-    expect(code).toBe(1);
-    expect(sentences).toHaveLength(1);
-    expect(sentences[0]).toMatch(sentence);
-    expect(await readFile(join(home, name), "utf8")).toBe(text);
-  });
+    [
+      ".security.yml",
+      "channels:\n  pico:\n   - token: [\n",
+      /\.security\.yml, line \d+, column \d+: expected/,
+    ],
+  ])(
+    "names file, line and column of a corrupt %s and leaves it as it is",
+    async (name, text, sentence) => {
+      const home = await homeWith({
+        "config.json": '{"channels":{"pico":{"enabled":true}}}',
+        [name]: text,
+      });
+      const { code, sentences } = await refusal({ SERVICE_HOME: home });
+      expect(code).toBe(1);
+      expect(sentences).toHaveLength(1);
+      expect(sentences[0]).toMatch(sentence);
+      expect(await readFile(join(home, name), "utf8")).toBe(text);
+    },
+  );
 
   it("names a token that other machines could guess, before it listens; on this machine alone it is enough", async () => {
     const env = { SERVICE_LAUNCHER_TOKEN: "1234567" };
     const { code, sentences, all } = await refusal(env, ["-public", "-port", "0", "-no-browser"]);
-    expect([code, sentences]).toEqual([1, [expect.stringMatching(/launcher token \(source: env\).*127\.0\.0\.1/)]]);
+    expect([code, sentences]).toEqual([
+      1,
+      [expect.stringMatching(/launcher token \(source: env\).*127\.0\.0\.1/)],
+    ]);
     expect(all).not.toContain("1234567");
     await using launcher = await startLauncher({ env });
     expect((await fetch(new URL("/healthz", launcher.base))).status).toBe(200);
@@ -74,14 +95,27 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
     const { code, sentences } = await refusal({ SERVICE_HOME: home });
     expect(code).toBe(1);
     expect(sentences).toHaveLength(1);
-    for (const place of ["SERVICE_CHANNELS_PICO_TOKEN", ".security.yml", "config.json", "openssl rand -hex 32"]) {
+    for (const place of [
+      "SERVICE_CHANNELS_PICO_TOKEN",
+      ".security.yml",
+      "config.json",
+      "openssl rand -hex 32",
+    ]) {
       expect(sentences[0]).toContain(place);
     }
   });
 
   it.each([
-    ["a misspelt key", { "config.json": '{"channels":{"pico":{"allow_origin":[]}}}' }, /allow_origin.*Did you mean "allow_origins"/],
-    ["a value of the wrong kind", { "config.json": '{"channels":{"pico":{"max_connections":"many"}}}' }, /channels\.pico\.max_connections/],
+    [
+      "a misspelt key",
+      { "config.json": '{"channels":{"pico":{"allow_origin":[]}}}' },
+      /allow_origin.*Did you mean "allow_origins"/,
+    ],
+    [
+      "a value of the wrong kind",
+      { "config.json": '{"channels":{"pico":{"max_connections":"many"}}}' },
+      /channels\.pico\.max_connections/,
+    ],
     ["an impossible value", { "launcher-config.json": '{"session_days":-1}' }, /session_days/],
     ["an unknown handler", { "config.json": '{"handler":"ehco"}' }, /"handler" must be "echo"/],
   ])("names %s", async (_, files, sentence) => {
@@ -93,7 +127,10 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
 
   it("shows the stack with -debug alone", async () => {
     const home = await homeWith({ "launcher-config.json": '{"session_days":-1}' });
-    for (const [args, stack] of [[["-port", "0"], false], [["-debug", "-port", "0"], true]] as const) {
+    for (const [args, stack] of [
+      [["-port", "0"], false],
+      [["-debug", "-port", "0"], true],
+    ] as const) {
       const { code, all } = await refusal({ SERVICE_HOME: home }, [...args]);
       expect([code, /^ {4}at /m.test(all)]).toEqual([1, stack]);
     }
@@ -108,7 +145,9 @@ describe("a start that cannot succeed ends with 1 and one sentence", () => {
   it("names the environment variable that is not valid", async () => {
     const { code, sentences } = await refusal({ SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "lots" });
     expect(code).toBe(1);
-    expect(sentences).toEqual([expect.stringContaining("SERVICE_CHANNELS_PICO_MAX_CONNECTIONS must be a whole number")]);
+    expect(sentences).toEqual([
+      expect.stringContaining("SERVICE_CHANNELS_PICO_MAX_CONNECTIONS must be a whole number"),
+    ]);
   });
 });
 
@@ -119,23 +158,35 @@ describe("the command line", () => {
     expect(sentences).toEqual([expect.stringMatching(/"-consol".*Did you mean "-console"/)]);
   });
 
-  it.each([["-version", /^\d+\.\d+\.\d+\n$/], ["--version", /^\d+\.\d+\.\d+\n$/], ["-help", /^Usage: doorward/]])(
-    "answers %s",
-    async (flag, text) => {
-      await using launcher = await spawnLauncher({ args: [flag] });
-      expect(await launcher.ended).toEqual({ code: 0, signal: null });
-      expect(launcher.stdout()).toMatch(text);
-    },
-  );
+  it.each([
+    ["-version", /^\d+\.\d+\.\d+\n$/],
+    ["--version", /^\d+\.\d+\.\d+\n$/],
+    ["-help", /^Usage: doorward/],
+  ])("answers %s", async (flag, text) => {
+    await using launcher = await spawnLauncher({ args: [flag] });
+    expect(await launcher.ended).toEqual({ code: 0, signal: null });
+    expect(launcher.stdout()).toMatch(text);
+  });
 
   it("takes a configuration file elsewhere and leaves the other files in the home", async () => {
     const home = await homeWith({});
-    const elsewhere = join(await homeWith({ "mine.json": '{"channels":{"pico":{"max_connections":3}}}' }), "mine.json");
-    await using launcher = await startLauncher({ args: [elsewhere, "--console", "-port=0"], env: { SERVICE_HOME: home } });
+    const elsewhere = join(
+      await homeWith({ "mine.json": '{"channels":{"pico":{"max_connections":3}}}' }),
+      "mine.json",
+    );
+    await using launcher = await startLauncher({
+      args: [elsewhere, "--console", "-port=0"],
+      env: { SERVICE_HOME: home },
+    });
     const cookie = await finishSetup(launcher);
     await enablePico({ ...launcher, home }, cookie);
-    expect(JSON.parse(await readFile(elsewhere, "utf8")).channels.pico).toEqual({ max_connections: 3, enabled: true });
-    expect((await readdir(home)).sort()).toEqual(expect.arrayContaining([".security.yml", "launcher-config.json"]));
+    expect(JSON.parse(await readFile(elsewhere, "utf8")).channels.pico).toEqual({
+      max_connections: 3,
+      enabled: true,
+    });
+    expect((await readdir(home)).sort()).toEqual(
+      expect.arrayContaining([".security.yml", "launcher-config.json"]),
+    );
     expect(await readdir(home)).not.toContain("config.json");
   });
 });
@@ -153,7 +204,11 @@ describe("the log of the built program", () => {
     await using launcher = await startLauncher();
     launcher.child.kill("SIGTERM");
     await launcher.ended;
-    const lines = launcher.stderr().trim().split("\n").map((line) => JSON.parse(line) as { msg: string });
+    const lines = launcher
+      .stderr()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { msg: string });
     expect(lines.map(({ msg }) => msg)).toContain("stopping");
   });
 });
@@ -167,16 +222,33 @@ describe("a token from the environment", () => {
     const opener = join(home, "..", "opener.sh");
     await writeFile(opener, `#!/bin/sh\nenv > ${seen}\n`, { mode: 0o755 });
     await using launcher = await startLauncher({
-      env: { SERVICE_HOME: home, SERVICE_LAUNCHER_TOKEN: secret, SERVICE_CHANNELS_PICO_TOKEN: `${secret}-pico`, BROWSER: opener },
+      env: {
+        SERVICE_HOME: home,
+        SERVICE_LAUNCHER_TOKEN: secret,
+        SERVICE_CHANNELS_PICO_TOKEN: `${secret}-pico`,
+        BROWSER: opener,
+      },
     });
     expect(launcher.stdout()).toContain("source: env");
-    const answer = await fetch(new URL("/api/status", launcher.base), { headers: { authorization: `Bearer ${secret}` } });
+    const answer = await fetch(new URL("/api/status", launcher.base), {
+      headers: { authorization: `Bearer ${secret}` },
+    });
     expect(answer.status).toBe(200);
     // A program that opens a page may take longer than the start.
     await expect.poll(() => readFile(seen, "utf8").catch(() => "")).toContain("SERVICE_HOME");
-    const files = (await readdir(home, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
-    const texts = await Promise.all(files.map((entry) => readFile(join(entry.parentPath, entry.name), "utf8")));
-    for (const text of [...texts, launcher.stdout(), launcher.stderr(), await readFile(seen, "utf8"), await answer.text()]) {
+    const files = (await readdir(home, { recursive: true, withFileTypes: true })).filter((entry) =>
+      entry.isFile(),
+    );
+    const texts = await Promise.all(
+      files.map((entry) => readFile(join(entry.parentPath, entry.name), "utf8")),
+    );
+    for (const text of [
+      ...texts,
+      launcher.stdout(),
+      launcher.stderr(),
+      await readFile(seen, "utf8"),
+      await answer.text(),
+    ]) {
       expect(text).not.toContain(secret);
     }
     expect(texts.join()).not.toContain("launcher_token");
@@ -184,18 +256,21 @@ describe("a token from the environment", () => {
 });
 
 describe("stopping", () => {
-  it.each(["SIGINT", "SIGTERM"] as const)("ends cleanly at %s with clients connected, none cut off", async (signal) => {
-    await using launcher = await startLauncher();
-    const cookie = await finishSetup(launcher);
-    const token = await enablePico(launcher, cookie);
-    const socket = new WebSocket(new URL("/pico", launcher.base), [`token.${token}`]);
-    await new Promise((open, failed) => socket.once("open", open).once("error", failed));
-    const closed = new Promise<number>((done) => socket.once("close", done));
-    const started = performance.now();
-    launcher.child.kill(signal);
-    expect(await launcher.ended).toEqual({ code: 0, signal: null });
-    expect(performance.now() - started).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
-    expect(launcher.stderr()).not.toContain("did not stop in time");
-    expect(await closed).toBe(1001);
-  });
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "ends cleanly at %s with clients connected, none cut off",
+    async (signal) => {
+      await using launcher = await startLauncher();
+      const cookie = await finishSetup(launcher);
+      const token = await enablePico(launcher, cookie);
+      const socket = new WebSocket(new URL("/pico", launcher.base), [`token.${token}`]);
+      await new Promise((open, failed) => socket.once("open", open).once("error", failed));
+      const closed = new Promise<number>((done) => socket.once("close", done));
+      const started = performance.now();
+      launcher.child.kill(signal);
+      expect(await launcher.ended).toEqual({ code: 0, signal: null });
+      expect(performance.now() - started).toBeLessThan(6_800 + 10_000); // its own bound, and a slow machine
+      expect(launcher.stderr()).not.toContain("did not stop in time");
+      expect(await closed).toBe(1001);
+    },
+  );
 });

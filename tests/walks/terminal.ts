@@ -44,7 +44,9 @@ export interface Shown {
 
 /** `steps`: what to wait for, and what to type then. */
 export function atTerminal(
-  steps: readonly (readonly [shown: string, typed: string])[], command: readonly string[], env: Record<string, string>,
+  steps: readonly (readonly [shown: string, typed: string])[],
+  command: readonly string[],
+  env: Record<string, string>,
 ): Promise<Shown> {
   return new Promise((done, failed) => {
     const child = spawn(python, ["-c", program, JSON.stringify(steps), ...command], { env });
@@ -53,7 +55,9 @@ export function atTerminal(
     child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text));
     child.stderr.setEncoding("utf8").on("data", (text: string) => void (err += text));
     child.on("error", failed);
-    child.on("close", (code) => (code === 0 ? done(JSON.parse(out) as Shown) : failed(new Error(err))));
+    child.on("close", (code) =>
+      code === 0 ? done(JSON.parse(out) as Shown) : failed(new Error(err)),
+    );
   });
 }
 
@@ -74,12 +78,20 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 `;
 
 export function closeTerminal(
-  wanted: string, log: string, command: readonly string[], env: Record<string, string>,
+  wanted: string,
+  log: string,
+  command: readonly string[],
+  env: Record<string, string>,
 ): Promise<number> {
   return new Promise((done, failed) => {
-    execFile(python, ["-c", closing, wanted, log, ...command], { env, timeout: 55_000 }, (error, out) => {
-      if (error) failed(error);
-      else done(Number(out));
-    });
+    execFile(
+      python,
+      ["-c", closing, wanted, log, ...command],
+      { env, timeout: 55_000 },
+      (error, out) => {
+        if (error) failed(error);
+        else done(Number(out));
+      },
+    );
   });
 }

@@ -10,13 +10,20 @@ import type { ChannelsView, ConnectionsView, TryView } from "./views.ts";
 const MOST_PER_PAGE = 500;
 
 function channel({ picoServer }: Door): PicoServer {
-  if (!picoServer) throw new Refusal("not_found", { message: "This service was started without a pico channel." });
+  if (!picoServer)
+    throw new Refusal("not_found", { message: "This service was started without a pico channel." });
   return picoServer;
 }
 
 const fits = (connection: PicoConnection, text: string): boolean =>
-  [connection.id, connection.session, connection.address, connection.method, connection.origin, connection.userAgent]
-    .some((field) => field?.toLowerCase().includes(text));
+  [
+    connection.id,
+    connection.session,
+    connection.address,
+    connection.method,
+    connection.origin,
+    connection.userAgent,
+  ].some((field) => field?.toLowerCase().includes(text));
 
 /** `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id`, `POST /api/channels/pico/try`. */
 export function connectionRoutes(app: FastifyInstance, door: Door): void {
@@ -28,14 +35,21 @@ export function connectionRoutes(app: FastifyInstance, door: Door): void {
 
   app.get("/api/connections", (request, reply) => {
     const { offset, limit, text } = pageOf(request);
-    const found = channel(door).connections().filter((connection) => text === "" || fits(connection, text));
-    const page: ConnectionsView = { total: found.length, connections: found.slice(offset, offset + limit) };
+    const found = channel(door)
+      .connections()
+      .filter((connection) => text === "" || fits(connection, text));
+    const page: ConnectionsView = {
+      total: found.length,
+      connections: found.slice(offset, offset + limit),
+    };
     return reply.header("cache-control", "no-store").send(page);
   });
 
   app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
     if (!channel(door).disconnect(request.params.id)) {
-      throw new Refusal("not_found", { message: "There is no such connection; it may be gone already." });
+      throw new Refusal("not_found", {
+        message: "There is no such connection; it may be gone already.",
+      });
     }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
@@ -62,5 +76,9 @@ function pageOf({ query }: FastifyRequest): { offset: number; limit: number; tex
     throw new Refusal("invalid_body", { message: `"${name}" must be a whole number.` });
   };
   const text = typeof given["text"] === "string" ? given["text"].slice(0, 200).toLowerCase() : "";
-  return { offset: whole("offset", 0, 999_999_999), limit: whole("limit", 100, MOST_PER_PAGE), text };
+  return {
+    offset: whole("offset", 0, 999_999_999),
+    limit: whole("limit", 100, MOST_PER_PAGE),
+    text,
+  };
 }

@@ -13,7 +13,8 @@ export const bearers = {};
 export function eventRoutes(app: FastifyInstance, door: Door): void {
   app.get("/api/events", (request, reply) => {
     const { log } = request.query as { log?: string };
-    const level = log === undefined ? undefined : levelOf(log === "1" ? "info" : log, "info", "log");
+    const level =
+      log === undefined ? undefined : levelOf(log === "1" ? "info" : log, "info", "log");
     const { session } = seen(request);
     const { raw } = reply;
     raw.setHeader("content-type", "text/event-stream; charset=utf-8");
@@ -31,7 +32,11 @@ export function eventRoutes(app: FastifyInstance, door: Door): void {
       },
       end: () => void raw.end(),
     };
-    const stream = door.feed.open(sink, { owner: session ?? bearers, lastId: lastIdOf(request), log: level });
+    const stream = door.feed.open(sink, {
+      owner: session ?? bearers,
+      lastId: lastIdOf(request),
+      log: level,
+    });
     session?.ended.add(stream.end);
     raw.on("error", () => undefined);
     raw.on("close", () => {
@@ -45,5 +50,9 @@ export function eventRoutes(app: FastifyInstance, door: Door): void {
 function lastIdOf({ headers, query }: FastifyRequest): string | undefined {
   const header = headers["last-event-id"];
   const { last } = query as { last?: unknown };
-  return typeof header === "string" && header !== "" ? header : typeof last === "string" ? last : undefined;
+  return typeof header === "string" && header !== ""
+    ? header
+    : typeof last === "string"
+      ? last
+      : undefined;
 }

@@ -24,7 +24,9 @@ export interface StreamOptions {
   /** Log lines from this level on; none without it. */
   readonly log: LogLevel | undefined;
 }
-interface Stream extends StreamOptions { readonly sink: Sink }
+interface Stream extends StreamOptions {
+  readonly sink: Sink;
+}
 
 export interface FeedOptions {
   readonly clock: Clock;
@@ -55,7 +57,8 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
   function send(entry: Entry): void {
     for (const stream of streams) if (wants(stream, entry.level)) stream.sink.write(entry.text);
   }
-  const keep = (name: Name, data: object, level?: LogLevel): void => send(history.add(name, data, level));
+  const keep = (name: Name, data: object, level?: LogLevel): void =>
+    send(history.add(name, data, level));
   const heardLine = (line: LogLineView): void => {
     linesNow += 1;
     if (linesNow <= LINES_A_SECOND) keep("log", line, line.level);
@@ -64,7 +67,8 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
   /** Whoever follows the log at all wants to know. */
   function tellLeftOut(): void {
     if (factsNow > FACTS_A_SECOND) keep("missed", { count: factsNow - FACTS_A_SECOND });
-    if (linesNow > LINES_A_SECOND) keep("log-skipped", { count: linesNow - LINES_A_SECOND }, "error");
+    if (linesNow > LINES_A_SECOND)
+      keep("log-skipped", { count: linesNow - LINES_A_SECOND }, "error");
     factsNow = 0;
     linesNow = 0;
   }
@@ -79,7 +83,8 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     const text = JSON.stringify(rate);
     const isNews = text !== lastRate || rate.in + rate.out > 0 || seconds % RATE_EVERY === 0;
     lastRate = text;
-    if (isNews) for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
+    if (isNews)
+      for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
   }
 
   /** Works only while somebody listens. */
@@ -121,11 +126,16 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     /** The answer is called when the other side has gone. */
     open(sink: Sink, options: StreamOptions): { left: Release; end: (reason: string) => void } {
       const own = [...streams].filter(({ owner }) => owner === options.owner);
-      for (const oldest of own.slice(0, Math.max(0, own.length - MOST_STREAMS + 1))) close(oldest, "superseded");
+      for (const oldest of own.slice(0, Math.max(0, own.length - MOST_STREAMS + 1)))
+        close(oldest, "superseded");
       const missed = missedBy(options);
       const stream: Stream = { ...options, sink };
       sink.write("retry: 2000\n\n");
-      const hello: FeedEvents["hello"] = { resumed: missed !== undefined, state: state(), now: clock.now() };
+      const hello: FeedEvents["hello"] = {
+        resumed: missed !== undefined,
+        state: state(),
+        now: clock.now(),
+      };
       sink.write(frame("hello", hello, history.lastId()));
       for (const { text } of missed ?? []) sink.write(text);
       streams.add(stream);
@@ -135,7 +145,8 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     },
     /** Ends the streams of an owner. */
     end(owner: object, reason: string): void {
-      for (const stream of [...streams]) if (stream.owner === owner) close(stream, "ended", { reason });
+      for (const stream of [...streams])
+        if (stream.owner === owner) close(stream, "ended", { reason });
     },
     /** Ends all, so that pages come back to whoever serves next. */
     close(): void {

@@ -48,7 +48,12 @@ async function tryAll(door: Door, token: string | undefined): Promise<TryResult[
     const url = address && new URL(door.http.url("/pico") + (attempt.query ?? ""), address);
     const code = url === undefined ? "not_listening" : await knock(url, attempt);
     const { method } = attempt;
-    results.push({ method, ok: code === (method === "requests" ? "200" : "101"), code, ms: door.clock.now() - began });
+    results.push({
+      method,
+      ok: code === (method === "requests" ? "200" : "101"),
+      code,
+      ms: door.clock.now() - began,
+    });
   }
   return results;
 }
@@ -65,7 +70,10 @@ function knock(url: URL, { headers }: Attempt): Promise<string> {
       done("101");
     });
     ask.on("response", (answer: IncomingMessage) => void codeIn(answer).then(done));
-    ask.on("timeout", () => void ask.destroy(Object.assign(new Error("too slow"), { code: "ETIMEDOUT" })));
+    ask.on(
+      "timeout",
+      () => void ask.destroy(Object.assign(new Error("too slow"), { code: "ETIMEDOUT" })),
+    );
     ask.on("error", (error: NodeJS.ErrnoException) => done(error.code ?? "failed"));
     ask.end();
   });

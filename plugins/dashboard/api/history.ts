@@ -24,7 +24,13 @@ class Fact implements Entry {
   readonly #data: object;
   readonly #epoch: string;
 
-  constructor(number: number, level: LogLevel | undefined, name: string, data: object, epoch: string) {
+  constructor(
+    number: number,
+    level: LogLevel | undefined,
+    name: string,
+    data: object,
+    epoch: string,
+  ) {
     this.number = number;
     this.level = level;
     this.#name = name;
@@ -67,8 +73,12 @@ export function createHistory(epoch: string) {
       if (withLines && known < linesFrom) return undefined;
       const lists = withLines ? [facts, lines] : [facts];
       // A full list may have lost what the stream has not seen.
-      if (lists.some((list) => list.length === KEPT && list[0]!.number > known + 1)) return undefined;
-      return lists.flat().filter((entry) => entry.number > known).sort((a, b) => a.number - b.number);
+      if (lists.some((list) => list.length === KEPT && list[0]!.number > known + 1))
+        return undefined;
+      return lists
+        .flat()
+        .filter((entry) => entry.number > known)
+        .sort((a, b) => a.number - b.number);
     },
   };
 }

@@ -8,6 +8,8 @@ export function linkRoutes(app: FastifyInstance, door: Door): void {
     const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version);
     const { peer } = seen(request);
     const url = `${peer.secure ? "https" : "http"}://${peer.host}${door.http.url(`/login?link=${link}`)}`;
-    return reply.header("cache-control", "no-store").send({ url, expiresAt: new Date(expiresAt).toISOString() });
+    return reply
+      .header("cache-control", "no-store")
+      .send({ url, expiresAt: new Date(expiresAt).toISOString() });
   });
 }

@@ -12,7 +12,9 @@ const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) =>
 export function levelOf(value: unknown, otherwise: LogLevel, field = "level"): LogLevel {
   if (value === undefined || value === "") return otherwise;
   if (isLevel(value)) return value;
-  throw new Refusal("invalid_body", { message: `"${field}" must be one of ${logLevels.join(", ")}.` });
+  throw new Refusal("invalid_body", {
+    message: `"${field}" must be one of ${logLevels.join(", ")}.`,
+  });
 }
 
 function source({ logSource }: Door): LogSource {
@@ -27,9 +29,12 @@ export function logRoutes(app: FastifyInstance, door: Door): void {
     if (typeof limit !== "string" || !/^\d{1,6}$/.test(limit)) {
       throw new Refusal("invalid_body", { message: '"limit" must be a whole number.' });
     }
-    if (typeof text !== "string") throw new Refusal("invalid_body", { message: '"text" is given twice.' });
+    if (typeof text !== "string")
+      throw new Refusal("invalid_body", { message: '"text" is given twice.' });
     const read = source(door).read({
-      level: levelOf(level, "debug"), text: text.slice(0, 200), limit: Math.min(Number(limit), MOST_LINES),
+      level: levelOf(level, "debug"),
+      text: text.slice(0, 200),
+      limit: Math.min(Number(limit), MOST_LINES),
     });
     return reply.header("cache-control", "no-store").send(await read);
   });
@@ -52,12 +57,19 @@ export function logRoutes(app: FastifyInstance, door: Door): void {
 
 /** What a proxy on the way said, and whether it counted. */
 function forwardedBy(request: FastifyRequest): Forwarded | undefined {
-  const { headers, raw: { socket } } = request;
-  if (headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined) return undefined;
+  const {
+    headers,
+    raw: { socket },
+  } = request;
+  if (headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined)
+    return undefined;
   const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
   const { address } = seen(request).peer;
   const saysHow = headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
   // A browser on the proxy's own machine has the proxy's address, whether it counted or not.
-  const last = String(headers["x-forwarded-for"] ?? "").split(",").at(-1)?.trim();
+  const last = String(headers["x-forwarded-for"] ?? "")
+    .split(",")
+    .at(-1)
+    ?.trim();
   return { from, ignored: address === from && last !== from, host: saysHow };
 }

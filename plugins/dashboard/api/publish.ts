@@ -9,12 +9,21 @@ import type { DashboardEvents } from "../events.ts";
 import type { Feed } from "./feed.ts";
 
 type Heard = Scope<{
-  hears: CommandEvents & HttpEvents & PicoServerEvents & SettingsEvents & TokenStoreEvents & DashboardEvents;
+  hears: CommandEvents &
+    HttpEvents &
+    PicoServerEvents &
+    SettingsEvents &
+    TokenStoreEvents &
+    DashboardEvents;
 }>;
 
 /** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
  *  where these plugins are there. */
-export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock }, feed: Feed, activity: Activity): void {
+export function publishFacts(
+  { on: hear, clock }: { on: unknown; clock: Clock },
+  feed: Feed,
+  activity: Activity,
+): void {
   const on = hear as Heard["on"];
   const at = (): number => clock.now();
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
@@ -22,7 +31,8 @@ export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock },
   on("pico-server:disconnected", (fact) => feed.publish("disconnected", { at: at(), ...fact }));
   on("pico-server:refused", (fact) => {
     const { method: via = "none", retryAfterSeconds, ...what } = fact;
-    const until = retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
+    const until =
+      retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
     activity.clientRefused({ at: at(), via, ...what, ...until });
     feed.publish("refused", { at: at(), ...fact });
   });
@@ -35,9 +45,16 @@ export function publishFacts({ on: hear, clock }: { on: unknown; clock: Clock },
   on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
   on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));
   on("command:program-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
-  on("token-store:rotated", ({ name }) => feed.publish("token", { at: at(), name, what: "rotated" }));
-  on("token-store:removed", ({ name }) => feed.publish("token", { at: at(), name, what: "removed" }));
+  on("token-store:rotated", ({ name }) =>
+    feed.publish("token", { at: at(), name, what: "rotated" }),
+  );
+  on("token-store:removed", ({ name }) =>
+    feed.publish("token", { at: at(), name, what: "removed" }),
+  );
   on("settings:changed", ({ section, keys }) =>
-    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }));
-  on("settings:rejected", ({ section, message }) => feed.publish("settings", { at: at(), section, rejected: message }));
+    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }),
+  );
+  on("settings:rejected", ({ section, message }) =>
+    feed.publish("settings", { at: at(), section, rejected: message }),
+  );
 }

@@ -7,15 +7,21 @@ import type { SessionView } from "./views.ts";
 
 /** The newest first. */
 export function sessionList({ sessions }: Door, own?: Session): SessionView[] {
-  return sessions.list().reverse().map((session) => {
-    const { signIn: id, createdAt, lastUsedAt, expiresAt, address, userAgent } = session;
-    return { id, createdAt, lastUsedAt, expiresAt, address, userAgent, current: session === own };
-  });
+  return sessions
+    .list()
+    .reverse()
+    .map((session) => {
+      const { signIn: id, createdAt, lastUsedAt, expiresAt, address, userAgent } = session;
+      return { id, createdAt, lastUsedAt, expiresAt, address, userAgent, current: session === own };
+    });
 }
 
 export function revokeSession({ sessions }: Door, id: string): Session {
   const session = sessions.list().find(({ signIn }) => signIn === id);
-  if (!session) throw new Refusal("not_found", { message: "There is no such session; it may have ended already." });
+  if (!session)
+    throw new Refusal("not_found", {
+      message: "There is no such session; it may have ended already.",
+    });
   sessions.end(session, "revoked");
   return session;
 }
@@ -23,7 +29,9 @@ export function revokeSession({ sessions }: Door, id: string): Session {
 /** `GET /api/sessions`, `DELETE /api/sessions/:id`, `DELETE /api/sessions`. */
 export function sessionRoutes(app: FastifyInstance, door: Door): void {
   app.get("/api/sessions", (request, reply) =>
-    reply.header("cache-control", "no-store").send({ sessions: sessionList(door, seen(request).session) }),
+    reply
+      .header("cache-control", "no-store")
+      .send({ sessions: sessionList(door, seen(request).session) }),
   );
   app.delete<{ Params: { id: string } }>("/api/sessions/:id", (request, reply) => {
     const ended = revokeSession(door, request.params.id);

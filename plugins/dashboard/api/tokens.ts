@@ -19,10 +19,12 @@ export function tokenNames({ tokens }: Door): string[] {
 
 /** The tokens that some plugin has claimed. Most deployments have none for `metrics`, and need none. */
 export async function tokensView(door: Door): Promise<TokensView> {
-  const rows = await Promise.all(tokenNames(door).map(async (name): Promise<TokenRow> => {
-    const { version: _, ...row } = await door.tokens.describe(name);
-    return row;
-  }));
+  const rows = await Promise.all(
+    tokenNames(door).map(async (name): Promise<TokenRow> => {
+      const { version: _, ...row } = await door.tokens.describe(name);
+      return row;
+    }),
+  );
   return { tokens: rows.filter(({ name, source }) => name !== "metrics" || source !== "none") };
 }
 
@@ -46,7 +48,9 @@ export async function rotate(door: Door, { which, token, grace = 0 }: Rotation):
   const { version: expect } = claimed(door, which);
   const value = token?.trim();
   const { version, source } = await door.tokenSecrets.replace(which, {
-    expect, graceS: which === "pico" ? grace : 0, ...(value ? { value } : {}),
+    expect,
+    graceS: which === "pico" ? grace : 0,
+    ...(value ? { value } : {}),
   });
   door.log.info({ name: which, source }, `the ${which} token was replaced`);
   return { token: door.tokenSecrets.reveal(which) ?? "", source, version };
@@ -58,7 +62,9 @@ export function claimed({ tokens }: Door, name: string): TokenInfo {
     return tokens.info(name);
   } catch (error) {
     if (codeOf(error) !== "token_unclaimed") throw error;
-    throw new Refusal("not_found", { message: `This service was started without a ${name} token.` });
+    throw new Refusal("not_found", {
+      message: `This service was started without a ${name} token.`,
+    });
   }
 }
 
@@ -85,8 +91,12 @@ export function tokenRoutes(app: FastifyInstance, door: Door): void {
     await requireCurrent(door, request, current);
     claimed(door, which);
     const token = door.tokenSecrets.reveal(which);
-    if (token === undefined) throw new Refusal("not_found", { message: `There is no ${which} token.` });
-    door.log.info({ name: which, ip: seen(request).peer.address }, `the ${which} token was shown in the dashboard`);
+    if (token === undefined)
+      throw new Refusal("not_found", { message: `There is no ${which} token.` });
+    door.log.info(
+      { name: which, ip: seen(request).peer.address },
+      `the ${which} token was shown in the dashboard`,
+    );
     return reply.header("cache-control", "no-store").send({ token });
   });
 }

@@ -15,7 +15,9 @@ export interface TokenRow {
   /** Places of lower precedence that hold a value too, and whether it is the same one. */
   readonly others: readonly { readonly source: string; readonly same: boolean }[];
 }
-export interface TokensView { readonly tokens: readonly TokenRow[] }
+export interface TokensView {
+  readonly tokens: readonly TokenRow[];
+}
 
 /** The new value, shown once. */
 export interface RotatedView {
@@ -35,7 +37,9 @@ export interface SessionView {
   /** The one that asks. */
   readonly current: boolean;
 }
-export interface SessionsView { readonly sessions: readonly SessionView[] }
+export interface SessionsView {
+  readonly sessions: readonly SessionView[];
+}
 
 export interface SettingsSectionView {
   readonly section: string;
@@ -53,7 +57,9 @@ export interface SettingsSectionView {
   /** Why what stands in the file is not in use. */
   readonly problem?: string;
 }
-export interface SettingsView { readonly sections: readonly SettingsSectionView[] }
+export interface SettingsView {
+  readonly sections: readonly SettingsSectionView[];
+}
 export interface SettingsChangedView {
   readonly etag: string;
   /** Fields that act at once, and fields that wait for a restart. */
@@ -61,7 +67,9 @@ export interface SettingsChangedView {
   readonly afterRestart: readonly string[];
 }
 
-export interface ChannelsView { readonly channels: readonly ({ readonly name: string } & ChannelView)[] }
+export interface ChannelsView {
+  readonly channels: readonly ({ readonly name: string } & ChannelView)[];
+}
 
 /** A `PicoConnection`, said again: pages are checked without the server's types and their Node. */
 export interface ConnectionView {
@@ -91,7 +99,9 @@ export interface TryResult {
   readonly code: string;
   readonly ms: number;
 }
-export interface TryView { readonly results: readonly TryResult[] }
+export interface TryView {
+  readonly results: readonly TryResult[];
+}
 
 export interface CheckView {
   readonly id: string;
@@ -113,7 +123,9 @@ export interface ClientRefusal {
   /** Unix milliseconds until which its address is blocked. */
   readonly blockedUntil?: number;
 }
-export interface DoctorView { readonly checks: readonly CheckView[] }
+export interface DoctorView {
+  readonly checks: readonly CheckView[];
+}
 
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -135,28 +147,55 @@ export interface FeedEvents {
   hello: { readonly resumed: boolean; readonly state: string; readonly now: number };
   state: { readonly at: number; readonly state: string };
   rate: {
-    readonly at: number; readonly in: number; readonly out: number;
-    readonly connections: number; readonly queuedBytes: number;
+    readonly at: number;
+    readonly in: number;
+    readonly out: number;
+    readonly connections: number;
+    readonly queuedBytes: number;
   };
   connected: {
-    readonly at: number; readonly connection: string; readonly session: string;
-    readonly address: string; readonly method: string;
+    readonly at: number;
+    readonly connection: string;
+    readonly session: string;
+    readonly address: string;
+    readonly method: string;
   };
   disconnected: {
-    readonly at: number; readonly connection: string; readonly session: string;
-    readonly code: number; readonly reason: string; readonly initiator: string;
+    readonly at: number;
+    readonly connection: string;
+    readonly session: string;
+    readonly code: number;
+    readonly reason: string;
+    readonly initiator: string;
   };
   refused: {
-    readonly at: number; readonly code: string; readonly address: string;
-    readonly method?: string; readonly origin?: string; readonly retryAfterSeconds?: number;
+    readonly at: number;
+    readonly code: string;
+    readonly address: string;
+    readonly method?: string;
+    readonly origin?: string;
+    readonly retryAfterSeconds?: number;
   };
-  "signed-in": { readonly at: number; readonly signIn: string; readonly address: string; readonly via: string };
-  "sign-in-refused": { readonly at: number; readonly code: string; readonly address: string; readonly via: string };
+  "signed-in": {
+    readonly at: number;
+    readonly signIn: string;
+    readonly address: string;
+    readonly via: string;
+  };
+  "sign-in-refused": {
+    readonly at: number;
+    readonly code: string;
+    readonly address: string;
+    readonly via: string;
+  };
   "signed-out": { readonly at: number; readonly signIn: string; readonly reason: string };
   program: { readonly at: number; readonly state: string; readonly restarts: number };
   token: { readonly at: number; readonly name: string; readonly what: "rotated" | "removed" };
   settings: {
-    readonly at: number; readonly section: string; readonly keys?: readonly string[]; readonly rejected?: string;
+    readonly at: number;
+    readonly section: string;
+    readonly keys?: readonly string[];
+    readonly rejected?: string;
   };
   log: LogLineView;
   "log-skipped": { readonly count: number };

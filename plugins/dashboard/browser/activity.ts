@@ -5,7 +5,9 @@ import { refusalWords, timesWords, viaWords } from "./words.ts";
 
 /** Brings both lists up to date; rows look as `pages/overview-activity.ts` draws them. */
 export function showActivity({ signIns, refusals }: StatusView): void {
-  showList("sign-ins", signIns, ({ via, address, at }: SignInView) => row(viaWords(via), address, at));
+  showList("sign-ins", signIns, ({ via, address, at }: SignInView) =>
+    row(viaWords(via), address, at),
+  );
   showList("refusals", refusals, ({ code, via, address, times, at }: RefusalView) =>
     row(refusalWords(code), `${viaWords(via)} · ${address}${timesWords(times)}`, at),
   );

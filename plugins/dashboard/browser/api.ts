@@ -19,7 +19,12 @@ const patience = 8000;
 const longPatience = 60_000;
 
 /** One request with a JSON answer. Never rejects. */
-export async function ask<T>(method: string, path: string, body?: object, etag?: string): Promise<Answer<T>> {
+export async function ask<T>(
+  method: string,
+  path: string,
+  body?: object,
+  etag?: string,
+): Promise<Answer<T>> {
   const headers: Record<string, string> = { accept: "application/json" };
   if (body) headers["content-type"] = "application/json";
   if (etag !== undefined) headers["if-match"] = etag;

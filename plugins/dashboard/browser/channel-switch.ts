@@ -33,14 +33,25 @@ async function isKnown(feed: Feed, button: HTMLButtonElement): Promise<boolean> 
 /** Whether it worked. The button that was pressed disappears then, so the focus needs a new place. */
 async function turn(feed: Feed, enabled: boolean, button: HTMLButtonElement): Promise<boolean> {
   button.disabled = true;
-  const answer = await askOwner("PUT", "/api/channels/pico", { enabled }, feed.latest()?.channel?.etag ?? "");
+  const answer = await askOwner(
+    "PUT",
+    "/api/channels/pico",
+    { enabled },
+    feed.latest()?.channel?.etag ?? "",
+  );
   await feed.refresh();
   button.disabled = false;
   if (!("refused" in answer)) {
-    setLive("channel-said", enabled ? "The channel is on." : "The channel is off. Its clients were disconnected.");
+    setLive(
+      "channel-said",
+      enabled ? "The channel is on." : "The channel is off. Its clients were disconnected.",
+    );
     return true;
   }
-  setLive("channel-said", answer.refused.status === 412 ? changedMeanwhile : answer.refused.message);
+  setLive(
+    "channel-said",
+    answer.refused.status === 412 ? changedMeanwhile : answer.refused.message,
+  );
   return false;
 }
 
@@ -49,7 +60,10 @@ function agreed(status: StatusView | undefined): Promise<boolean> {
   const dialog = document.querySelector<HTMLDialogElement>('[data-dialog="turn-off"]');
   const connected = status?.channel?.connections ?? 0;
   if (!dialog || connected === 0) return Promise.resolve(true);
-  setLive("turn-off-count", connected === 1 ? "One client is disconnected." : `${connected} clients are disconnected.`);
+  setLive(
+    "turn-off-count",
+    connected === 1 ? "One client is disconnected." : `${connected} clients are disconnected.`,
+  );
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {

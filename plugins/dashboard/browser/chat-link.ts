@@ -1,4 +1,9 @@
-import { connect, type Client, type LinkHandlers, type SocketConstructor } from "../../pico-link/page.ts";
+import {
+  connect,
+  type Client,
+  type LinkHandlers,
+  type SocketConstructor,
+} from "../../pico-link/page.ts";
 import type { StatusView } from "../status.ts";
 import { base } from "./dom.ts";
 import { askOwner } from "./owner.ts";
@@ -10,7 +15,14 @@ export interface ChatHandlers extends LinkHandlers {
 
 /** A client of the pico channel for this page: the server knows it by the session cookie. */
 export const openLink = (session: string, { onRaw, ...handlers }: ChatHandlers): Client =>
-  connect({ url: `${base}/pico`, token: "", sessionId: session, WebSocket: tapped(onRaw), fetch: probe, ...handlers });
+  connect({
+    url: `${base}/pico`,
+    token: "",
+    sessionId: session,
+    WebSocket: tapped(onRaw),
+    fetch: probe,
+    ...handlers,
+  });
 
 /** Why a handshake failed. The channel takes the page's cookie for WebSockets alone, so the dashboard is asked; who is
  *  signed out is asked for the token first. */

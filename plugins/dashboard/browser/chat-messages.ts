@@ -41,17 +41,25 @@ export function transcript(): Transcript {
   };
   const upsert = (payload: ServerMessage, timestamp = Date.now()): void => {
     const id = `in ${payload.message_id || `unnamed ${++unnamed}`}`;
-    const kind = payload.kind === "thought" || payload.thought ? "thought"
-      : payload.kind === "tool_calls" ? "tools" : "answer";
+    const kind =
+      payload.kind === "thought" || payload.thought
+        ? "thought"
+        : payload.kind === "tool_calls"
+          ? "tools"
+          : "answer";
     const message = shown.get(id) ?? put(id, bubble(kind, timestamp, payload.model_name ?? ""));
     setText(message.text, payload.content);
     message.text.hidden = payload.content === "";
     message.element.classList.toggle("pending", payload.placeholder === true);
-    message.extras.replaceChildren(...attachments(payload.attachments), ...toolCalls(payload.tool_calls));
+    message.extras.replaceChildren(
+      ...attachments(payload.attachments),
+      ...toolCalls(payload.tool_calls),
+    );
   };
   const note = (text: string): void => list.append(el("li", { class: "note" }, text));
   return {
-    list, note,
+    list,
+    note,
     mine(id, content, pictures) {
       const message = put(`out ${id}`, bubble("mine", Date.now(), ""));
       setText(message.text, content);
@@ -92,10 +100,21 @@ function bubble(kind: keyof typeof names, at: number, model: string): Shown {
   const extras = el("div", { class: "extras" });
   const state = el("span", { class: "state" });
   const name = el("b", {}, names[kind]);
-  const head = el("p", { class: "from" }, name, model !== "" && el("span", {}, model), timeAgo(at), state);
+  const head = el(
+    "p",
+    { class: "from" },
+    name,
+    model !== "" && el("span", {}, model),
+    timeAgo(at),
+    state,
+  );
   const isFolded = kind === "thought";
   const element = isFolded
-    ? el("li", { class: `message ${kind}` }, el("details", { open: true }, el("summary", {}, "Thought"), text, extras))
+    ? el(
+        "li",
+        { class: `message ${kind}` },
+        el("details", { open: true }, el("summary", {}, "Thought"), text, extras),
+      )
     : el("li", { class: `message ${kind}` }, head, text, extras);
   return { element, text, extras, state };
 }
@@ -103,7 +122,8 @@ function bubble(kind: keyof typeof names, at: number, model: string): Shown {
 function attachments(all: readonly Attachment[] = []): Node[] {
   return all.flatMap(({ url, filename: name = "" }): Node[] => {
     if (inline.test(url)) return [picture(url, name)];
-    if (!url.startsWith("https:")) return [el("p", { class: "hint" }, name || "An attachment that cannot be shown")];
+    if (!url.startsWith("https:"))
+      return [el("p", { class: "hint" }, name || "An attachment that cannot be shown")];
     return [el("a", { href: url, rel: "noreferrer noopener", target: "_blank" }, name || url)];
   });
 }
@@ -113,8 +133,14 @@ function picture(url: string, name: string): HTMLElement {
 }
 
 function toolCalls(calls: readonly unknown[] = []): Node[] {
-  return calls.map((call) => el("details", { class: "tool" }, el("summary", {}, toolName(call)),
-    el("pre", { tabindex: 0 }, JSON.stringify(call, undefined, 2).slice(0, 20_000))));
+  return calls.map((call) =>
+    el(
+      "details",
+      { class: "tool" },
+      el("summary", {}, toolName(call)),
+      el("pre", { tabindex: 0 }, JSON.stringify(call, undefined, 2).slice(0, 20_000)),
+    ),
+  );
 }
 
 function toolName(call: unknown): string {

@@ -5,7 +5,9 @@ const most = 30;
 export function knownNames(): readonly string[] {
   try {
     const names: unknown = JSON.parse(localStorage.getItem(key) ?? "[]");
-    return Array.isArray(names) ? names.filter((name) => typeof name === "string").slice(0, most) : [];
+    return Array.isArray(names)
+      ? names.filter((name) => typeof name === "string").slice(0, most)
+      : [];
   } catch {
     return [];
   }
@@ -13,7 +15,10 @@ export function knownNames(): readonly string[] {
 
 export function remember(name: string): void {
   try {
-    localStorage.setItem(key, JSON.stringify([name, ...knownNames().filter((known) => known !== name)].slice(0, most)));
+    localStorage.setItem(
+      key,
+      JSON.stringify([name, ...knownNames().filter((known) => known !== name)].slice(0, most)),
+    );
   } catch {
     // A browser that stores nothing forgets the names with the page.
   }

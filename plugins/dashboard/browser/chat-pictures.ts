@@ -12,17 +12,31 @@ export interface Pictures {
 }
 
 /** Pictures that go with the next message: chosen, pasted or dropped. */
-export function choosePictures(form: HTMLFormElement, place: HTMLElement, complain: (text: string) => void): Pictures {
+export function choosePictures(
+  form: HTMLFormElement,
+  place: HTMLElement,
+  complain: (text: string) => void,
+): Pictures {
   let chosen: string[] = [];
   let reading: Promise<unknown> = Promise.resolve();
-  const draw = (): void => place.replaceChildren(...chosen.map((url, at) => el("div", { class: "chosen" },
-    el("img", { src: url, alt: `Picture ${at + 1}` }), button("Remove", "quiet small", () => {
-      chosen = chosen.filter((_, other) => other !== at);
-      draw();
-    }))));
+  const draw = (): void =>
+    place.replaceChildren(
+      ...chosen.map((url, at) =>
+        el(
+          "div",
+          { class: "chosen" },
+          el("img", { src: url, alt: `Picture ${at + 1}` }),
+          button("Remove", "quiet small", () => {
+            chosen = chosen.filter((_, other) => other !== at);
+            draw();
+          }),
+        ),
+      ),
+    );
   const read = async (files: readonly File[]): Promise<void> => {
     for (const file of files) {
-      if (!types.test(file.type)) complain(`${file.name || "That"} is no PNG, JPEG, GIF, WebP or BMP picture.`);
+      if (!types.test(file.type))
+        complain(`${file.name || "That"} is no PNG, JPEG, GIF, WebP or BMP picture.`);
       else if (file.size > most) complain(`${file.name} has more than 20 MiB.`);
       else {
         const url = await dataUrl(file).catch(() => complain(`${file.name} cannot be read.`));

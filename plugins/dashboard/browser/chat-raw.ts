@@ -13,9 +13,17 @@ export function showRaw(): { add(direction: "in" | "out", text: string): void; c
   });
   return {
     add(direction, text) {
-      const cut = text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text;
+      const cut =
+        text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text;
       const follow = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
-      list.append(el("li", { class: direction }, el("b", {}, direction === "in" ? "in" : "out"), el("span", {}, cut)));
+      list.append(
+        el(
+          "li",
+          { class: direction },
+          el("b", {}, direction === "in" ? "in" : "out"),
+          el("span", {}, cut),
+        ),
+      );
       if (list.childElementCount > most) list.firstElementChild!.remove();
       if (follow) list.scrollTop = list.scrollHeight;
     },

@@ -21,7 +21,9 @@ interface Conversation {
 const messages = live("messages")!;
 const composer = document.querySelector<HTMLFormElement>("[data-send]")!;
 const field = document.querySelector<HTMLTextAreaElement>("#message")!;
-const pictures = choosePictures(composer, live("pictures")!, (text) => setLive("send-problem", text));
+const pictures = choosePictures(composer, live("pictures")!, (text) =>
+  setLive("send-problem", text),
+);
 const raw = showRaw();
 /** Their transcripts stay while the page does. */
 const transcripts = new Map<string, Transcript>();
@@ -33,16 +35,20 @@ let typedAt = 0;
 
 startDesk();
 // Beside the chat where there is room; above it, folded.
-if (matchMedia("(min-width: 56rem)").matches) document.querySelector<HTMLDetailsElement>(".chat-list")!.open = true;
-const refresh = () => load<ConnectionsView>("/api/connections?limit=100", ({ connections }) => {
-  others = [...new Set(connections.map(({ session }) => session))];
-  showNames();
-});
+if (matchMedia("(min-width: 56rem)").matches)
+  document.querySelector<HTMLDetailsElement>(".chat-list")!.open = true;
+const refresh = () =>
+  load<ConnectionsView>("/api/connections?limit=100", ({ connections }) => {
+    others = [...new Set(connections.map(({ session }) => session))];
+    showNames();
+  });
 const settled = (): void => {
   if (current?.link.state() === "blocked") current.link.retry();
 };
 startStream({
-  refresh, news: ["connected", "disconnected"], on: { hello: settled, settings: settled, token: settled },
+  refresh,
+  news: ["connected", "disconnected"],
+  on: { hello: settled, settings: settled, token: settled },
 });
 open(nameInAddress() ?? knownNames()[0] ?? newName());
 
@@ -54,7 +60,9 @@ document.querySelector<HTMLFormElement>("[data-open]")!.addEventListener("submit
   event.preventDefault();
   const input = document.querySelector<HTMLInputElement>("#session")!;
   const name = input.value.trim();
-  input.setCustomValidity(isName(name) ? "" : "A name has up to 256 bytes and no control characters.");
+  input.setCustomValidity(
+    isName(name) ? "" : "A name has up to 256 bytes and no control characters.",
+  );
   if (!input.reportValidity()) return;
   input.value = "";
   open(name);
@@ -100,7 +108,8 @@ function open(name: string): void {
     onRaw: raw.add,
     onFrame: (frame) => following(() => take(shown, frame)),
     onTyping: (on) => setLive("typing", on ? "Typing…" : ""),
-    onGap: () => following(() => shown.note("Some messages were missed while the connection was cut.")),
+    onGap: () =>
+      following(() => shown.note("Some messages were missed while the connection was cut.")),
     onError: ({ code, message }) => following(() => shown.note(message || code)),
     onState: (change) => {
       // What happens to a link that was left is not about the one that is shown.
@@ -128,7 +137,10 @@ async function send(): Promise<void> {
   const media = pictures.all();
   if (content === "" && media.length === 0) return field.focus();
   if (!current || current.link.state() === "stopped") {
-    return setLive("send-problem", "There is no connection now, so nothing was sent. What you typed stays.");
+    return setLive(
+      "send-problem",
+      "There is no connection now, so nothing was sent. What you typed stays.",
+    );
   }
   const { link, transcript: shown } = current;
   const id = `${Date.now().toString(36)}-${++nextId}`;
@@ -136,7 +148,8 @@ async function send(): Promise<void> {
   if (link.state() !== "open") shown.settle(id, "waits for the connection");
   link.send({ id, content, ...(media.length > 0 && { media }) }).then(
     ({ status }) => shown.settle(id, status === "delivered" ? "taken" : "sent"),
-    ({ message }: LinkError) => shown.settle(id, message, true));
+    ({ message }: LinkError) => shown.settle(id, message, true),
+  );
   field.value = "";
   typedAt = 0;
   pictures.clear();
@@ -182,8 +195,22 @@ function showNames(): void {
   if (list.dataset["key"] === key) return;
   list.dataset["key"] = key;
   const focused = (document.activeElement as HTMLAnchorElement | null)?.hash;
-  list.replaceChildren(...names.map((name) => el("li", {}, el("a", {
-    href: `${base}/chat#${encodeURIComponent(name)}`, ...(name === current?.name && { "aria-current": "true" }),
-  }, el("span", { title: name }, name), others.includes(name) && el("small", {}, "connected")))));
+  list.replaceChildren(
+    ...names.map((name) =>
+      el(
+        "li",
+        {},
+        el(
+          "a",
+          {
+            href: `${base}/chat#${encodeURIComponent(name)}`,
+            ...(name === current?.name && { "aria-current": "true" }),
+          },
+          el("span", { title: name }, name),
+          others.includes(name) && el("small", {}, "connected"),
+        ),
+      ),
+    ),
+  );
   if (focused) [...list.querySelectorAll("a")].find(({ hash }) => hash === focused)?.focus();
 }

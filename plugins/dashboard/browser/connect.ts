@@ -23,7 +23,8 @@ async function copyWithToken(id: string): Promise<void> {
     title: "Copy with the channel token",
     text: "The copy holds the token in clear: paste it only where it may stay.",
     action: "Copy",
-    send: (current) => askOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
+    send: (current) =>
+      askOwner<{ token: string }>("POST", "/api/token/reveal", { which: "pico", current }),
   });
   if (!answer || "refused" in answer) return;
   const code = document.getElementById(id)?.textContent ?? "";
@@ -35,10 +36,17 @@ async function copyWithToken(id: string): Promise<void> {
 /** For browsers that copy only what is selected. */
 function showToCopy(text: string): void {
   const code = el("code", { tabindex: 0 }, text);
-  const dialog: HTMLDialogElement = el("dialog", { class: "card wide-dialog", "aria-labelledby": "to-copy" },
+  const dialog: HTMLDialogElement = el(
+    "dialog",
+    { class: "card wide-dialog", "aria-labelledby": "to-copy" },
     el("h2", { id: "to-copy" }, `Press ${shortcut()} to copy`),
     el("pre", { class: "to-copy" }, code),
-    el("div", { class: "actions" }, button("Done", "", () => dialog.close())));
+    el(
+      "div",
+      { class: "actions" },
+      button("Done", "", () => dialog.close()),
+    ),
+  );
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
@@ -55,7 +63,9 @@ async function tryEveryWay(button: HTMLButtonElement): Promise<void> {
 }
 
 function showResult({ method, ok, code, ms }: TryResult): void {
-  const row = live("tries")?.querySelector<HTMLElement>(`[data-method="${method satisfies TryMethod}"]`);
+  const row = live("tries")?.querySelector<HTMLElement>(
+    `[data-method="${method satisfies TryMethod}"]`,
+  );
   const badge = row?.querySelector<HTMLElement>("[data-result]");
   const off = code === "token_query_disabled";
   if (badge) badge.className = `badge ${ok ? "ok" : off ? "off" : "bad"}`;

@@ -16,7 +16,11 @@ let total = 0;
 
 startDesk();
 const refresh = () => {
-  const query = new URLSearchParams({ offset: String(offset), limit: String(pageSize), text: filter.value.trim() });
+  const query = new URLSearchParams({
+    offset: String(offset),
+    limit: String(pageSize),
+    text: filter.value.trim(),
+  });
   return load<ConnectionsView>(`/api/connections?${query}`, showPage);
 };
 const { look } = startStream({
@@ -72,16 +76,28 @@ function row(first: ConnectionView): Row<ConnectionView> {
   const heard = timeAgo();
   const [received, sent, queued] = [el("span"), el("span"), el("span")];
   const agent = first.userAgent === undefined ? "" : browserWords(first.userAgent);
-  const from = el("div", {}, el("span", { class: "mono" }, first.address),
+  const from = el(
+    "div",
+    {},
+    el("span", { class: "mono" }, first.address),
     first.origin !== undefined && el("small", {}, first.origin),
-    agent !== "" && el("small", { title: first.userAgent }, agent));
+    agent !== "" && el("small", { title: first.userAgent }, agent),
+  );
   const end = button("Disconnect", "quiet small danger", () => disconnect(first));
   end.setAttribute("aria-label", `Disconnect ${first.session}`);
-  const element = el("tr", { role: "row" },
+  const element = el(
+    "tr",
+    { role: "row" },
     cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
-    cell("From", from), cell("Way in", el("span", {}, methodWords(first.method)), "nowrap"),
-    cell("Since", since, "nowrap"), cell("In", received, "num"), cell("Out", sent, "num"),
-    cell("Queued", queued, "num"), cell("Last heard", heard, "nowrap"), cell("", end, "act"));
+    cell("From", from),
+    cell("Way in", el("span", {}, methodWords(first.method)), "nowrap"),
+    cell("Since", since, "nowrap"),
+    cell("In", received, "num"),
+    cell("Out", sent, "num"),
+    cell("Queued", queued, "num"),
+    cell("Last heard", heard, "nowrap"),
+    cell("", end, "act"),
+  );
   const update = (connection: ConnectionView): void => {
     setText(received, count(connection.messagesIn));
     setText(sent, count(connection.messagesOut));
@@ -94,7 +110,13 @@ function row(first: ConnectionView): Row<ConnectionView> {
 async function disconnect({ id, session }: ConnectionView): Promise<void> {
   const answer = await askOwner("DELETE", `/api/connections/${encodeURIComponent(id)}`);
   const gone = "refused" in answer && answer.refused.status === 404;
-  setLive("said", !("refused" in answer) ? `Disconnected ${session}. Its client is told not to come back by itself.`
-    : gone ? `${session} had left already.` : answer.refused.message);
+  setLive(
+    "said",
+    !("refused" in answer)
+      ? `Disconnected ${session}. Its client is told not to come back by itself.`
+      : gone
+        ? `${session} had left already.`
+        : answer.refused.message,
+  );
   await refresh();
 }

@@ -19,7 +19,8 @@ export function enableCopying(root: ParentNode = document): void {
 
 /** False when the browser refuses, as on plain-HTTP addresses: the text is then selected for the keyboard. */
 export async function copy(source: HTMLElement): Promise<boolean> {
-  if (await copyText(source instanceof HTMLInputElement ? source.value : source.textContent)) return true;
+  if (await copyText(source instanceof HTMLInputElement ? source.value : source.textContent))
+    return true;
   select(source);
   return false;
 }

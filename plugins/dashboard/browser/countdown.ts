@@ -5,7 +5,10 @@ export const alwaysTried = 43;
 
 /** Counts the `data-countdown` seconds down; until then `button` works only for a `field` long enough to pass. Answers
  *  what ends it early. */
-export function enableCountdown(button: HTMLButtonElement | null, field: HTMLInputElement | null): () => void {
+export function enableCountdown(
+  button: HTMLButtonElement | null,
+  field: HTMLInputElement | null,
+): () => void {
   const clock = document.querySelector<HTMLElement>("[data-countdown]");
   if (!clock || !button) return () => undefined;
   const end = Date.now() + Number(clock.dataset["countdown"]) * 1000;

@@ -22,7 +22,9 @@ startStream({ refresh: async () => (hasRun ? undefined : examine()) });
 
 /** One at a time: of two the older could be answered last. */
 function examine(): Promise<Refusal | undefined> {
-  running ??= runChecks().finally(() => { running = undefined; });
+  running ??= runChecks().finally(() => {
+    running = undefined;
+  });
   return running;
 }
 
@@ -31,7 +33,9 @@ async function runChecks(): Promise<Refusal | undefined> {
   list.setAttribute("aria-busy", "true");
   setLive("summary", "Checking…");
   setLive("problem", "");
-  const answer = await askOwner<DoctorView>("POST", "/api/doctor", { upgrade: await upgradeComesThrough() });
+  const answer = await askOwner<DoctorView>("POST", "/api/doctor", {
+    upgrade: await upgradeComesThrough(),
+  });
   run.disabled = false;
   list.removeAttribute("aria-busy");
   if ("refused" in answer) {
@@ -48,14 +52,25 @@ async function runChecks(): Promise<Refusal | undefined> {
 
 /** What is to be mended stands on top; beyond that the order says what to look at first. */
 function worstFirst(checks: readonly CheckView[]): readonly CheckView[] {
-  return (["failed", "warning", "ok"] as const).flatMap((wanted) => checks.filter(({ result }) => result === wanted));
+  return (["failed", "warning", "ok"] as const).flatMap((wanted) =>
+    checks.filter(({ result }) => result === wanted),
+  );
 }
 
 function check({ title, result, reason, fix }: CheckView): HTMLElement {
   const { tone, text } = results[result];
-  return el("li", { class: tone }, el("span", { class: `badge ${tone}` }, text),
-    el("div", {}, el("h3", {}, ...withCode(title)), el("p", {}, ...withCode(reason)),
-      fix !== undefined && result !== "ok" && el("p", { class: "fix" }, ...withCode(fix))));
+  return el(
+    "li",
+    { class: tone },
+    el("span", { class: `badge ${tone}` }, text),
+    el(
+      "div",
+      {},
+      el("h3", {}, ...withCode(title)),
+      el("p", {}, ...withCode(reason)),
+      fix !== undefined && result !== "ok" && el("p", { class: "fix" }, ...withCode(fix)),
+    ),
+  );
 }
 
 /** Text in which what stands between backticks is code. */

@@ -24,7 +24,11 @@ export function make(tag: string, text: string, ...children: readonly Node[]): H
 }
 
 /** Replaces the rows of a list when `key` says that they differ from those shown. */
-export function setRows(list: HTMLElement | undefined, key: unknown, rows: () => readonly Node[]): void {
+export function setRows(
+  list: HTMLElement | undefined,
+  key: unknown,
+  rows: () => readonly Node[],
+): void {
   const wanted = JSON.stringify(key);
   if (!list || list.dataset["key"] === wanted) return;
   list.dataset["key"] = wanted;
@@ -35,11 +39,14 @@ type Attributes = Readonly<Record<string, string | number | boolean | undefined>
 
 /** An element with attributes (`true` is an empty one, `false` and `undefined` none) and children; text stays text. */
 export function el<K extends keyof HTMLElementTagNameMap>(
-  tag: K, attributes: Attributes = {}, ...children: readonly (Node | string | undefined | false)[]
+  tag: K,
+  attributes: Attributes = {},
+  ...children: readonly (Node | string | undefined | false)[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : String(value));
+    if (value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.filter((child) => child !== undefined && child !== false));
   return element;

@@ -13,14 +13,23 @@ export interface Feed {
 /** Asks for the status whenever something happened. */
 export function startFeed(show: (status: StatusView) => void): Feed {
   let latest: StatusView | undefined;
-  const refresh = () => load<StatusView>("/api/status", (status) => {
-    latest = status;
-    show(status);
-  });
+  const refresh = () =>
+    load<StatusView>("/api/status", (status) => {
+      latest = status;
+      show(status);
+    });
   startStream({
     refresh,
     news: [
-      "state", "rate", "connected", "disconnected", "signed-in", "sign-in-refused", "refused", "token", "program",
+      "state",
+      "rate",
+      "connected",
+      "disconnected",
+      "signed-in",
+      "sign-in-refused",
+      "refused",
+      "token",
+      "program",
       "settings",
     ],
   });

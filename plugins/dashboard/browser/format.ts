@@ -30,7 +30,10 @@ export function count(n: number): string {
 
 /** The moment in UTC, to the second; a script puts the reader's own zone in its place. */
 export function utc(at: number): string {
-  return new Date(at).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC");
+  return new Date(at)
+    .toISOString()
+    .replace("T", " ")
+    .replace(/\.\d+Z$/, " UTC");
 }
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -2,7 +2,10 @@
 
 /** Fields that widen who gets in: for them it is the launcher's token. */
 export const guardedFields: ReadonlySet<string> = new Set([
-  "allow_origins", "allow_token_query", "allowed_hosts", "allowed_origins",
+  "allow_origins",
+  "allow_token_query",
+  "allowed_hosts",
+  "allowed_origins",
 ]);
 
 /** Scheme and host of an address. Where the client is sent to another one, it is the remote token that is shown

@@ -22,7 +22,8 @@ const ends: Readonly<Record<string, string>> = {
 };
 
 /** Why a connection is over for good. */
-export const endOfLink = (reason: string): string => wordFor(ends, reason) ?? `The connection was closed (${reason}).`;
+export const endOfLink = (reason: string): string =>
+  wordFor(ends, reason) ?? `The connection was closed (${reason}).`;
 
 const refusals: Readonly<Record<string, string>> = {
   no_channel: "This service was started without a pico channel.",

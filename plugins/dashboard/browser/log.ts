@@ -28,7 +28,9 @@ let isBehind = false;
 
 startDesk();
 const refresh = async () => {
-  const query = String(new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) }));
+  const query = String(
+    new URLSearchParams({ level: level.value, text: text.value.trim(), limit: String(limit) }),
+  );
   const asked = ways.asked();
   const refused = await load<LogView>(`/api/log?${query}`, ({ lines }) => {
     isBehind = isPaused && query === shownQuery;
@@ -54,7 +56,10 @@ const stream = startStream({
     log: (entry) => ways.isNew(entry) && fits(entry) && add(line(entry)),
     "log-skipped": ({ count: n }) => {
       skipped += n;
-      setLive("sampled", `${count(skipped)} lines were too many to show; the download has them all.`);
+      setLive(
+        "sampled",
+        `${count(skipped)} lines were too many to show; the download has them all.`,
+      );
       add(el("li", { class: "gap" }, `${count(n)} lines left out: at most 50 a second are shown`));
     },
   },
@@ -78,7 +83,8 @@ jump.addEventListener("click", toNewest);
 list.addEventListener("scroll", () => show(jump, !isAtNewest()));
 
 function fits({ level: name, text: words, fields }: LogLineView): boolean {
-  const rank = (value: string): number => [...level.options].findIndex((option) => option.value === value);
+  const rank = (value: string): number =>
+    [...level.options].findIndex((option) => option.value === value);
   if (rank(name) < rank(level.value)) return false;
   const wanted = text.value.trim().toLowerCase();
   return wanted === "" || `${words} ${JSON.stringify(fields)}`.toLowerCase().includes(wanted);
@@ -102,7 +108,8 @@ function schedule(): void {
     waiting = [];
     while (list.childElementCount > limit) list.firstElementChild!.remove();
     if (follow) toNewest();
-    else if (list.childElementCount === limit) list.scrollTop += Math.min(0, list.scrollHeight - before);
+    else if (list.childElementCount === limit)
+      list.scrollTop += Math.min(0, list.scrollHeight - before);
     show(jump, !follow);
     showCount();
   });
@@ -110,12 +117,27 @@ function schedule(): void {
 
 function line({ at, level: name, text: words, fields }: LogLineView): HTMLElement {
   const time = new Date(at);
-  const stamp = el("time", { datetime: time.toISOString(), title: time.toLocaleString() },
-    time.toLocaleTimeString([], { hour12: false }));
-  const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+  const stamp = el(
+    "time",
+    { datetime: time.toISOString(), title: time.toLocaleString() },
+    time.toLocaleTimeString([], { hour12: false }),
+  );
+  const plain = (value: unknown): string =>
+    typeof value === "string" ? value : JSON.stringify(value);
   const rest = Object.entries(fields).map(([key, value]) => `${key}=${plain(value)}`);
-  return el("li", { class: name }, stamp, el("b", {}, name), el("span", {}, words, rest.length > 0 && " ",
-    rest.length > 0 && el("small", {}, rest.join("  "))));
+  return el(
+    "li",
+    { class: name },
+    stamp,
+    el("b", {}, name),
+    el(
+      "span",
+      {},
+      words,
+      rest.length > 0 && " ",
+      rest.length > 0 && el("small", {}, rest.join("  ")),
+    ),
+  );
 }
 
 function showCount(): void {

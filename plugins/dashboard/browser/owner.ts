@@ -22,11 +22,21 @@ const asked = new Map<string, Questions>();
 
 /** `ask` for the signed in: when the session has ended meanwhile, a panel asks for the token, what stands on the page
  *  stays, and the request is sent again. */
-export async function askOwner<T>(method: string, path: string, body?: object, etag?: string): Promise<Answer<T>> {
+export async function askOwner<T>(
+  method: string,
+  path: string,
+  body?: object,
+  etag?: string,
+): Promise<Answer<T>> {
   for (;;) {
     const answer = await ask<T>(method, path, body, etag);
     if (!("refused" in answer)) isDeclined = false;
-    else if (answer.refused.status === 401 && !(isDeclined && method === "GET") && (await signInHere())) continue;
+    else if (
+      answer.refused.status === 401 &&
+      !(isDeclined && method === "GET") &&
+      (await signInHere())
+    )
+      continue;
     return answer;
   }
 }

@@ -11,14 +11,18 @@ const states: Readonly<Record<ProgramView["state"], { text: string; tone: Tone }
   stopped: { text: "Stopped", tone: "warn" },
 };
 
-export const programState = (state: ProgramView["state"]): { text: string; tone: Tone } => states[state];
+export const programState = (state: ProgramView["state"]): { text: string; tone: Tone } =>
+  states[state];
 
 /** Names and values of the facts. */
 export function programFacts(program: ProgramView): [name: string, value: string][] {
   const { pid, restarts, lastEnd, inWork, queued, answered, failed } = program;
   return [
     ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
-    ["Restarts", lastEnd === undefined ? count(restarts) : `${count(restarts)}, last end: ${lastEnd}`],
+    [
+      "Restarts",
+      lastEnd === undefined ? count(restarts) : `${count(restarts)}, last end: ${lastEnd}`,
+    ],
     ["Messages", `${count(answered)} answered, ${count(failed)} failed`],
     ["Now", `${count(inWork)} in work, ${count(queued)} waiting`],
   ];

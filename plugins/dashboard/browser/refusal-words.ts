@@ -4,7 +4,9 @@ import type { RefusalView } from "../status.ts";
 import { timesWords, wordFor } from "./words.ts";
 
 const methods: Readonly<Record<string, string>> = {
-  header: "Authorization header", subprotocol: "Subprotocol", query: "Token in the address",
+  header: "Authorization header",
+  subprotocol: "Subprotocol",
+  query: "Token in the address",
 };
 
 const titles: Readonly<Record<string, string>> = {
@@ -36,14 +38,17 @@ const fixes: Readonly<Record<string, string>> = {
     "Send Authorization: Bearer <token>, from a browser the subprotocol token.<token>. Proxies may remove headers.",
   token_malformed:
     "The header is Authorization: Bearer <token>, with one space after Bearer; the subprotocol is token.<token>.",
-  token_query_disabled: "Send it as header or subprotocol, or turn on allow_token_query in Settings.",
+  token_query_disabled:
+    "Send it as header or subprotocol, or turn on allow_token_query in Settings.",
   origin_not_allowed: "Add the origin to allow_origins in Settings.",
-  bad_handshake: "Use a WebSocket library: the body of the answer says what is wrong with the request.",
+  bad_handshake:
+    "Use a WebSocket library: the body of the answer says what is wrong with the request.",
   upgrade_required: "A proxy on the way removes the header: docs/deploy.md has the lines it needs.",
   not_found: "Turn the channel on; its path is /pico, after the base path if there is one.",
   wrong_path: "The channel's path is /pico, after the base path if there is one: ws://…/pico.",
   token_not_configured: "Make one: doorward token rotate pico.",
-  too_many_connections: "Raise max_connections in Settings, or disconnect clients that are not needed.",
+  too_many_connections:
+    "Raise max_connections in Settings, or disconnect clients that are not needed.",
   internal: "The log has the details.",
 };
 
@@ -52,7 +57,10 @@ export function clientRefusalTitle({ code }: Pick<RefusalView, "code">): string 
 }
 
 /** What the owner or the client's author does about it; undefined: nothing, it goes by. */
-function clientRefusalFix({ code, address }: Pick<RefusalView, "code" | "address">): string | undefined {
+function clientRefusalFix({
+  code,
+  address,
+}: Pick<RefusalView, "code" | "address">): string | undefined {
   if (code === "rate_limited") return `To let it try at once: doorward unblock ${address}`;
   return wordFor(fixes, code);
 }
@@ -74,7 +82,10 @@ export function inWords(refusal: RefusalView): ClientRefusal {
   const { at, until: blockedUntil } = refusal;
   const fix = clientRefusalFix(refusal);
   return {
-    at, title: clientRefusalTitle(refusal), detail: clientRefusalDetail(refusal),
-    ...(fix !== undefined && { fix }), ...(blockedUntil !== undefined && { blockedUntil }),
+    at,
+    title: clientRefusalTitle(refusal),
+    detail: clientRefusalDetail(refusal),
+    ...(fix !== undefined && { fix }),
+    ...(blockedUntil !== undefined && { blockedUntil }),
   };
 }

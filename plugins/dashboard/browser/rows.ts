@@ -8,7 +8,9 @@ export interface Row<T> {
 /** Keeps one element for each item of a list, in its order: the same element stays for the same key, and is not moved
  *  when only others come and go, so that focus and selection stay too. */
 export function keepRows<T>(
-  list: HTMLElement, keyOf: (item: T) => string, make: (item: T) => Row<T>,
+  list: HTMLElement,
+  keyOf: (item: T) => string,
+  make: (item: T) => Row<T>,
 ): (items: readonly T[]) => void {
   const rows = new Map<string, Row<T>>();
   return (items) => {
@@ -31,5 +33,9 @@ export function keepRows<T>(
 
 /** A cell of a row; on narrow screens `label` stands beside its content. */
 export function cell(label: string, content: Node, kind = ""): HTMLElement {
-  return el("td", { role: "cell", "data-label": label, ...(kind !== "" && { class: kind }) }, content);
+  return el(
+    "td",
+    { role: "cell", "data-label": label, ...(kind !== "" && { class: kind }) },
+    content,
+  );
 }

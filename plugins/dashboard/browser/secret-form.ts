@@ -26,26 +26,63 @@ export function askForToken<T>(question: SecretQuestion<T>): Promise<Answer<T> |
   const id = `secret-${++made}`;
   const label = question.label ?? "Launcher token";
   const input = el("input", {
-    id, type: "password", autocomplete: "current-password", autocapitalize: "none", spellcheck: "false",
-    required: true, "aria-describedby": `${id}-problem`,
+    id,
+    type: "password",
+    autocomplete: "current-password",
+    autocapitalize: "none",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": `${id}-problem`,
   });
-  const reveal = el("button", {
-    type: "button", class: "reveal", "data-reveal": id, "aria-pressed": "false",
-    "aria-label": `Show ${label.toLowerCase()}`,
-  }, "Show");
+  const reveal = el(
+    "button",
+    {
+      type: "button",
+      class: "reveal",
+      "data-reveal": id,
+      "aria-pressed": "false",
+      "aria-label": `Show ${label.toLowerCase()}`,
+    },
+    "Show",
+  );
   const problem = el("p", { class: "problem", id: `${id}-problem`, role: "alert" });
   const submit = el("button", {}, question.action);
-  const form: HTMLFormElement = el("form", { method: "dialog", novalidate: true },
+  const form: HTMLFormElement = el(
+    "form",
+    { method: "dialog", novalidate: true },
     el("h2", { id: `${id}-title` }, question.title),
     el("p", { id: `${id}-text` }, question.text),
     question.fields,
-    el("input", { type: "text", autocomplete: "username", value: "launcher", readonly: true, hidden: true }),
-    el("div", { class: "field" },
-      el("label", { for: id }, label), el("div", { class: "secret" }, input, reveal), problem),
-    el("div", { class: "actions" }, button(question.cancel ?? "Cancel", "quiet", () => dialog.close()), submit));
-  const dialog: HTMLDialogElement = el("dialog", {
-    class: "card", "aria-labelledby": `${id}-title`, "aria-describedby": `${id}-text`,
-  }, form);
+    el("input", {
+      type: "text",
+      autocomplete: "username",
+      value: "launcher",
+      readonly: true,
+      hidden: true,
+    }),
+    el(
+      "div",
+      { class: "field" },
+      el("label", { for: id }, label),
+      el("div", { class: "secret" }, input, reveal),
+      problem,
+    ),
+    el(
+      "div",
+      { class: "actions" },
+      button(question.cancel ?? "Cancel", "quiet", () => dialog.close()),
+      submit,
+    ),
+  );
+  const dialog: HTMLDialogElement = el(
+    "dialog",
+    {
+      class: "card",
+      "aria-labelledby": `${id}-title`,
+      "aria-describedby": `${id}-text`,
+    },
+    form,
+  );
   document.body.append(dialog);
   enableRevealing(form);
   return converse(question, { dialog, form, input, problem, submit });
@@ -60,7 +97,8 @@ interface Parts {
 }
 
 function converse<T>(
-  { send, endsOn, label = "Launcher token" }: SecretQuestion<T>, { dialog, form, input, problem, submit }: Parts,
+  { send, endsOn, label = "Launcher token" }: SecretQuestion<T>,
+  { dialog, form, input, problem, submit }: Parts,
 ): Promise<Answer<T> | undefined> {
   let answer: Answer<T> | undefined;
   let underWay: Promise<unknown> | undefined;
@@ -95,24 +133,31 @@ function converse<T>(
   dialog.showModal();
   if (!form.querySelector("[autofocus]")) input.focus();
   return new Promise((resolve) => {
-    dialog.addEventListener("close", async () => {
-      release();
-      input.value = "";
-      dialog.remove();
-      await underWay; // what was sent may be done: its answer counts, also when nobody waited for it
-      resolve(answer);
-    }, { once: true });
+    dialog.addEventListener(
+      "close",
+      async () => {
+        release();
+        input.value = "";
+        dialog.remove();
+        await underWay; // what was sent may be done: its answer counts, also when nobody waited for it
+        resolve(answer);
+      },
+      { once: true },
+    );
   });
 }
 
 function wordsOf({ status, code, message }: Refusal, label: string): string {
   const isWrong = code === "invalid_token" && (status === 401 || status === 403);
-  return isWrong ? `That is not the ${label.toLowerCase()}. Check that you copied all of it.` : message;
+  return isWrong
+    ? `That is not the ${label.toLowerCase()}. Check that you copied all of it.`
+    : message;
 }
 
 /** Too many wrong tokens: counts down, and opens again by itself. Answers what ends it early. */
 function wait(
-  { retryAfterSeconds }: Refusal, { submit, input, problem }: Pick<Parts, "submit" | "input" | "problem">,
+  { retryAfterSeconds }: Refusal,
+  { submit, input, problem }: Pick<Parts, "submit" | "input" | "problem">,
 ): () => void {
   if (retryAfterSeconds === undefined) return () => undefined;
   const end = Date.now() + retryAfterSeconds * 1000;

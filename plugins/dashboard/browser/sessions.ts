@@ -11,40 +11,59 @@ const others = document.querySelector<HTMLButtonElement>("[data-end-others]")!;
 const showRows = keepRows(live("rows")!, (session: SessionView) => session.id, row);
 
 startDesk();
-const refresh = () => load<SessionsView>("/api/sessions", ({ sessions }) => {
-  showRows(sessions);
-  others.disabled = sessions.every(({ current }) => current);
-});
+const refresh = () =>
+  load<SessionsView>("/api/sessions", ({ sessions }) => {
+    showRows(sessions);
+    others.disabled = sessions.every(({ current }) => current);
+  });
 startStream({ refresh, news: ["signed-in", "signed-out", "rate"] }); // when each was used is no event
 
 onClick(others, async () => {
   const answer = await askOwner<{ ended: number }>("DELETE", "/api/sessions");
   if ("refused" in answer) return setLive("said", answer.refused.message);
   const { ended } = answer.body;
-  setLive("said", ended === 1 ? "One other browser was signed out." : `${ended} other browsers were signed out.`);
+  setLive(
+    "said",
+    ended === 1 ? "One other browser was signed out." : `${ended} other browsers were signed out.`,
+  );
   await refresh();
 });
 
 function row(first: SessionView): Row<SessionView> {
   const used = timeAgo();
   const name = browserWords(first.userAgent) || "unnamed";
-  const browser = el("div", {}, el("span", { title: first.userAgent }, name),
-    first.current && el("small", {}, el("span", { class: "badge ok" }, "this browser")));
+  const browser = el(
+    "div",
+    {},
+    el("span", { title: first.userAgent }, name),
+    first.current && el("small", {}, el("span", { class: "badge ok" }, "this browser")),
+  );
   const signsOut = button("Sign out", "quiet small danger", () => signOut(first, name));
   signsOut.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
   const end = new Date(first.expiresAt);
-  const ends = el("time", { datetime: end.toISOString(), title: end.toLocaleString() }, end.toLocaleDateString());
-  const element = el("tr", { role: "row" },
-    cell("Browser", browser), cell("Address", el("span", { class: "mono" }, first.address)),
-    cell("Signed in", timeAgo(first.createdAt), "nowrap"), cell("Last used", used, "nowrap"),
-    cell("Ends", ends, "nowrap"), cell("", signsOut, "act"));
+  const ends = el(
+    "time",
+    { datetime: end.toISOString(), title: end.toLocaleString() },
+    end.toLocaleDateString(),
+  );
+  const element = el(
+    "tr",
+    { role: "row" },
+    cell("Browser", browser),
+    cell("Address", el("span", { class: "mono" }, first.address)),
+    cell("Signed in", timeAgo(first.createdAt), "nowrap"),
+    cell("Last used", used, "nowrap"),
+    cell("Ends", ends, "nowrap"),
+    cell("", signsOut, "act"),
+  );
   return { element, update: (session) => setTime(used, session.lastUsedAt) };
 }
 
 async function signOut({ id, current }: SessionView, name: string): Promise<void> {
   const request = askOwner("DELETE", `/api/sessions/${id}`);
   const left = request.then((answer) =>
-    current && !("refused" in answer) ? leave(() => location.assign(`${base}/login`)) : undefined);
+    current && !("refused" in answer) ? leave(() => location.assign(`${base}/login`)) : undefined,
+  );
   if (current) expectEnd(left);
   const answer = await request;
   await left;

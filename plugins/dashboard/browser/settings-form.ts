@@ -21,15 +21,23 @@ interface Place {
 
 const places: Readonly<Record<string, Place>> = {
   "channels.pico": { title: "Pico channel", path: "/api/channels/pico", file: "config.json" },
-  "channels.pico_client": { title: "Pico client", path: "/api/channels/pico_client", file: "config.json" },
+  "channels.pico_client": {
+    title: "Pico client",
+    path: "/api/channels/pico_client",
+    file: "config.json",
+  },
   launcher: { title: "Dashboard", path: "/api/launcher", file: "launcher-config.json" },
 };
-const changedMeanwhile = "The file was changed meanwhile, and nothing was saved. What you typed is still here: "
-  + "look at it, then save again.";
+const changedMeanwhile =
+  "The file was changed meanwhile, and nothing was saved. What you typed is still here: " +
+  "look at it, then save again.";
 const notTaken = "An edit of the file was not taken: ";
 
 /** The form of one section. `refresh` loads all sections anew, which comes back through `take`. */
-export function sectionForm(first: SettingsSectionView, refresh: () => Promise<unknown>): SectionForm {
+export function sectionForm(
+  first: SettingsSectionView,
+  refresh: () => Promise<unknown>,
+): SectionForm {
   let view = first;
   const place = places[view.section] ?? { title: view.section, path: "", file: "" };
   const id = view.section.replace(".", "-");
@@ -56,31 +64,52 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
     const many = changed();
     save.disabled = isSaving || many.length === 0;
     discard.disabled = many.length === 0;
-    setText(summary, many.length === 0 ? "" : many.length === 1 ? "1 change" : `${many.length} changes`);
+    setText(
+      summary,
+      many.length === 0 ? "" : many.length === 1 ? "1 change" : `${many.length} changes`,
+    );
   };
-  const draw = (): HTMLElement[] => Object.entries(propertiesOf(view)).map(([key, schema]) => {
-    const value = valueOf(view, key);
-    if (view.editable.includes(key)) {
-      const field = settingField(`${id}-${key}`, key, schema, value, look);
-      fields.push(field);
-      return field.element;
-    }
-    const element = fixedField(key, schema, value, reasonOf(view, key, place.file));
-    fixed.set(key, element);
-    return element;
-  });
+  const draw = (): HTMLElement[] =>
+    Object.entries(propertiesOf(view)).map(([key, schema]) => {
+      const value = valueOf(view, key);
+      if (view.editable.includes(key)) {
+        const field = settingField(`${id}-${key}`, key, schema, value, look);
+        fields.push(field);
+        return field.element;
+      }
+      const element = fixedField(key, schema, value, reasonOf(view, key, place.file));
+      fixed.set(key, element);
+      return element;
+    });
 
   const rows = draw();
   const readOnly = rows.filter((row) => row.classList.contains("fixed"));
-  const form = el("form", { class: "card settings", "aria-labelledby": `h-${id}`, novalidate: true },
-    el("div", { class: "card-head" },
-      el("h2", { id: `h-${id}` }, place.title), el("code", { class: "quiet-text" }, view.section)),
+  const form = el(
+    "form",
+    { class: "card settings", "aria-labelledby": `h-${id}`, novalidate: true },
+    el(
+      "div",
+      { class: "card-head" },
+      el("h2", { id: `h-${id}` }, place.title),
+      el("code", { class: "quiet-text" }, view.section),
+    ),
     el("div", { class: "setting-rows" }, ...rows.filter((row) => !readOnly.includes(row))),
-    readOnly.length > 0 && el("details", { class: "fixed-rows" },
-      el("summary", {}, readOnly.length === 1
-        ? "1 setting that cannot be changed here" : `${readOnly.length} settings that cannot be changed here`),
-      el("div", { class: "setting-rows" }, ...readOnly)),
-    said, fields.length > 0 && el("div", { class: "actions" }, summary, discard, save));
+    readOnly.length > 0 &&
+      el(
+        "details",
+        { class: "fixed-rows" },
+        el(
+          "summary",
+          {},
+          readOnly.length === 1
+            ? "1 setting that cannot be changed here"
+            : `${readOnly.length} settings that cannot be changed here`,
+        ),
+        el("div", { class: "setting-rows" }, ...readOnly),
+      ),
+    said,
+    fields.length > 0 && el("div", { class: "actions" }, summary, discard, save),
+  );
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     await send();
@@ -130,7 +159,10 @@ export function sectionForm(first: SettingsSectionView, refresh: () => Promise<u
       for (const [key, element] of fixed) {
         const schema = propertiesOf(next)[key];
         const reason = reasonOf(next, key, place.file);
-        if (schema) element.replaceChildren(...fixedField(key, schema, valueOf(next, key), reason).childNodes);
+        if (schema)
+          element.replaceChildren(
+            ...fixedField(key, schema, valueOf(next, key), reason).childNodes,
+          );
       }
       look();
     },
@@ -143,11 +175,17 @@ const propertiesOf = ({ schema }: SettingsSectionView): Record<string, FieldSche
 const valueOf = ({ value }: SettingsSectionView, key: string): unknown =>
   (value as Record<string, unknown> | null)?.[key];
 
-function reasonOf({ managedByEnv, managedByFlag }: SettingsSectionView, key: string, file: string): string {
+function reasonOf(
+  { managedByEnv, managedByFlag }: SettingsSectionView,
+  key: string,
+  file: string,
+): string {
   const variable = managedByEnv[key];
   const flag = managedByFlag[key];
   if (flag !== undefined) return `The launcher was started with ${flag}, which holds it.`;
-  return variable === undefined ? `Only ${file} can change it.` : `The environment variable ${variable} holds it.`;
+  return variable === undefined
+    ? `Only ${file} can change it.`
+    : `The environment variable ${variable} holds it.`;
 }
 
 /** What a page calls these settings. */
@@ -156,7 +194,10 @@ type Saved = Answer<SettingsChangedView> | undefined;
 
 /** Asks for a token where the server would; undefined when the person gives up. */
 function put(
-  { path }: Place, { etag, value }: SettingsSectionView, patch: Record<string, unknown>, names: Names,
+  { path }: Place,
+  { etag, value }: SettingsSectionView,
+  patch: Record<string, unknown>,
+  names: Names,
 ): Promise<Saved> {
   const send = (extra: object): Promise<Answer<SettingsChangedView>> =>
     askOwner("PUT", path, { ...patch, ...extra }, etag);
@@ -172,7 +213,11 @@ function put(
     });
   }
   const { url: before } = (value ?? {}) as { url?: unknown };
-  if (path.endsWith("pico_client") && typeof patch["url"] === "string" && originOf(patch["url"]) !== originOf(before)) {
+  if (
+    path.endsWith("pico_client") &&
+    typeof patch["url"] === "string" &&
+    originOf(patch["url"]) !== originOf(before)
+  ) {
     return askForToken({
       title: "Connect to another place",
       text: "The remote token would be sent to another server than before. Type it again to show that you know it.",

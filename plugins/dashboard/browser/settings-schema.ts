@@ -33,10 +33,16 @@ export interface Typed {
 export function readTyped(schema: FieldSchema, text: string): Typed {
   if (schema.type === "integer" || schema.type === "number") return readNumber(schema, text.trim());
   if (schema.type !== "array") return judge(schema, text.trim());
-  const items = text.split("\n").map((line) => line.trim()).filter((line) => line !== "");
-  const broken = items.map((item) => judge(schema.items ?? {}, item)).find(({ problem }) => problem !== undefined);
+  const items = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+  const broken = items
+    .map((item) => judge(schema.items ?? {}, item))
+    .find(({ problem }) => problem !== undefined);
   if (broken) return { problem: broken.problem! };
-  if (items.length > (schema.maxItems ?? Infinity)) return { problem: `At most ${schema.maxItems} lines.` };
+  if (items.length > (schema.maxItems ?? Infinity))
+    return { problem: `At most ${schema.maxItems} lines.` };
   return { value: items };
 }
 
@@ -60,7 +66,9 @@ export const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) ===
 export function hintOf({ description = "", default: standard, unit, type }: FieldSchema): string {
   if (standard === undefined || standard === "" || type === "array") return description;
   const size = unit === "bytes" && typeof standard === "number";
-  const words = size ? bytes(standard) : [valueWords(standard), unit].filter((part) => part !== undefined).join(" ");
+  const words = size
+    ? bytes(standard)
+    : [valueWords(standard), unit].filter((part) => part !== undefined).join(" ");
   return `${description} Default: ${words}.`.trim();
 }
 
@@ -74,20 +82,25 @@ export function nameOf(key: string, { title }: FieldSchema = {}): string {
 function readNumber(schema: FieldSchema, text: string): Typed {
   const value = Number(text);
   if (text === "" || !Number.isFinite(value)) return { problem: "Type a number." };
-  if (schema.type === "integer" && !Number.isInteger(value)) return { problem: "Type a whole number." };
+  if (schema.type === "integer" && !Number.isInteger(value))
+    return { problem: "Type a whole number." };
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum = -Infinity } = schema;
   if (value < minimum) return { problem: `At least ${minimum}.` };
   if (value <= exclusiveMinimum) return { problem: `More than ${exclusiveMinimum}.` };
   return value > maximum ? { problem: `At most ${maximum}.` } : { value };
 }
 
-function judge({ minLength = 0, maxLength = Infinity, pattern, format }: FieldSchema, text: string): Typed {
+function judge(
+  { minLength = 0, maxLength = Infinity, pattern, format }: FieldSchema,
+  text: string,
+): Typed {
   const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
   if (text.length < minLength) return { problem: "It may not be empty." };
   if (text.length > maxLength) return { problem: `At most ${maxLength} characters.` };
   if (pattern !== undefined && !new RegExp(pattern, "iu").test(text)) {
     return { problem: `“${shown}” has another form than expected.` };
   }
-  if (format === "uri" && text !== "" && !URL.canParse(text)) return { problem: `“${shown}” is not an address.` };
+  if (format === "uri" && text !== "" && !URL.canParse(text))
+    return { problem: `“${shown}” is not an address.` };
   return { value: text };
 }

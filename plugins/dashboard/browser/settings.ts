@@ -11,7 +11,9 @@ const forms = new Map<string, SectionForm>();
 
 startDesk();
 const refresh = async () => {
-  const refused = await load<SettingsView>("/api/settings", ({ sections }) => inOrder(sections).forEach(put));
+  const refused = await load<SettingsView>("/api/settings", ({ sections }) =>
+    inOrder(sections).forEach(put),
+  );
   setLive("problem", refused === undefined || refused.status === 401 ? "" : refused.message);
   return refused;
 };

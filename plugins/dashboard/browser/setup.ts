@@ -12,7 +12,12 @@ if (setupForm) enhance(setupForm);
 /** Sends the form by `fetch`, which carries the true Origin, so that the setup cookie may stand in for the code. */
 function enhance(form: HTMLFormElement): void {
   const field = (id: string): HTMLInputElement => form.querySelector<HTMLInputElement>(`#${id}`)!;
-  const [code, token, confirm, own] = [field("code"), field("token"), field("confirm"), field("own")];
+  const [code, token, confirm, own] = [
+    field("code"),
+    field("token"),
+    field("confirm"),
+    field("own"),
+  ];
   const submit = form.querySelector<HTMLButtonElement>("button.wide")!;
   let stopCounting = (): void => undefined;
 
@@ -45,8 +50,13 @@ function enhance(form: HTMLFormElement): void {
     if (own.checked && !acceptable(token, confirm)) return;
     stopCounting();
     submit.disabled = true;
-    const choice = own.checked ? { token: token.value.trim(), confirm: confirm.value.trim() } : { keep: true };
-    const answer = await ask("POST", "/setup", { ...(code.value.trim() && { code: code.value.trim() }), ...choice });
+    const choice = own.checked
+      ? { token: token.value.trim(), confirm: confirm.value.trim() }
+      : { keep: true };
+    const answer = await ask("POST", "/setup", {
+      ...(code.value.trim() && { code: code.value.trim() }),
+      ...choice,
+    });
     submit.disabled = false;
     if ("refused" in answer) refuse(answer.refused);
     else location.replace(`${base}/`);
@@ -62,7 +72,9 @@ function failed(): boolean {
 function acceptable(token: HTMLInputElement, confirm: HTMLInputElement): boolean {
   const [broken] = brokenRules(token.value.trim());
   token.setCustomValidity(broken ? `A token has: ${broken.text}.` : "");
-  confirm.setCustomValidity(token.value.trim() === confirm.value.trim() ? "" : "The two entries differ.");
+  confirm.setCustomValidity(
+    token.value.trim() === confirm.value.trim() ? "" : "The two entries differ.",
+  );
   const fine = token.reportValidity() && confirm.reportValidity();
   for (const input of [token, confirm]) {
     input.addEventListener("input", () => input.setCustomValidity(""), { once: true });
@@ -76,13 +88,19 @@ function showRules(form: HTMLElement, token: string, confirm: string): void {
     const kept = token !== "" && !broken.has(rule.id);
     form.querySelector(`[data-rule="${rule.id}"]`)?.classList.toggle("kept", kept);
   }
-  setText(form.querySelector("[data-rules-status]"), token === "" ? "" : verdict(broken.size, token, confirm));
+  setText(
+    form.querySelector("[data-rules-status]"),
+    token === "" ? "" : verdict(broken.size, token, confirm),
+  );
 }
 
 function verdict(broken: number, token: string, confirm: string): string {
-  if (broken > 0) return broken === 1 ? "One rule is not kept yet." : `${broken} rules are not kept yet.`;
+  if (broken > 0)
+    return broken === 1 ? "One rule is not kept yet." : `${broken} rules are not kept yet.`;
   if (confirm === "") return "All rules are kept. Type it once more.";
-  return token === confirm ? "All rules are kept, and both entries are equal." : "The two entries differ.";
+  return token === confirm
+    ? "All rules are kept, and both entries are equal."
+    : "The two entries differ.";
 }
 
 function showFailure({ message, retryAfterSeconds }: Refusal): void {

@@ -10,7 +10,10 @@ export function showProgram(program: ProgramView): void {
   if (badge) badge.className = `badge ${tone}`;
   const facts = programFacts(program);
   setRows(live("program-facts"), facts, () =>
-    facts.map(([name, value]) => make("div", "", make("dt", name), make("dd", value))));
-  setRows(live("program-said"), program.stderr, () => program.stderr.map(({ text: said }) => make("li", said)));
+    facts.map(([name, value]) => make("div", "", make("dt", name), make("dd", value))),
+  );
+  setRows(live("program-said"), program.stderr, () =>
+    program.stderr.map(({ text: said }) => make("li", said)),
+  );
   show(live("program-silent"), program.stderr.length === 0);
 }

@@ -18,6 +18,9 @@ export function enableSignInLink(): void {
     row.hidden = false;
     const until = new Date(answer.body.expiresAt).toLocaleTimeString();
     const copied = await copy(field);
-    setLive("link-said", `${copied ? "Copied." : `Selected: press ${shortcut()}.`} Works once, until ${until}.`);
+    setLive(
+      "link-said",
+      `${copied ? "Copied." : `Selected: press ${shortcut()}.`} Works once, until ${until}.`,
+    );
   });
 }

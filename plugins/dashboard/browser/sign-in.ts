@@ -4,4 +4,8 @@ import { enableRevealing } from "./reveal.ts";
 enableRevealing();
 
 const form = document.querySelector<HTMLFormElement>("[data-sign-in]");
-if (form) enableCountdown(form.querySelector("button.wide"), form.querySelector<HTMLInputElement>("#token"));
+if (form)
+  enableCountdown(
+    form.querySelector("button.wide"),
+    form.querySelector<HTMLInputElement>("#token"),
+  );

@@ -37,9 +37,13 @@ let expected: Promise<unknown> = Promise.resolve();
 /** Leaves the page. Settles only where the page asks whether it may be left and stays. */
 export function leave(go: () => void): Promise<void> {
   return new Promise((stayed) => {
-    addEventListener("beforeunload", ({ defaultPrevented }) => {
-      if (defaultPrevented) setTimeout(stayed, pause); // no time passes while the browser asks
-    }, { once: true });
+    addEventListener(
+      "beforeunload",
+      ({ defaultPrevented }) => {
+        if (defaultPrevented) setTimeout(stayed, pause); // no time passes while the browser asks
+      },
+      { once: true },
+    );
     go();
   });
 }
@@ -162,8 +166,23 @@ export function startStream({ refresh, news = [], on = {}, query }: StreamOption
 }
 
 const types: readonly (keyof FeedEvents)[] = [
-  "hello", "state", "rate", "connected", "disconnected", "refused", "signed-in", "sign-in-refused", "signed-out",
-  "token", "program", "settings", "log", "log-skipped", "missed", "superseded", "ended",
+  "hello",
+  "state",
+  "rate",
+  "connected",
+  "disconnected",
+  "refused",
+  "signed-in",
+  "sign-in-refused",
+  "signed-out",
+  "token",
+  "program",
+  "settings",
+  "log",
+  "log-skipped",
+  "missed",
+  "superseded",
+  "ended",
 ];
 
 function say(text: string, tone: string, action?: string): void {
@@ -179,10 +198,13 @@ function atMostEvery(ms: number, act: () => unknown): () => void {
   let ranAt = -Infinity;
   return () => {
     if (timer !== undefined) return;
-    timer = setTimeout(() => {
-      timer = undefined;
-      ranAt = performance.now(); // the clock may be set
-      void act();
-    }, Math.max(0, ranAt + ms - performance.now()));
+    timer = setTimeout(
+      () => {
+        timer = undefined;
+        ranAt = performance.now(); // the clock may be set
+        void act();
+      },
+      Math.max(0, ranAt + ms - performance.now()),
+    );
   };
 }

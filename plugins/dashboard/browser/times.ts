@@ -37,9 +37,11 @@ function tick(time: HTMLTimeElement): void {
 }
 
 export function startTimes(): void {
-  const shown = () => document.querySelectorAll<HTMLTimeElement>("time[data-ago], time[data-since]");
+  const shown = () =>
+    document.querySelectorAll<HTMLTimeElement>("time[data-ago], time[data-since]");
   // The server does not know the reader's zone.
-  for (const time of shown()) if (time.dateTime !== "") time.title = new Date(time.dateTime).toLocaleString();
+  for (const time of shown())
+    if (time.dateTime !== "") time.title = new Date(time.dateTime).toLocaleString();
   setInterval(() => {
     if (document.hidden) return;
     shown().forEach(tick);

@@ -6,10 +6,22 @@ export interface TokenRule {
 }
 
 export const tokenRules: readonly TokenRule[] = [
-  { id: "length", text: "16 to 256 characters", holds: (token) => token.length >= 16 && token.length <= 256 },
-  { id: "ascii", text: "ASCII letters, digits and signs, no spaces", holds: (token) => /^[!-~]+$/.test(token) },
+  {
+    id: "length",
+    text: "16 to 256 characters",
+    holds: (token) => token.length >= 16 && token.length <= 256,
+  },
+  {
+    id: "ascii",
+    text: "ASCII letters, digits and signs, no spaces",
+    holds: (token) => /^[!-~]+$/.test(token),
+  },
   { id: "repeated", text: "not one character repeated", holds: (token) => new Set(token).size > 1 },
-  { id: "prefix", text: "does not begin with ott_", holds: (token) => token !== "" && !token.startsWith("ott_") },
+  {
+    id: "prefix",
+    text: "does not begin with ott_",
+    holds: (token) => token !== "" && !token.startsWith("ott_"),
+  },
 ];
 
 /** The rules that a token, its ends trimmed already, does not keep. */

@@ -11,20 +11,22 @@ const cards = live("tokens")!;
 let shown = "";
 
 startDesk();
-const refresh = () => load<TokensView>("/api/tokens", ({ tokens }) => {
-  const key = JSON.stringify(tokens);
-  if (key === shown) return; // the focus stays where it is
-  const focused = (document.activeElement as HTMLElement | null)?.dataset["act"];
-  shown = key;
-  cards.replaceChildren(...tokens.map(card));
-  if (focused !== undefined) focusOn(focused);
-});
+const refresh = () =>
+  load<TokensView>("/api/tokens", ({ tokens }) => {
+    const key = JSON.stringify(tokens);
+    if (key === shown) return; // the focus stays where it is
+    const focused = (document.activeElement as HTMLElement | null)?.dataset["act"];
+    shown = key;
+    cards.replaceChildren(...tokens.map(card));
+    if (focused !== undefined) focusOn(focused);
+  });
 startStream({ refresh, news: ["token", "settings"] });
 
 const purposes: Readonly<Record<string, string>> = {
   launcher: "Opens this dashboard. Replacing it signs every other browser out.",
   pico: "Lets programs into the pico channel.",
-  pico_client: "What this service shows at the remote channel. It is issued there, so it is changed by hand.",
+  pico_client:
+    "What this service shows at the remote channel. It is issued there, so it is changed by hand.",
   metrics: "Lets a monitoring system read /metrics, and nothing else.",
 };
 
@@ -32,22 +34,54 @@ function card(token: TokenRow): HTMLElement {
   const { name, managedByEnv, changedAt, concern, others } = token;
   const actions = actionsOf(token);
   const id = `h-${name}`;
-  return el("section", { class: "card", "aria-labelledby": id },
+  return el(
+    "section",
+    { class: "card", "aria-labelledby": id },
     el("h2", { id }, tokenName(name)),
-    el("p", { class: "quiet-text" },
-      purposes[name] ?? `Of the channel ${name}. Changed by a command: doorward token set ${name}`),
-    el("dl", { class: "facts" },
+    el(
+      "p",
+      { class: "quiet-text" },
+      purposes[name] ?? `Of the channel ${name}. Changed by a command: doorward token set ${name}`,
+    ),
+    el(
+      "dl",
+      { class: "facts" },
       fact("Comes from", sourceWords(token)),
-      managedByEnv && token.variable !== undefined && el("div", { class: "stacked" },
-        el("dt", {}, "Variable"), el("dd", {}, el("code", {}, token.variable))),
+      managedByEnv &&
+        token.variable !== undefined &&
+        el(
+          "div",
+          { class: "stacked" },
+          el("dt", {}, "Variable"),
+          el("dd", {}, el("code", {}, token.variable)),
+        ),
       changedAt !== undefined && fact("Last changed", timeAgo(changedAt)),
-      token.source !== "none" && fact("Strength", concern === undefined
-        ? el("span", { class: "badge ok" }, "Good") : el("span", { class: "badge warn" }, "Weak"))),
+      token.source !== "none" &&
+        fact(
+          "Strength",
+          concern === undefined
+            ? el("span", { class: "badge ok" }, "Good")
+            : el("span", { class: "badge warn" }, "Weak"),
+        ),
+    ),
     concern !== undefined && el("p", { class: "notice warn" }, `${sentence(concern)} Replace it.`),
-    ...others.filter(({ same }) => !same).map(({ source }) => el("p", { class: "notice warn" },
-      `${placeOf(source, name)} holds another value, which is not used. Whoever reads that file is misled.`)),
-    managedByEnv && el("p", { class: "hint" }, "Only the environment changes it: set the variable there and restart."),
-    actions.length > 0 && el("div", { class: "token-actions" }, ...actions));
+    ...others
+      .filter(({ same }) => !same)
+      .map(({ source }) =>
+        el(
+          "p",
+          { class: "notice warn" },
+          `${placeOf(source, name)} holds another value, which is not used. Whoever reads that file is misled.`,
+        ),
+      ),
+    managedByEnv &&
+      el(
+        "p",
+        { class: "hint" },
+        "Only the environment changes it: set the variable there and restart.",
+      ),
+    actions.length > 0 && el("div", { class: "token-actions" }, ...actions),
+  );
 }
 
 function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
@@ -55,11 +89,16 @@ function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
   const act = (kind: string, text: string, run: () => unknown): HTMLElement => {
     const made = button(text, "quiet", run);
     made.dataset["act"] = `${kind}-${name}`;
-    made.setAttribute("aria-label", `${text.replace("…", "")} the ${tokenName(name).toLowerCase()}`);
+    made.setAttribute(
+      "aria-label",
+      `${text.replace("…", "")} the ${tokenName(name).toLowerCase()}`,
+    );
     return made;
   };
-  const replace = !managedByEnv && source !== "host"
-    && act("replace", source === "none" ? "Create…" : "Replace…", async () => {
+  const replace =
+    !managedByEnv &&
+    source !== "host" &&
+    act("replace", source === "none" ? "Create…" : "Replace…", async () => {
       await replaceToken(name);
       await refresh();
       focusOn(`replace-${name}`); // the dialog gave the focus back to a button that is gone
@@ -77,7 +116,11 @@ function fact(name: string, value: Node | string): HTMLElement {
 }
 
 function placeOf(source: string, name: string): string {
-  return sourceWords({ name, source: source as TokenRow["source"], managedByEnv: false }).replace(/^t/, "T");
+  return sourceWords({ name, source: source as TokenRow["source"], managedByEnv: false }).replace(
+    /^t/,
+    "T",
+  );
 }
 
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, "")}.`;

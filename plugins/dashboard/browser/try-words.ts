@@ -1,7 +1,8 @@
 import { wordFor } from "./words.ts";
 
 const reasons: Readonly<Record<string, string>> = {
-  token_query_disabled: "allow_token_query is off, as it should be unless a client knows no other way.",
+  token_query_disabled:
+    "allow_token_query is off, as it should be unless a client knows no other way.",
   not_found: "The channel is off.",
   token_not_configured: "There is no channel token yet.",
   token_mismatch: "The channel did not take the token.",

@@ -24,7 +24,8 @@ export function twoWays<T>(most: number): TwoWays<T> {
     asked: () => count,
     answered(asked, items) {
       unheard = new Map();
-      for (const key of items.map((item) => JSON.stringify(item))) unheard.set(key, (unheard.get(key) ?? 0) + 1);
+      for (const key of items.map((item) => JSON.stringify(item)))
+        unheard.set(key, (unheard.get(key) ?? 0) + 1);
       const since = heard.slice(Math.max(0, heard.length - (count - asked)));
       return since.filter((item) => !take(item));
     },

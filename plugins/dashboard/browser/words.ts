@@ -30,8 +30,10 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** The word for a name from outside: only what the table itself holds, so that `__proto__` finds nothing. */
-export const wordFor = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
-  Object.hasOwn(table, name) ? table[name] : undefined;
+export const wordFor = (
+  table: Readonly<Record<string, string>>,
+  name: string,
+): string | undefined => (Object.hasOwn(table, name) ? table[name] : undefined);
 
 export function stateWords(state: StatusView["state"]): { text: string; tone: Tone } {
   return states[state];
@@ -104,12 +106,19 @@ export function methodWords(method: string): string {
 }
 
 const browsers: readonly (readonly [RegExp, string])[] = [
-  [/Edg\/(\d+)/, "Edge"], [/OPR\/(\d+)/, "Opera"], [/Firefox\/(\d+)/, "Firefox"],
+  [/Edg\/(\d+)/, "Edge"],
+  [/OPR\/(\d+)/, "Opera"],
+  [/Firefox\/(\d+)/, "Firefox"],
   [/(?:Headless)?Chrom\w*\/(\d+)/, "Chrome"],
-  [/Version\/(\d+).*Safari/, "Safari"], [/curl\/([\d.]+)/, "curl"],
+  [/Version\/(\d+).*Safari/, "Safari"],
+  [/curl\/([\d.]+)/, "curl"],
 ];
 const systems: readonly (readonly [RegExp, string])[] = [
-  [/Android/, "Android"], [/iPhone|iPad/, "iOS"], [/Windows/, "Windows"], [/Mac OS X/, "macOS"], [/CrOS/, "ChromeOS"],
+  [/Android/, "Android"],
+  [/iPhone|iPad/, "iOS"],
+  [/Windows/, "Windows"],
+  [/Mac OS X/, "macOS"],
+  [/CrOS/, "ChromeOS"],
   [/Linux/, "Linux"],
 ];
 
@@ -118,7 +127,8 @@ export function browserWords(userAgent: string): string {
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1];
   for (const [pattern, name] of browsers) {
     const version = pattern.exec(userAgent)?.[1];
-    if (version !== undefined) return `${name} ${version}${system === undefined ? "" : ` on ${system}`}`;
+    if (version !== undefined)
+      return `${name} ${version}${system === undefined ? "" : ` on ${system}`}`;
   }
   return userAgent.slice(0, 60);
 }

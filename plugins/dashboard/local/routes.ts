@@ -17,17 +17,23 @@ type Answer = (door: Door, asked: Asked) => unknown;
 /** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
 const routes: Readonly<Record<string, Answer>> = {
   "GET /local/status": async (door) => ({
-    state: door.state(), version: door.version, startedAt: door.startedAt,
+    state: door.state(),
+    version: door.version,
+    startedAt: door.startedAt,
     addresses: door.http.addresses().map(({ href }) => href),
-    channel: door.picoServer?.status(), channelUrl: door.picoServer?.url(), sessions: door.sessions.list().length,
-    plugins: door.plugins(), program: door.program?.status(),
+    channel: door.picoServer?.status(),
+    channelUrl: door.picoServer?.url(),
+    sessions: door.sessions.list().length,
+    plugins: door.plugins(),
+    program: door.program?.status(),
     refusedEdits: fileWarnings(await sectionsOf(door)).map(({ text }) => text),
   }),
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {
     const { name } = tokenOf(body);
     const token = claimed(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
-    if (token === undefined) throw new Refusal("not_found", { message: `There is no ${name} token.` });
+    if (token === undefined)
+      throw new Refusal("not_found", { message: `There is no ${name} token.` });
     door.log.info({ name }, `the ${name} token was shown on the command line`);
     return { name, token, source: door.tokens.info(name).source };
   },
@@ -83,22 +89,33 @@ export function localRoutes(door: Door): RequestListener {
   async function answer(request: IncomingMessage): Promise<unknown> {
     const [path = ""] = (request.url ?? "").split("?");
     const [, collection, id = ""] = /^(\/local\/sessions\/)([\w-]+)$/.exec(path) ?? [];
-    const route = routes[`${request.method} ${collection === undefined ? path : `${collection}:id`}`];
+    const route =
+      routes[`${request.method} ${collection === undefined ? path : `${collection}:id`}`];
     if (!route) throw new Refusal("not_found");
-    const body = await bodyOf(request).catch(() => { throw new Refusal("invalid_body"); });
+    const body = await bodyOf(request).catch(() => {
+      throw new Refusal("invalid_body");
+    });
     return route(door, { id, body });
   }
 
   return (request: IncomingMessage, reply: ServerResponse): void => {
     const send = (status: number, body: unknown): void => {
       const type = "application/json; charset=utf-8";
-      reply.writeHead(status, { "content-type": type, "cache-control": "no-store", "connection": "close" });
+      reply.writeHead(status, {
+        "content-type": type,
+        "cache-control": "no-store",
+        connection: "close",
+      });
       reply.end(JSON.stringify(body));
     };
     answer(request).then(
       (body) => send(200, body),
       (error: unknown) => {
-        const { code, message, extra } = asRefusal(error, door, `local ${request.method} ${request.url}`);
+        const { code, message, extra } = asRefusal(
+          error,
+          door,
+          `local ${request.method} ${request.url}`,
+        );
         send(extra.status ?? refusals[code][0], { error: code, message });
       },
     );

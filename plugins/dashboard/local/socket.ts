@@ -7,7 +7,9 @@ import type { Door } from "../door.ts";
 import type { LocalControl } from "../service.ts";
 
 /** The part of the door that the socket needs. */
-type LocalDoor = Pick<Door, "log" | "clock" | "version"> & { readonly http: Pick<Door["http"], "addresses"> };
+type LocalDoor = Pick<Door, "log" | "clock" | "version"> & {
+  readonly http: Pick<Door["http"], "addresses">;
+};
 
 const lastAnswersMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");
@@ -15,7 +17,9 @@ const isPipe = (path: string): boolean => path.startsWith("\\\\");
 /** Opens the owner's socket and answers how to close it. Of several launchers with one home the first has it. Where it
  *  cannot be opened there is one warning: everything else works without it. */
 export async function openLocal(
-  door: LocalDoor, local: LocalControl, listener: RequestListener,
+  door: LocalDoor,
+  local: LocalControl,
+  listener: RequestListener,
 ): Promise<() => Promise<void>> {
   const server = createServer({ requestTimeout: 30_000 }, listener);
   try {
@@ -68,8 +72,10 @@ function isTaken(error: NodeJS.ErrnoException): false {
  *  all, as `XDG_RUNTIME_DIR` may name by mistake, is no place for it, and not ours to close. */
 async function narrow(folder: string): Promise<void> {
   const { mode, uid } = await stat(folder);
-  const isShared = (mode & 0o1000) !== 0 || (process.getuid !== undefined && uid !== process.getuid());
-  if (isShared) throw Object.assign(new Error(`${folder} is a folder of others too`), { code: "EACCES" });
+  const isShared =
+    (mode & 0o1000) !== 0 || (process.getuid !== undefined && uid !== process.getuid());
+  if (isShared)
+    throw Object.assign(new Error(`${folder} is a folder of others too`), { code: "EACCES" });
   if ((mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
@@ -103,7 +109,11 @@ function listen(server: Server, path: string): Promise<void> {
 }
 
 async function note(door: LocalDoor, { note: path, pid }: LocalControl): Promise<void> {
-  const facts = { pid, version: door.version, addresses: door.http.addresses().map(({ href }) => href) };
+  const facts = {
+    pid,
+    version: door.version,
+    addresses: door.http.addresses().map(({ href }) => href),
+  };
   await makeFolder(dirname(path));
   await rm(path, { force: true });
   await writeFile(path, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });

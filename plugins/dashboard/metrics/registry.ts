@@ -9,7 +9,11 @@ collectDefaultMetrics({ register: processRegistry });
 export const contentType: string = processRegistry.contentType;
 
 /** Values stay where they are counted: the library is given them at each scrape. */
-function register(registry: Registry, { type, name, help, labels, read }: Family, facts: () => Facts): void {
+function register(
+  registry: Registry,
+  { type, name, help, labels, read }: Family,
+  facts: () => Facts,
+): void {
   const common = { name, help, labelNames: [...labels], registers: [registry] };
   if (type === "gauge") {
     const gauge = new Gauge({

@@ -19,6 +19,9 @@ export function metricsRoute(app: FastifyInstance, door: Door): void {
 
   app.get("/metrics", { config: { tokens: ["launcher", "metrics"] } }, async (_request, reply) => {
     const { contentType, text } = await (library ??= load());
-    return reply.header("cache-control", "no-store").header("content-type", contentType).send(await text());
+    return reply
+      .header("cache-control", "no-store")
+      .header("content-type", contentType)
+      .send(await text());
   });
 }

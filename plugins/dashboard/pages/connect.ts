@@ -12,14 +12,24 @@ export interface ConnectPage extends DeskPage {
 
 /** Snippets for the channel's address, and a try of each way in. */
 export function connectPage(page: ConnectPage): string {
-  const body = page.channel ? both(page, page.channel) : html`<section class="card">
+  const body = page.channel
+    ? both(page, page.channel)
+    : html`<section class="card">
 <p class="quiet-text">This service was started without a pico channel.</p></section>`;
-  return desk(page, { path: "/connect", title: "Connect a client", styles: ["snippets.css", "connect.css"], body });
+  return desk(page, {
+    path: "/connect",
+    title: "Connect a client",
+    styles: ["snippets.css", "connect.css"],
+    body,
+  });
 }
 
 function both(page: ConnectPage, channel: ChannelView): Html {
-  return html`${!channel.enabled && html`<p class="notice warn">The channel is off, so nothing can connect now.
-<a href="${page.url("/")}">Turn it on on the overview</a>.</p>`}
+  return html`${
+    !channel.enabled &&
+    html`<p class="notice warn">The channel is off, so nothing can connect now.
+<a href="${page.url("/")}">Turn it on on the overview</a>.</p>`
+  }
 <div class="connect-columns"><div class="stack"><section class="card" aria-labelledby="h-address">
 <h2 id="h-address">Address of the channel</h2>
 <div class="copyable"><input id="channel-url" class="mono" readonly value="${channel.url}" aria-labelledby="h-address">
@@ -44,8 +54,14 @@ function tryCard(): Html {
 <p class="quiet-text">The service connects to its own channel by each way a client can, with the real token.</p>
 <button type="button" data-try>Try every way</button>
 <ul class="tries" data-live="tries">
-${[["header", "Authorization header"], ["subprotocol", "Subprotocol"], ["query", "Token in the address"],
-    ["requests", "Plain requests"]].map(([method, name]) => html`<li data-method="${method}"><span>${name}</span>
-<span class="badge off" data-result>Not tried</span><small data-why></small></li>`)}
+${[
+  ["header", "Authorization header"],
+  ["subprotocol", "Subprotocol"],
+  ["query", "Token in the address"],
+  ["requests", "Plain requests"],
+].map(
+  ([method, name]) => html`<li data-method="${method}"><span>${name}</span>
+<span class="badge off" data-result>Not tried</span><small data-why></small></li>`,
+)}
 </ul><p class="problem" role="alert" data-live="try-problem"></p></section>`;
 }

@@ -22,7 +22,12 @@ ${columns.map(column)}
 <div class="pager"><p class="quiet-text" data-live="range"></p>
 <button type="button" class="quiet" data-page="-1" disabled>Previous</button>
 <button type="button" class="quiet" data-page="1" disabled>Next</button></div></section>`;
-  return desk(page, { path: "/connections", title: "Connections", styles: ["connections.css"], body });
+  return desk(page, {
+    path: "/connections",
+    title: "Connections",
+    styles: ["connections.css"],
+    body,
+  });
 }
 
 const numbers = new Set(["In", "Out", "Queued"]);

@@ -17,6 +17,11 @@ ${!isIndex && html`<a class="push" href="${url("/docs")}">All pages</a>`}</div>
 <article class="card prose">
 ${built(markup.replaceAll('href="docs:', `href="${url("/docs/")}`))}</article>`;
   return layout({
-    site: page, title, styles: ["docs.css"], scripts: [], body, signedIn: { current: "/docs", version, csrf },
+    site: page,
+    title,
+    styles: ["docs.css"],
+    scripts: [],
+    body,
+    signedIn: { current: "/docs", version, csrf },
   });
 }

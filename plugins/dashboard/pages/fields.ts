@@ -30,7 +30,14 @@ export interface SecretField {
 }
 
 /** A secret in one field with a button that shows it; the button needs the script and is hidden without. */
-export function secretField({ id, label, autocomplete, hint, attributes, ...field }: SecretField): Html {
+export function secretField({
+  id,
+  label,
+  autocomplete,
+  hint,
+  attributes,
+  ...field
+}: SecretField): Html {
   const describedBy = [field.describedBy, hint && `${id}-hint`].filter(Boolean).join(" ");
   return html`<div class="field" data-field="${id}"><label for="${id}">${label}</label>
 <div class="secret"><input id="${id}" name="${id}" type="password" autocomplete="${autocomplete}"

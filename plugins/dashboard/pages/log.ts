@@ -2,7 +2,10 @@ import { desk, type DeskPage } from "./desk.ts";
 import { html } from "./html.ts";
 
 const levels = [
-  ["debug", "Everything"], ["info", "Info and worse"], ["warn", "Warnings and errors"], ["error", "Errors"],
+  ["debug", "Everything"],
+  ["info", "Info and worse"],
+  ["warn", "Warnings and errors"],
+  ["error", "Errors"],
 ];
 
 /** The newest lines of the log, live. */
@@ -10,8 +13,10 @@ export function logPage(page: DeskPage): string {
   const body = html`<section class="card log-card scripted" aria-labelledby="h-lines">
 <h2 id="h-lines" class="unseen">Lines</h2>
 <div class="toolbar"><div class="field"><label for="level">Level</label>
-<select id="level">${levels.map(([value, name]) => html`<option value="${value}"${value === "info" && html` selected`}>
-${name}</option>`)}</select></div>
+<select id="level">${levels.map(
+    ([value, name]) => html`<option value="${value}"${value === "info" && html` selected`}>
+${name}</option>`,
+  )}</select></div>
 <div class="field grow"><label for="text">Filter</label>
 <input id="text" type="search" autocomplete="off" maxlength="200" placeholder="words in the line"></div>
 <button type="button" class="quiet" data-pause aria-pressed="false">Pause</button>

@@ -12,5 +12,11 @@ export interface MessagePage extends Site {
 export function messagePage(page: MessagePage): string {
   const body = html`<p class="lead">${page.text}</p>${page.hint !== undefined && html`<p class="fix">${page.hint}</p>`}
 <p class="aside"><a href="${page.url("/")}">Go to the dashboard</a></p>`;
-  return layout({ site: page, title: page.title, styles: ["gate.css"], scripts: [], body: doorway(page.title, body) });
+  return layout({
+    site: page,
+    title: page.title,
+    styles: ["gate.css"],
+    scripts: [],
+    body: doorway(page.title, body),
+  });
 }

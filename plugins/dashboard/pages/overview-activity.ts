@@ -7,7 +7,8 @@ import { html, type Html } from "./html.ts";
 export function activity({ now, signIns, refusals }: StatusView): Html {
   const came = signIns.map((s) => row(viaWords(s.via), s.address, s.at, now));
   const refused = refusals.map(({ code, via, address, times, at }) =>
-    row(refusalWords(code), `${viaWords(via)} · ${address}${timesWords(times)}`, at, now));
+    row(refusalWords(code), `${viaWords(via)} · ${address}${timesWords(times)}`, at, now),
+  );
   return html`<div class="twin">${card("Latest sign-ins", "sign-ins", "Nobody has signed in since the start.", came)}
 ${card("Refused sign-ins", "refusals", "Nobody was refused since the start.", refused)}</div>`;
 }

@@ -40,7 +40,8 @@ function offFace(channel: ChannelView): Html {
     return html`<p>Programs talk to this service through the channel. It is off, as the environment variable
 <code>${channel.enabledManagedBy}</code> says; change it there.</p>`;
   }
-  if (!switchable(channel)) return html`<p>Programs talk to this service through the channel. ${bySetting}</p>`;
+  if (!switchable(channel))
+    return html`<p>Programs talk to this service through the channel. ${bySetting}</p>`;
   return html`<div class="invite"><div><p><b>Let programs in.</b> They connect to this service through one address
 and show the channel token.</p>
 <p class="quiet-text scripted">Turning it on makes a token in <code>.security.yml</code>, if there is none, and takes
@@ -61,8 +62,11 @@ function onFace(channel: ChannelView): Html {
 <div><dt>Messages out</dt><dd data-live="messages-out">${count(channel.messagesOut)}</dd></div>
 </dl>
 ${chart(channel.perMinute)}
-${channel.enabledManagedBy !== undefined && html`<p class="hint">The environment variable
-<code>${channel.enabledManagedBy}</code> keeps the channel on.</p>`}`;
+${
+  channel.enabledManagedBy !== undefined &&
+  html`<p class="hint">The environment variable
+<code>${channel.enabledManagedBy}</code> keeps the channel on.</p>`
+}`;
 }
 
 function chart(perMinute: readonly number[]): Html {

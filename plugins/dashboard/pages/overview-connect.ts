@@ -7,7 +7,11 @@ import { snippetTabs } from "./snippet-tabs.ts";
 import { snippets } from "./snippets.ts";
 
 /** What to do once the channel is on. */
-export function connectCard(channel: ChannelView, tokens: readonly TokenView[], url: Site["url"]): Html {
+export function connectCard(
+  channel: ChannelView,
+  tokens: readonly TokenView[],
+  url: Site["url"],
+): Html {
   const hidden = !channel.enabled && html` hidden`;
   return html`<section class="card connect" aria-labelledby="h-connect" data-face="on"${hidden}>
 <h2 id="h-connect">Connect a client</h2>

@@ -40,7 +40,9 @@ ${status.program && programCard(status.program)}</div>${activity(status)}</div>
 
 function warningsCard({ warnings }: StatusView): Html {
   const hidden = warnings.length === 0 && html` hidden`;
-  const rows = warnings.map(({ text, fix }) => html`<li><p>${text}</p><p class="fix">${fix}</p></li>`);
+  const rows = warnings.map(
+    ({ text, fix }) => html`<li><p>${text}</p><p class="fix">${fix}</p></li>`,
+  );
   return html`<section class="card warnings" aria-labelledby="h-warnings" data-live="warnings-card"${hidden}>
 <h2 id="h-warnings">Worth your attention</h2><ul data-live="warnings">${rows}</ul></section>`;
 }

@@ -41,7 +41,8 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     const { text, tool, release } = kept;
     kept = undefined;
     release();
-    if ((await readProgram(tool.read, env)).trimEnd() === text) await feedProgram(tool.clear, "", env);
+    if ((await readProgram(tool.read, env)).trimEnd() === text)
+      await feedProgram(tool.clear, "", env);
   }
 
   /** One after the other: what is taken away must not be what was copied meanwhile, and what is being copied when it
@@ -53,18 +54,24 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     return mine;
   }
 
-  const expire = (mine: Kept): Promise<void> => inTurn(async () => {
-    if (kept === mine) await clear();
-  });
+  const expire = (mine: Kept): Promise<void> =>
+    inTurn(async () => {
+      if (kept === mine) await clear();
+    });
 
   return {
     copy: (text) => inTurn(async () => void (await write(text))),
-    copySecret: (text) => inTurn(async () => {
-      const tool = await write(text);
-      kept?.release();
-      const mine: Kept = { text, tool, release: after(KEPT_MS, () => void expire(mine).catch(() => undefined)) };
-      kept = mine;
-    }),
+    copySecret: (text) =>
+      inTurn(async () => {
+        const tool = await write(text);
+        kept?.release();
+        const mine: Kept = {
+          text,
+          tool,
+          release: after(KEPT_MS, () => void expire(mine).catch(() => undefined)),
+        };
+        kept = mine;
+      }),
     close: () => inTurn(clear),
   };
 }

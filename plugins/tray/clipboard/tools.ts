@@ -11,21 +11,28 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What this desktop may have, best first. */
 export function toolsOf(env: Environment, platform: NodeJS.Platform): readonly Tool[] {
-  if (platform === "darwin") return [{ name: "pbcopy", write: ["pbcopy"], read: ["pbpaste"], clear: ["pbcopy"] }];
+  if (platform === "darwin")
+    return [{ name: "pbcopy", write: ["pbcopy"], read: ["pbpaste"], clear: ["pbcopy"] }];
   if (platform === "win32") return [windows(env["SystemRoot"] ?? String.raw`C:\Windows`)];
   return [...(env["WAYLAND_DISPLAY"] ? [wayland] : []), ...(env["DISPLAY"] ? [xclip, xsel] : [])];
 }
 
 const wayland: Tool = {
-  name: "wl-copy", write: ["wl-copy", "--type", "text/plain"], read: ["wl-paste", "--no-newline"],
+  name: "wl-copy",
+  write: ["wl-copy", "--type", "text/plain"],
+  read: ["wl-paste", "--no-newline"],
   clear: ["wl-copy", "--clear"],
 };
 const xclip: Tool = {
-  name: "xclip", write: ["xclip", "-selection", "clipboard", "-in"], read: ["xclip", "-selection", "clipboard", "-out"],
+  name: "xclip",
+  write: ["xclip", "-selection", "clipboard", "-in"],
+  read: ["xclip", "-selection", "clipboard", "-out"],
   clear: ["xclip", "-selection", "clipboard", "-in"],
 };
 const xsel: Tool = {
-  name: "xsel", write: ["xsel", "--clipboard", "--input"], read: ["xsel", "--clipboard", "--output"],
+  name: "xsel",
+  write: ["xsel", "--clipboard", "--input"],
+  read: ["xsel", "--clipboard", "--output"],
   clear: ["xsel", "--clipboard", "--clear"],
 };
 /** By their full names: Windows looks for programs in the current folder first. */
@@ -33,7 +40,10 @@ const windows = (root: string): Tool => ({
   name: "clip.exe",
   write: [String.raw`${root}\System32\clip.exe`],
   read: [
-    String.raw`${root}\System32\WindowsPowerShell\v1.0\powershell.exe`, "-NoProfile", "-NonInteractive", "-Command",
+    String.raw`${root}\System32\WindowsPowerShell\v1.0\powershell.exe`,
+    "-NoProfile",
+    "-NonInteractive",
+    "-Command",
     "Get-Clipboard -Raw",
   ],
   clear: [String.raw`${root}\System32\clip.exe`],

@@ -28,15 +28,28 @@ export interface Bus {
   /** Unique on this bus: `:1.42`. */
   readonly name: string;
   /** Rejects with the bus's words, or after ten seconds. */
-  call(place: Place, member: string, signature?: string, body?: readonly Value[]): Promise<readonly Value[]>;
-  signal(path: string, name: string, member: string, signature?: string, body?: readonly Value[]): void;
+  call(
+    place: Place,
+    member: string,
+    signature?: string,
+    body?: readonly Value[],
+  ): Promise<readonly Value[]>;
+  signal(
+    path: string,
+    name: string,
+    member: string,
+    signature?: string,
+    body?: readonly Value[],
+  ): void;
 }
 
 const PATIENCE_MS = 10_000;
 /** Of answers that the bus does not take: it is stuck then. */
 const MOST_UNSENT = 8 * 1024 * 1024;
 export const busDaemon: Place = {
-  destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+  destination: "org.freedesktop.DBus",
+  path: "/org/freedesktop/DBus",
+  interface: "org.freedesktop.DBus",
 };
 
 /** Rejects with a sentence's end that says why there is no bus. */
@@ -67,17 +80,23 @@ interface Waiting {
   readonly release: Release;
 }
 
-async function speak(socket: Socket, { objects, after, heard, closed, leaving }: BusOptions): Promise<Bus> {
+async function speak(
+  socket: Socket,
+  { objects, after, heard, closed, leaving }: BusOptions,
+): Promise<Bus> {
   const waiting = new Map<number, Waiting>();
   const framing = createFraming();
   let serial = 0;
   let reason = "the bus closed the connection";
   let isOpen = false;
 
-  function send(message: Omit<Message, "serial" | "signature" | "body"> & Partial<Message>): number {
+  function send(
+    message: Omit<Message, "serial" | "signature" | "body"> & Partial<Message>,
+  ): number {
     serial = (serial % 0xffff_ffff) + 1;
     if (socket.writableLength > MOST_UNSENT) end("the bus takes nothing any more");
-    else if (!socket.destroyed) socket.write(encodeMessage({ signature: "", body: [], ...message, serial }));
+    else if (!socket.destroyed)
+      socket.write(encodeMessage({ signature: "", body: [], ...message, serial }));
     return serial;
   }
 
@@ -98,13 +117,18 @@ async function speak(socket: Socket, { objects, after, heard, closed, leaving }:
   }
 
   function reply(call: Message): void {
-    const back = { replySerial: call.serial, noReply: true, ...(call.sender ? { destination: call.sender } : {}) };
+    const back = {
+      replySerial: call.serial,
+      noReply: true,
+      ...(call.sender ? { destination: call.sender } : {}),
+    };
     try {
       const given = answer(objects, call);
       if (!call.noReply) send({ kind: "return", ...back, ...given });
     } catch (error) {
       if (call.noReply) return;
-      const { reason: name, message } = error instanceof Refusal ? error : new Refusal("Failed", "it did not work");
+      const { reason: name, message } =
+        error instanceof Refusal ? error : new Refusal("Failed", "it did not work");
       const errorName = `org.freedesktop.DBus.Error.${name}`;
       send({ kind: "error", ...back, errorName, signature: "s", body: [message] });
     }
@@ -117,7 +141,9 @@ async function speak(socket: Socket, { objects, after, heard, closed, leaving }:
       end((error as Error).message);
     }
   });
-  socket.on("error", (error) => { reason = error.message; });
+  socket.on("error", (error) => {
+    reason = error.message;
+  });
   socket.once("close", () => {
     for (const { reject, release } of waiting.values()) {
       release();
@@ -131,7 +157,12 @@ async function speak(socket: Socket, { objects, after, heard, closed, leaving }:
   const leave = (): void => end("it was left");
   leaving.addEventListener("abort", leave, { once: true });
 
-  function call(place: Place, member: string, signature = "", body: readonly Value[] = []): Promise<readonly Value[]> {
+  function call(
+    place: Place,
+    member: string,
+    signature = "",
+    body: readonly Value[] = [],
+  ): Promise<readonly Value[]> {
     return new Promise((resolve, reject) => {
       if (socket.destroyed) return reject(new Error(reason));
       const number = send({ kind: "call", ...place, member, signature, body });
@@ -151,7 +182,15 @@ async function speak(socket: Socket, { objects, after, heard, closed, leaving }:
       name: String(name),
       call,
       signal: (path, name, member, signature = "", body = []) =>
-        void send({ kind: "signal", path, interface: name, member, signature, body, noReply: true }),
+        void send({
+          kind: "signal",
+          path,
+          interface: name,
+          member,
+          signature,
+          body,
+          noReply: true,
+        }),
     };
   } catch (error) {
     socket.destroy();

@@ -33,10 +33,13 @@ function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
     const heard = (bytes: Buffer): void => {
       text += bytes.toString("latin1");
       if (text.endsWith("\r\n")) settle(() => resolve(text.slice(0, -2)));
-      else if (text.length > LONGEST_LINE) settle(() => reject(new Error("the bus answers with too long a line")));
+      else if (text.length > LONGEST_LINE)
+        settle(() => reject(new Error("the bus answers with too long a line")));
     };
     const closed = (): void => settle(() => reject(new Error("the bus closes the connection")));
     socket.on("data", heard).once("error", reject).once("close", closed);
-    signal.addEventListener("abort", () => settle(() => reject(signal.reason as Error)), { once: true });
+    signal.addEventListener("abort", () => settle(() => reject(signal.reason as Error)), {
+      once: true,
+    });
   });
 }

@@ -21,11 +21,19 @@ export interface Message {
 }
 
 const fields = [
-  [1, "path", "o"], [2, "interface", "s"], [3, "member", "s"], [4, "errorName", "s"], [5, "replySerial", "u"],
-  [6, "destination", "s"], [7, "sender", "s"], [8, "signature", "g"],
+  [1, "path", "o"],
+  [2, "interface", "s"],
+  [3, "member", "s"],
+  [4, "errorName", "s"],
+  [5, "replySerial", "u"],
+  [6, "destination", "s"],
+  [7, "sender", "s"],
+  [8, "signature", "g"],
 ] as const;
 const needed: Readonly<Record<Message["kind"], readonly (keyof Message)[]>> = {
-  call: ["path", "member"], return: ["replySerial"], error: ["replySerial", "errorName"],
+  call: ["path", "member"],
+  return: ["replySerial"],
+  error: ["replySerial", "errorName"],
   signal: ["path", "interface", "member"],
 };
 /** The specification allows 128 MiB; nothing that is asked for here comes near this. */
@@ -43,7 +51,13 @@ export function encodeMessage(message: Message): Buffer {
     return value === undefined || value === "" ? [] : [[code, variant(type, value)]];
   });
   const head = encode("yyyyuua(yv)", [
-    LITTLE, kinds.indexOf(kind) + 1, noReply ? NO_REPLY : 0, 1, bytes.length, serial, named,
+    LITTLE,
+    kinds.indexOf(kind) + 1,
+    noReply ? NO_REPLY : 0,
+    1,
+    bytes.length,
+    serial,
+    named,
   ]);
   return Buffer.concat([head, Buffer.alloc(-head.length & 7), bytes]);
 }
@@ -68,8 +82,10 @@ export function createFraming(): (chunk: Uint8Array) => Message[] {
 
 function measure(bytes: Buffer): { bodyFrom: number; length: number } {
   const isLittle = bytes[0] === LITTLE;
-  if ((!isLittle && bytes[0] !== BIG) || bytes[3] !== 1) throw new Error("this is not a message of D-Bus");
-  const number = (at: number): number => (isLittle ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at));
+  if ((!isLittle && bytes[0] !== BIG) || bytes[3] !== 1)
+    throw new Error("this is not a message of D-Bus");
+  const number = (at: number): number =>
+    isLittle ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at);
   const bodyFrom = Math.ceil((FIXED + number(12)) / 8) * 8;
   const length = bodyFrom + number(4);
   if (length > LARGEST) throw new Error(`a message of ${length} bytes is too large`);
@@ -80,7 +96,9 @@ function measure(bytes: Buffer): { bodyFrom: number; length: number } {
 function read(bytes: Buffer, bodyFrom: number): Message | undefined {
   const isLittle = bytes[0] === LITTLE;
   const reader = createReader(bytes.subarray(0, bodyFrom), isLittle);
-  const [, type, flags, , , serial, named] = reader.values("yyyyuua(yv)") as number[] & { 6: [number, Variant][] };
+  const [, type, flags, , , serial, named] = reader.values("yyyyuua(yv)") as number[] & {
+    6: [number, Variant][];
+  };
   const kind = kinds[type! - 1];
   if (serial === 0 || type === 0) throw new Error("a message has no number or no kind");
   if (!kind) return undefined;
@@ -88,10 +106,12 @@ function read(bytes: Buffer, bodyFrom: number): Message | undefined {
   const head: Partial<Record<keyof Message, Value>> = {};
   for (const [code, name, signature] of fields) {
     const value = found.get(code);
-    if (value && value.signature !== signature) throw new Error(`the field "${name}" of a message has another type`);
+    if (value && value.signature !== signature)
+      throw new Error(`the field "${name}" of a message has another type`);
     if (value) head[name] = value.value;
   }
-  for (const name of needed[kind]) if (head[name] === undefined) throw new Error(`a message has no "${name}"`);
+  for (const name of needed[kind])
+    if (head[name] === undefined) throw new Error(`a message has no "${name}"`);
   const signature = (head.signature as string | undefined) ?? "";
   const body = decode(signature, bytes.subarray(bodyFrom), isLittle);
   const rest = { kind, serial: serial!, noReply: (flags! & NO_REPLY) !== 0, signature, body };

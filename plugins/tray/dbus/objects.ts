@@ -26,8 +26,14 @@ export interface Answer {
   readonly body: readonly Value[];
 }
 
-type Reason = "UnknownObject" | "UnknownInterface" | "UnknownMethod" | "UnknownProperty" | "InvalidArgs" |
-  "PropertyReadOnly" | "Failed";
+type Reason =
+  | "UnknownObject"
+  | "UnknownInterface"
+  | "UnknownMethod"
+  | "UnknownProperty"
+  | "InvalidArgs"
+  | "PropertyReadOnly"
+  | "Failed";
 
 /** An error of the bus, `org.freedesktop.DBus.Error.<reason>`. */
 export class Refusal extends Error {
@@ -42,18 +48,23 @@ const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
 /** Runs the method that a call names. Throws a `Refusal` when there is none. */
-export function answer(objects: Objects, { path, interface: name, member, signature, body }: Message): Answer {
+export function answer(
+  objects: Objects,
+  { path, interface: name, member, signature, body }: Message,
+): Answer {
   if (name === "org.freedesktop.DBus.Peer" && member === "Ping") return { signature: "", body: [] };
   const interfaces = own(objects, path);
   if (!interfaces) throw new Refusal("UnknownObject", "there is no such object");
   const standards = { ...interfaces, ...standard(interfaces) };
-  const found = name === undefined
-    ? Object.values(standards).find(({ methods }) => own(methods, member))
-    : own(standards, name);
+  const found =
+    name === undefined
+      ? Object.values(standards).find(({ methods }) => own(methods, member))
+      : own(standards, name);
   if (!found) throw new Refusal("UnknownInterface", "there is no such interface");
   const method = own(found.methods, member);
   if (!method) throw new Refusal("UnknownMethod", "there is no such method");
-  if (method.takes !== signature) throw new Refusal("InvalidArgs", `this method takes "${method.takes}"`);
+  if (method.takes !== signature)
+    throw new Refusal("InvalidArgs", `this method takes "${method.takes}"`);
   return { signature: method.gives, body: method.run(...body) };
 }
 
@@ -77,7 +88,11 @@ function standard(interfaces: Readonly<Record<string, Interface>>): Record<strin
   };
   const describe = { takes: "", gives: "s", run: () => [introspect(interfaces)] };
   return {
-    "org.freedesktop.DBus.Introspectable": { properties: {}, methods: { Introspect: describe }, signals: {} },
+    "org.freedesktop.DBus.Introspectable": {
+      properties: {},
+      methods: { Introspect: describe },
+      signals: {},
+    },
     "org.freedesktop.DBus.Properties": {
       properties: {},
       methods: {
@@ -96,15 +111,24 @@ function introspect(interfaces: Readonly<Record<string, Interface>>): string {
     return code === "(" ? `(${inside})` : code === "{" ? `{${inside}}` : code + inside;
   };
   const args = (signature: string, direction: string): string =>
-    typesOf(signature).map((type) => `<arg type="${signatureOf(type)}"${direction}/>`).join("");
-  const described = Object.entries(interfaces).map(([name, { properties, methods, signals }]) => [
-    `<interface name="${name}">`,
-    ...Object.entries(properties).map(([key, { signature }]) =>
-      `<property name="${key}" type="${signature}" access="read"/>`),
-    ...Object.entries(methods).map(([key, { takes, gives }]) =>
-      `<method name="${key}">${args(takes, ' direction="in"')}${args(gives, ' direction="out"')}</method>`),
-    ...Object.entries(signals).map(([key, signature]) => `<signal name="${key}">${args(signature, "")}</signal>`),
-    "</interface>",
-  ].join(""));
+    typesOf(signature)
+      .map((type) => `<arg type="${signatureOf(type)}"${direction}/>`)
+      .join("");
+  const described = Object.entries(interfaces).map(([name, { properties, methods, signals }]) =>
+    [
+      `<interface name="${name}">`,
+      ...Object.entries(properties).map(
+        ([key, { signature }]) => `<property name="${key}" type="${signature}" access="read"/>`,
+      ),
+      ...Object.entries(methods).map(
+        ([key, { takes, gives }]) =>
+          `<method name="${key}">${args(takes, ' direction="in"')}${args(gives, ' direction="out"')}</method>`,
+      ),
+      ...Object.entries(signals).map(
+        ([key, signature]) => `<signal name="${key}">${args(signature, "")}</signal>`,
+      ),
+      "</interface>",
+    ].join(""),
+  );
   return `<node>${described.join("")}</node>`;
 }

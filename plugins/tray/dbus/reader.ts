@@ -20,7 +20,8 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
   function text(length: number): string {
     const start = take(length + 1, 1);
     const raw = bytes.subarray(start, start + length);
-    if (bytes[start + length] !== 0 || raw.includes(0)) throw new Error("a text does not end where it says");
+    if (bytes[start + length] !== 0 || raw.includes(0))
+      throw new Error("a text does not end where it says");
     return utf8.decode(raw);
   }
 
@@ -57,19 +58,32 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
   function value({ code, parts }: Type, depth: number): Value {
     if (depth > DEEPEST) throw new Error("values are nested too deep");
     switch (code) {
-      case "y": return view.getUint8(take(1, 1));
-      case "b": return flag();
-      case "n": return view.getInt16(take(2, 2), isLittle);
-      case "q": return view.getUint16(take(2, 2), isLittle);
-      case "i": return view.getInt32(take(4, 4), isLittle);
-      case "u": return view.getUint32(take(4, 4), isLittle);
-      case "x": return view.getBigInt64(take(8, 8), isLittle);
-      case "t": return view.getBigUint64(take(8, 8), isLittle);
-      case "d": return view.getFloat64(take(8, 8), isLittle);
-      case "s": return text(view.getUint32(take(4, 4), isLittle));
-      case "o": return objectPath();
-      case "g": return signature();
-      case "a": return array(parts[0]!, depth + 1);
+      case "y":
+        return view.getUint8(take(1, 1));
+      case "b":
+        return flag();
+      case "n":
+        return view.getInt16(take(2, 2), isLittle);
+      case "q":
+        return view.getUint16(take(2, 2), isLittle);
+      case "i":
+        return view.getInt32(take(4, 4), isLittle);
+      case "u":
+        return view.getUint32(take(4, 4), isLittle);
+      case "x":
+        return view.getBigInt64(take(8, 8), isLittle);
+      case "t":
+        return view.getBigUint64(take(8, 8), isLittle);
+      case "d":
+        return view.getFloat64(take(8, 8), isLittle);
+      case "s":
+        return text(view.getUint32(take(4, 4), isLittle));
+      case "o":
+        return objectPath();
+      case "g":
+        return signature();
+      case "a":
+        return array(parts[0]!, depth + 1);
       case "v": {
         const inside = signature();
         const [type, ...more] = typesOf(inside);

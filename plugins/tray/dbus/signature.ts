@@ -14,7 +14,14 @@ export interface Variant {
 }
 /** `ynqiu` and `d` are numbers, `xt` bigints, `ay` bytes, `a{…}` a Map, structures and other arrays arrays. */
 export type Value =
-  number | bigint | boolean | string | Uint8Array | Variant | readonly Value[] | ReadonlyMap<Value, Value>;
+  | number
+  | bigint
+  | boolean
+  | string
+  | Uint8Array
+  | Variant
+  | readonly Value[]
+  | ReadonlyMap<Value, Value>;
 
 export const variant = (signature: string, value: Value): Variant => ({ signature, value });
 
@@ -35,7 +42,10 @@ export function typesOf(signature: string): readonly Type[] {
     if ("ybnqiuxtdsogv".includes(code)) return { code, parts: [] };
     if (code === "a" && arrays < DEEPEST) {
       const isDictionary = signature[at] === "{";
-      return { code, parts: [isDictionary ? entry(arrays + 1, structures + 1) : next(arrays + 1, structures)] };
+      return {
+        code,
+        parts: [isDictionary ? entry(arrays + 1, structures + 1) : next(arrays + 1, structures)],
+      };
     }
     if (code !== "(" || structures >= DEEPEST) return refuse();
     const parts: Type[] = [];

@@ -3,7 +3,8 @@ import { alignmentOf, typesOf, type Type, type Value, type Variant } from "./sig
 /** The values as the body of a message, least significant byte first. A value that does not fit its type throws. */
 export function encode(signature: string, values: readonly Value[]): Buffer {
   const types = typesOf(signature);
-  if (types.length !== values.length) throw new Error(`"${signature}" takes ${types.length} values`);
+  if (types.length !== values.length)
+    throw new Error(`"${signature}" takes ${types.length} values`);
   const writer = createWriter();
   types.forEach((type, at) => writer.value(type, values[at]!));
   return writer.bytes();
@@ -50,18 +51,31 @@ function createWriter() {
 
   function value({ code, parts }: Type, given: Value): void {
     switch (code) {
-      case "y": return put(1, (at) => bytes.writeUInt8(given as number, at));
-      case "b": return put(4, (at) => bytes.writeUInt32LE(given === true ? 1 : 0, at));
-      case "n": return put(2, (at) => bytes.writeInt16LE(given as number, at));
-      case "q": return put(2, (at) => bytes.writeUInt16LE(given as number, at));
-      case "i": return put(4, (at) => bytes.writeInt32LE(given as number, at));
-      case "u": return put(4, (at) => bytes.writeUInt32LE(given as number, at));
-      case "x": return put(8, (at) => bytes.writeBigInt64LE(given as bigint, at));
-      case "t": return put(8, (at) => bytes.writeBigUInt64LE(given as bigint, at));
-      case "d": return put(8, (at) => bytes.writeDoubleLE(given as number, at));
-      case "s": case "o": return text(given as string, 4);
-      case "g": return text(given as string, 1);
-      case "a": return array(parts[0]!, given);
+      case "y":
+        return put(1, (at) => bytes.writeUInt8(given as number, at));
+      case "b":
+        return put(4, (at) => bytes.writeUInt32LE(given === true ? 1 : 0, at));
+      case "n":
+        return put(2, (at) => bytes.writeInt16LE(given as number, at));
+      case "q":
+        return put(2, (at) => bytes.writeUInt16LE(given as number, at));
+      case "i":
+        return put(4, (at) => bytes.writeInt32LE(given as number, at));
+      case "u":
+        return put(4, (at) => bytes.writeUInt32LE(given as number, at));
+      case "x":
+        return put(8, (at) => bytes.writeBigInt64LE(given as bigint, at));
+      case "t":
+        return put(8, (at) => bytes.writeBigUInt64LE(given as bigint, at));
+      case "d":
+        return put(8, (at) => bytes.writeDoubleLE(given as number, at));
+      case "s":
+      case "o":
+        return text(given as string, 4);
+      case "g":
+        return text(given as string, 1);
+      case "a":
+        return array(parts[0]!, given);
       case "v": {
         const { signature, value: inside } = given as Variant;
         const [type, ...more] = typesOf(signature);

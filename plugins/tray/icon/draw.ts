@@ -42,6 +42,7 @@ function pixel(column: number, row: number, scale: number, state: LauncherState)
     if (colour) seen.push(colour);
   }
   if (seen.length === 0) return [0, 0, 0, 0];
-  const mean = (part: 0 | 1 | 2): number => Math.round(seen.reduce((sum, each) => sum + each[part], 0) / seen.length);
+  const mean = (part: 0 | 1 | 2): number =>
+    Math.round(seen.reduce((sum, each) => sum + each[part], 0) / seen.length);
   return [Math.round((seen.length / SAMPLES ** 2) * 255), mean(0), mean(1), mean(2)];
 }

@@ -4,8 +4,13 @@ import type { LauncherState } from "../../../kernel/index.ts";
 
 export type Colour = readonly [red: number, green: number, blue: number];
 export const colours = {
-  wall: [0x0c, 0x6a, 0x60], light: [0xff, 0xd4, 0x8a], leaf: [0x08, 0x48, 0x41], rim: [0xf2, 0xf7, 0xf6],
-  dark: [0x3a, 0x44, 0x43], attention: [0xd9, 0x48, 0x0f], busy: [0x1c, 0x7e, 0xd6],
+  wall: [0x0c, 0x6a, 0x60],
+  light: [0xff, 0xd4, 0x8a],
+  leaf: [0x08, 0x48, 0x41],
+  rim: [0xf2, 0xf7, 0xf6],
+  dark: [0x3a, 0x44, 0x43],
+  attention: [0xd9, 0x48, 0x0f],
+  busy: [0x1c, 0x7e, 0xd6],
 } as const satisfies Record<string, Colour>;
 
 /** Half of a circle on a box: `M left,29 V spring a r,r …`. */
@@ -26,7 +31,10 @@ function isInLeaf(x: number, y: number): boolean {
 const isInKnob = (x: number, y: number): boolean => (x - 14.6) ** 2 + (y - 20.6) ** 2 <= 1;
 
 /** A dot at the lower right, with a rim: setup waits for its owner, a rotation is under way. */
-const badges: Partial<Record<LauncherState, Colour>> = { setup: colours.attention, rotating: colours.busy };
+const badges: Partial<Record<LauncherState, Colour>> = {
+  setup: colours.attention,
+  rotating: colours.busy,
+};
 
 /** The colour at a place; nothing where the icon is transparent. */
 export function colourAt(x: number, y: number, state: LauncherState): Colour | undefined {

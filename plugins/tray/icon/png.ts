@@ -14,7 +14,12 @@ export function pngOf({ size, argb }: Icon): Buffer {
   head.writeUInt32BE(size, 0);
   head.writeUInt32BE(size, 4);
   head.set([8, 6, 0, 0, 0], 8); // 8 bits of red, green, blue and alpha; not interlaced
-  return Buffer.concat([signature, chunk("IHDR", head), chunk("IDAT", deflateSync(rows)), chunk("IEND")]);
+  return Buffer.concat([
+    signature,
+    chunk("IHDR", head),
+    chunk("IDAT", deflateSync(rows)),
+    chunk("IEND"),
+  ]);
 }
 
 function chunk(type: string, data: Uint8Array = new Uint8Array()): Buffer {

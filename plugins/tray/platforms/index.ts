@@ -1,7 +1,10 @@
 import type { Face, FaceOptions } from "../view.ts";
 
 /** The tray of this platform. Rejects with a sentence's end that says why there is none. */
-export async function openFace({ platform, ...options }: FaceOptions & { platform: NodeJS.Platform }): Promise<Face> {
+export async function openFace({
+  platform,
+  ...options
+}: FaceOptions & { platform: NodeJS.Platform }): Promise<Face> {
   if (platform === "darwin") return (await import("./macos.ts")).openMacos(options);
   if (platform === "win32") return (await import("./windows.ts")).openWindows(options);
   return (await import("./linux.ts")).openLinux(options);

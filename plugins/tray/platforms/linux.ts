@@ -7,7 +7,8 @@ import { createRegistration, type Registration } from "../status-notifier/regist
 import type { Face, FaceOptions } from "../view.ts";
 
 const notifications = {
-  destination: "org.freedesktop.Notifications", path: "/org/freedesktop/Notifications",
+  destination: "org.freedesktop.Notifications",
+  path: "/org/freedesktop/Notifications",
   interface: "org.freedesktop.Notifications",
 };
 const SHOWN_MS = 15_000;
@@ -24,7 +25,13 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
   let stopWaiting: Release = () => undefined;
   const menu = createMenu(() => view, choose);
   const objects = {
-    [itemPath]: { [itemInterface]: createItem("doorward", () => view, () => choose("open")) },
+    [itemPath]: {
+      [itemInterface]: createItem(
+        "doorward",
+        () => view,
+        () => choose("open"),
+      ),
+    },
     [menuPath]: { [menuInterface]: menu.interface },
   };
 
@@ -33,7 +40,11 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
     connection.abort();
     connection = new AbortController();
     bus = await openBus({
-      env, uid: process.getuid?.() ?? 0, objects, after, leaving: AbortSignal.any([leaving, connection.signal]),
+      env,
+      uid: process.getuid?.() ?? 0,
+      objects,
+      after,
+      leaving: AbortSignal.any([leaving, connection.signal]),
       heard: (signal) => registration?.heard(signal),
       closed(reason) {
         log.warn({ reason }, "the session bus is gone; the tray waits for it");
@@ -47,7 +58,10 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
 
   function again(pause: number): void {
     stopWaiting();
-    stopWaiting = after(pause, () => void connect().catch(() => again(Math.min(pause * 2, LONGEST_PAUSE_MS))));
+    stopWaiting = after(
+      pause,
+      () => void connect().catch(() => again(Math.min(pause * 2, LONGEST_PAUSE_MS))),
+    );
   }
 
   const why = await connect().catch((error: Error) => {
@@ -56,21 +70,26 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
     throw new Error(`there is no session bus (${error.message})`);
   });
   if (why !== undefined && required) throw new Error(why);
-  if (why !== undefined) log.info({ reason: why }, "no tray yet; its icon appears with a panel that takes it");
+  if (why !== undefined)
+    log.info({ reason: why }, "no tray yet; its icon appears with a panel that takes it");
 
   return {
     show(next) {
       const changes = changesOf(view, next);
       const isSame = JSON.stringify(view.items) === JSON.stringify(next.items);
       view = next;
-      for (const { member, signature, body } of changes) bus.signal(itemPath, itemInterface, member, signature, body);
+      for (const { member, signature, body } of changes)
+        bus.signal(itemPath, itemInterface, member, signature, body);
       if (!isSame) bus.signal(menuPath, menuInterface, "LayoutUpdated", "ui", menu.changed());
     },
     async notify(text) {
       const { title } = view;
       const hints = new Map([["urgency", variant("y", 1)]]);
       const words = [title, 0, "", title, markup(text), [], hints, SHOWN_MS];
-      return bus.call(notifications, "Notify", "susssasa{sv}i", words).then(() => true, () => false);
+      return bus.call(notifications, "Notify", "susssasa{sv}i", words).then(
+        () => true,
+        () => false,
+      );
     },
   };
 }

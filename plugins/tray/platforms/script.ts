@@ -14,9 +14,15 @@ export interface Script {
 
 const LONGEST_LINE = 4_096;
 const PATIENCE_MS = 20_000;
-const choices = new Set<unknown>(
-  ["open", "copy-token", "copy-link", "rotate", "channel", "log", "quit"] satisfies Choice[],
-);
+const choices = new Set<unknown>([
+  "open",
+  "copy-token",
+  "copy-link",
+  "rotate",
+  "channel",
+  "log",
+  "quit",
+] satisfies Choice[]);
 
 /** In `dist` of the package, wherever this module stands: in the bundle of the program or in the sources. */
 export function scriptFile(name: string): string {
@@ -25,29 +31,42 @@ export function scriptFile(name: string): string {
 }
 
 /** Rejects when the script cannot be started or does not say that it is ready. */
-export async function openScript({ command, iconSize }: Script, options: FaceOptions): Promise<Face> {
+export async function openScript(
+  { command, iconSize }: Script,
+  options: FaceOptions,
+): Promise<Face> {
   const { env, choose, shown, log, after, leaving } = options;
   leaving.throwIfAborted();
   const [name = "", ...words] = command;
   const child = spawn(name, words, { stdio: ["pipe", "pipe", "ignore"], env, windowsHide: true });
   const say = (line: object): void => void child.stdin.write(`${asciiOf(line)}\n`);
   const ended = new Promise<never>((_, reject) => {
-    child.once("error", (error) => reject(new Error(`${name} cannot be started (${error.message})`)));
-    child.once("exit", (code) => reject(new Error(`the script of the tray ended (${code ?? "by a signal"})`)));
+    child.once("error", (error) =>
+      reject(new Error(`${name} cannot be started (${error.message})`)),
+    );
+    child.once("exit", (code) =>
+      reject(new Error(`the script of the tray ended (${code ?? "by a signal"})`)),
+    );
   });
   child.stdin.on("error", () => undefined);
   const left = new Promise<never>((_, reject) => {
-    leaving.addEventListener("abort", () => {
-      child.stdin.end();
-      child.stdout.destroy();
-      child.unref(); // one that hangs keeps nobody from ending
-      reject(new Error("it was left"));
-    }, { once: true });
+    leaving.addEventListener(
+      "abort",
+      () => {
+        child.stdin.end();
+        child.stdout.destroy();
+        child.unref(); // one that hangs keeps nobody from ending
+        reject(new Error("it was left"));
+      },
+      { once: true },
+    );
   });
   left.catch(() => undefined);
 
   const ready = new Promise<void>((resolve, reject) => {
-    const release = after(PATIENCE_MS, () => reject(new Error("the script of the tray does not answer")));
+    const release = after(PATIENCE_MS, () =>
+      reject(new Error("the script of the tray does not answer")),
+    );
     void ended.catch(release);
     readLines(child.stdout, (line) => {
       const { ready: isReady, choice, error } = objectOf(line);
@@ -56,7 +75,8 @@ export async function openScript({ command, iconSize }: Script, options: FaceOpt
         resolve();
       }
       if (choices.has(choice)) choose(choice as Choice);
-      if (typeof error === "string") log.warn({ reason: error.slice(0, 300) }, "the script of the tray complains");
+      if (typeof error === "string")
+        log.warn({ reason: error.slice(0, 300) }, "the script of the tray complains");
     });
   });
   say({ view: drawn(options.view, iconSize) });
@@ -82,7 +102,10 @@ export async function openScript({ command, iconSize }: Script, options: FaceOpt
 
 /** JSON without a character that an encoding or the end of a buffer could break. */
 const asciiOf = (line: object): string =>
-  JSON.stringify(line).replace(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  JSON.stringify(line).replace(
+    /[^ -~]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 /** What the script draws: the icon as a PNG file in base64. */
 function drawn({ title, hint, state, items }: View, iconSize: number): object {

@@ -6,6 +6,13 @@ import { openScript, scriptFile } from "./script.ts";
 export function openWindows(options: FaceOptions): Promise<Face> {
   const root = options.env["SystemRoot"] ?? String.raw`C:\Windows`;
   const shell = String.raw`${root}\System32\WindowsPowerShell\v1.0\powershell.exe`;
-  const words = ["-NoProfile", "-STA", "-ExecutionPolicy", "Bypass", "-File", scriptFile("notification-area.ps1")];
+  const words = [
+    "-NoProfile",
+    "-STA",
+    "-ExecutionPolicy",
+    "Bypass",
+    "-File",
+    scriptFile("notification-area.ps1"),
+  ];
   return openScript({ command: [shell, ...words], iconSize: 32 }, options);
 }

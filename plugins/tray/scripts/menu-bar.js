@@ -72,13 +72,23 @@ function run() {
   ObjC.registerSubclass({
     name: "DoorwardTray",
     methods: {
-      "pick:": { types: ["void", ["id"]], implementation: function (item) { say({ choice: choices[item.tag] }); } },
+      "pick:": {
+        types: ["void", ["id"]],
+        implementation: function (item) {
+          say({ choice: choices[item.tag] });
+        },
+      },
       "read:": { types: ["void", ["id"]], implementation: read },
     },
   });
   var target = $.DoorwardTray.alloc.init;
   var arrived = $.NSFileHandleDataAvailableNotification;
-  $.NSNotificationCenter.defaultCenter.addObserverSelectorNameObject(target, "read:", arrived, input);
+  $.NSNotificationCenter.defaultCenter.addObserverSelectorNameObject(
+    target,
+    "read:",
+    arrived,
+    input,
+  );
   void input.waitForDataInBackgroundAndNotify;
   say({ ready: true });
   void app.run;

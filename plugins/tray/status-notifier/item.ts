@@ -24,7 +24,10 @@ const statusOf = ({ state }: View): string => (state === "setup" ? "NeedsAttenti
 export function createItem(id: string, view: () => View, activate: () => void): Interface {
   const nothing = { gives: "", run: () => [] };
   const text = (get: () => string) => ({ signature: "s", get });
-  const icons = { signature: "a(iiay)", get: () => iconsOf(view().state).map(({ size, argb }) => [size, size, argb]) };
+  const icons = {
+    signature: "a(iiay)",
+    get: () => iconsOf(view().state).map(({ size, argb }) => [size, size, argb]),
+  };
   const none = { signature: "a(iiay)", get: () => [] };
   return {
     properties: {
@@ -41,7 +44,10 @@ export function createItem(id: string, view: () => View, activate: () => void): 
       AttentionIconName: text(() => ""),
       AttentionIconPixmap: icons,
       AttentionMovieName: text(() => ""),
-      ToolTip: { signature: "(sa(iiay)ss)", get: () => ["", [], markup(view().title), markup(view().hint)] },
+      ToolTip: {
+        signature: "(sa(iiay)ss)",
+        get: () => ["", [], markup(view().title), markup(view().hint)],
+      },
       ItemIsMenu: { signature: "b", get: () => false },
       Menu: { signature: "o", get: () => menuPath },
     },
@@ -63,7 +69,8 @@ export function changesOf(before: View, after: View): Signal[] {
     ...(before.title === after.title ? [] : [plain("NewTitle")]),
     ...(before.state === after.state ? [] : [plain("NewIcon"), plain("NewAttentionIcon")]),
     ...(statusOf(before) === statusOf(after)
-      ? [] : [{ member: "NewStatus", signature: "s", body: [statusOf(after)] }]),
+      ? []
+      : [{ member: "NewStatus", signature: "s", body: [statusOf(after)] }]),
     ...(before.hint === after.hint ? [] : [plain("NewToolTip")]),
   ];
 }

@@ -17,7 +17,11 @@ const LONGEST_LABEL = 200;
 
 /** Panels underline the letter after `_`, take a doubled one for itself, and draw line breaks in their own ways. */
 const labelOf = (text: string): string =>
-  text.replace(/\p{Cc}+/gu, " ").slice(0, LONGEST_LABEL).toWellFormed().replaceAll("_", "__");
+  text
+    .replace(/\p{Cc}+/gu, " ")
+    .slice(0, LONGEST_LABEL)
+    .toWellFormed()
+    .replaceAll("_", "__");
 
 type Properties = Map<string, Variant>;
 
@@ -32,12 +36,16 @@ function propertiesOf(item: View["items"][number]): Properties {
 
 export function createMenu(view: () => View, choose: (choice: Choice) => void): Menu {
   let revision = 1;
-  const rows = (): Properties[] =>
-    [new Map([["children-display", variant("s", "submenu")]]), ...view().items.map(propertiesOf)];
+  const rows = (): Properties[] => [
+    new Map([["children-display", variant("s", "submenu")]]),
+    ...view().items.map(propertiesOf),
+  ];
   /** An empty list of names means all. */
   const only = (properties: Properties, names: Value): Properties => {
     const wanted = new Set(names as readonly string[]);
-    return wanted.size === 0 ? properties : new Map([...properties].filter(([name]) => wanted.has(name)));
+    return wanted.size === 0
+      ? properties
+      : new Map([...properties].filter(([name]) => wanted.has(name)));
   };
   const rowOf = (id: Value): Properties => {
     const row = rows()[id as number];
@@ -49,7 +57,9 @@ export function createMenu(view: () => View, choose: (choice: Choice) => void): 
     const itself = only(rowOf(parent), names);
     const isRoot = parent === 0 && depth !== 0;
     const children = isRoot
-      ? rows().slice(1).map((row, at) => variant("(ia{sv}av)", [at + 1, only(row, names), []]))
+      ? rows()
+          .slice(1)
+          .map((row, at) => variant("(ia{sv}av)", [at + 1, only(row, names), []]))
       : [];
     return [revision, [parent, itself, children]];
   }
@@ -70,7 +80,8 @@ export function createMenu(view: () => View, choose: (choice: Choice) => void): 
   function event(id: Value, type: Value): Value[] {
     rowOf(id);
     const item = view().items[(id as number) - 1];
-    const isChoice = item !== undefined && item !== "separator" && item.enabled && item.id !== "version";
+    const isChoice =
+      item !== undefined && item !== "separator" && item.enabled && item.id !== "version";
     if (type === "clicked" && isChoice) choose(item.id as Choice);
     return [];
   }

@@ -3,7 +3,11 @@ import type { Release } from "../../../kernel/index.ts";
 import { busDaemon, variant, type Bus, type Message, type Place } from "../dbus/index.ts";
 
 const watcherName = "org.kde.StatusNotifierWatcher";
-const watcher: Place = { destination: watcherName, path: "/StatusNotifierWatcher", interface: watcherName };
+const watcher: Place = {
+  destination: watcherName,
+  path: "/StatusNotifierWatcher",
+  interface: watcherName,
+};
 const match =
   `type='signal',sender='${busDaemon.destination}',interface='${busDaemon.interface}',` +
   `member='NameOwnerChanged',arg0='${watcherName}'`;
@@ -58,7 +62,9 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
   async function hasHost(): Promise<boolean> {
     const properties = { ...watcher, interface: "org.freedesktop.DBus.Properties" };
     const question = [watcherName, "IsStatusNotifierHostRegistered"];
-    const [found] = await bus.call(properties, "Get", "ss", question).catch(() => [variant("b", true)]);
+    const [found] = await bus
+      .call(properties, "Get", "ss", question)
+      .catch(() => [variant("b", true)]);
     return typeof found !== "object" || !("value" in found) || found.value !== false;
   }
 
@@ -78,7 +84,12 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
       return appear();
     },
     heard({ sender, member, body: [changed, , owner] }) {
-      if (sender !== busDaemon.destination || member !== "NameOwnerChanged" || changed !== watcherName) return;
+      if (
+        sender !== busDaemon.destination ||
+        member !== "NameOwnerChanged" ||
+        changed !== watcherName
+      )
+        return;
       stopWaiting();
       generation += 1;
       if (owner === "") shown(false);

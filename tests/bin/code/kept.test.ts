@@ -1,5 +1,15 @@
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  truncate,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -22,7 +32,11 @@ describe("compiled code in the home", () => {
   test("is there at the next start, for its owner alone", async () => {
     await keepCompiled(home, {}, compiled);
     const [[name, { source, data }] = ["", { source: 0, data: [] }]] = await readCompiled(home, {});
-    expect({ name, source, data: [...data] }).toEqual({ name: "./a.cjs", source: 17, data: [1, 2, 3] });
+    expect({ name, source, data: [...data] }).toEqual({
+      name: "./a.cjs",
+      source: 17,
+      data: [1, 2, 3],
+    });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(join(home, "cache"))).mode & 0o777).toBe(0o700);
   });
@@ -43,7 +57,9 @@ describe("compiled code in the home", () => {
 
   test("is not written where others may write, and the reason is told", async () => {
     await chmod(home, 0o777);
-    await expect(keepCompiled(home, {}, compiled)).rejects.toMatchObject({ code: "FILE_WRITABLE_BY_OTHERS" });
+    await expect(keepCompiled(home, {}, compiled)).rejects.toMatchObject({
+      code: "FILE_WRITABLE_BY_OTHERS",
+    });
     expect(await readdir(join(home, "cache"))).toEqual([]);
   });
 
@@ -61,11 +77,14 @@ describe("compiled code in the home", () => {
   });
 
   test.each([
-    ["a bit is wrong", async () => {
-      const bytes = await readFile(file);
-      bytes[bytes.length - 1]! ^= 1;
-      await writeFile(file, bytes);
-    }],
+    [
+      "a bit is wrong",
+      async () => {
+        const bytes = await readFile(file);
+        bytes[bytes.length - 1]! ^= 1;
+        await writeFile(file, bytes);
+      },
+    ],
     ["its end is missing", async () => truncate(file, (await stat(file)).size - 1)],
     ["it is empty", () => truncate(file, 0)],
   ])("is not used when %s", async (_, spoil) => {
@@ -74,15 +93,18 @@ describe("compiled code in the home", () => {
     expect(await readCompiled(home, {})).toEqual(new Map());
   });
 
-  test.each(["node", "v8"])("is not used by another %s, though V8 has the same tag for both", async (part) => {
-    await keepCompiled(home, {}, compiled);
-    const bytes = await readFile(file);
-    const version = process.versions[part]!;
-    bytes.write("9".repeat(version.length), bytes.indexOf(version));
-    bytes.writeUInt32BE(crc32(bytes.subarray(4)));
-    await writeFile(file, bytes);
-    expect(await readCompiled(home, {})).toEqual(new Map());
-  });
+  test.each(["node", "v8"])(
+    "is not used by another %s, though V8 has the same tag for both",
+    async (part) => {
+      await keepCompiled(home, {}, compiled);
+      const bytes = await readFile(file);
+      const version = process.versions[part]!;
+      bytes.write("9".repeat(version.length), bytes.indexOf(version));
+      bytes.writeUInt32BE(crc32(bytes.subarray(4)));
+      await writeFile(file, bytes);
+      expect(await readCompiled(home, {})).toEqual(new Map());
+    },
+  );
 
   test("is neither written nor read with NODE_DISABLE_COMPILE_CACHE", async () => {
     const env = { NODE_DISABLE_COMPILE_CACHE: "1" };

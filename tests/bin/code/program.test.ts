@@ -7,23 +7,37 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Program } from "../../../bin/code/program.ts";
 
 let folder: string;
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), "doorward-program-")); });
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "doorward-program-"));
+});
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 /** As config/bundle.mjs writes them. */
 const put = (name: string, body: string): Promise<void> =>
-  writeFile(join(folder, name), `(function (exports, module, require, __unit, __load, __foreign, __url) {"use strict";${body}})\n`);
+  writeFile(
+    join(folder, name),
+    `(function (exports, module, require, __unit, __load, __foreign, __url) {"use strict";${body}})\n`,
+  );
 const program = (): Program => new Program(pathToFileURL(`${folder}/`));
-interface Two { two(): number }
+interface Two {
+  two(): number;
+}
 
 describe("the files of the program", () => {
   test("are each run once, and see each other, Node's modules and where they are", async () => {
-    await put("main.cjs", `
+    await put(
+      "main.cjs",
+      `
       module.exports = { other: __unit("./other.cjs"), again: __unit("./other.cjs"), later: () => __load("./other.cjs"),
-        join: require("node:path").join, url: __url };`);
+        join: require("node:path").join, url: __url };`,
+    );
     await put("other.cjs", "exports.started = Symbol();");
     const main = program().unit("./main.cjs") as {
-      other: object; again: object; later(): Promise<object>; join: unknown; url: string;
+      other: object;
+      again: object;
+      later(): Promise<object>;
+      join: unknown;
+      url: string;
     };
     expect(main.again).toBe(main.other);
     expect(await main.later()).toBe(main.other);
@@ -34,7 +48,9 @@ describe("the files of the program", () => {
   test("import modules of others by their address", async () => {
     await writeFile(join(folder, "plugin.mjs"), "export const name = 'theirs';");
     await put("main.cjs", "exports.plugin = __foreign;");
-    const main = program().unit("./main.cjs") as { plugin(address: string): Promise<{ name: string }> };
+    const main = program().unit("./main.cjs") as {
+      plugin(address: string): Promise<{ name: string }>;
+    };
     expect((await main.plugin(pathToFileURL(join(folder, "plugin.mjs")).href)).name).toBe("theirs");
   });
 

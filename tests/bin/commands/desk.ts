@@ -28,21 +28,34 @@ export interface Desk {
 }
 
 export async function withDesk(
-  visit: (desk: Desk) => Promise<void>, env: Record<string, string> = {}, name = "doorward-desk-",
+  visit: (desk: Desk) => Promise<void>,
+  env: Record<string, string> = {},
+  name = "doorward-desk-",
 ): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), name));
   const running: Launcher[] = [];
   try {
     await visit({
-      home, env,
-      write: (name, content) => writeFile(
-        join(home, name), typeof content === "string" ? content : JSON.stringify(content), { mode: 0o600 },
-      ),
+      home,
+      env,
+      write: (name, content) =>
+        writeFile(
+          join(home, name),
+          typeof content === "string" ? content : JSON.stringify(content),
+          { mode: 0o600 },
+        ),
       read: (name) => readFile(join(home, name), "utf8"),
       run: (line, stdin = "") => run(home, env, line.split(" "), stdin),
       async start() {
         const { log, lines } = capturedLog();
-        const kernel = await launcher({ home, env, version: "0.0.0", log, flags: { port: 0 }, pid: process.pid });
+        const kernel = await launcher({
+          home,
+          env,
+          version: "0.0.0",
+          log,
+          flags: { port: 0 },
+          pid: process.pid,
+        });
         await kernel.start();
         running.push(kernel);
         return { kernel, lines, base: kernel.services.http.addresses()[0]! };
@@ -54,14 +67,24 @@ export async function withDesk(
   }
 }
 
-async function run(home: string, env: Record<string, string>, argv: readonly string[], stdin: string): Promise<Ran> {
+async function run(
+  home: string,
+  env: Record<string, string>,
+  argv: readonly string[],
+  stdin: string,
+): Promise<Ran> {
   const given = parseArguments(argv, commands);
   if (given.command !== "run") throw new Error(`"${argv.join(" ")}" is no command`);
   let out = "";
   let said = "";
   const command = await commands[given.name]!.load();
   const code = await command({
-    words: given.words, values: given.values, json: given.json, env, home, version: "0.0.0",
+    words: given.words,
+    values: given.values,
+    json: given.json,
+    env,
+    home,
+    version: "0.0.0",
     stdin: Readable.from([stdin]) as unknown as NodeJS.ReadStream,
     out: (text) => void (out += text),
     say: (text) => void (said += text),

@@ -4,10 +4,15 @@ import type { Call } from "../../../bin/commands/index.ts";
 import { readSecret } from "../../../bin/commands/secret.ts";
 
 /** What is typed comes in pieces, as a terminal or somebody who pastes gives them. */
-async function typed(...pieces: readonly string[]): Promise<{ secret: string | undefined; said: string }> {
+async function typed(
+  ...pieces: readonly string[]
+): Promise<{ secret: string | undefined; said: string }> {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   let said = "";
-  const read = readSecret({ stdin, say: (text: string) => (said += text) } as unknown as Call, "token");
+  const read = readSecret(
+    { stdin, say: (text: string) => (said += text) } as unknown as Call,
+    "token",
+  );
   for (const piece of pieces) {
     stdin.write(piece);
     await new Promise((done) => setImmediate(done));

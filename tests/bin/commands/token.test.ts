@@ -9,10 +9,17 @@ const security = `channels:\n  pico: # the channel\n    token: ${PICO}\n`;
 describe("token, while no launcher runs", () => {
   test("set reads standard input and stores, so that a lost token is replaced", () =>
     withDesk(async (desk) => {
-      await desk.write("launcher-config.json", { port: 18_801, launcher_token: "forgotten-0123456789", setup_pending: "x" });
+      await desk.write("launcher-config.json", {
+        port: 18_801,
+        launcher_token: "forgotten-0123456789",
+        setup_pending: "x",
+      });
       const ran = await desk.run("token set", `  ${OWN}\n`);
       expect([ran.code, ran.out]).toEqual([0, ""]);
-      expect(JSON.parse(await desk.read("launcher-config.json"))).toEqual({ port: 18_801, launcher_token: OWN });
+      expect(JSON.parse(await desk.read("launcher-config.json"))).toEqual({
+        port: 18_801,
+        launcher_token: OWN,
+      });
       expect((await desk.run("token show")).out).toBe(`${OWN}\n`);
     }));
 
@@ -22,7 +29,9 @@ describe("token, while no launcher runs", () => {
       const { code, out } = await desk.run("token rotate pico");
       expect(code).toBe(0);
       expect(out).toMatch(/^[0-9a-f]{64}\n$/);
-      expect((await desk.read(".security.yml")).replaceAll('"', "")).toBe(security.replace(PICO, out.trim()));
+      expect((await desk.read(".security.yml")).replaceAll('"', "")).toBe(
+        security.replace(PICO, out.trim()),
+      );
     }));
 
   test("a weak one is refused with exit code 1 and nothing is written", () =>
@@ -33,11 +42,16 @@ describe("token, while no launcher runs", () => {
     }));
 
   test("one of the environment is not replaced", () =>
-    withDesk(async (desk) => {
-      const { code, said } = await desk.run("token rotate");
-      expect([code, said]).toEqual([1, expect.stringContaining("SERVICE_LAUNCHER_TOKEN")]);
-      expect((await desk.run("token rotate -json")).json()).toMatchObject({ error: "token_managed_by_env" });
-    }, { SERVICE_LAUNCHER_TOKEN: OWN }));
+    withDesk(
+      async (desk) => {
+        const { code, said } = await desk.run("token rotate");
+        expect([code, said]).toEqual([1, expect.stringContaining("SERVICE_LAUNCHER_TOKEN")]);
+        expect((await desk.run("token rotate -json")).json()).toMatchObject({
+          error: "token_managed_by_env",
+        });
+      },
+      { SERVICE_LAUNCHER_TOKEN: OWN },
+    ));
 
   test("source says where each comes from and which lower place disagrees, without values", () =>
     withDesk(async (desk) => {
@@ -47,20 +61,32 @@ describe("token, while no launcher runs", () => {
       expect([code, out]).toEqual([0, "launcher     none\npico         security\n"]);
       expect(said).toMatch(/another value stands in: config/);
       expect((await desk.run("token source pico -json")).json()).toMatchObject({
-        running: false, tokens: [{ name: "pico", source: "security", others: [{ source: "config", same: false }] }],
+        running: false,
+        tokens: [{ name: "pico", source: "security", others: [{ source: "config", same: false }] }],
       });
     }));
 
   test("show of a token that is not there fails", () =>
     withDesk(async (desk) => {
-      expect(await desk.run("token show pico")).toMatchObject({ code: 1, out: "", said: "doorward: There is no pico token.\n" });
+      expect(await desk.run("token show pico")).toMatchObject({
+        code: 1,
+        out: "",
+        said: "doorward: There is no pico token.\n",
+      });
     }));
 
-  test.each(["token", "token lose", "token show pico now", "token set ../x", "token show -grace=1", "token rotate pico -grace=x"])(
-    "%j is wrong usage", (line) =>
-      withDesk(async (desk) => {
-        await expect(desk.run(line)).rejects.toThrow(UsageError);
-      }));
+  test.each([
+    "token",
+    "token lose",
+    "token show pico now",
+    "token set ../x",
+    "token show -grace=1",
+    "token rotate pico -grace=x",
+  ])("%j is wrong usage", (line) =>
+    withDesk(async (desk) => {
+      await expect(desk.run(line)).rejects.toThrow(UsageError);
+    }),
+  );
 
   test("set without a token is wrong usage", () =>
     withDesk(async (desk) => {
@@ -75,7 +101,11 @@ describe("token, while the launcher runs", () => {
       await desk.write(".security.yml", security);
       const { kernel } = await desk.start();
       const ran = await desk.run("token rotate pico -json");
-      expect(ran.json()).toEqual({ name: "pico", source: "security", token: expect.stringMatching(/^[0-9a-f]{64}$/) });
+      expect(ran.json()).toEqual({
+        name: "pico",
+        source: "security",
+        token: expect.stringMatching(/^[0-9a-f]{64}$/),
+      });
       expect(await kernel.services.tokens.verify("pico", ran.json().token)).toBe(2);
       expect(await kernel.services.tokens.verify("pico", PICO)).toBe(false);
     }));
@@ -84,7 +114,10 @@ describe("token, while the launcher runs", () => {
     withDesk(async (desk) => {
       const { kernel } = await desk.start();
       expect(kernel.state()).toBe("setup");
-      expect(await desk.run("token set launcher", OWN)).toMatchObject({ code: 0, said: expect.stringContaining("in force now") });
+      expect(await desk.run("token set launcher", OWN)).toMatchObject({
+        code: 0,
+        said: expect.stringContaining("in force now"),
+      });
       expect(kernel.state()).toBe("running");
       expect(await kernel.services.tokens.verify("launcher", OWN)).toBe(2);
     }));
@@ -94,19 +127,34 @@ describe("token, while the launcher runs", () => {
       const { lines } = await desk.start();
       const { out } = await desk.run("token show");
       expect(JSON.parse(await desk.read("launcher-config.json")).launcher_token).toBe(out.trim());
-      expect(lines.some(({ text }) => text === "the launcher token was shown on the command line")).toBe(true);
+      expect(
+        lines.some(({ text }) => text === "the launcher token was shown on the command line"),
+      ).toBe(true);
       expect(JSON.stringify(lines)).not.toContain(out.trim());
     }));
 
   test("a weak one and one of the environment are refused by it", () =>
-    withDesk(async (desk) => {
-      await desk.start();
-      expect(await desk.run("token set pico", "short")).toMatchObject({ code: 1, said: expect.stringContaining("16") });
-      expect((await desk.run("token rotate launcher -json")).json()).toMatchObject({ error: "token_managed_by_env" });
-      expect((await desk.run("token source -json")).json()).toMatchObject({
-        running: true, tokens: expect.arrayContaining([
-          expect.objectContaining({ name: "launcher", source: "env", variable: "SERVICE_LAUNCHER_TOKEN" }),
-        ]),
-      });
-    }, { SERVICE_LAUNCHER_TOKEN: OWN }));
+    withDesk(
+      async (desk) => {
+        await desk.start();
+        expect(await desk.run("token set pico", "short")).toMatchObject({
+          code: 1,
+          said: expect.stringContaining("16"),
+        });
+        expect((await desk.run("token rotate launcher -json")).json()).toMatchObject({
+          error: "token_managed_by_env",
+        });
+        expect((await desk.run("token source -json")).json()).toMatchObject({
+          running: true,
+          tokens: expect.arrayContaining([
+            expect.objectContaining({
+              name: "launcher",
+              source: "env",
+              variable: "SERVICE_LAUNCHER_TOKEN",
+            }),
+          ]),
+        });
+      },
+      { SERVICE_LAUNCHER_TOKEN: OWN },
+    ));
 });

@@ -1,4 +1,12 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { compiledModule, runWithSmallDisk } from "../../config/files/support.ts";
@@ -14,7 +22,10 @@ test("the file and its folder are closed to others, also a file that was open to
   chmodSync(file, 0o644);
   (await openLog({ file })).log.info({}, "two");
   expect(mode(file)).toBe(0o600);
-  expect(lines(file).map((line) => JSON.parse(line))).toMatchObject([{ level: 30, a: 1, msg: "one" }, { msg: "two" }]);
+  expect(lines(file).map((line) => JSON.parse(line))).toMatchObject([
+    { level: 30, a: 1, msg: "one" },
+    { msg: "two" },
+  ]);
 });
 
 test("the level decides what is written", async () => {
@@ -57,13 +68,17 @@ test("the first-run line reaches the file alone, as it is", async () => {
 test("no line is lost or torn when the file is rotated, and no more old files are kept than asked for", async () => {
   const file = join(temporaryFolder(), "launcher.log");
   const { log, close } = await openLog({ file, maxBytes: 20_000, keep: 200 });
-  for (let number = 0; number < 5_000; number++) log.info({ number, filler: "é".repeat(number % 50) }, "line");
+  for (let number = 0; number < 5_000; number++)
+    log.info({ number, filler: "é".repeat(number % 50) }, "line");
   close();
   const names = readdirSync(dirname(file)).sort((left, right) => order(right) - order(left));
-  const numbers = names.flatMap((name) => lines(join(dirname(file), name)).map((line) => JSON.parse(line).number));
+  const numbers = names.flatMap((name) =>
+    lines(join(dirname(file), name)).map((line) => JSON.parse(line).number),
+  );
   expect(numbers).toEqual(Array.from({ length: 5_000 }, (_, number) => number));
   expect(names.length).toBeGreaterThan(20);
-  for (const name of names) expect(statSync(join(dirname(file), name)).size).toBeLessThanOrEqual(20_000);
+  for (const name of names)
+    expect(statSync(join(dirname(file), name)).size).toBeLessThanOrEqual(20_000);
   for (const name of names) expect(mode(join(dirname(file), name))).toBe(0o600);
 });
 
@@ -76,7 +91,11 @@ test("a restart counts what the file holds already, and the oldest file goes", a
     log.info({ start, filler: "x".repeat(700) }, "line");
     close();
   }
-  expect(readdirSync(dirname(file)).sort()).toEqual(["launcher.log", "launcher.log.1", "launcher.log.2"]);
+  expect(readdirSync(dirname(file)).sort()).toEqual([
+    "launcher.log",
+    "launcher.log.1",
+    "launcher.log.2",
+  ]);
   expect(JSON.parse(lines(`${file}.2`)[0]!).start).toBe(3);
 });
 
@@ -90,20 +109,23 @@ test("lines written after the log was closed are dropped without harm", async ()
   expect(lines(file)).toHaveLength(1);
 });
 
-test.each(["file/logs/launcher.log", "folder", "dangling"])("%s cannot be a log file: one warning, then stderr", async (name) => {
-  const folder = temporaryFolder();
-  writeFileSync(join(folder, "file"), "");
-  mkdirSync(join(folder, "folder"));
-  symlinkSync("nowhere", join(folder, "dangling"));
-  const { log, file, stdout, stderr, firstRun } = await openLog({ file: join(folder, name) });
-  log.info({}, "still here");
-  expect(file).toBeUndefined();
-  expect(firstRun("secret")).toBe(false);
-  expect(stdout()).toBe("");
-  const [warning, line, ...rest] = stderr().split("\n");
-  expect(JSON.parse(warning!)).toMatchObject({ level: 40, msg: "the log file cannot be opened" });
-  expect([JSON.parse(line!).msg, rest]).toEqual(["still here", [""]]);
-});
+test.each(["file/logs/launcher.log", "folder", "dangling"])(
+  "%s cannot be a log file: one warning, then stderr",
+  async (name) => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "file"), "");
+    mkdirSync(join(folder, "folder"));
+    symlinkSync("nowhere", join(folder, "dangling"));
+    const { log, file, stdout, stderr, firstRun } = await openLog({ file: join(folder, name) });
+    log.info({}, "still here");
+    expect(file).toBeUndefined();
+    expect(firstRun("secret")).toBe(false);
+    expect(stdout()).toBe("");
+    const [warning, line, ...rest] = stderr().split("\n");
+    expect(JSON.parse(warning!)).toMatchObject({ level: 40, msg: "the log file cannot be opened" });
+    expect([JSON.parse(line!).msg, rest]).toEqual(["still here", [""]]);
+  },
+);
 
 test("a path below /proc ends in the warning, not in a loop", async () => {
   const { stderr } = await openLog({ file: "/proc/none/logs/launcher.log" });
@@ -112,13 +134,20 @@ test("a path below /proc ends in the warning, not in a loop", async () => {
 
 test("a full disk is one warning; the process lives and no line in the file is torn", () => {
   const file = join(temporaryFolder(), "launcher.log");
-  const printed = runWithSmallDisk(8, `
+  const printed = runWithSmallDisk(
+    8,
+    `
     const { createLog } = await import(${JSON.stringify(compiledModule("bin/log/index.js"))});
     const { log, close } = await createLog({ file: ${JSON.stringify(file)}, maxBytes: 32_000, stderr: process.stdout });
     for (let number = 0; number < 200; number++) log.info({ number }, "x".repeat(number));
     close();
-    console.log("alive");`);
+    console.log("alive");`,
+  );
   expect(printed).toMatch(/^[^\n]*launcher.log loses lines: EFBIG[^\n]*\nalive\n$/);
   expect(statSync(file).size).toBe(8_192);
-  expect(lines(file).map((line) => JSON.parse(line).number).slice(0, 3)).toEqual([0, 1, 2]);
+  expect(
+    lines(file)
+      .map((line) => JSON.parse(line).number)
+      .slice(0, 3),
+  ).toEqual([0, 1, 2]);
 });

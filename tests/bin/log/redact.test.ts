@@ -45,7 +45,10 @@ test.each([
 });
 
 test("a number in a secret field is replaced and the line stays JSON", () => {
-  expect(JSON.parse(redactLine('{"a":{"password":12345678},"b":1}'))).toEqual({ a: { password: "[redacted]" }, b: 1 });
+  expect(JSON.parse(redactLine('{"a":{"password":12345678},"b":1}'))).toEqual({
+    a: { password: "[redacted]" },
+    b: 1,
+  });
 });
 
 test.each([
@@ -64,9 +67,16 @@ test.each([
 
 test("a line that is left after one look holds nothing that any rule would find", () => {
   const word = fc.constantFrom(
-    ..."Token tokens passwd password passphrase secret api-key API_KEY private_key credentials authorization Cookie".split(" "),
-    ..."set-cookie sec-websocket-protocol Referer referrer x-api-key Bearer Basic ott_abc token. code= link= key%3d".split(" "),
-    ..."? & # ; %3f %26 %23 = : \" \\ { } [ ] , abcdefghijklmnopq 12345678 launcher (first run):".split(" "), " ",
+    ..."Token tokens passwd password passphrase secret api-key API_KEY private_key credentials authorization Cookie".split(
+      " ",
+    ),
+    ..."set-cookie sec-websocket-protocol Referer referrer x-api-key Bearer Basic ott_abc token. code= link= key%3d".split(
+      " ",
+    ),
+    ...'? & # ; %3f %26 %23 = : " \\ { } [ ] , abcdefghijklmnopq 12345678 launcher (first run):'.split(
+      " ",
+    ),
+    " ",
   );
   fc.assert(
     fc.property(fc.array(word, { maxLength: 12 }), (words) => {
@@ -78,7 +88,24 @@ test("a line that is left after one look holds nothing that any rule would find"
 });
 
 test("redacting twice changes nothing more", () => {
-  const word = fc.constantFrom('"', "\\", "token", ":", "=", "Bearer ", "cookie", "{", "}", "[", "]", ",", " ", "?", "&", "abcdefgh");
+  const word = fc.constantFrom(
+    '"',
+    "\\",
+    "token",
+    ":",
+    "=",
+    "Bearer ",
+    "cookie",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    " ",
+    "?",
+    "&",
+    "abcdefgh",
+  );
   fc.assert(
     fc.property(fc.array(word, { maxLength: 20 }), (words) => {
       const once = redactLine(words.join(""));
@@ -88,23 +115,43 @@ test("redacting twice changes nothing more", () => {
 });
 
 test("a line of a megabyte is redacted in well under a second", () => {
-  for (const part of ['\\"', '"token":', "Bearer ", "token=", '{"token":[', "cookie: a", "\\\\", "?token=", "a-", "_.-"]) {
+  for (const part of [
+    '\\"',
+    '"token":',
+    "Bearer ",
+    "token=",
+    '{"token":[',
+    "cookie: a",
+    "\\\\",
+    "?token=",
+    "a-",
+    "_.-",
+  ]) {
     const before = process.cpuUsage();
     redactLine(`{"msg":"${part.repeat(1_000_000 / part.length)}"}`);
     expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000); // milliseconds, however busy the machine is
   }
 });
 
-const urlSafe = fc.base64String({ minLength: 12, maxLength: 43 }).map((text) => `K${text.replace(/[+/=]/g, "_")}`);
-const anyText = fc.string({ unit: "grapheme", minLength: 8, maxLength: 24 }).map((text) => text.trim());
-const token = fc.oneof(urlSafe, anyText.filter((text) => text.length >= 8));
+const urlSafe = fc
+  .base64String({ minLength: 12, maxLength: 43 })
+  .map((text) => `K${text.replace(/[+/=]/g, "_")}`);
+const anyText = fc
+  .string({ unit: "grapheme", minLength: 8, maxLength: 24 })
+  .map((text) => text.trim());
+const token = fc.oneof(
+  urlSafe,
+  anyText.filter((text) => text.length >= 8),
+);
 
 /** Every way in which a value was seen to reach a log. */
 const plants: Record<string, (value: string) => object> = {
   field: (value) => ({ a: { b: [{ c: value }] } }),
   key: (value) => ({ a: { [value]: 1 } }),
   message: (value) => ({ msg: `sent ${value} to the server` }),
-  error: (value) => ({ err: new Error(`bad ${value}`, { cause: new Error(`because of ${value}`) }) }),
+  error: (value) => ({
+    err: new Error(`bad ${value}`, { cause: new Error(`because of ${value}`) }),
+  }),
   otherError: (value) => ({ error: Object.assign(new Error("x"), { details: { value } }) }),
   url: (value) => ({ url: `/pico?token=${encodeURIComponent(value)}&a=1` }),
   form: (value) => ({ body: new URLSearchParams({ launcher: value }).toString() }),
@@ -112,7 +159,10 @@ const plants: Record<string, (value: string) => object> = {
   latin1: (value) => ({ raw: Buffer.from(value, "utf8").toString("latin1") }),
   protocol: (value) => ({ offered: `pico, token64.${Buffer.from(value).toString("base64url")}` }),
   base64: (value) => ({ data: Buffer.from(value).toString("base64") }),
-  quoted: (value) => ({ text: JSON.stringify({ deep: value }), twice: JSON.stringify(JSON.stringify({ deep: value })) }),
+  quoted: (value) => ({
+    text: JSON.stringify({ deep: value }),
+    twice: JSON.stringify(JSON.stringify({ deep: value })),
+  }),
   buffer: (value) => ({ data: Buffer.from(value) }),
 };
 
@@ -120,7 +170,11 @@ test("a known token is in no output, wherever it was planted", async () => {
   await fc.assert(
     fc.asyncProperty(token, fc.constantFrom("debug", "info", "error"), async (value, level) => {
       const file = join(temporaryFolder(), "logs/launcher.log");
-      const { log, redactor, stdout, close } = await openLog({ file, level: "debug", pretty: true });
+      const { log, redactor, stdout, close } = await openLog({
+        file,
+        level: "debug",
+        pretty: true,
+      });
       redactor.add(value);
       for (const plant of Object.values(plants)) {
         log[level as "info"](plant(value), "planted");
@@ -129,7 +183,8 @@ test("a known token is in no output, wherever it was planted", async () => {
       close();
       const lines = readFileSync(file, "utf8").trim().split("\n");
       expect(lines).toHaveLength(2 * Object.keys(plants).length);
-      for (const line of lines) expect(texts(JSON.parse(line)).filter((text) => reveals(text, value))).toEqual([]);
+      for (const line of lines)
+        expect(texts(JSON.parse(line)).filter((text) => reveals(text, value))).toEqual([]);
       expect(reveals(stdout(), value)).toBe(false);
     }),
     { numRuns: 60 },
@@ -139,15 +194,21 @@ test("a known token is in no output, wherever it was planted", async () => {
 test("an unknown token is in no output where a name gives it away", async () => {
   const named = ["url", "header", "protocol"].map((name) => plants[name]!);
   const more = [
-    (value: string) => ({ deep: { er: [{ token: value, password: value, "set-cookie": [value] }] } }),
+    (value: string) => ({
+      deep: { er: [{ token: value, password: value, "set-cookie": [value] }] },
+    }),
     (value: string) => ({ note: `Authorization: Bearer ${value}` }),
     (value: string) => ({ err: new Error(`GET /?token=${value} failed`) }),
-    (value: string) => ({ text: JSON.stringify({ api_key: value }), rawHeaders: ["Cookie", `sid=${value}`] }),
+    (value: string) => ({
+      text: JSON.stringify({ api_key: value }),
+      rawHeaders: ["Cookie", `sid=${value}`],
+    }),
   ];
   await fc.assert(
     fc.asyncProperty(urlSafe, async (value) => {
       const { log, stdout } = await openLog({});
-      for (const plant of [...named, ...more]) log.info({ ...plant(value), "x-other": 1 }, "planted");
+      for (const plant of [...named, ...more])
+        log.info({ ...plant(value), "x-other": 1 }, "planted");
       expect(stdout().replace(/"x-other":"v [^"]*"/g, "")).not.toContain(value);
     }),
     { numRuns: 60 },
@@ -163,17 +224,29 @@ test("values added by the hundred keep the newest", () => {
 /** All keys and texts of a value. */
 function texts(value: unknown): string[] {
   if (typeof value === "string") return [value];
-  if (Array.isArray(value) && value.every((each) => typeof each === "number")) return [Buffer.from(value).toString()];
+  if (Array.isArray(value) && value.every((each) => typeof each === "number"))
+    return [Buffer.from(value).toString()];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => [key, ...texts(inner)]);
 }
 
 function reveals(text: string, value: string): boolean {
-  const readings = [text, decoded(text), decoded(text.replaceAll("+", " ")), Buffer.from(text, "latin1").toString("utf8")];
-  const words = text.split(/[^\w+/=-]+/).flatMap((word) => Buffer.from(word.replace(/^.*\./, ""), "base64").toString());
-  return [...readings, ...words].some((reading) => reading.includes(value) || reading.replaceAll("\\", "").includes(value));
+  const readings = [
+    text,
+    decoded(text),
+    decoded(text.replaceAll("+", " ")),
+    Buffer.from(text, "latin1").toString("utf8"),
+  ];
+  const words = text
+    .split(/[^\w+/=-]+/)
+    .flatMap((word) => Buffer.from(word.replace(/^.*\./, ""), "base64").toString());
+  return [...readings, ...words].some(
+    (reading) => reading.includes(value) || reading.replaceAll("\\", "").includes(value),
+  );
 }
 
 function decoded(text: string): string {
-  return text.replace(/(%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString());
+  return text.replace(/(%[0-9a-f]{2})+/gi, (run) =>
+    Buffer.from(run.replaceAll("%", ""), "hex").toString(),
+  );
 }

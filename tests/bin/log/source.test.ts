@@ -9,7 +9,12 @@ const line = (level: number, msg: string, fields: object = {}): string =>
   `${JSON.stringify({ level, time: "2026-01-02T03:04:05.000Z", ...fields, msg })}\n`;
 
 async function withLog(
-  text: string, visit: (log: ReturnType<typeof logSource>, file: string, say: (line: string) => void) => Promise<void>,
+  text: string,
+  visit: (
+    log: ReturnType<typeof logSource>,
+    file: string,
+    say: (line: string) => void,
+  ) => Promise<void>,
 ): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), "doorward-log-"));
   const file = join(folder, "launcher.log");
@@ -22,7 +27,9 @@ async function withLog(
   };
   try {
     await writeFile(file, text);
-    await visit(logSource({ file, redactor, follow }), file, (said) => followers.forEach((heard) => heard(said)));
+    await visit(logSource({ file, redactor, follow }), file, (said) =>
+      followers.forEach((heard) => heard(said)),
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -35,15 +42,21 @@ describe("the log as the dashboard shows it", () => {
       const at = Date.parse("2026-01-02T03:04:05.000Z");
       expect(await log.read(all)).toEqual({
         truncated: false,
-        lines: [{ at, level: "info", text: "one", fields: { plugin: "http" } }, { at, level: "error", text: "two", fields: {} }],
+        lines: [
+          { at, level: "info", text: "one", fields: { plugin: "http" } },
+          { at, level: "error", text: "two", fields: {} },
+        ],
       });
     }));
 
   test("is filtered by level and text, and the newest count", () =>
-    withLog(line(20, "debug") + line(40, "warning one") + line(40, "Warning two") + line(30, "info"), async (log) => {
-      const { lines, truncated } = await log.read({ level: "warn", text: "WARNING", limit: 1 });
-      expect([lines.map(({ text }) => text), truncated]).toEqual([["Warning two"], true]);
-    }));
+    withLog(
+      line(20, "debug") + line(40, "warning one") + line(40, "Warning two") + line(30, "info"),
+      async (log) => {
+        const { lines, truncated } = await log.read({ level: "warn", text: "WARNING", limit: 1 });
+        expect([lines.map(({ text }) => text), truncated]).toEqual([["Warning two"], true]);
+      },
+    ));
 
   test("never holds a secret: not the first run's token, not one in play, not by its place", async () => {
     const token = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE";
@@ -57,7 +70,8 @@ describe("the log as the dashboard shows it", () => {
   });
 
   test("is downloaded line by line as it was written, whatever a text holds", () => {
-    const text = line(30, "one\u2028two\u2029three\u0085", { path: "\u2028" }) + "no JSON\rat all\n";
+    const text =
+      line(30, "one\u2028two\u2029three\u0085", { path: "\u2028" }) + "no JSON\rat all\n";
     return withLog(text, async (log) => {
       const told: string[] = [];
       for await (const each of log.lines()) told.push(each);
@@ -95,16 +109,18 @@ describe("the log as the dashboard shows it", () => {
 
 test.runIf(process.platform === "linux")("a reader who stops early leaves no file open", () =>
   withLog(line(30, "x").repeat(20_000), async (log, file) => {
-    const open = (): number => readdirSync("/proc/self/fd").filter((fd) => {
-      try {
-        return readlinkSync(`/proc/self/fd/${fd}`) === file;
-      } catch {
-        return false; // gone meanwhile
-      }
-    }).length;
+    const open = (): number =>
+      readdirSync("/proc/self/fd").filter((fd) => {
+        try {
+          return readlinkSync(`/proc/self/fd/${fd}`) === file;
+        } catch {
+          return false; // gone meanwhile
+        }
+      }).length;
     for await (const first of log.lines()) {
       expect([first.includes('"msg":"x"'), open()]).toEqual([true, 1]);
       break;
     }
     await expect.poll(open).toBe(0);
-  }));
+  }),
+);

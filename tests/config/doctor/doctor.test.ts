@@ -15,22 +15,54 @@ interface Options {
   readonly codes?: Partial<Record<TryResult["method"], string>>;
 }
 /** The checks of a home by id. A running launcher has its channel on unless said otherwise. */
-async function checks(home: Home, { env = {}, running, codes }: Options = {}): Promise<Record<string, CheckView>> {
-  const good = { header: "101", subprotocol: "101", query: "token_query_disabled", requests: "200", ...codes };
+async function checks(
+  home: Home,
+  { env = {}, running, codes }: Options = {},
+): Promise<Record<string, CheckView>> {
+  const good = {
+    header: "101",
+    subprotocol: "101",
+    query: "token_query_disabled",
+    requests: "200",
+    ...codes,
+  };
   const facts: DoctorFacts = {
-    state: "running", now: NOW, addresses: [new URL("http://127.0.0.1:18800/")], tokens: [], refusals: [],
+    state: "running",
+    now: NOW,
+    addresses: [new URL("http://127.0.0.1:18800/")],
+    tokens: [],
+    refusals: [],
     channel: { enabled: true, path: "/pico" },
-    handshakes: async () => Object.entries(good).map(([method, code]) => (
-      { method: method as TryResult["method"], code, ok: code === "101" || code === "200", ms: 1 })),
+    handshakes: async () =>
+      Object.entries(good).map(([method, code]) => ({
+        method: method as TryResult["method"],
+        code,
+        ok: code === "101" || code === "200",
+        ms: 1,
+      })),
     ...running,
   };
-  const found = await examine({ home: home.path, env, now: NOW, ...(running || codes ? { running: facts } : {}) });
+  const found = await examine({
+    home: home.path,
+    env,
+    now: NOW,
+    ...(running || codes ? { running: facts } : {}),
+  });
   return Object.fromEntries(found.map((check) => [check.id, check]));
 }
 const security = (token: string): string => `channels:\n  pico:\n    token: "${token}"\n`;
 const program: NonNullable<DoctorFacts["program"]> = {
-  state: "running", command: "/usr/bin/python3 agent.py", pid: 7, since: NOW, restarts: 2, lastEnd: "exit code 1",
-  inWork: 0, queued: 0, answered: 4, failed: 1, stderr: [{ at: NOW, text: "Traceback." }],
+  state: "running",
+  command: "/usr/bin/python3 agent.py",
+  pid: 7,
+  since: NOW,
+  restarts: 2,
+  lastEnd: "exit code 1",
+  inWork: 0,
+  queued: 0,
+  answered: 4,
+  failed: 1,
+  stderr: [{ at: NOW, text: "Traceback." }],
 };
 const on = { channels: { pico: { enabled: true } } };
 
@@ -38,7 +70,11 @@ describe("the doctor", () => {
   test("begins with the three things to look at when a token is refused", () =>
     withHome(async (home) => {
       const found = await examine({ home: home.path, env: {}, now: NOW });
-      expect(found.slice(0, 3).map(({ id }) => id)).toEqual(["token-configured", "header-form", "token-query"]);
+      expect(found.slice(0, 3).map(({ id }) => id)).toEqual([
+        "token-configured",
+        "header-form",
+        "token-query",
+      ]);
     }));
 
   test("finds nothing failed in a fresh home, and gives every check that is not ok a fix", () =>
@@ -53,92 +89,236 @@ describe("the doctor", () => {
     }));
 
   test.each<[string, string, CheckView["result"], (home: Home) => Promise<unknown>, Options?]>([
-    ["a channel that is on without a token", "token-configured", "failed", (home) => home.write("config.json", on)],
-    ["a token in config.json", "token-in-config", "warning", (home) =>
-      home.write("config.json", { channels: { pico: { token: STRONG } } })],
-    ["environment and file that disagree", "token-places", "warning", (home) =>
-      home.write(".security.yml", security(STRONG)), { env: { SERVICE_CHANNELS_PICO_TOKEN: `${STRONG}-other` } }],
-    ["a weak token", "token-strength", "warning", (home) => home.write(".security.yml", security("short"))],
-    ["a token that browsers cannot send", "token-strength", "warning", (home) =>
-      home.write(".security.yml", security("spaces and ünïcödé in it"))],
-    ["a program that is not there", "program", "failed", (home) =>
-      home.write("config.json", { handler: { command: ["agnet"] } })],
-    ["a program that has crashed", "program-running", "warning", async () => undefined, { running: { program } }],
-    ["a program that does not stay", "program-running", "failed", async () => undefined,
-      { running: { program: { ...program, state: "waiting" } } }],
-    ["a program that is configured since the start", "program-running", "warning", (home) =>
-      home.write("config.json", { handler: { command: ["sh"] } }), { running: {} }],
-    ["another program than runs", "program-edited", "warning", (home) =>
-      home.write("config.json", { handler: { command: ["sh"] } }), { running: { program } }],
-    ["a file that cannot be read", "files-readable", "failed", (home) => home.write("config.json", "{")],
-    ["a secret open to others", "file-modes", "warning", async (home) => {
-      await home.write(".security.yml", security(STRONG));
-      await chmod(home.at(".security.yml"), 0o644);
-    }],
-    ["a secret in version control", "secrets-in-git", "failed", async (home) => {
-      await home.write(".security.yml", security(STRONG));
-      for (const args of [["init", "-q"], ["add", "-f", ".security.yml"]]) execFileSync("git", args, { cwd: home.path });
-    }],
-    ["a file from the future", "clock", "warning", async (home) => {
-      await home.write("config.json", {});
-      await utimes(home.at("config.json"), NOW / 1_000 + 3_600, NOW / 1_000 + 3_600);
-    }],
-    ["tokens in the address", "token-query", "warning", (home) =>
-      home.write("config.json", { channels: { pico: { allow_token_query: true } } })],
-    ["a public listener without encryption", "public-without-tls", "warning", (home) =>
-      home.write("launcher-config.json", { public: true, port: 0 })],
-    ["a name that only begins as this machine's do", "public-without-tls", "warning", async () => undefined,
-      { running: { addresses: [new URL("http://localhost.example:18800/")] } }],
-    ["origins that are all", "origins", "warning", (home) =>
-      home.write("config.json", { channels: { pico: { allow_origins: ["*"] } } })],
-    ["a handshake that is refused", "handshake-subprotocol", "failed", (home) => home.write("config.json", on),
-      { codes: { subprotocol: "token_mismatch" } }],
-    ["a proxy that is not trusted", "proxy", "warning", (home) => home.write("config.json", on),
-      { running: { forwarded: { from: "10.0.0.9", ignored: true, host: true } } }],
-    ["a proxy that does not say how the browser came", "proxy", "warning", (home) => home.write("config.json", on),
-      { running: { forwarded: { from: "10.0.0.9", ignored: false, host: false } } }],
-    ["a proxy that drops Upgrade", "proxy-upgrade", "failed", (home) => home.write("config.json", on),
-      { running: { upgrade: false } }],
-    ["a client that was refused", "refused-clients", "warning", (home) => home.write("config.json", on),
-      { running: { refusals: [{ at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9", fix: "mend it" }] } }],
+    [
+      "a channel that is on without a token",
+      "token-configured",
+      "failed",
+      (home) => home.write("config.json", on),
+    ],
+    [
+      "a token in config.json",
+      "token-in-config",
+      "warning",
+      (home) => home.write("config.json", { channels: { pico: { token: STRONG } } }),
+    ],
+    [
+      "environment and file that disagree",
+      "token-places",
+      "warning",
+      (home) => home.write(".security.yml", security(STRONG)),
+      { env: { SERVICE_CHANNELS_PICO_TOKEN: `${STRONG}-other` } },
+    ],
+    [
+      "a weak token",
+      "token-strength",
+      "warning",
+      (home) => home.write(".security.yml", security("short")),
+    ],
+    [
+      "a token that browsers cannot send",
+      "token-strength",
+      "warning",
+      (home) => home.write(".security.yml", security("spaces and ünïcödé in it")),
+    ],
+    [
+      "a program that is not there",
+      "program",
+      "failed",
+      (home) => home.write("config.json", { handler: { command: ["agnet"] } }),
+    ],
+    [
+      "a program that has crashed",
+      "program-running",
+      "warning",
+      async () => undefined,
+      { running: { program } },
+    ],
+    [
+      "a program that does not stay",
+      "program-running",
+      "failed",
+      async () => undefined,
+      { running: { program: { ...program, state: "waiting" } } },
+    ],
+    [
+      "a program that is configured since the start",
+      "program-running",
+      "warning",
+      (home) => home.write("config.json", { handler: { command: ["sh"] } }),
+      { running: {} },
+    ],
+    [
+      "another program than runs",
+      "program-edited",
+      "warning",
+      (home) => home.write("config.json", { handler: { command: ["sh"] } }),
+      { running: { program } },
+    ],
+    [
+      "a file that cannot be read",
+      "files-readable",
+      "failed",
+      (home) => home.write("config.json", "{"),
+    ],
+    [
+      "a secret open to others",
+      "file-modes",
+      "warning",
+      async (home) => {
+        await home.write(".security.yml", security(STRONG));
+        await chmod(home.at(".security.yml"), 0o644);
+      },
+    ],
+    [
+      "a secret in version control",
+      "secrets-in-git",
+      "failed",
+      async (home) => {
+        await home.write(".security.yml", security(STRONG));
+        for (const args of [
+          ["init", "-q"],
+          ["add", "-f", ".security.yml"],
+        ])
+          execFileSync("git", args, { cwd: home.path });
+      },
+    ],
+    [
+      "a file from the future",
+      "clock",
+      "warning",
+      async (home) => {
+        await home.write("config.json", {});
+        await utimes(home.at("config.json"), NOW / 1_000 + 3_600, NOW / 1_000 + 3_600);
+      },
+    ],
+    [
+      "tokens in the address",
+      "token-query",
+      "warning",
+      (home) => home.write("config.json", { channels: { pico: { allow_token_query: true } } }),
+    ],
+    [
+      "a public listener without encryption",
+      "public-without-tls",
+      "warning",
+      (home) => home.write("launcher-config.json", { public: true, port: 0 }),
+    ],
+    [
+      "a name that only begins as this machine's do",
+      "public-without-tls",
+      "warning",
+      async () => undefined,
+      { running: { addresses: [new URL("http://localhost.example:18800/")] } },
+    ],
+    [
+      "origins that are all",
+      "origins",
+      "warning",
+      (home) => home.write("config.json", { channels: { pico: { allow_origins: ["*"] } } }),
+    ],
+    [
+      "a handshake that is refused",
+      "handshake-subprotocol",
+      "failed",
+      (home) => home.write("config.json", on),
+      { codes: { subprotocol: "token_mismatch" } },
+    ],
+    [
+      "a proxy that is not trusted",
+      "proxy",
+      "warning",
+      (home) => home.write("config.json", on),
+      { running: { forwarded: { from: "10.0.0.9", ignored: true, host: true } } },
+    ],
+    [
+      "a proxy that does not say how the browser came",
+      "proxy",
+      "warning",
+      (home) => home.write("config.json", on),
+      { running: { forwarded: { from: "10.0.0.9", ignored: false, host: false } } },
+    ],
+    [
+      "a proxy that drops Upgrade",
+      "proxy-upgrade",
+      "failed",
+      (home) => home.write("config.json", on),
+      { running: { upgrade: false } },
+    ],
+    [
+      "a client that was refused",
+      "refused-clients",
+      "warning",
+      (home) => home.write("config.json", on),
+      {
+        running: {
+          refusals: [
+            { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9", fix: "mend it" },
+          ],
+        },
+      },
+    ],
   ])("sees %s", (_, id, result, spoil, options) =>
     withHome(async (home) => {
       await spoil(home);
       const found = await checks(home, options);
-      expect(found[id]).toMatchObject({ result, reason: expect.stringMatching(/\w/), fix: expect.stringMatching(/\w/) });
+      expect(found[id]).toMatchObject({
+        result,
+        reason: expect.stringMatching(/\w/),
+        fix: expect.stringMatching(/\w/),
+      });
       expect(JSON.stringify(found)).not.toContain(STRONG);
-    }));
+    }),
+  );
 
   test.each([
     ["SERVICE_LAUNCHER_TOKEN", "change SERVICE_LAUNCHER_TOKEN and start again"],
     ["SERVICE_CHANNELS_PICO_TOKEN", "change SERVICE_CHANNELS_PICO_TOKEN and start again"],
   ])("sends whoever set a weak token in %s there: no command replaces it", (variable, fix) =>
     withHome(async (home) => {
-      expect((await checks(home, { env: { [variable]: "short" } }))["token-strength"]).toMatchObject({ fix });
-    }));
+      expect(
+        (await checks(home, { env: { [variable]: "short" } }))["token-strength"],
+      ).toMatchObject({ fix });
+    }),
+  );
 
   test("looks at the tokens of channels by other authors too, by rules that hold for all", () =>
     withHome(async (home) => {
-      await home.write(".security.yml", "channels:\n  letters:\n    token: short\n  telegram:\n    token: '123456:ABC-DEF-long'\n");
+      await home.write(
+        ".security.yml",
+        "channels:\n  letters:\n    token: short\n  telegram:\n    token: '123456:ABC-DEF-long'\n",
+      );
       const found = await checks(home);
       expect(found["token-strength"]).toMatchObject({
-        reason: "letters: it has fewer than 16 characters.", fix: expect.stringContaining("doorward token set letters"),
+        reason: "letters: it has fewer than 16 characters.",
+        fix: expect.stringContaining("doorward token set letters"),
       });
       await home.write("config.json", { channels: { letters: { token: STRONG } } });
       expect((await checks(home))["token-in-config"]?.reason).toContain("the token of: letters");
-      expect((await checks(home))["token-places"]?.reason).toContain("letters (.security.yml wins over config.json)");
+      expect((await checks(home))["token-places"]?.reason).toContain(
+        "letters (.security.yml wins over config.json)",
+      );
     }));
 
   test("names who was refused lately and who is blocked for how long, and forgets what is long ago", () =>
     withHome(async (home) => {
-      const wrong = { at: NOW - 90_000, title: "Wrong token", detail: "header · 10.0.0.9 · 12 times", fix: "compare" };
-      const blocked = { at: NOW - 5_000, title: "Too many", detail: "header · 10.0.0.8", blockedUntil: NOW + 39_500 };
+      const wrong = {
+        at: NOW - 90_000,
+        title: "Wrong token",
+        detail: "header · 10.0.0.9 · 12 times",
+        fix: "compare",
+      };
+      const blocked = {
+        at: NOW - 5_000,
+        title: "Too many",
+        detail: "header · 10.0.0.8",
+        blockedUntil: NOW + 39_500,
+      };
       const old = { ...wrong, at: NOW - 11 * 60_000 };
       const reason = async (refusals: DoctorFacts["refusals"]) =>
         (await checks(home, { running: { refusals } }))["refused-clients"]?.reason;
       expect(await reason([blocked, wrong, old])).toBe(
         "Too many (header · 10.0.0.8), 5 s ago, blocked for another 40 s. " +
-        "Wrong token (header · 10.0.0.9 · 12 times), 2 min ago.",
+          "Wrong token (header · 10.0.0.9 · 12 times), 2 min ago.",
       );
       expect(await reason([wrong, wrong, wrong, wrong])).toMatch(/ And 1 more\.$/);
       expect(await reason([old])).toBe("None in the last 10 minutes.");
@@ -150,7 +330,10 @@ describe("the doctor", () => {
       const other = createServer();
       await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
       await home.write("launcher-config.json", { port: (other.address() as AddressInfo).port });
-      expect((await checks(home))["port"]).toMatchObject({ result: "failed", fix: expect.stringContaining("-port") });
+      expect((await checks(home))["port"]).toMatchObject({
+        result: "failed",
+        fix: expect.stringContaining("-port"),
+      });
       other.close();
     }));
 

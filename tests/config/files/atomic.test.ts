@@ -49,9 +49,9 @@ test("a missing folder, a file in place of a folder and a folder in place of the
     const sentence = `${join(folder, path)} cannot be written: ${reason}.`;
     const expected = { code: "store_unavailable", message: sentence };
     await expect(writeFileAtomic(join(folder, path), "x")).rejects.toMatchObject(expected);
-    await expect(updateFile(join(folder, path), () => "x").catch((error) => error.code)).resolves.toMatch(
-      /store_unavailable|FILE_UNREADABLE/,
-    );
+    await expect(
+      updateFile(join(folder, path), () => "x").catch((error) => error.code),
+    ).resolves.toMatch(/store_unavailable|FILE_UNREADABLE/);
   };
   await refused("none/a", "its folder does not exist");
   await refused("file/a", "a part of its path is not a folder");
@@ -62,10 +62,13 @@ test("a write that the system refuses leaves the old file and no other", () => {
   const folder = temporaryFolder();
   const path = join(folder, "a");
   writeFileSync(path, "old");
-  const printed = runWithSmallDisk(64, `
+  const printed = runWithSmallDisk(
+    64,
+    `
     const { updateFile } = await import(${JSON.stringify(compiledModule("config/files/index.js"))});
     const written = updateFile(${JSON.stringify(path)}, () => "x".repeat(1 << 20));
-    await written.catch((error) => console.log(error.code, error.details.errno));`);
+    await written.catch((error) => console.log(error.code, error.details.errno));`,
+  );
   expect(printed).toBe("store_unavailable EFBIG\n");
   expect(readFileSync(path, "utf8")).toBe("old");
   expect(readdirSync(folder)).toEqual(["a"]);
@@ -78,7 +81,8 @@ test("temporary files of dead writers are removed by the next write, those of li
   const seen = await namesWhileWriting(join(folder, "probe"));
   const sample = seen.find((name) => name.includes("tmp-")) ?? "";
   expect(sample).toContain(`-${process.pid}-`);
-  const named = (pid: number) => sample.replace(".probe.", ".a.").replace(`-${process.pid}-`, `-${pid}-`);
+  const named = (pid: number) =>
+    sample.replace(".probe.", ".a.").replace(`-${process.pid}-`, `-${pid}-`);
   writeFileSync(join(folder, named(dead)), "secret");
   writeFileSync(join(folder, named(process.ppid)), "of a living process");
   await updateFile(path, () => "new");
@@ -124,10 +128,12 @@ test("kill -9 at any instant leaves the old or the new file, and the next writer
   /** Spread over three files, since a writer waits for the disk and its killer for it. */
   const names = ["a", "b", "c"];
   let kills = Number(process.env["KILLS"] ?? 6);
-  await Promise.all(names.map(async (name) => {
-    const path = join(folder, name);
-    for (let reached = 0; kills-- > 0;) reached = await killOne(path, reached);
-    await updateFile(path, () => complete(0));
-  }));
+  await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      for (let reached = 0; kills-- > 0;) reached = await killOne(path, reached);
+      await updateFile(path, () => complete(0));
+    }),
+  );
   expect(readdirSync(folder).sort()).toEqual(names);
 }, 360_000);

@@ -8,16 +8,23 @@ import { readJson, readYaml } from "../../../config/files/index.ts";
 import { codeOf } from "../../../kernel/index.ts";
 import { temporaryFolder } from "./support.ts";
 
-const readers = [["JSON", readJson], ["YAML", readYaml]] as const;
+const readers = [
+  ["JSON", readJson],
+  ["YAML", readYaml],
+] as const;
 const refusal = (reading: Promise<unknown>) =>
-  reading.then(() => ({ code: "read", message: "" }), (error: Error) => ({ code: codeOf(error), message: error.message }));
+  reading.then(
+    () => ({ code: "read", message: "" }),
+    (error: Error) => ({ code: codeOf(error), message: error.message }),
+  );
 
 describe.each(readers)("a file of %s that is no file of ours", (_, read) => {
   test("a link to a device without an end is refused at once", async () => {
     const path = join(temporaryFolder(), "a");
     symlinkSync("/dev/zero", path);
     expect(await refusal(read(path))).toEqual({
-      code: "FILE_UNREADABLE", message: `${path} cannot be read: it is not a regular file.`,
+      code: "FILE_UNREADABLE",
+      message: `${path} cannot be read: it is not a regular file.`,
     });
   });
 
@@ -48,13 +55,18 @@ describe.each(readers)("a file of %s that is no file of ours", (_, read) => {
     expect((await refusal(read(path))).code).toBe("FILE_TOO_LARGE");
   });
 
-  test.each(["[", "{", '{"a":', "[{", "- ", "? - ", "? : "])("a megabyte of %s is corrupt, with its place", async (part) => {
-    const path = join(temporaryFolder(), "a");
-    writeFileSync(path, part.repeat(1_000_000 / part.length));
-    const { code, message } = await refusal(read(path));
-    expect(code).toBe("FILE_CORRUPT");
-    expect(message).toMatch(/line 1, column \d+: expected brackets and dashes at most 100 levels deep\./);
-  });
+  test.each(["[", "{", '{"a":', "[{", "- ", "? - ", "? : "])(
+    "a megabyte of %s is corrupt, with its place",
+    async (part) => {
+      const path = join(temporaryFolder(), "a");
+      writeFileSync(path, part.repeat(1_000_000 / part.length));
+      const { code, message } = await refusal(read(path));
+      expect(code).toBe("FILE_CORRUPT");
+      expect(message).toMatch(
+        /line 1, column \d+: expected brackets and dashes at most 100 levels deep\./,
+      );
+    },
+  );
 
   test("a hundred levels are fine", async () => {
     const path = join(temporaryFolder(), "a");

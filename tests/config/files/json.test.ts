@@ -20,7 +20,10 @@ test("a byte order mark is accepted and kept", async () => {
 
 test("a key named __proto__ is an ordinary key", () => {
   const value = parseJson('{"__proto__": {"x": 1}, "a": {"__proto__": 2}}', "a.json");
-  expect([Object.keys(value), Object.getPrototypeOf(value)]).toEqual([["__proto__", "a"], Object.prototype]);
+  expect([Object.keys(value), Object.getPrototypeOf(value)]).toEqual([
+    ["__proto__", "a"],
+    Object.prototype,
+  ]);
 });
 
 test.each([
@@ -33,9 +36,12 @@ test.each([
   ['{"a": "x\n"}', "line 1, column 7: expected a closing double quote on the same line."],
   ['{"a": 1', 'line 1, column 8: expected a "}" that closes the object.'],
   ['{"a": 1} {}', "line 1, column 10: expected the end of the file."],
-  ['{\n// c\n}', "line 2, column 1: expected no comment; JSON has none."],
+  ["{\n// c\n}", "line 2, column 1: expected no comment; JSON has none."],
   ['{"a": "\\x"}', 'line 1, column 7: expected a known escape such as \\n, \\" or \\\\.'],
-  ['{"a": 1, "b": {"c": 1, "d": [], "c": 2}}', "line 1, column 33: expected every key once in an object."],
+  [
+    '{"a": 1, "b": {"c": 1, "d": [], "c": 2}}',
+    "line 1, column 33: expected every key once in an object.",
+  ],
   ['{"a": 1, "\\u0061": 2}', "line 1, column 10: expected every key once in an object."],
   ['{"a": "\uFFFD', "line 1, column 7: expected a closing double quote on the same line."],
 ])("%j is corrupt: %s", async (text, sentence) => {
@@ -50,7 +56,9 @@ test.each([
 test("a file that is not UTF-8 is corrupt, a folder cannot be read", async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "a.json"), Buffer.from('{\n"a": "\xff"}', "latin1"));
-  await expect(readJson(join(folder, "a.json"))).rejects.toThrow("line 2, column 7: expected text in UTF-8");
+  await expect(readJson(join(folder, "a.json"))).rejects.toThrow(
+    "line 2, column 7: expected text in UTF-8",
+  );
   await expect(readJson(folder)).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
 });
 
@@ -61,7 +69,9 @@ test("a corrupt file's error holds nothing of the file", () => {
     const whole = `{"${secret}": "${secret}", "b": {"token": "${secret}"}}`;
     return whole.slice(0, at) + put + whole.slice(at + 1);
   });
-  fc.assert(fc.property(damaged, (text) => !thrownBy(() => parseJson(text, "a.json")).includes("Zq9")));
+  fc.assert(
+    fc.property(damaged, (text) => !thrownBy(() => parseJson(text, "a.json")).includes("Zq9")),
+  );
 });
 
 function thrownBy(run: () => unknown): string {
@@ -107,10 +117,15 @@ test.each([
 
 test("a parent that is not an object is refused by name", () => {
   const edit = () => editJson('{"channels": ["x"]}', [{ path, value: true }], "config.json");
-  expect(edit).toThrow('config.json was not changed: something above "channels.pico.enabled" is not an object.');
+  expect(edit).toThrow(
+    'config.json was not changed: something above "channels.pico.enabled" is not an object.',
+  );
 });
 
-const key = fc.oneof(fc.constantFrom("channels", "pico", "enabled", "__proto__", "a"), fc.string({ maxLength: 6 }));
+const key = fc.oneof(
+  fc.constantFrom("channels", "pico", "enabled", "__proto__", "a"),
+  fc.string({ maxLength: 6 }),
+);
 const json = fc.letrec<{ tree: object; any: unknown }>((tie) => ({
   tree: fc.dictionary(key, tie("any"), { maxKeys: 5 }),
   any: fc.oneof(
@@ -125,11 +140,24 @@ const layout = fc.record({
   crlf: fc.boolean(),
   end: fc.constantFrom("", "\n"),
 });
-const printed = ({ tree, space, crlf, end }: { tree: object; space: string; crlf: boolean; end: string }) =>
-  (JSON.stringify(tree, null, space) + end).replaceAll("\n", crlf ? "\r\n" : "\n");
+const printed = ({
+  tree,
+  space,
+  crlf,
+  end,
+}: {
+  tree: object;
+  space: string;
+  crlf: boolean;
+  end: string;
+}) => (JSON.stringify(tree, null, space) + end).replaceAll("\n", crlf ? "\r\n" : "\n");
 
 test("an edit of any document changes its own place and no byte before or behind it", () => {
-  const run = fc.record({ tree: json, path: fc.array(key, { minLength: 1, maxLength: 4 }), value: fc.jsonValue() });
+  const run = fc.record({
+    tree: json,
+    path: fc.array(key, { minLength: 1, maxLength: 4 }),
+    value: fc.jsonValue(),
+  });
   fc.assert(
     fc.property(run, layout, ({ tree, path: place, value }, how) => {
       const text = printed({ tree, ...how });
@@ -152,7 +180,10 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const at = (tree: unknown, place: readonly string[]): unknown =>
-  place.reduce<unknown>((node, name) => (isObject(node) && Object.hasOwn(node, name) ? node[name] : undefined), tree);
+  place.reduce<unknown>(
+    (node, name) => (isObject(node) && Object.hasOwn(node, name) ? node[name] : undefined),
+    tree,
+  );
 
 /** The tree without `place` and the parents it leaves empty. */
 function without(tree: unknown, [name = "", ...rest]: readonly string[]): unknown {

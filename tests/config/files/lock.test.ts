@@ -1,5 +1,12 @@
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -25,7 +32,9 @@ test("a lock of another process is refused with its pid, and free once that proc
     code: "FILE_LOCKED",
     message: expect.stringContaining(`another process (${holder.process.pid})`),
   });
-  await expect(updateFile(path, () => "x", { waitMs: 0 })).rejects.toMatchObject({ code: "store_unavailable" });
+  await expect(updateFile(path, () => "x", { waitMs: 0 })).rejects.toMatchObject({
+    code: "store_unavailable",
+  });
   holder.process.kill("SIGKILL");
   await holder.ended;
   await (await lockFile(path, { waitMs: 0 })).release();
@@ -40,35 +49,47 @@ test("a lock of another machine is respected while it is touched and taken when 
   await (await lockFile(path, { waitMs: 0 })).release();
 });
 
-test("a lock whose pid was given to another process is stale", { skip: process.platform !== "linux" }, async () => {
-  const path = join(temporaryFolder(), "a");
-  const file = join(path, "..", ".a.lock");
-  const lock = await lockFile(path);
-  const [host, pid] = readFileSync(file, "utf8").split(" ");
-  await lock.release();
-  writeFileSync(file, `${host} ${pid} 1 0123456789abcdef`);
-  await (await lockFile(path, { waitMs: 0 })).release();
-});
+test(
+  "a lock whose pid was given to another process is stale",
+  { skip: process.platform !== "linux" },
+  async () => {
+    const path = join(temporaryFolder(), "a");
+    const file = join(path, "..", ".a.lock");
+    const lock = await lockFile(path);
+    const [host, pid] = readFileSync(file, "utf8").split(" ");
+    await lock.release();
+    writeFileSync(file, `${host} ${pid} 1 0123456789abcdef`);
+    await (await lockFile(path, { waitMs: 0 })).release();
+  },
+);
 
-test.runIf(process.platform === "linux")("a lock of a process that nobody has buried is free", async () => {
-  const path = join(temporaryFolder(), "a");
-  const file = join(path, "..", ".a.lock");
-  // The child ends after its parent has become a program that buries nobody, and not before: a shell would.
-  const stdio = ["ignore", "pipe", "ignore", "pipe"] as const;
-  const parent = spawn("sh", ["-c", 'cat <&3 & echo "$!"; exec sleep 600'], { stdio: [...stdio] });
-  let pid = "";
-  parent.stdout!.on("data", (piece) => void (pid += String(piece)));
-  const stat = () => (pid.endsWith("\n") ? readFileSync(`/proc/${pid.trim()}/stat`, "latin1").split(") ")[1]!.split(" ") : []);
-  await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
-  (parent.stdio[3] as Writable).end();
-  await expect.poll(() => stat()[0]).toBe("Z");
-  const lock = await lockFile(path);
-  const [host] = readFileSync(file, "utf8").split(" ");
-  await lock.release();
-  writeFileSync(file, `${host} ${pid.trim()} ${stat()[19]} 0123456789abcdef`);
-  await (await lockFile(path, { waitMs: 0 })).release();
-  parent.kill();
-});
+test.runIf(process.platform === "linux")(
+  "a lock of a process that nobody has buried is free",
+  async () => {
+    const path = join(temporaryFolder(), "a");
+    const file = join(path, "..", ".a.lock");
+    // The child ends after its parent has become a program that buries nobody, and not before: a shell would.
+    const stdio = ["ignore", "pipe", "ignore", "pipe"] as const;
+    const parent = spawn("sh", ["-c", 'cat <&3 & echo "$!"; exec sleep 600'], {
+      stdio: [...stdio],
+    });
+    let pid = "";
+    parent.stdout!.on("data", (piece) => void (pid += String(piece)));
+    const stat = () =>
+      pid.endsWith("\n")
+        ? readFileSync(`/proc/${pid.trim()}/stat`, "latin1").split(") ")[1]!.split(" ")
+        : [];
+    await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
+    (parent.stdio[3] as Writable).end();
+    await expect.poll(() => stat()[0]).toBe("Z");
+    const lock = await lockFile(path);
+    const [host] = readFileSync(file, "utf8").split(" ");
+    await lock.release();
+    writeFileSync(file, `${host} ${pid.trim()} ${stat()[19]} 0123456789abcdef`);
+    await (await lockFile(path, { waitMs: 0 })).release();
+    parent.kill();
+  },
+);
 
 test("a lock without content, left by a maker killed half way, is stale after a moment", async () => {
   const path = join(temporaryFolder(), "a");
@@ -96,18 +117,21 @@ test("of many who take over one stale lock, one at a time holds it", async () =>
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test.runIf(process.getuid?.() === 0)("a stale lock that may not be removed is an error, and no endless try", async () => {
-  const folder = temporaryFolder();
-  chmodSync(folder, 0o1777);
-  writeFileSync(join(folder, ".a.lock"), "00000000 1 1 0123456789abcdef");
-  utimesSync(join(folder, ".a.lock"), new Date(), new Date(Date.now() - 60_000));
-  process.seteuid!(65_534);
-  try {
-    await expect(lockFile(join(folder, "a"))).rejects.toMatchObject({ code: "EPERM" });
-  } finally {
-    process.seteuid!(0);
-  }
-});
+test.runIf(process.getuid?.() === 0)(
+  "a stale lock that may not be removed is an error, and no endless try",
+  async () => {
+    const folder = temporaryFolder();
+    chmodSync(folder, 0o1777);
+    writeFileSync(join(folder, ".a.lock"), "00000000 1 1 0123456789abcdef");
+    utimesSync(join(folder, ".a.lock"), new Date(), new Date(Date.now() - 60_000));
+    process.seteuid!(65_534);
+    try {
+      await expect(lockFile(join(folder, "a"))).rejects.toMatchObject({ code: "EPERM" });
+    } finally {
+      process.seteuid!(0);
+    }
+  },
+);
 
 test("a holder whose lock was taken away does not write", async () => {
   const path = join(temporaryFolder(), "a");
@@ -124,10 +148,15 @@ test("two processes that write different keys at once lose none", async () => {
   const [json, yaml] = [join(folder, "a.json"), join(folder, "b.yml")];
   const children = ["left", "right"].map((name) => startChild("keys", name, "20", json, yaml));
   expect(await Promise.all(children.map(({ ended }) => ended))).toEqual([0, 0]);
-  const names = ["left", "right"].flatMap((name) => Array.from({ length: 20 }, (_, i) => `${name}${i}`)).sort();
+  const names = ["left", "right"]
+    .flatMap((name) => Array.from({ length: 20 }, (_, i) => `${name}${i}`))
+    .sort();
   const inJson = (await readJson(json))?.value as { keys: object };
   const inYaml = (await readYaml(yaml))?.value as { channels: object };
-  expect([Object.keys(inJson.keys).sort(), Object.keys(inYaml.channels).sort()]).toEqual([names, names]);
+  expect([Object.keys(inJson.keys).sort(), Object.keys(inYaml.channels).sort()]).toEqual([
+    names,
+    names,
+  ]);
 });
 
 test("updates in one process run in the order they were asked for, also after one that failed", async () => {
@@ -175,15 +204,19 @@ describe("clocks that are set", () => {
     await (await lock).release();
   });
 
-  test("a lock whose holder lives stays his when the clock jumps ahead", { skip: process.platform !== "linux" }, async () => {
-    const path = join(temporaryFolder(), "a");
-    const file = join(path, "..", ".a.lock");
-    const lock = await lockFile(path);
-    utimesSync(file, new Date(), new Date(Date.now() - 86_400_000));
-    await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({ code: "FILE_LOCKED" });
-    expect(await lock.held()).toBe(true);
-    await lock.release();
-  });
+  test(
+    "a lock whose holder lives stays his when the clock jumps ahead",
+    { skip: process.platform !== "linux" },
+    async () => {
+      const path = join(temporaryFolder(), "a");
+      const file = join(path, "..", ".a.lock");
+      const lock = await lockFile(path);
+      utimesSync(file, new Date(), new Date(Date.now() - 86_400_000));
+      await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({ code: "FILE_LOCKED" });
+      expect(await lock.held()).toBe(true);
+      await lock.release();
+    },
+  );
 
   test("waiting for a lock ends when the clock is set back meanwhile", async () => {
     const path = join(temporaryFolder(), "a");

@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ensureHome, makeFolder, narrowSecret } from "../../../config/files/index.ts";
@@ -11,7 +19,15 @@ test("a fresh home is closed to others and keeps its secrets out of version cont
   expect(await ensureHome(home)).toEqual({ fresh: true, writable: true, warnings: [] });
   expect(mode(home)).toBe(0o700);
   const ignored = readFileSync(join(home, ".gitignore"), "utf8").split("\n");
-  expect(ignored).toEqual([".security.yml", "cache/", "launcher-config.json", "logs/", "run/", "state/", ""]);
+  expect(ignored).toEqual([
+    ".security.yml",
+    "cache/",
+    "launcher-config.json",
+    "logs/",
+    "run/",
+    "state/",
+    "",
+  ]);
 });
 
 test("an existing home is left as it is, and a wide one is reported with the remedy", async () => {
@@ -21,7 +37,9 @@ test("an existing home is left as it is, and a wide one is reported with the rem
   const { fresh, warnings } = await ensureHome(home);
   expect(fresh).toBe(false);
   const remedy = `close it with: chmod 700 ${home}`;
-  expect(warnings).toEqual([`Other users of this machine may enter ${home} (mode 0755); ${remedy}`]);
+  expect(warnings).toEqual([
+    `Other users of this machine may enter ${home} (mode 0755); ${remedy}`,
+  ]);
   expect([mode(home), readdirSync(home)]).toEqual([0o755, ["config.json"]]);
 });
 
@@ -45,7 +63,9 @@ test("a home that cannot be made is named with the reason", async () => {
   const file = join(temporaryFolder(), "file");
   writeFileSync(file, "");
   await expect(ensureHome(join(file, "home"))).rejects.toMatchObject({ code: "store_unavailable" });
-  await expect(ensureHome(file)).rejects.toThrow(`${file} cannot be written: a part of its path is not a folder.`);
+  await expect(ensureHome(file)).rejects.toThrow(
+    `${file} cannot be written: a part of its path is not a folder.`,
+  );
 });
 
 test("a folder below /proc is refused instead of being tried for ever", async () => {
@@ -57,7 +77,9 @@ test("a wide secret file is narrowed and reported; a narrow or missing one is le
   expect(await narrowSecret(path)).toBeUndefined();
   writeFileSync(path, "");
   chmodSync(path, 0o644);
-  expect(await narrowSecret(path)).toBe(`Other users of this machine could read ${path} (mode 0644); it is now 0600.`);
+  expect(await narrowSecret(path)).toBe(
+    `Other users of this machine could read ${path} (mode 0644); it is now 0600.`,
+  );
   expect(mode(path)).toBe(0o600);
   chmodSync(path, 0o400);
   expect(await narrowSecret(path)).toBeUndefined();

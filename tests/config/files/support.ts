@@ -35,7 +35,14 @@ export function compiledModule(path: "config/files/index.js" | "bin/log/index.js
   const outfile = join(compiled, path.replace("index.js", "index.mjs"));
   const entry = join(root, path.replace(".js", ".ts"));
   if (!existsSync(outfile)) {
-    buildSync({ entryPoints: [entry], outfile, bundle: true, platform: "node", format: "esm", packages: "external" });
+    buildSync({
+      entryPoints: [entry],
+      outfile,
+      bundle: true,
+      platform: "node",
+      format: "esm",
+      packages: "external",
+    });
   }
   return pathToFileURL(outfile).href;
 }
@@ -60,7 +67,9 @@ export interface Child {
 export function startChild(name: string, ...args: string[]): Child {
   const script = fileURLToPath(new URL(`children/${name}.mjs`, import.meta.url));
   const module = compiledModule("config/files/index.js");
-  const child = spawn(process.execPath, [script, module, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, module, ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let output = "";
   const ended = new Promise<number | null>((done) => child.once("close", (code) => done(code)));
   child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
@@ -69,7 +78,9 @@ export function startChild(name: string, ...args: string[]): Child {
     new Promise<string[]>((done, fail) => {
       const look = () => lines().length >= count && done(lines().slice(0, count));
       child.stdout.on("data", look);
-      void ended.then(() => (look() ? undefined : fail(new Error(`${name} ended after ${lines().length} lines`))));
+      void ended.then(() =>
+        look() ? undefined : fail(new Error(`${name} ended after ${lines().length} lines`)),
+      );
       look();
     });
   return { process: child, lines, printed, ended };

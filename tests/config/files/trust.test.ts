@@ -11,13 +11,18 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     await expect(requireTrusted([folder, join(folder, "agent.py"), "/"])).resolves.toBeUndefined();
   });
 
-  test.each([[0o664, "0664"], [0o602, "0602"], [0o777, "0777"]])("mode %o is refused with the command that closes it", async (mode, text) => {
+  test.each([
+    [0o664, "0664"],
+    [0o602, "0602"],
+    [0o777, "0777"],
+  ])("mode %o is refused with the command that closes it", async (mode, text) => {
     const path = join(temporaryFolder(), "agent.py");
     writeFileSync(path, "");
     chmodSync(path, mode);
     await expect(requireTrusted([path])).rejects.toMatchObject({
       code: "FILE_WRITABLE_BY_OTHERS",
-      message: `${path} decides which program runs as you, and it can be changed by others (mode ${text}); ` +
+      message:
+        `${path} decides which program runs as you, and it can be changed by others (mode ${text}); ` +
         `close it with: chmod go-w ${path}`,
     });
   });
@@ -26,15 +31,22 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     const folder = join(temporaryFolder(), "shared");
     mkdirSync(folder);
     chmodSync(folder, 0o1777);
-    await expect(requireTrusted([folder])).rejects.toThrow("use a folder that only you can write to");
+    await expect(requireTrusted([folder])).rejects.toThrow(
+      "use a folder that only you can write to",
+    );
   });
 
-  test.runIf(process.getuid?.() === 0)("a file of another user is refused whatever its mode", async () => {
-    const path = join(temporaryFolder(), "agent.py");
-    writeFileSync(path, "", { mode: 0o600 });
-    chownSync(path, 12_345, 0);
-    await expect(requireTrusted([path])).rejects.toThrow(/belongs to another user \(uid 12345\); make it yours: chown 0/);
-  });
+  test.runIf(process.getuid?.() === 0)(
+    "a file of another user is refused whatever its mode",
+    async () => {
+      const path = join(temporaryFolder(), "agent.py");
+      writeFileSync(path, "", { mode: 0o600 });
+      chownSync(path, 12_345, 0);
+      await expect(requireTrusted([path])).rejects.toThrow(
+        /belongs to another user \(uid 12345\); make it yours: chown 0/,
+      );
+    },
+  );
 
   test("behind a link both folders count", async () => {
     const folder = temporaryFolder();
@@ -55,10 +67,13 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     const paths = [join(real!, "a"), join(links!, "to-real", "a")];
     for (const path of paths) await expect(requireTrusted([path])).resolves.toBeUndefined();
     chmodSync(open!, 0o777);
-    for (const path of paths) await expect(requireTrusted([path])).rejects.toThrow(`close it with: chmod go-w ${open}`);
+    for (const path of paths)
+      await expect(requireTrusted([path])).rejects.toThrow(`close it with: chmod go-w ${open}`);
     chmodSync(open!, 0o1777);
     for (const path of paths) await expect(requireTrusted([path])).resolves.toBeUndefined();
     symlinkSync(join(links!, "b"), join(links!, "b")); // one that leads nowhere is no endless way
-    await expect(requireTrusted([join(links!, "b", "c")])).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+    await expect(requireTrusted([join(links!, "b", "c")])).rejects.toMatchObject({
+      code: "FILE_UNREADABLE",
+    });
   });
 });

@@ -25,7 +25,10 @@ function follow(path: string) {
   });
   cleanups.push(stop);
   const sees = (content: string | undefined) =>
-    vi.waitFor(() => expect(seen.at(-1) === content && seen.length > 0).toBe(true), { timeout: 20_000, interval: 20 });
+    vi.waitFor(() => expect(seen.at(-1) === content && seen.length > 0).toBe(true), {
+      timeout: 20_000,
+      interval: 20,
+    });
   return { seen, sees, stop };
 }
 

@@ -42,14 +42,35 @@ test.each([
 
 test("aliases that multiply are refused quickly", () => {
   const letters = "bcdefghij".split("");
-  const bomb = letters.map((name, i) => `${name}: &${name} [${Array(9).fill(`*${"abcdefghij"[i]}`).join(",")}]`);
-  expect(() => parseYaml(`a: &a [x,x,x]\n${bomb.join("\n")}`, "a")).toThrow("expected at most 100 uses of an anchor");
+  const bomb = letters.map(
+    (name, i) => `${name}: &${name} [${Array(9).fill(`*${"abcdefghij"[i]}`).join(",")}]`,
+  );
+  expect(() => parseYaml(`a: &a [x,x,x]\n${bomb.join("\n")}`, "a")).toThrow(
+    "expected at most 100 uses of an anchor",
+  );
 });
 
 test("a corrupt file's error holds nothing of the file", () => {
   const secret = "Zq9secretZq9";
   const whole = `channels:\n  ${secret}: &${secret} ${secret}\n  pico: { token: "${secret}" }\n  x: *${secret}\n`;
-  const put = fc.constantFrom("", '"', "}", "{", "\t", "\\", "\n", "*", ": ", "'", "&", "!", "@", "  ", "- ", "%");
+  const put = fc.constantFrom(
+    "",
+    '"',
+    "}",
+    "{",
+    "\t",
+    "\\",
+    "\n",
+    "*",
+    ": ",
+    "'",
+    "&",
+    "!",
+    "@",
+    "  ",
+    "- ",
+    "%",
+  );
   fc.assert(
     fc.property(fc.nat(whole.length), put, (at, text) => {
       expect(thrownBy(whole.slice(0, at) + text + whole.slice(at + 1))).not.toContain("Zq9");
@@ -72,7 +93,9 @@ function thrownBy(text: string): string {
 describe("setting a token changes only its own bytes", () => {
   test("a new file says what it is and that it must stay out of version control", () => {
     const text = editYaml(undefined, path, "new");
-    expect(text).toMatch(/^# [^\n]*secret[^]*version control[^]*\nchannels:\n {2}pico:\n {4}token: "new"\n?$/i);
+    expect(text).toMatch(
+      /^# [^\n]*secret[^]*version control[^]*\nchannels:\n {2}pico:\n {4}token: "new"\n?$/i,
+    );
   });
 
   test.each([
@@ -81,11 +104,23 @@ describe("setting a token changes only its own bytes", () => {
       'channels:\n    pico:\n        token: "new" # c\n        x: 0x1F\n',
     ],
     ["channels:\n  pico:\n    token: 'old'\n", "channels:\n  pico:\n    token: 'new'\n"],
-    ["channels:\r\n  pico:\r\n    token: old\r\n    x: 1", 'channels:\r\n  pico:\r\n    token: "new"\r\n    x: 1'],
-    ["channels:\n  pico:\n    token: |\n      old\n    x: 1\n", 'channels:\n  pico:\n    token: "new"\n    x: 1\n'],
+    [
+      "channels:\r\n  pico:\r\n    token: old\r\n    x: 1",
+      'channels:\r\n  pico:\r\n    token: "new"\r\n    x: 1',
+    ],
+    [
+      "channels:\n  pico:\n    token: |\n      old\n    x: 1\n",
+      'channels:\n  pico:\n    token: "new"\n    x: 1\n',
+    ],
     ["channels:\n  pico:\n    token: &a # c\n", 'channels:\n  pico:\n    token: &a "new" # c\n'],
-    ["channels:\n  pico:\n    token:   # c\n    x: 1\n", 'channels:\n  pico:\n    token: "new"   # c\n    x: 1\n'],
-    ["channels: # c\n  # d\nother: 1\n", 'channels: # c\n  pico:\n    token: "new"\n  # d\nother: 1\n'],
+    [
+      "channels:\n  pico:\n    token:   # c\n    x: 1\n",
+      'channels:\n  pico:\n    token: "new"   # c\n    x: 1\n',
+    ],
+    [
+      "channels: # c\n  # d\nother: 1\n",
+      'channels: # c\n  pico:\n    token: "new"\n  # d\nother: 1\n',
+    ],
     ["channels: ~ # c\n", 'channels: { pico: { token: "new" } } # c\n'],
     ["channels: {}\n", 'channels: {pico: { token: "new" }}\n'],
     ["channels: {pico: {token}}", 'channels: {pico: {token: "new"}}'],
@@ -101,14 +136,18 @@ describe("setting a token changes only its own bytes", () => {
     expect(editYaml(before, path, "new")).toBe(after);
   });
 
-  test.each(["channels: [x]\n", "channels: text\n", "channels:\n  pico:\n    token: &a old\n  other: *a\n"])(
-    "%j is refused with the lines to add by hand",
-    (text) => {
-      const refused = { code: "FILE_EDIT_REFUSED", message: expect.stringMatching(/channels:\n {2}pico:\n {4}token:/) };
-      expect(() => editYaml(text, path, "new-secret")).toThrow(expect.objectContaining(refused));
-      expect(() => editYaml(text, path, "new-secret")).not.toThrow("new-secret");
-    },
-  );
+  test.each([
+    "channels: [x]\n",
+    "channels: text\n",
+    "channels:\n  pico:\n    token: &a old\n  other: *a\n",
+  ])("%j is refused with the lines to add by hand", (text) => {
+    const refused = {
+      code: "FILE_EDIT_REFUSED",
+      message: expect.stringMatching(/channels:\n {2}pico:\n {4}token:/),
+    };
+    expect(() => editYaml(text, path, "new-secret")).toThrow(expect.objectContaining(refused));
+    expect(() => editYaml(text, path, "new-secret")).not.toThrow("new-secret");
+  });
 });
 
 /* Random documents: block and flow maps, comments, quoting, anchors, lists, odd indentation, both line endings. */
@@ -118,39 +157,87 @@ const plain = fc.constantFrom("plain", "12345678901234567890", "0x1F", "1.50", "
 const scalar = fc.oneof(plain, fc.constantFrom('"d \\u00e9"', "'s'", "&anchor v"));
 const comment = fc.constantFrom("", "", "  # note", " #: { odd");
 const emptyFlow = fc.constantFrom("{}", "{ }", "{token}");
-const flow = fc.oneof(emptyFlow, fc.constantFrom("{a: 1}", "{ a: {b: [1,2]}, token: old }", '{"token":"old","q":1}', "{a: 1,}"));
+const flow = fc.oneof(
+  emptyFlow,
+  fc.constantFrom("{a: 1}", "{ a: {b: [1,2]}, token: old }", '{"token":"old","q":1}', "{a: 1,}"),
+);
 const list = fc.constantFrom("- a\n- b: 1", "- {x: 1}\n-   y");
 const block = fc.constantFrom("|\n  text: a\n  # not a comment", ">-\n  folded\n\n  lines");
 
 const map: fc.Memo<Render> = fc.memo((depth) => {
   const value: fc.Arbitrary<Render> = fc.oneof(
-    { weight: 4, arbitrary: fc.tuple(scalar, comment).map(([text, note]) => () => ` ${text}${note}`) },
-    { weight: 2, arbitrary: fc.tuple(flow, comment).map(([text, note]) => () => ` ${text}${note}`) },
-    { weight: 1, arbitrary: list.map((text) => (indent: string) => `\n${indented(text, `${indent}  `)}`) },
-    { weight: 1, arbitrary: block.map((text) => (indent: string) => ` ${text.replaceAll("\n", `\n${indent}`)}`) },
+    {
+      weight: 4,
+      arbitrary: fc.tuple(scalar, comment).map(
+        ([text, note]) =>
+          () =>
+            ` ${text}${note}`,
+      ),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.tuple(flow, comment).map(
+        ([text, note]) =>
+          () =>
+            ` ${text}${note}`,
+      ),
+    },
+    {
+      weight: 1,
+      arbitrary: list.map((text) => (indent: string) => `\n${indented(text, `${indent}  `)}`),
+    },
+    {
+      weight: 1,
+      arbitrary: block.map(
+        (text) => (indent: string) => ` ${text.replaceAll("\n", `\n${indent}`)}`,
+      ),
+    },
     { weight: 4, arbitrary: depth > 1 ? below(depth - 1) : fc.constant<Render>(() => "") },
   );
   const gap = fc.constantFrom("", "", "\n", "# between\n");
-  const entries = fc.uniqueArray(fc.tuple(name, value, gap), { minLength: 1, maxLength: 4, selector: ([key]) => key });
-  const line = (key: string, render: Render, between: string): Render => (indent, step) =>
-    `${between && indented(between, indent)}${indent}${key}:${render(indent, step)}`;
-  return entries.map((all) => (...how) => all.map((entry) => line(...entry)(...how)).join("\n"));
+  const entries = fc.uniqueArray(fc.tuple(name, value, gap), {
+    minLength: 1,
+    maxLength: 4,
+    selector: ([key]) => key,
+  });
+  const line =
+    (key: string, render: Render, between: string): Render =>
+    (indent, step) =>
+      `${between && indented(between, indent)}${indent}${key}:${render(indent, step)}`;
+  return entries.map(
+    (all) =>
+      (...how) =>
+        all.map((entry) => line(...entry)(...how)).join("\n"),
+  );
 });
 
 const below = (depth: number): fc.Arbitrary<Render> =>
-  fc.tuple(map(depth), comment).map(([render, note]) => (indent, step) => `${note}\n${render(indent + step, step)}`);
+  fc.tuple(map(depth), comment).map(
+    ([render, note]) =>
+      (indent, step) =>
+        `${note}\n${render(indent + step, step)}`,
+  );
 
 const indented = (text: string, indent: string) => text.replace(/^(?=.)/gm, indent);
 
 const document = fc
   .record({
     head: fc.constantFrom("", "# head\n", "---\n"),
-    body: fc.oneof(map(3), below(3).map((render): Render => (indent, step) => `channels:${render(indent, step)}`)),
+    body: fc.oneof(
+      map(3),
+      below(3).map(
+        (render): Render =>
+          (indent, step) =>
+            `channels:${render(indent, step)}`,
+      ),
+    ),
     step: fc.constantFrom("  ", "    ", "   ", " "),
     tail: fc.constantFrom("", "\n", "\n# tail\n", "\n\n\n"),
     crlf: fc.boolean(),
   })
-  .map(({ head, body, step, tail, crlf }) => (head + body("", step) + tail).replaceAll("\n", crlf ? "\r\n" : "\n"));
+  .map(({ head, body, step, tail, crlf }) =>
+    (head + body("", step) + tail).replaceAll("\n", crlf ? "\r\n" : "\n"),
+  );
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -165,22 +252,30 @@ test("an edit of any document sets its own path and keeps every other byte", () 
   const place = fc.oneof(fc.constant(path), fc.array(keys, { minLength: 1, maxLength: 3 }));
   const outcome = { edited: 0, refused: 0 };
   fc.assert(
-    fc.property(document, place, fc.string({ unit: "grapheme", maxLength: 20 }), (text, at, value) => {
-      const old = readable(text);
-      fc.pre(old !== undefined);
-      const next = editedOrRefused(text, at, value);
-      outcome[next === undefined ? "refused" : "edited"]++;
-      if (next === undefined) return;
-      expect(parseYaml(next, "a")).toEqual(set(old, at, value));
-      const before = common(text, next);
-      const behind = common(reversed(text.slice(before)), reversed(next.slice(before)));
-      const lost = text.slice(before, text.length - behind);
-      const replaced = at.reduce<unknown>((node, key) => (isMap(node) ? node[key] : undefined), old);
-      if (!String(replaced).includes("\n")) expect(lost).not.toMatch(/[#\n:]/);
-      const crlf = text.includes("\r\n");
-      if (crlf) expect(next).not.toMatch(/[^\r]\n/);
-      else expect(next).not.toContain("\r");
-    }),
+    fc.property(
+      document,
+      place,
+      fc.string({ unit: "grapheme", maxLength: 20 }),
+      (text, at, value) => {
+        const old = readable(text);
+        fc.pre(old !== undefined);
+        const next = editedOrRefused(text, at, value);
+        outcome[next === undefined ? "refused" : "edited"]++;
+        if (next === undefined) return;
+        expect(parseYaml(next, "a")).toEqual(set(old, at, value));
+        const before = common(text, next);
+        const behind = common(reversed(text.slice(before)), reversed(next.slice(before)));
+        const lost = text.slice(before, text.length - behind);
+        const replaced = at.reduce<unknown>(
+          (node, key) => (isMap(node) ? node[key] : undefined),
+          old,
+        );
+        if (!String(replaced).includes("\n")) expect(lost).not.toMatch(/[#\n:]/);
+        const crlf = text.includes("\r\n");
+        if (crlf) expect(next).not.toMatch(/[^\r]\n/);
+        else expect(next).not.toContain("\r");
+      },
+    ),
     { numRuns: 600 },
   );
   expect(outcome.edited).toBeGreaterThan(outcome.refused);

@@ -21,15 +21,27 @@ describe("handler in config.json", () => {
 
   test("a program has defaults for all but its words", () => {
     expect(readHandler({ command: ["python3", "agent.py"] }, file)).toEqual({
-      command: ["python3", "agent.py"], env: {}, restart: "always", timeout_s: 120,
+      command: ["python3", "agent.py"],
+      env: {},
+      restart: "always",
+      timeout_s: 120,
     });
   });
 
   test.each([
-    ["ehco", '"handler" must be "echo", or a program with its words in a list: {"command": ["python3", "agent.py"]}.'],
-    ["node bot.js", '"handler" must be "echo", or a program with its words in a list: {"command":["node", "bot.js"]}.'],
+    [
+      "ehco",
+      '"handler" must be "echo", or a program with its words in a list: {"command": ["python3", "agent.py"]}.',
+    ],
+    [
+      "node bot.js",
+      '"handler" must be "echo", or a program with its words in a list: {"command":["node", "bot.js"]}.',
+    ],
     [["a"], '"handler" must be "echo"'],
-    [{}, '"handler.command" must be a list of words, which no shell reads: {"command": ["python3", "agent.py"]}.'],
+    [
+      {},
+      '"handler.command" must be a list of words, which no shell reads: {"command": ["python3", "agent.py"]}.',
+    ],
     [{ command: "node bot.js -v" }, 'which no shell reads: {"command":["node", "bot.js", "-v"]}.'],
     [{ command: ["a", 1] }, '"handler.command.1" must be string'],
     [{ command: ["a\0"] }, '"handler.command.0" must be a word without NUL'],
@@ -42,7 +54,9 @@ describe("handler in config.json", () => {
   });
 
   test("values of its environment that look like secrets are told to the log", () => {
-    expect(secretsOf({ env: { OPENAI_API_KEY: "k", MODE: "production", DB_PASSWORD: "p", N: 1 } })).toEqual(["k", "p"]);
+    expect(
+      secretsOf({ env: { OPENAI_API_KEY: "k", MODE: "production", DB_PASSWORD: "p", N: 1 } }),
+    ).toEqual(["k", "p"]);
     expect([secretsOf("echo"), secretsOf({ env: [] })]).toEqual([[], []]);
   });
 });
@@ -63,21 +77,34 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
 
   test("the program is found as the system finds it, in the folder of config.json, without our variables", async () => {
     const { folder, bin, places } = home();
-    expect(await programOf({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places)).toMatchObject({
-      command: [join(bin, "agent"), "agent.py"], cwd: folder, env: { PATH: `/nowhere:${bin}`, LANG: "de" },
+    expect(
+      await programOf({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places),
+    ).toMatchObject({
+      command: [join(bin, "agent"), "agent.py"],
+      cwd: folder,
+      env: { PATH: `/nowhere:${bin}`, LANG: "de" },
     });
-    expect(await programOf({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({ cwd: bin });
+    expect(await programOf({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({
+      cwd: bin,
+    });
   });
 
   test("what is not there, or no program, is named with the places looked at", async () => {
     const { places } = home();
-    await expect(programOf({ command: ["agnet"] }, places)).rejects.toMatchObject({ code: "PROGRAM_NOT_FOUND" });
+    await expect(programOf({ command: ["agnet"] }, places)).rejects.toMatchObject({
+      code: "PROGRAM_NOT_FOUND",
+    });
     await expect(programOf({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
-    await expect(programOf({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(/"handler\.cwd" must be a folder that exists/);
+    await expect(programOf({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(
+      /"handler\.cwd" must be a folder that exists/,
+    );
   });
 
   test.each([
-    ["config.json", ""], ["its folder", "."], ["the program", "bin/agent"], ["the program's folder", "bin"],
+    ["config.json", ""],
+    ["its folder", "."],
+    ["the program", "bin/agent"],
+    ["the program's folder", "bin"],
     ["a file among its words", "agent.py"],
   ])("refused when others can write %s", async (_, name) => {
     const { folder, places } = home();
@@ -92,8 +119,13 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     const { bin, places } = home();
     chmodSync(places.file, 0o666);
     const given = { command: ["./agent", "-x"] as const, cwd: bin };
-    expect(await programOf("nonsense", { ...places, given: { ...given, command: ["./agent", "-x"] } })).toMatchObject({
-      command: [join(bin, "agent"), "-x"], cwd: bin, timeoutS: 120, restart: "always",
+    expect(
+      await programOf("nonsense", { ...places, given: { ...given, command: ["./agent", "-x"] } }),
+    ).toMatchObject({
+      command: [join(bin, "agent"), "-x"],
+      cwd: bin,
+      timeoutS: 120,
+      restart: "always",
     });
   });
 });

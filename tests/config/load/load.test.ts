@@ -7,10 +7,14 @@ import { plugin, refusal } from "../../kernel/parts.ts";
 import { withHome, type Home } from "../../plugins/token-store/stand.ts";
 
 const tls = z.strictObject({
-  cert: z.string().default(""), key: z.string().default(""), required: z.boolean().default(false),
+  cert: z.string().default(""),
+  key: z.string().default(""),
+  required: z.boolean().default(false),
 });
 const launcher = z.strictObject({
-  port: z.int().default(18_800), host: z.string().default("127.0.0.1"), tls: tls.prefault({}),
+  port: z.int().default(18_800),
+  host: z.string().default("127.0.0.1"),
+  tls: tls.prefault({}),
 });
 const pico = z.strictObject({
   enabled: z.boolean().default(false),
@@ -33,7 +37,9 @@ describe("sections", () => {
   test("without files and variables every section is empty", () =>
     withHome(async (home) => {
       expect(await from(home)).toMatchObject({
-        config: { launcher: {}, "channels.pico": {} }, handler: undefined, warnings: [],
+        config: { launcher: {}, "channels.pico": {} },
+        handler: undefined,
+        warnings: [],
       });
     }));
 
@@ -44,7 +50,10 @@ describe("sections", () => {
       const { config, sources, handler } = await from(home);
       expect(config).toEqual({ launcher: { port: 81 }, "channels.pico": { enabled: true } });
       expect(sources.file("launcher")).toEqual({ path: home.at("launcher-config.json"), keys: [] });
-      expect(sources.file("channels.pico")).toEqual({ path: home.at("config.json"), keys: ["channels", "pico"] });
+      expect(sources.file("channels.pico")).toEqual({
+        path: home.at("config.json"),
+        keys: ["channels", "pico"],
+      });
       expect(handler).toBe("echo");
     }));
 
@@ -57,7 +66,11 @@ describe("sections", () => {
   test("config.json may be elsewhere", () =>
     withHome(async (home) => {
       await home.write("other.json", { channels: { pico: { enabled: true } } });
-      const { config } = await load(list, { home: join(home.path, "nowhere"), env: {}, config: home.at("other.json") });
+      const { config } = await load(list, {
+        home: join(home.path, "nowhere"),
+        env: {},
+        config: home.at("other.json"),
+      });
       expect(config["channels.pico"]).toEqual({ enabled: true });
     }));
 
@@ -65,7 +78,9 @@ describe("sections", () => {
     withHome(async (home) => {
       const config = home.at("ohter.json");
       const { warnings } = await load(list, { home: home.path, env: {}, config });
-      expect(warnings).toEqual([`${config} is not there: every setting has its default. Is the name right?`]);
+      expect(warnings).toEqual([
+        `${config} is not there: every setting has its default. Is the name right?`,
+      ]);
     }));
 
   test("a corrupt file is refused with its place", () =>
@@ -84,7 +99,8 @@ describe("sections", () => {
       const error = await refusal(from(home));
       expect(error.code).toBe("CONFIG_NOT_AN_OBJECT");
       expect(error.message).toContain(`config.json: "${path}" must be an object`);
-    }));
+    }),
+  );
 
   test("null is like absent", () =>
     withHome(async (home) => {
@@ -114,7 +130,8 @@ describe("the environment", () => {
   ])("%s=%s is read by its type", (name, text, expected) =>
     withHome(async (home) => {
       expect((await from(home, { [name]: text })).config).toMatchObject(expected);
-    }));
+    }),
+  );
 
   test.each([
     ["SERVICE_CHANNELS_PICO_ENABLED", "yes", "true, false, 1 or 0"],
@@ -128,7 +145,8 @@ describe("the environment", () => {
       const error = await refusal(from(home, { [name]: text }));
       expect(error.code).toBe("ENV_BAD_VALUE");
       expect(error.message).toContain(`${name} must be ${expected}`);
-    }));
+    }),
+  );
 
   test.each(["", "  ", "\t", undefined])("blank is unset: %j", (text) =>
     withHome(async (home) => {
@@ -136,29 +154,44 @@ describe("the environment", () => {
       const { config, sources } = await from(home, { SERVICE_CHANNELS_PICO_ENABLED: text });
       expect(config["channels.pico"]).toEqual({ enabled: true });
       expect(sources.managed("channels.pico").size).toBe(0);
-    }));
+    }),
+  );
 
   test("it wins over the file, field by field, also inside nested settings", () =>
     withHome(async (home) => {
-      await home.write("launcher-config.json", { port: 81, host: "::", tls: { cert: "/file.pem", key: "/file.key" } });
-      const { config, sources } = await from(
-        home,
-        { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" },
-      );
-      expect(config["launcher"]).toEqual({ port: 82, host: "::", tls: { cert: "/env.pem", key: "/file.key" } });
+      await home.write("launcher-config.json", {
+        port: 81,
+        host: "::",
+        tls: { cert: "/file.pem", key: "/file.key" },
+      });
+      const { config, sources } = await from(home, {
+        SERVICE_LAUNCHER_PORT: "82",
+        SERVICE_LAUNCHER_TLS_CERT: "/env.pem",
+      });
+      expect(config["launcher"]).toEqual({
+        port: 82,
+        host: "::",
+        tls: { cert: "/env.pem", key: "/file.key" },
+      });
       expect([...sources.managed("launcher")]).toEqual([
-        ["port", "SERVICE_LAUNCHER_PORT"], ["tls", "SERVICE_LAUNCHER_TLS_CERT"],
+        ["port", "SERVICE_LAUNCHER_PORT"],
+        ["tls", "SERVICE_LAUNCHER_TLS_CERT"],
       ]);
-      expect(
-        sources.overlay("launcher", { port: 90, launcher_token: secret }),
-      ).toEqual({ port: 82, tls: { cert: "/env.pem" } });
+      expect(sources.overlay("launcher", { port: 90, launcher_token: secret })).toEqual({
+        port: 82,
+        tls: { cert: "/env.pem" },
+      });
     }));
 
   test("flags of the command line stand above it", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { port: 81, host: "::" });
       const env = { SERVICE_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_TLS_CERT: "/env.pem" };
-      const { config, sources } = await load(list, { home: home.path, env, flags: { launcher: { port: 83 } } });
+      const { config, sources } = await load(list, {
+        home: home.path,
+        env,
+        flags: { launcher: { port: 83 } },
+      });
       expect(config["launcher"]).toEqual({ port: 83, host: "::", tls: { cert: "/env.pem" } });
       expect(sources.overlay("launcher", { port: 84 })).toMatchObject({ port: 83 });
     }));
@@ -166,12 +199,18 @@ describe("the environment", () => {
   test("another brand has its own prefix", () =>
     withHome(async (home) => {
       const env = { ACME_LAUNCHER_PORT: "82", SERVICE_LAUNCHER_PORT: "83" };
-      expect((await load(list, { home: home.path, env, brand: "acme" })).config["launcher"]).toEqual({ port: 82 });
+      expect(
+        (await load(list, { home: home.path, env, brand: "acme" })).config["launcher"],
+      ).toEqual({ port: 82 });
     }));
 
   test("two settings that give one variable stop the start", () =>
     withHome(async (home) => {
-      const clash = part("clash", "channels", z.strictObject({ pico_enabled: z.boolean().default(false) }));
+      const clash = part(
+        "clash",
+        "channels",
+        z.strictObject({ pico_enabled: z.boolean().default(false) }),
+      );
       const error = await refusal(from(home, {}, [...list, clash]));
       expect(error.code).toBe("ENV_AMBIGUOUS");
       expect(error.message).toContain(
@@ -188,11 +227,14 @@ describe("the environment", () => {
     }));
 
   test.each([
-    "SERVICE_HOME", "SERVICE_CHANNELS_TELEGRAM_ENABLED", "SERVICE_CHANNELS_PICO_CLIENT_ENABLED",
-    "SERVICE_LAUNCHER_TOKEN", "SERVICE_CHANNELS_PICO_TOKEN", "PATH",
-  ])(
-    "%s is somebody else's and gets none",
-    (name) => withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
+    "SERVICE_HOME",
+    "SERVICE_CHANNELS_TELEGRAM_ENABLED",
+    "SERVICE_CHANNELS_PICO_CLIENT_ENABLED",
+    "SERVICE_LAUNCHER_TOKEN",
+    "SERVICE_CHANNELS_PICO_TOKEN",
+    "PATH",
+  ])("%s is somebody else's and gets none", (name) =>
+    withHome(async (home) => expect((await from(home, { [name]: secret })).warnings).toEqual([])),
   );
 });
 
@@ -208,8 +250,16 @@ describe("unknown keys", () => {
       { channels: { pico: { colour: 1 } } },
       '"channels.pico.colour" is not a setting. Known: enabled, allow_origins, max_connections, ratio.',
     ],
-    ["config.json", { channels: { picco: {} } }, '"channels.picco" is not a setting. Did you mean "pico"?'],
-    ["config.json", { chanels: { pico: {} } }, '"chanels" is not a setting. Did you mean "channels"?'],
+    [
+      "config.json",
+      { channels: { picco: {} } },
+      '"channels.picco" is not a setting. Did you mean "pico"?',
+    ],
+    [
+      "config.json",
+      { chanels: { pico: {} } },
+      '"chanels" is not a setting. Did you mean "channels"?',
+    ],
     ["config.json", { handlr: "echo" }, '"handlr" is not a setting. Did you mean "handler"?'],
     ["launcher-config.json", { prot: 1 }, '"prot" is not a setting. Did you mean "port"?'],
   ])("in %s: %j", (name, content, sentence) =>
@@ -218,11 +268,17 @@ describe("unknown keys", () => {
       const error = await refusal(from(home));
       expect(error.code).toBe("CONFIG_UNKNOWN_KEY");
       expect(error.message).toBe(`${home.at(name)}: ${sentence}`);
-    }));
+    }),
+  );
 
   test("what nobody could have meant is left alone with a warning", () =>
     withHome(async (home) => {
-      await home.write("config.json", { $schema: "x", mine: {}, channels: { telegram: { token: secret } }, port: 1 });
+      await home.write("config.json", {
+        $schema: "x",
+        mine: {},
+        channels: { telegram: { token: secret } },
+        port: 1,
+      });
       const { warnings } = await from(home);
       expect(warnings).toEqual([
         `${home.at("config.json")}: nothing reads "mine"`,
@@ -233,14 +289,15 @@ describe("unknown keys", () => {
 
   test("sections of plugins that are not loaded are left alone", () =>
     withHome(async (home) => {
-      await home.write(
-        "config.json",
-        {
-          handler: "echo", gateway: { port: 1 }, channels: { pico: { enabled: true }, pico_client: { url: "wss://x" } },
-        },
-      );
+      await home.write("config.json", {
+        handler: "echo",
+        gateway: { port: 1 },
+        channels: { pico: { enabled: true }, pico_client: { url: "wss://x" } },
+      });
       expect((await from(home)).warnings).toEqual([]);
-      expect((await from(home, {}, [both[2]!])).config).toEqual({ "channels.pico_client": { url: "wss://x" } });
+      expect((await from(home, {}, [both[2]!])).config).toEqual({
+        "channels.pico_client": { url: "wss://x" },
+      });
     }));
 
   test("keys inside a nested setting are judged by their path", () =>
@@ -255,41 +312,58 @@ describe("unknown keys", () => {
 
 test("a value that is not valid is named with the flag, the variable or the file it comes from", () =>
   withHome(async (home) => {
-    const limits = [part("http", "launcher", z.strictObject({ port: z.int().max(9).default(1) })), list[1]!];
+    const limits = [
+      part("http", "launcher", z.strictObject({ port: z.int().max(9).default(1) })),
+      list[1]!,
+    ];
     await home.write("config.json", { channels: { pico: { max_connections: 0 } } });
-    const messageOf = async (env: Environment, flags: Record<string, object> = {}): Promise<string> =>
+    const messageOf = async (
+      env: Environment,
+      flags: Record<string, object> = {},
+    ): Promise<string> =>
       (await refusal(load(limits, { home: home.path, env, flags } as never))).message;
-    expect(await messageOf({ SERVICE_LAUNCHER_PORT: "10" }, { launcher: { port: 11 } })).toMatch(/^-port: "port" is not/);
-    expect(await messageOf({ SERVICE_LAUNCHER_PORT: "10" })).toMatch(/^SERVICE_LAUNCHER_PORT: "port" is not valid: too/);
-    expect(await messageOf({})).toMatch(/config\.json: "channels\.pico\.max_connections" is not valid: too small/);
+    expect(await messageOf({ SERVICE_LAUNCHER_PORT: "10" }, { launcher: { port: 11 } })).toMatch(
+      /^-port: "port" is not/,
+    );
+    expect(await messageOf({ SERVICE_LAUNCHER_PORT: "10" })).toMatch(
+      /^SERVICE_LAUNCHER_PORT: "port" is not valid: too/,
+    );
+    expect(await messageOf({})).toMatch(
+      /config\.json: "channels\.pico\.max_connections" is not valid: too small/,
+    );
   }));
 
 test("tokens and the keys of other owners are never handed to plugins", () =>
   withHome(async (home) => {
-    await home.write(
-      "launcher-config.json",
-      {
-        port: 81,
-        launcher_token: secret,
-        metrics_token: secret,
-        setup_pending: "0123456789abcdef",
-        instance: "a1b2c3",
-        $schema: "x",
+    await home.write("launcher-config.json", {
+      port: 81,
+      launcher_token: secret,
+      metrics_token: secret,
+      setup_pending: "0123456789abcdef",
+      instance: "a1b2c3",
+      $schema: "x",
+    });
+    await home.write("config.json", {
+      channels: {
+        pico: { enabled: true, token: secret },
+        pico_client: { url: "wss://x", token: secret },
       },
-    );
-    await home.write(
-      "config.json",
-      { channels: { pico: { enabled: true, token: secret }, pico_client: { url: "wss://x", token: secret } } },
-    );
+    });
     const env = {
-      SERVICE_LAUNCHER_TOKEN: secret, SERVICE_CHANNELS_PICO_TOKEN: secret, SERVICE_CHANNELS_PICO_CLIENT_TOKEN: secret,
+      SERVICE_LAUNCHER_TOKEN: secret,
+      SERVICE_CHANNELS_PICO_TOKEN: secret,
+      SERVICE_CHANNELS_PICO_CLIENT_TOKEN: secret,
     };
     const { config, warnings, sources } = await from(home, env, both);
     expect(config).toEqual({
-      launcher: { port: 81 }, "channels.pico": { enabled: true }, "channels.pico_client": { url: "wss://x" },
+      launcher: { port: 81 },
+      "channels.pico": { enabled: true },
+      "channels.pico_client": { url: "wss://x" },
     });
     expect(warnings).toEqual([]);
-    expect(sources.overlay("channels.pico", { token: secret, enabled: true })).toEqual({ enabled: true });
+    expect(sources.overlay("channels.pico", { token: secret, enabled: true })).toEqual({
+      enabled: true,
+    });
     const kernel = createKernel([], { plugins: both, config });
     await kernel.start();
     await kernel.stop();

@@ -29,83 +29,163 @@ async function put(desk: Desk, path: string, text: string): Promise<void> {
   await mkdir(dirname(join(desk.home, path)), { recursive: true });
   await writeFile(join(desk.home, path), text, { mode: 0o600 });
 }
-const use = (desk: Desk, plugins: unknown, more: object = {}) => desk.write("config.json", { plugins, ...more });
-const views = async (desk: Desk) => (await desk.run("status -json")).json().plugins as Record<string, unknown>[];
+const use = (desk: Desk, plugins: unknown, more: object = {}) =>
+  desk.write("config.json", { plugins, ...more });
+const views = async (desk: Desk) =>
+  (await desk.run("status -json")).json().plugins as Record<string, unknown>[];
 
 describe("a plugin that config.json names", () => {
   test("a file of the home: its settings and token come from the same places, it starts last and stops", () =>
     withDesk(async (desk) => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
-      await desk.write(".security.yml", "channels:\n  letters:\n    token: from-the-security-file\n");
+      await desk.write(
+        ".security.yml",
+        "channels:\n  letters:\n    token: from-the-security-file\n",
+      );
       const { kernel, lines } = await desk.start();
-      expect(lines).toContainEqual(expect.objectContaining({
-        text: "letters is ready", port: 7, source: "security", token: "from-the-security-file",
-      }));
+      expect(lines).toContainEqual(
+        expect.objectContaining({
+          text: "letters is ready",
+          port: 7,
+          source: "security",
+          token: "from-the-security-file",
+        }),
+      );
       expect(kernel.health().plugins.at(-1)).toEqual({ name: "letters", phase: "ready" });
       expect(await views(desk)).toEqual([
         { name: "letters", from: "./letters.js", required: false, state: "started" },
       ]);
       expect((await desk.run("status")).out).toMatch(/^Plugin +letters: started$/m);
-      const sources = (await desk.run("token source -json")).json().tokens as { name: string; source: string }[];
-      expect(sources.map(({ name }) => name)).toEqual(["launcher", "pico", "pico_client", "letters"]);
-      expect(sources.at(-1)).toMatchObject({ source: "security", variable: "SERVICE_CHANNELS_LETTERS_TOKEN" });
+      const sources = (await desk.run("token source -json")).json().tokens as {
+        name: string;
+        source: string;
+      }[];
+      expect(sources.map(({ name }) => name)).toEqual([
+        "launcher",
+        "pico",
+        "pico_client",
+        "letters",
+      ]);
+      expect(sources.at(-1)).toMatchObject({
+        source: "security",
+        variable: "SERVICE_CHANNELS_LETTERS_TOKEN",
+      });
       expect((await desk.run("doctor")).out).toMatch(/letters \(\.\/letters\.js\): started/);
       await kernel.stop();
       expect(lines).toContainEqual(expect.objectContaining({ text: "letters has stopped" }));
     }));
 
   test("variables stand above the file, under names made of its section", () =>
-    withDesk(async (desk) => {
-      await put(desk, "letters.js", channel("letters"));
-      await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
-      const { lines } = await desk.start();
-      expect(lines).toContainEqual(expect.objectContaining({
-        text: "letters is ready", port: 8, source: "env", token: "from-the-environment",
-      }));
-    }, { SERVICE_CHANNELS_LETTERS_PORT: "8", SERVICE_CHANNELS_LETTERS_TOKEN: "from-the-environment" }));
+    withDesk(
+      async (desk) => {
+        await put(desk, "letters.js", channel("letters"));
+        await use(desk, ["./letters.js"], { channels: { letters: { port: 7 } } });
+        const { lines } = await desk.start();
+        expect(lines).toContainEqual(
+          expect.objectContaining({
+            text: "letters is ready",
+            port: 8,
+            source: "env",
+            token: "from-the-environment",
+          }),
+        );
+      },
+      {
+        SERVICE_CHANNELS_LETTERS_PORT: "8",
+        SERVICE_CHANNELS_LETTERS_TOKEN: "from-the-environment",
+      },
+    ));
 
   test("a package of the home, for import only, by its name", () =>
     withDesk(async (desk) => {
-      const manifest = { name: "@ann/letters", type: "module", exports: { import: "./made/index.js" } };
+      const manifest = {
+        name: "@ann/letters",
+        type: "module",
+        exports: { import: "./made/index.js" },
+      };
       await put(desk, "node_modules/@ann/letters/package.json", JSON.stringify(manifest));
       await put(desk, "node_modules/@ann/letters/made/index.js", channel("letters"));
       await use(desk, [{ name: "@ann/letters", required: true }]);
       await desk.start();
-      expect(await views(desk)).toMatchObject([{ name: "letters", from: "@ann/letters", state: "started" }]);
+      expect(await views(desk)).toMatchObject([
+        { name: "letters", from: "@ann/letters", state: "started" },
+      ]);
     }));
 
   test.each<[string, string, RegExp]>([
     ["is not there", "", /"\.\/letters\.js" is not in/],
     ["does not parse", "export default (", /cannot be loaded/],
-    ["throws when it is loaded", "throw new Error('no luck');", /cannot be loaded: no luck \(letters\.js:1:7\)/],
-    ["imports what is not installed", "import 'tea-not-there';", /npm install --prefix \S+ tea-not-there/],
-    ["throws as it is made", "export default () => { throw new Error('no luck'); };", /cannot be loaded: no luck/],
+    [
+      "throws when it is loaded",
+      "throw new Error('no luck');",
+      /cannot be loaded: no luck \(letters\.js:1:7\)/,
+    ],
+    [
+      "imports what is not installed",
+      "import 'tea-not-there';",
+      /npm install --prefix \S+ tea-not-there/,
+    ],
+    [
+      "throws as it is made",
+      "export default () => { throw new Error('no luck'); };",
+      /cannot be loaded: no luck/,
+    ],
     ["exports no plugin", "export const letters = 1;", /default export/],
-    ["was made for another contract", "export default { name: 'letters', api: 2, start() {} };", /version 2 of the pl/],
-    ["has no proper name", "export default { name: 'Letters!', api: 1, start() {} };", /not a plugin name/],
-    ["is named as one of ours", "export default { name: 'http', api: 1, start() {} };", /named "http"/],
-    ["has no schema", "export default { name: 'letters', api: 1, config: { section: 'x' }, start() {} };", /Standard/],
-    ["needs what nobody offers", "export default { name: 'letters', api: 1, needs: { tea: true }, start() {} };",
-      /needs the service "tea"/],
-    ["fails in its start", channel("letters", "throw new Error('no broker');"), /"letters" cannot start: no broker/],
-    ["fails when ready", channel("letters", "onReady(() => { throw new Error('no broker'); });"), /start: no broker/],
-  ])("the launcher runs without one that %s, and says so; a required one stops the start", (_, text, reason) =>
-    withDesk(async (desk) => {
-      if (text) await put(desk, "letters.js", text);
-      await use(desk, ["./letters.js"]);
-      const { kernel, lines } = await desk.start();
-      expect(await views(desk)).toMatchObject([
-        { from: "./letters.js", state: "failed", reason: expect.stringMatching(reason) },
-      ]);
-      expect((await desk.run("status")).out).toMatch(/^Plugin +\S+: failed: /m);
-      expect((await desk.run("doctor")).out).toMatch(reason);
-      expect(lines.some(({ level }) => level === "error")).toBe(true);
-      await kernel.stop();
+    [
+      "was made for another contract",
+      "export default { name: 'letters', api: 2, start() {} };",
+      /version 2 of the pl/,
+    ],
+    [
+      "has no proper name",
+      "export default { name: 'Letters!', api: 1, start() {} };",
+      /not a plugin name/,
+    ],
+    [
+      "is named as one of ours",
+      "export default { name: 'http', api: 1, start() {} };",
+      /named "http"/,
+    ],
+    [
+      "has no schema",
+      "export default { name: 'letters', api: 1, config: { section: 'x' }, start() {} };",
+      /Standard/,
+    ],
+    [
+      "needs what nobody offers",
+      "export default { name: 'letters', api: 1, needs: { tea: true }, start() {} };",
+      /needs the service "tea"/,
+    ],
+    [
+      "fails in its start",
+      channel("letters", "throw new Error('no broker');"),
+      /"letters" cannot start: no broker/,
+    ],
+    [
+      "fails when ready",
+      channel("letters", "onReady(() => { throw new Error('no broker'); });"),
+      /start: no broker/,
+    ],
+  ])(
+    "the launcher runs without one that %s, and says so; a required one stops the start",
+    (_, text, reason) =>
+      withDesk(async (desk) => {
+        if (text) await put(desk, "letters.js", text);
+        await use(desk, ["./letters.js"]);
+        const { kernel, lines } = await desk.start();
+        expect(await views(desk)).toMatchObject([
+          { from: "./letters.js", state: "failed", reason: expect.stringMatching(reason) },
+        ]);
+        expect((await desk.run("status")).out).toMatch(/^Plugin +\S+: failed: /m);
+        expect((await desk.run("doctor")).out).toMatch(reason);
+        expect(lines.some(({ level }) => level === "error")).toBe(true);
+        await kernel.stop();
 
-      await use(desk, [{ name: "./letters.js", required: true }]);
-      expect((await refusal(desk.start())).message).toMatch(reason);
-    }));
+        await use(desk, [{ name: "./letters.js", required: true }]);
+        expect((await refusal(desk.start())).message).toMatch(reason);
+      }),
+  );
 
   test.each<[string, object, string]>([
     ["a setting that does not fit", { port: "seven" }, "channels.letters.port"],
@@ -115,16 +195,23 @@ describe("a plugin that config.json names", () => {
       await put(desk, "letters.js", channel("letters"));
       await use(desk, ["./letters.js"], { channels: { letters } });
       await desk.start();
-      expect(await views(desk)).toMatchObject([{ state: "failed", reason: expect.stringContaining(reason) }]);
-    }));
+      expect(await views(desk)).toMatchObject([
+        { state: "failed", reason: expect.stringContaining(reason) },
+      ]);
+    }),
+  );
 
   test("no name of the launcher's own plugins can be taken", () =>
     withDesk(async (desk) => {
       const { kernel } = await desk.start();
       const own = kernel.health().plugins.map(({ name }) => name);
       await kernel.stop();
-      for (const name of own) await put(desk, `${name}.js`, `export default { name: "${name}", api: 1, start() {} };`);
-      await use(desk, own.map((name) => `./${name}.js`));
+      for (const name of own)
+        await put(desk, `${name}.js`, `export default { name: "${name}", api: 1, start() {} };`);
+      await use(
+        desk,
+        own.map((name) => `./${name}.js`),
+      );
       await desk.start();
       expect((await views(desk)).map(({ from, state }) => [from, state])).toEqual(
         own.map((name) => [`./${name}.js`, "failed"]),
@@ -135,20 +222,31 @@ describe("a plugin that config.json names", () => {
     withDesk(async (desk) => {
       await use(desk, ["./pica.js"], { channels: { pica: {} } });
       const { lines } = await desk.start();
-      expect(lines.map(({ text }) => text)).toContainEqual(expect.stringContaining('nothing reads "channels.pica"'));
+      expect(lines.map(({ text }) => text)).toContainEqual(
+        expect.stringContaining('nothing reads "channels.pica"'),
+      );
     }));
 
   test("a token in what it throws is shown nowhere", () =>
     withDesk(async (desk) => {
       const { launcher } = await import("../../../config/presets/launcher.ts");
       const { capturedLog } = await import("../../../kernel/testing.ts");
-      await put(desk, "letters.js", channel("letters", "throw new Error(needs.tokenSecrets.reveal('letters'));"));
+      await put(
+        desk,
+        "letters.js",
+        channel("letters", "throw new Error(needs.tokenSecrets.reveal('letters'));"),
+      );
       await use(desk, ["./letters.js"]);
       const token = "correct-horse-battery-staple";
       const env = { SERVICE_CHANNELS_LETTERS_TOKEN: token };
       const redact = (text: string): string => text.replaceAll(token, "[redacted]");
       const kernel = await launcher({
-        home: desk.home, env, version: "0", log: capturedLog().log, flags: { port: 0 }, redact,
+        home: desk.home,
+        env,
+        version: "0",
+        log: capturedLog().log,
+        flags: { port: 0 },
+        redact,
       });
       const facts: object[] = [];
       kernel.on("kernel:fault", (fact) => void facts.push(fact));
@@ -176,27 +274,39 @@ describe("what config.json may say", () => {
     withDesk(async (desk) => {
       await use(desk, plugins);
       expect((await refusal(desk.start())).message).toContain(expected);
-    }));
+    }),
+  );
 
   test("a package is looked for in the home, not above it", () =>
     withDesk(async (desk) => {
       await use(desk, ["zod"]);
       await desk.start();
-      expect(await views(desk)).toMatchObject([{ reason: expect.stringContaining("npm install --prefix") }]);
+      expect(await views(desk)).toMatchObject([
+        { reason: expect.stringContaining("npm install --prefix") },
+      ]);
     }));
 });
 
 describe.skipIf(process.platform === "win32")("what another user could change", () => {
-  test.each(["letters.js", "deep/letters.js", "config.json", "deep", "."])("%s stops the start, with the remedy", (path) =>
-    withDesk(async (desk) => {
-      await put(desk, "letters.js", channel("letters"));
-      await put(desk, "deep/letters.js", channel("letters"));
-      await use(desk, [path.startsWith("deep") ? "./deep/letters.js" : "./letters.js"]);
-      await chmod(join(desk.home, path), path.endsWith("s") || path.endsWith("n") ? 0o622 : 0o720);
-      const { code, message } = await refusal(desk.start());
-      expect([code, message]).toEqual(["FILE_WRITABLE_BY_OTHERS", expect.stringContaining("chmod go-w ")]);
-      await chmod(join(desk.home, path), 0o700);
-    }));
+  test.each(["letters.js", "deep/letters.js", "config.json", "deep", "."])(
+    "%s stops the start, with the remedy",
+    (path) =>
+      withDesk(async (desk) => {
+        await put(desk, "letters.js", channel("letters"));
+        await put(desk, "deep/letters.js", channel("letters"));
+        await use(desk, [path.startsWith("deep") ? "./deep/letters.js" : "./letters.js"]);
+        await chmod(
+          join(desk.home, path),
+          path.endsWith("s") || path.endsWith("n") ? 0o622 : 0o720,
+        );
+        const { code, message } = await refusal(desk.start());
+        expect([code, message]).toEqual([
+          "FILE_WRITABLE_BY_OTHERS",
+          expect.stringContaining("chmod go-w "),
+        ]);
+        await chmod(join(desk.home, path), 0o700);
+      }),
+  );
 
   test.runIf(isRoot)("a file of another user stops the start", () =>
     withDesk(async (desk) => {
@@ -204,7 +314,8 @@ describe.skipIf(process.platform === "win32")("what another user could change", 
       await use(desk, ["./letters.js"]);
       await chown(join(desk.home, "letters.js"), 12_345, 12_345);
       expect((await refusal(desk.start())).message).toContain("chown");
-    }));
+    }),
+  );
 
   test("a link is judged by what it leads to", () =>
     withDesk(async (desk) => {

@@ -13,10 +13,14 @@ const clock = {
 const print = (...news) => process.stdout.write(`${JSON.stringify(news)}\n`);
 const silent = () => undefined;
 
-const kernel = createKernel([tokenStore(memory({ pico_client: token })), picoClient({ sessionId: session })], {
-  clock, log: { debug: silent, info: silent, warn: silent, error: console.error },
-  config: { "channels.pico_client": { enabled: true, url } },
-});
+const kernel = createKernel(
+  [tokenStore(memory({ pico_client: token })), picoClient({ sessionId: session })],
+  {
+    clock,
+    log: { debug: silent, info: silent, warn: silent, error: console.error },
+    config: { "channels.pico_client": { enabled: true, url } },
+  },
+);
 kernel.on("pico-client:link-changed", ({ to, reason }) => print("link", to, reason));
 await kernel.start();
 const link = kernel.services.picoLink;

@@ -8,18 +8,33 @@ import { http } from "doorward/plugins/http";
 import { picoServer } from "doorward/plugins/pico-server";
 import { memory, tokenStore } from "doorward/plugins/token-store";
 
-const { journal, token, session, port = 0, count = 0, everyMs = 12, config = {} } = JSON.parse(process.argv[2]);
+const {
+  journal,
+  token,
+  session,
+  port = 0,
+  count = 0,
+  everyMs = 12,
+  config = {},
+} = JSON.parse(process.argv[2]);
 const before = readFileSync(journal, "utf8").match(/^said \d+$/gm)?.length ?? 0;
 const write = (line) => appendFileSync(journal, `${line}\n`);
 write("begin");
 
-const kernel = createKernel([
-  tokenStore(memory({ pico: token })), channels(), http({ port }), picoServer(),
-  application(({ content }) => write(`took ${content}`)),
-], { config: { "channels.pico": { enabled: true, message_rate: 0, ...config } } });
+const kernel = createKernel(
+  [
+    tokenStore(memory({ pico: token })),
+    channels(),
+    http({ port }),
+    picoServer(),
+    application(({ content }) => write(`took ${content}`)),
+  ],
+  { config: { "channels.pico": { enabled: true, message_rate: 0, ...config } } },
+);
 kernel.on("pico-server:disconnected", ({ reason }) => console.log(`disconnected ${reason}`));
 await kernel.start();
-const say = (content) => void kernel.services.channels.send({ channel: "pico", session }, { content: String(content) });
+const say = (content) =>
+  void kernel.services.channels.send({ channel: "pico", session }, { content: String(content) });
 
 let said = before;
 const timer = setInterval(() => {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
-import { application, channels, type Application, type Message } from "../../../plugins/channels/index.ts";
+import {
+  application,
+  channels,
+  type Application,
+  type Message,
+} from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { capturedLog, connect, memoryTokens, testTokens } from "../../../plugins/testing/index.ts";
@@ -9,13 +14,20 @@ import { eventually } from "./server.ts";
 async function service(run: Application) {
   const { log, lines } = capturedLog();
   const kernel = createKernel(
-    [memoryTokens(), channels(), http({ port: 0, host: "127.0.0.1" }), picoServer(), application(run)],
+    [
+      memoryTokens(),
+      channels(),
+      http({ port: 0, host: "127.0.0.1" }),
+      picoServer(),
+      application(run),
+    ],
     { log, config: { "channels.pico": { enabled: true } } },
   );
   await kernel.start();
   const url = new URL("pico", kernel.services.http.addresses()[0]);
   return {
-    kernel, lines,
+    kernel,
+    lines,
     join: (session: string) => connect(url, { token: testTokens.pico, session }),
     [Symbol.asyncDispose]: () => kernel.stop(),
   };
@@ -28,7 +40,8 @@ describe("an application that", () => {
     const begun: string[] = [];
     await using door = await service(async ({ content, session, reply }, signal) => {
       begun.push(`${session} ${content}`);
-      if (session === "stuck") await new Promise(() => signal.addEventListener("abort", () => aborted.push(session)));
+      if (session === "stuck")
+        await new Promise(() => signal.addEventListener("abort", () => aborted.push(session)));
       await reply({ content });
     });
     const [stuck, lively] = [await door.join("stuck"), await door.join("lively")];
@@ -75,8 +88,13 @@ describe("an application that", () => {
     await using door = await service(async (message) => {
       kept.push(message);
       await held;
-      await message.reply({ content: "too late" }).catch((error: { code?: string }) => late.push(error.code));
-      await message.stream().end().catch((error: { code?: string }) => late.push(error.code));
+      await message
+        .reply({ content: "too late" })
+        .catch((error: { code?: string }) => late.push(error.code));
+      await message
+        .stream()
+        .end()
+        .catch((error: { code?: string }) => late.push(error.code));
     });
     const peer = await door.join("s");
     peer.say("hello");

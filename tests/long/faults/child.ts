@@ -23,7 +23,12 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-export function startChild(name: string, argument: object, hear: (news: News) => void, options: ChildOptions = {}): Child {
+export function startChild(
+  name: string,
+  argument: object,
+  hear: (news: News) => void,
+  options: ChildOptions = {},
+): Child {
   const { files, nodeArgs = [], env = {} } = options;
   const file = fileURLToPath(new URL(`children/${name}.mjs`, import.meta.url));
   const command = [process.execPath, ...nodeArgs, file, JSON.stringify(argument)];
@@ -41,18 +46,22 @@ export function startChild(name: string, argument: object, hear: (news: News) =>
     looks.forEach((look) => look());
   });
   const ended = once(child, "close");
-  const until: Child["until"] = (what, holds) => new Promise((resolve, reject) => {
-    const look = (): void => {
-      if (!holds()) return;
-      looks.delete(look);
-      resolve();
-    };
-    looks.add(look);
-    look();
-    void ended.then(([code, signal]) => reject(new Error(`${name} ended (${code ?? signal}) before ${what}`)));
-  });
+  const until: Child["until"] = (what, holds) =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!holds()) return;
+        looks.delete(look);
+        resolve();
+      };
+      looks.add(look);
+      look();
+      void ended.then(([code, signal]) =>
+        reject(new Error(`${name} ended (${code ?? signal}) before ${what}`)),
+      );
+    });
   return {
-    pid: child.pid!, until,
+    pid: child.pid!,
+    until,
     async ask(order, more = {}) {
       const id = (count += 1);
       child.send({ id, order, ...more });

@@ -5,12 +5,19 @@ import { startChild } from "./child.ts";
 import { eventually, join, joinMany, startServer } from "./server.ts";
 
 const MiB = 1024 * 1024;
-const limit = Number(/^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024);
+const limit = Number(
+  /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? 1_024,
+);
 
 test("18,000 clients come and go in random order and in every way: memory and descriptors return", async () => {
   const many = Math.min(18_000, limit - 1_000);
   if (many < 18_000) console.log(`${many} clients: this process may open ${limit} files`);
-  const config = { max_connections: many, ping_interval: 3_600, read_timeout: 7_200, message_rate: 0 };
+  const config = {
+    max_connections: many,
+    ping_interval: 3_600,
+    read_timeout: 7_200,
+    message_rate: 0,
+  };
   await using server = await startServer({ config, nodeArgs: ["--expose-gc"] });
   const seed = Math.floor(Math.random() * 2 ** 31);
   await using crowd = startChild("crowd", { port: server.port, seed }, () => undefined);
@@ -29,9 +36,16 @@ test("18,000 clients come and go in random order and in every way: memory and de
     await crowd.ask("close", { count: (await crowd.ask("count")) as number });
     await allGone();
     let after = await server.ask("held");
-    const hasReturned = () => after.files <= before.files + 2 && after.bytes - before.bytes < 4 * MiB;
+    const hasReturned = () =>
+      after.files <= before.files + 2 && after.bytes - before.bytes < 4 * MiB;
     for (let look = 0; look < 50 && !hasReturned(); look++) after = await server.ask("held");
-    const figures = { many, before, during, after, perConnection: Math.round((during.bytes - before.bytes) / many) };
+    const figures = {
+      many,
+      before,
+      during,
+      after,
+      perConnection: Math.round((during.bytes - before.bytes) / many),
+    };
     console.log(JSON.stringify(figures));
     expect(during.files).toBeGreaterThanOrEqual(before.files + many);
     expect(after.files).toBeLessThanOrEqual(before.files + 2);
@@ -49,11 +63,22 @@ test("out of descriptors: who is there talks on, newcomers are closed and the lo
   const hogs: Socket[] = [];
   let closed = 0;
   for (let n = 0; n < files; n++) {
-    hogs.push(connect(server.port, "127.0.0.1").on("error", () => undefined).on("close", () => void (closed += 1)).resume());
+    hogs.push(
+      connect(server.port, "127.0.0.1")
+        .on("error", () => undefined)
+        .on("close", () => void (closed += 1))
+        .resume(),
+    );
   }
-  await server.until("it said so", () => server.lines.some(({ text }) => text.includes("ulimit -n")));
+  await server.until("it said so", () =>
+    server.lines.some(({ text }) => text.includes("ulimit -n")),
+  );
   await eventually(() => closed >= 40);
-  const isIn = () => join(server.url).then(({ ws }) => ws.terminate(), () => false);
+  const isIn = () =>
+    join(server.url).then(
+      ({ ws }) => ws.terminate(),
+      () => false,
+    );
   expect(await isIn()).toBe(false);
   here.forEach((peer, n) => peer.say(String(n)));
   await eventually(() => here.every(({ heard }) => heard.length === 1));

@@ -33,14 +33,25 @@ function refusal(): string | undefined {
 const why = refusal();
 if (why !== undefined) console.log(`skipped, no file system can be mounted: ${why}`);
 
-interface Answer { readonly status: number; readonly body: { error?: string; message?: string; etag?: string } }
+interface Answer {
+  readonly status: number;
+  readonly body: { error?: string; message?: string; etag?: string };
+}
 
 async function owned({ base }: RunningLauncher) {
   const body = new URLSearchParams({ token: owner });
-  const cookie = sessionCookie(await fetch(new URL("/login", base), { method: "POST", body, redirect: "manual" }));
-  const ask = async (method: string, path: string, fields?: object, etag?: string): Promise<Answer> => {
+  const cookie = sessionCookie(
+    await fetch(new URL("/login", base), { method: "POST", body, redirect: "manual" }),
+  );
+  const ask = async (
+    method: string,
+    path: string,
+    fields?: object,
+    etag?: string,
+  ): Promise<Answer> => {
     const answer = await fetch(new URL(path, base), {
-      method, headers: { cookie, "content-type": "application/json", ...(etag && { "if-match": etag }) },
+      method,
+      headers: { cookie, "content-type": "application/json", ...(etag && { "if-match": etag }) },
       ...(fields && { body: JSON.stringify(fields) }),
     });
     return { status: answer.status, body: (await answer.json()) as Answer["body"] };
@@ -48,17 +59,26 @@ async function owned({ base }: RunningLauncher) {
   const etag = async (): Promise<string> =>
     ((await ask("GET", "/api/status")).body as { channel: { etag: string } }).channel.etag;
   return {
-    save: async (most: number) => ask("PUT", "/api/channels/pico", { max_connections: most }, await etag()),
+    save: async (most: number) =>
+      ask("PUT", "/api/channels/pico", { max_connections: most }, await etag()),
     rotate: async () => ask("POST", "/api/token/rotate", { which: "pico", current: owner }),
-    channel: async (value: string) => (await fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${value}` } })).status,
-    most: async () => ((await ask("GET", "/api/status")).body as { channel: { maxConnections: number } }).channel.maxConnections,
+    channel: async (value: string) =>
+      (await fetch(new URL("/pico", base), { headers: { authorization: `Bearer ${value}` } }))
+        .status,
+    most: async () =>
+      ((await ask("GET", "/api/status")).body as { channel: { maxConnections: number } }).channel
+        .maxConnections,
     state: async () => ((await ask("GET", "/api/status")).body as { state: string }).state,
   };
 }
 
-const files = (): Record<string, string> => Object.fromEntries(
-  ["config.json", ".security.yml", "launcher-config.json"].map((name) => [name, readFileSync(join(folder, name), "utf8")]),
-);
+const files = (): Record<string, string> =>
+  Object.fromEntries(
+    ["config.json", ".security.yml", "launcher-config.json"].map((name) => [
+      name,
+      readFileSync(join(folder, name), "utf8"),
+    ]),
+  );
 
 /** Takes all the room there is. */
 function fill(): void {
@@ -72,72 +92,104 @@ function fill(): void {
   }
 }
 const empty = (): void => {
-  for (const name of readdirSync(folder)) if (name.startsWith("filler-")) rmSync(join(folder, name));
+  for (const name of readdirSync(folder))
+    if (name.startsWith("filler-")) rmSync(join(folder, name));
 };
 
 test.skipIf(why !== undefined).each([
   ["a full disk", fill, empty, /the disk is full/, true],
   // A file system on which a file is open for writing cannot become read-only: the log lies on another one.
-  ["a home that became read-only", () => mount("-o", "remount,ro", folder), () => mount("-o", "remount,rw", folder), /the file system is read-only/, false],
-] as const)("%s while settings are saved, tokens rotated, lines logged: refused with the reason, nothing is half, and it recovers", async (_, spoil, mend, reason, losesLines) => {
-  mount("-t", "tmpfs", "-o", "size=768k,mode=700", "tmpfs", folder);
-  try {
-    mkdirSync(logs(), { mode: 0o700 });
-    if (!losesLines) mount("-t", "tmpfs", "-o", "size=768k,mode=700", "tmpfs", logs());
-    writeFileSync(join(folder, "config.json"), '{"channels":{"pico":{"enabled":true,"max_connections":7}}}', { mode: 0o600 });
-    writeFileSync(join(folder, ".security.yml"), `channels:\n  pico:\n    token: ${token}\n`, { mode: 0o600 });
-    await using launcher = await startLauncher({
-      args: ["-console", "-no-browser", "-port", "0"], env: { SERVICE_HOME: folder, SERVICE_LAUNCHER_TOKEN: owner },
-    });
-    const house = await owned(launcher);
-    expect((await house.save(8)).status).toBe(200);
-    const before = files();
-    const names = readdirSync(folder).sort();
+  [
+    "a home that became read-only",
+    () => mount("-o", "remount,ro", folder),
+    () => mount("-o", "remount,rw", folder),
+    /the file system is read-only/,
+    false,
+  ],
+] as const)(
+  "%s while settings are saved, tokens rotated, lines logged: refused with the reason, nothing is half, and it recovers",
+  async (_, spoil, mend, reason, losesLines) => {
+    mount("-t", "tmpfs", "-o", "size=768k,mode=700", "tmpfs", folder);
+    try {
+      mkdirSync(logs(), { mode: 0o700 });
+      if (!losesLines) mount("-t", "tmpfs", "-o", "size=768k,mode=700", "tmpfs", logs());
+      writeFileSync(
+        join(folder, "config.json"),
+        '{"channels":{"pico":{"enabled":true,"max_connections":7}}}',
+        { mode: 0o600 },
+      );
+      writeFileSync(join(folder, ".security.yml"), `channels:\n  pico:\n    token: ${token}\n`, {
+        mode: 0o600,
+      });
+      await using launcher = await startLauncher({
+        args: ["-console", "-no-browser", "-port", "0"],
+        env: { SERVICE_HOME: folder, SERVICE_LAUNCHER_TOKEN: owner },
+      });
+      const house = await owned(launcher);
+      expect((await house.save(8)).status).toBe(200);
+      const before = files();
+      const names = readdirSync(folder).sort();
 
-    spoil();
-    const saved = await house.save(9);
-    expect([saved.status, saved.body.error]).toEqual([503, "store_unavailable"]);
-    expect(saved.body.message).toMatch(reason);
-    const rotated = await house.rotate();
-    expect([rotated.status, rotated.body.error]).toEqual([503, "store_unavailable"]);
-    expect(files()).toEqual(before);
-    expect([await house.most(), await house.channel(token), await house.state()]).toEqual([8, 200, "running"]);
-    // More than the room of a block: what is logged now is lost, and that is said once.
-    for (let n = 0; n < 60; n++) await house.channel("a-wrong-token");
-    if (losesLines) await eventually(() => launcher.stderr().includes("loses lines"));
-    expect(launcher.stderr().match(/loses lines/g)?.length ?? 0).toBe(losesLines ? 1 : 0);
+      spoil();
+      const saved = await house.save(9);
+      expect([saved.status, saved.body.error]).toEqual([503, "store_unavailable"]);
+      expect(saved.body.message).toMatch(reason);
+      const rotated = await house.rotate();
+      expect([rotated.status, rotated.body.error]).toEqual([503, "store_unavailable"]);
+      expect(files()).toEqual(before);
+      expect([await house.most(), await house.channel(token), await house.state()]).toEqual([
+        8,
+        200,
+        "running",
+      ]);
+      // More than the room of a block: what is logged now is lost, and that is said once.
+      for (let n = 0; n < 60; n++) await house.channel("a-wrong-token");
+      if (losesLines) await eventually(() => launcher.stderr().includes("loses lines"));
+      expect(launcher.stderr().match(/loses lines/g)?.length ?? 0).toBe(losesLines ? 1 : 0);
 
-    mend();
-    expect(readdirSync(folder).sort()).toEqual(names);
-    expect([(await house.save(10)).status, await house.most()]).toEqual([200, 10]);
-    const fresh = await house.rotate();
-    expect([fresh.status, await house.channel(token)]).toEqual([200, 401]);
-    expect(files()[".security.yml"]).not.toContain(token);
-    const log = readFileSync(join(folder, "logs", "launcher.log"), "utf8").trim().split("\n");
-    const torn = log.filter((line) => !/^\{.*\}$/.test(line));
-    expect(torn.length).toBeLessThanOrEqual(1);
-    expect(log.at(-1)).not.toBe(torn[0]);
-  } finally {
-    unmount();
-  }
-});
+      mend();
+      expect(readdirSync(folder).sort()).toEqual(names);
+      expect([(await house.save(10)).status, await house.most()]).toEqual([200, 10]);
+      const fresh = await house.rotate();
+      expect([fresh.status, await house.channel(token)]).toEqual([200, 401]);
+      expect(files()[".security.yml"]).not.toContain(token);
+      const log = readFileSync(join(folder, "logs", "launcher.log"), "utf8")
+        .trim()
+        .split("\n");
+      const torn = log.filter((line) => !/^\{.*\}$/.test(line));
+      expect(torn.length).toBeLessThanOrEqual(1);
+      expect(log.at(-1)).not.toBe(torn[0]);
+    } finally {
+      unmount();
+    }
+  },
+);
 
-test.skipIf(why !== undefined)("a home that is read-only from the start: tokens of the environment serve, and one warning tells", async () => {
-  mount("-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", folder);
-  try {
-    writeFileSync(join(folder, "config.json"), '{"channels":{"pico":{"enabled":true}}}', { mode: 0o600 });
-    mount("-o", "remount,ro", folder);
-    await using launcher = await startLauncher({
-      args: ["-console", "-no-browser", "-port", "0"],
-      env: { SERVICE_HOME: folder, SERVICE_LAUNCHER_TOKEN: owner, SERVICE_CHANNELS_PICO_TOKEN: token },
-    });
-    const house = await owned(launcher);
-    expect([await house.channel(token), await house.state()]).toEqual([200, "running"]);
-    const saved = await house.save(9);
-    expect([saved.status, saved.body.error]).toEqual([503, "store_unavailable"]);
-    expect(saved.body.message).toContain("read-only");
-    expect(launcher.stderr().match(/the home cannot be written/g)).toHaveLength(1);
-  } finally {
-    unmount();
-  }
-});
+test.skipIf(why !== undefined)(
+  "a home that is read-only from the start: tokens of the environment serve, and one warning tells",
+  async () => {
+    mount("-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", folder);
+    try {
+      writeFileSync(join(folder, "config.json"), '{"channels":{"pico":{"enabled":true}}}', {
+        mode: 0o600,
+      });
+      mount("-o", "remount,ro", folder);
+      await using launcher = await startLauncher({
+        args: ["-console", "-no-browser", "-port", "0"],
+        env: {
+          SERVICE_HOME: folder,
+          SERVICE_LAUNCHER_TOKEN: owner,
+          SERVICE_CHANNELS_PICO_TOKEN: token,
+        },
+      });
+      const house = await owned(launcher);
+      expect([await house.channel(token), await house.state()]).toEqual([200, "running"]);
+      const saved = await house.save(9);
+      expect([saved.status, saved.body.error]).toEqual([503, "store_unavailable"]);
+      expect(saved.body.message).toContain("read-only");
+      expect(launcher.stderr().match(/the home cannot be written/g)).toHaveLength(1);
+    } finally {
+      unmount();
+    }
+  },
+);

@@ -21,9 +21,17 @@ type Kind = (typeof kinds)[number];
 type Said = Map<Kind, { done: number; begun: number[] }>;
 
 /** Writes until it is killed, `afterMs` after a write of this kind has begun that is not the first. */
-async function writeAndDie(home: string, logModule: string, said: Said, kind: Kind, afterMs: number): Promise<void> {
+async function writeAndDie(
+  home: string,
+  logModule: string,
+  said: Said,
+  kind: Kind,
+  afterMs: number,
+): Promise<void> {
   const dist = pathToFileURL(join(root, "dist")).href;
-  const child = spawn(process.execPath, [writer, JSON.stringify({ home, dist, logModule })], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [writer, JSON.stringify({ home, dist, logModule })], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const ended = once(child, "close");
   let rounds = 0;
   createInterface({ input: child.stdout }).on("line", (line) => {
@@ -32,7 +40,8 @@ async function writeAndDie(home: string, logModule: string, said: Said, kind: Ki
     if (word === "begun") known.begun.push(Number(n));
     else Object.assign(known, { done: Number(n), begun: [] });
     said.set(at, known);
-    if (word === "begun" && at === kind && (rounds += 1) === 2) setTimeout(() => child.kill("SIGKILL"), afterMs);
+    if (word === "begun" && at === kind && (rounds += 1) === 2)
+      setTimeout(() => child.kill("SIGKILL"), afterMs);
   });
   await ended;
 }
@@ -42,16 +51,30 @@ const text = (home: string, ...path: string[]): string => readFileSync(join(home
 /** Each file is whole and holds what was written last, or what was being written. */
 function check(home: string, said: Said): void {
   const may = (kind: Kind): number[] => [said.get(kind)!.done, ...said.get(kind)!.begun];
-  expect(may("settings")).toContain(JSON.parse(text(home, "config.json")).channels.pico.max_connections);
+  expect(may("settings")).toContain(
+    JSON.parse(text(home, "config.json")).channels.pico.max_connections,
+  );
   const number = (token: string): number => Number(/^\w+-(\d+)-x{24}$/.exec(token)![1]);
   expect(may("pico")).toContain(number(parse(text(home, ".security.yml")).channels.pico.token));
-  expect(may("launcher")).toContain(number(JSON.parse(text(home, "launcher-config.json")).launcher_token));
-  const { sessions } = JSON.parse(text(home, "state", "pico-client.json")) as { sessions: Record<string, string> };
+  expect(may("launcher")).toContain(
+    number(JSON.parse(text(home, "launcher-config.json")).launcher_token),
+  );
+  const { sessions } = JSON.parse(text(home, "state", "pico-client.json")) as {
+    sessions: Record<string, string>;
+  };
   for (const id of Object.values(sessions)) expect(id).toMatch(/^[0-9a-f]{32}$/);
 
-  const logs = ["launcher.log.3", "launcher.log.2", "launcher.log.1", "launcher.log"].filter((name) => existsSync(join(home, "logs", name)));
-  const lines = logs.flatMap((name) => text(home, "logs", name).split("\n").filter((line) => line !== ""));
-  const seen = lines.map((line) => JSON.parse(line) as { n: number; line: number }).map(({ n, line }) => n * 10 + line);
+  const logs = ["launcher.log.3", "launcher.log.2", "launcher.log.1", "launcher.log"].filter(
+    (name) => existsSync(join(home, "logs", name)),
+  );
+  const lines = logs.flatMap((name) =>
+    text(home, "logs", name)
+      .split("\n")
+      .filter((line) => line !== ""),
+  );
+  const seen = lines
+    .map((line) => JSON.parse(line) as { n: number; line: number })
+    .map(({ n, line }) => n * 10 + line);
   expect(seen).toEqual([...seen].sort((a, b) => a - b));
   expect(seen.at(-1)).toBeGreaterThanOrEqual(said.get("log")!.done * 10 + 9);
 }
@@ -66,7 +89,9 @@ test("SIGKILL at random instants of every kind of write: each file is the old on
       await writeAndDie(home, logModule, said, kinds[kill % kinds.length]!, Math.random() * 15);
       check(home, said);
     }
-    const names = (readdirSync(home, { recursive: true }) as string[]).filter((name) => name.includes(".tmp-"));
+    const names = (readdirSync(home, { recursive: true }) as string[]).filter((name) =>
+      name.includes(".tmp-"),
+    );
     expect(names.length).toBeLessThanOrEqual(4); // of the last kill, one for each file: the next write takes them away
   };
   await Promise.all(["a", "b", "c", "d"].map((name) => run(join(folder, name))));

@@ -15,42 +15,87 @@ const goodTokens = `channels:\n  pico:\n    token: ${token}\n`;
 
 /** What somebody may leave in a file; `log`: what is said about it. */
 const nonsense: readonly { file: string; text: string | Buffer; log: RegExp }[] = [
-  { file: "config.json", text: '{ "channels": { "pico": { "max_conn', log: /config\.json, line 1, column \d+: expected/ },
-  { file: "config.json", text: '{"channels":{"pico":{"enabled":true,"max_connections":"many"}}}', log: /channels\.pico\.max_connections/ },
-  { file: "config.json", text: '{"channels":{"pico":{"enabled":true,"max_conections":9}}}', log: /Did you mean "max_connections"/ },
-  { file: "config.json", text: '{"channels":{"pico":[1,2,3]}}', log: /"channels\.pico" must be an object/ },
+  {
+    file: "config.json",
+    text: '{ "channels": { "pico": { "max_conn',
+    log: /config\.json, line 1, column \d+: expected/,
+  },
+  {
+    file: "config.json",
+    text: '{"channels":{"pico":{"enabled":true,"max_connections":"many"}}}',
+    log: /channels\.pico\.max_connections/,
+  },
+  {
+    file: "config.json",
+    text: '{"channels":{"pico":{"enabled":true,"max_conections":9}}}',
+    log: /Did you mean "max_connections"/,
+  },
+  {
+    file: "config.json",
+    text: '{"channels":{"pico":[1,2,3]}}',
+    log: /"channels\.pico" must be an object/,
+  },
   { file: "config.json", text: '"a string"', log: /config\.json/ },
   { file: "config.json", text: "", log: /config\.json/ },
-  { file: "config.json", text: Buffer.from(Array.from({ length: 4_096 }, (_, n) => (n * 31 + 128) % 256)), log: /config\.json/ },
-  { file: "config.json", text: '{"channels":{"pico":{"enabled":true,"max_connections":1000000}}}', log: /max_connections|open files/ },
+  {
+    file: "config.json",
+    text: Buffer.from(Array.from({ length: 4_096 }, (_, n) => (n * 31 + 128) % 256)),
+    log: /config\.json/,
+  },
+  {
+    file: "config.json",
+    text: '{"channels":{"pico":{"enabled":true,"max_connections":1000000}}}',
+    log: /max_connections|open files/,
+  },
   { file: "launcher-config.json", text: '{ "session_days": -1 }', log: /session_days/ },
   { file: "launcher-config.json", text: "[]", log: /launcher-config\.json/ },
-  { file: ".security.yml", text: "channels:\n  pico:\n   - token: [\n", log: /pico token stays as it was.*\.security\.yml/ },
+  {
+    file: ".security.yml",
+    text: "channels:\n  pico:\n   - token: [\n",
+    log: /pico token stays as it was.*\.security\.yml/,
+  },
   { file: ".security.yml", text: "channels: { pico: { token: 12 } }\n", log: /pico token/ },
 ];
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 async function signIn({ base }: RunningLauncher): Promise<Ask> {
   const body = new URLSearchParams({ token: owner });
-  const cookie = sessionCookie(await fetch(new URL("/login", base), { method: "POST", body, redirect: "manual" }));
-  return (path, init) => fetch(new URL(path, base), { ...init, headers: { cookie, ...init?.headers } });
+  const cookie = sessionCookie(
+    await fetch(new URL("/login", base), { method: "POST", body, redirect: "manual" }),
+  );
+  return (path, init) =>
+    fetch(new URL(path, base), { ...init, headers: { cookie, ...init?.headers } });
 }
 
 async function runningSettings(ask: Ask): Promise<unknown> {
-  const { limits, connections } = (await (await ask("/pico", { headers: { authorization: `Bearer ${token}` } })).json()) as {
-    limits: Record<string, unknown>; connections: number;
+  const { limits, connections } = (await (
+    await ask("/pico", { headers: { authorization: `Bearer ${token}` } })
+  ).json()) as {
+    limits: Record<string, unknown>;
+    connections: number;
   };
   const status = (await (await ask("/api/status")).json()) as { channel: Record<string, unknown> };
-  return { read_timeout: limits["read_timeout"], connections, most: status.channel["maxConnections"], enabled: status.channel["enabled"] };
+  return {
+    read_timeout: limits["read_timeout"],
+    connections,
+    most: status.channel["maxConnections"],
+    enabled: status.channel["enabled"],
+  };
 }
 
 async function warnings(ask: Ask): Promise<string> {
-  const status = (await (await ask("/api/status")).json()) as { warnings: { id: string; text: string }[] };
-  return status.warnings.flatMap(({ id, text }) => (id === "settings-not-taken" ? text : [])).join();
+  const status = (await (await ask("/api/status")).json()) as {
+    warnings: { id: string; text: string }[];
+  };
+  return status.warnings
+    .flatMap(({ id, text }) => (id === "settings-not-taken" ? text : []))
+    .join();
 }
 /** What the dashboard says against the files. */
 async function problems(ask: Ask): Promise<string> {
-  const { sections } = (await (await ask("/api/settings")).json()) as { sections: { problem?: string }[] };
+  const { sections } = (await (await ask("/api/settings")).json()) as {
+    sections: { problem?: string }[];
+  };
   return sections.flatMap(({ problem }) => problem ?? []).join();
 }
 
@@ -62,7 +107,8 @@ test("a configuration edited into nonsense changes nothing and is named; a good 
   await write("config.json", JSON.stringify(good));
   await write(".security.yml", goodTokens);
   await using launcher = await startLauncher({
-    args: ["-console", "-no-browser", "-port", "0"], env: { SERVICE_HOME: folder, SERVICE_LAUNCHER_TOKEN: owner },
+    args: ["-console", "-no-browser", "-port", "0"],
+    env: { SERVICE_HOME: folder, SERVICE_LAUNCHER_TOKEN: owner },
   });
   const ask = await signIn(launcher);
   const before = await runningSettings(ask);
@@ -85,14 +131,22 @@ test("a configuration edited into nonsense changes nothing and is named; a good 
     const page = await ask(`/api/log?text=${encodeURIComponent(file)}&level=warn`);
     expect(JSON.stringify(await page.json()), `after nonsense ${at}`).toContain("stay");
     // A page that has to read the file says why it cannot.
-    if (file === ".security.yml") expect([200, 503], `after nonsense ${at}`).toContain((await ask("/api/tokens")).status);
-    else for (const said of [problems, warnings]) expect(await said(ask), `after nonsense ${at}`).toMatch(log);
+    if (file === ".security.yml")
+      expect([200, 503], `after nonsense ${at}`).toContain((await ask("/api/tokens")).status);
+    else
+      for (const said of [problems, warnings])
+        expect(await said(ask), `after nonsense ${at}`).toMatch(log);
     await write("config.json", JSON.stringify(good));
     await write(".security.yml", goodTokens);
     await write("launcher-config.json", "{}");
     await eventually(async () => (await problems(ask)) === "");
   }
-  await write("config.json", JSON.stringify({ channels: { pico: { ...good.channels.pico, read_timeout: 51, max_connections: 8 } } }));
+  await write(
+    "config.json",
+    JSON.stringify({
+      channels: { pico: { ...good.channels.pico, read_timeout: 51, max_connections: 8 } },
+    }),
+  );
   await eventually(async () => ((await runningSettings(ask)) as { most: number }).most === 8);
   expect(await runningSettings(ask)).toMatchObject({ read_timeout: 51 });
   expect(await problems(ask)).toBe("");

@@ -30,7 +30,10 @@ export interface Server extends Omit<Child, "ask"> {
   readonly url: string;
   readonly disconnected: readonly Disconnected[];
   readonly lines: readonly Line[];
-  ask<K extends keyof Orders>(order: K, ...more: Parameters<Orders[K]>): Promise<ReturnType<Orders[K]>>;
+  ask<K extends keyof Orders>(
+    order: K,
+    ...more: Parameters<Orders[K]>
+  ): Promise<ReturnType<Orders[K]>>;
 }
 
 export interface ServerOptions extends ChildOptions {
@@ -38,15 +41,23 @@ export interface ServerOptions extends ChildOptions {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-export async function startServer({ config = {}, ...options }: ServerOptions = {}): Promise<Server> {
+export async function startServer({
+  config = {},
+  ...options
+}: ServerOptions = {}): Promise<Server> {
   const lines: Line[] = [];
   const disconnected: Disconnected[] = [];
   let port = 0;
-  const child = startChild("server", { config }, (news) => {
-    if (news["port"]) port = news["port"] as number;
-    if (news["line"]) lines.push(news["line"] as Line);
-    if (news["disconnected"]) disconnected.push(news["disconnected"] as Disconnected);
-  }, options);
+  const child = startChild(
+    "server",
+    { config },
+    (news) => {
+      if (news["port"]) port = news["port"] as number;
+      if (news["line"]) lines.push(news["line"] as Line);
+      if (news["disconnected"]) disconnected.push(news["disconnected"] as Disconnected);
+    },
+    options,
+  );
   await child.until("it listened", () => port !== 0);
   const ask = child.ask as Server["ask"];
   return { ...child, ask, port, url: `ws://127.0.0.1:${port}/pico`, lines, disconnected };
@@ -63,12 +74,18 @@ export interface Talker {
 
 /** A client that listens. `url`: with its query. */
 export async function join(url: string, heardOne: () => void = () => undefined): Promise<Talker> {
-  const ws = new WebSocket(url, { headers: { authorization: `Bearer ${token}` }, perMessageDeflate: false });
+  const ws = new WebSocket(url, {
+    headers: { authorization: `Bearer ${token}` },
+    perMessageDeflate: false,
+  });
   const heard: string[] = [];
   let pings = 0;
   ws.on("ping", () => void (pings += 1));
   ws.on("message", (data: Buffer) => {
-    const { type, payload } = JSON.parse(data.toString()) as { type: string; payload?: { content?: string } };
+    const { type, payload } = JSON.parse(data.toString()) as {
+      type: string;
+      payload?: { content?: string };
+    };
     if (type !== "message.create") return;
     heard.push(payload?.content ?? "");
     heardOne();
@@ -79,18 +96,32 @@ export async function join(url: string, heardOne: () => void = () => undefined):
   await once(ws, "open");
   ws.on("error", () => undefined); // its close follows
   return {
-    ws, heard, closed,
+    ws,
+    heard,
+    closed,
     pings: () => pings,
     say: (content, session) =>
-      ws.send(JSON.stringify({ type: "message.send", ...(session && { session_id: session }), payload: { content } })),
+      ws.send(
+        JSON.stringify({
+          type: "message.send",
+          ...(session && { session_id: session }),
+          payload: { content },
+        }),
+      ),
   };
 }
 
 /** So many clients, a hundred at a time. */
-export async function joinMany(count: number, url: (n: number) => string, heardOne?: () => void): Promise<Talker[]> {
+export async function joinMany(
+  count: number,
+  url: (n: number) => string,
+  heardOne?: () => void,
+): Promise<Talker[]> {
   const all: Talker[] = [];
   while (all.length < count) {
-    const next = Array.from({ length: Math.min(100, count - all.length) }, (_, n) => join(url(all.length + n), heardOne));
+    const next = Array.from({ length: Math.min(100, count - all.length) }, (_, n) =>
+      join(url(all.length + n), heardOne),
+    );
     all.push(...(await Promise.all(next)));
   }
   return all;

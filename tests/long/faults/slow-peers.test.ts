@@ -8,18 +8,27 @@ const contents = (count: number): string[] => Array.from({ length: count }, (_, 
 
 /* They wait more than they work: side by side. */
 describe.concurrent("peers that are slow, stuck or gone", () => {
-  test("one that does not read is closed; its thousand neighbours have had everything, in order, before", async ({ expect }) => {
+  test("one that does not read is closed; its thousand neighbours have had everything, in order, before", async ({
+    expect,
+  }) => {
     const many = 1_000;
     const write_timeout = 8;
-    await using server = await startServer({ config: { max_connections: many + 1, write_timeout, read_timeout: 600 } });
+    await using server = await startServer({
+      config: { max_connections: many + 1, write_timeout, read_timeout: 600 },
+    });
     let heard = 0;
-    const healthy = await joinMany(many, () => `${server.url}?session_id=all`, () => void (heard += 1));
+    const healthy = await joinMany(
+      many,
+      () => `${server.url}?session_id=all`,
+      () => void (heard += 1),
+    );
     await using network = await createFaultProxy({ port: server.port });
     const stuck = await join(`${network.through(server.url)}?session_id=all`);
     stuck.say("this session too", "alone");
     await eventually(() => stuck.heard.length === 1);
     network.set({ down: "stall" });
-    while ((await server.ask("queued")) < 384 * 1024) await server.ask("say", { session: "alone", content: "x", bytes: 200_000 });
+    while ((await server.ask("queued")) < 384 * 1024)
+      await server.ask("say", { session: "alone", content: "x", bytes: 200_000 });
 
     let said = 0;
     // The next is said when the last of the thousand has the one before: a delay of anybody would end the rounds.
@@ -28,15 +37,21 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
       said += 1;
       await eventually(() => heard >= said * many);
     }
-    expect(server.disconnected).toMatchObject([{ code: 4410, reason: "slow_consumer", initiator: "server" }]);
+    expect(server.disconnected).toMatchObject([
+      { code: 4410, reason: "slow_consumer", initiator: "server" },
+    ]);
     expect(said).toBeGreaterThanOrEqual(2);
-    expect(new Set(healthy.map((peer) => peer.heard.join()))).toEqual(new Set([contents(said).join()]));
+    expect(new Set(healthy.map((peer) => peer.heard.join()))).toEqual(
+      new Set([contents(said).join()]),
+    );
     expect(await server.ask("connections")).toBe(many);
     console.log(JSON.stringify({ "messages that each of 1,000 had": said }));
     healthy.forEach(({ ws }) => ws.terminate());
   });
 
-  test("a slow line is none that stands still: it gets all of 16 MB, longer than write_timeout on their way", async ({ expect }) => {
+  test("a slow line is none that stands still: it gets all of 16 MB, longer than write_timeout on their way", async ({
+    expect,
+  }) => {
     await using server = await startServer({ config: { write_timeout: 6, read_timeout: 600 } });
     await using network = await createFaultProxy({ port: server.port });
     const peer = await join(`${network.through(server.url)}?session_id=s`);
@@ -51,11 +66,15 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     await eventually(() => peer.heard.length === count || server.disconnected.length > 0);
     expect(server.disconnected).toEqual([]);
     expect(performance.now() - began).toBeGreaterThan(6_000);
-    expect(peer.heard.map((text) => [text.length, text.split(" ", 1)[0]])).toEqual(contents(count).map((n) => [bytes, n]));
+    expect(peer.heard.map((text) => [text.length, text.split(" ", 1)[0]])).toEqual(
+      contents(count).map((n) => [bytes, n]),
+    );
     peer.ws.terminate();
   });
 
-  test("a client that drips a byte a second is ended, in its handshake and after it; others talk on", async ({ expect }) => {
+  test("a client that drips a byte a second is ended, in its handshake and after it; others talk on", async ({
+    expect,
+  }) => {
     await using server = await startServer({ config: { read_timeout: 8, ping_interval: 2 } });
     await using network = await createFaultProxy({ port: server.port });
     const dripping = await join(network.through(server.url));
@@ -65,42 +84,57 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     request.write(`GET /pico HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n`);
     const answered = new Promise<string>((done) => {
       let text = "";
-      request.setEncoding("latin1").on("data", (part: string) => (text += part)).on("close", () => done(text));
+      request
+        .setEncoding("latin1")
+        .on("data", (part: string) => (text += part))
+        .on("close", () => done(text));
     });
     const healthy = await join(server.url);
     for (let n = 0; server.disconnected.length === 0; n++) {
       healthy.say(String(n));
       await eventually(() => healthy.heard.length === n + 1);
     }
-    expect(server.disconnected).toMatchObject([{ code: 4408, reason: "heartbeat", initiator: "server" }]);
+    expect(server.disconnected).toMatchObject([
+      { code: 4408, reason: "heartbeat", initiator: "server" },
+    ]);
     expect(await dripping.closed).toEqual({ code: 4408, reason: "heartbeat" });
     expect((await answered).split("\r\n", 1)[0]).toBe("HTTP/1.1 408 Request Timeout");
     expect(await server.ask("connections")).toBe(1);
     healthy.ws.terminate();
   });
 
-  test("a hundred peers that vanished are let go after read_timeout, those that are there stay", async ({ expect }) => {
-    await using server = await startServer({ config: { read_timeout: 8, ping_interval: 2, max_connections: 200 } });
+  test("a hundred peers that vanished are let go after read_timeout, those that are there stay", async ({
+    expect,
+  }) => {
+    await using server = await startServer({
+      config: { read_timeout: 8, ping_interval: 2, max_connections: 200 },
+    });
     await using network = await createFaultProxy({ port: server.port });
     const here = await joinMany(50, () => server.url);
     const vanished = await joinMany(100, () => network.through(server.url));
     network.set({ up: "swallow", down: "swallow" });
     vanished.forEach(({ ws }) => ws.terminate());
     await server.until("they were let go", () => server.disconnected.length >= 100);
-    expect(new Set(server.disconnected.map(({ code, initiator }) => `${code} ${initiator}`))).toEqual(new Set(["4408 server"]));
+    expect(
+      new Set(server.disconnected.map(({ code, initiator }) => `${code} ${initiator}`)),
+    ).toEqual(new Set(["4408 server"]));
     here.forEach((peer, n) => peer.say(String(n)));
     await eventually(() => here.every(({ heard }) => heard.length === 1));
     expect([server.disconnected.length, await server.ask("connections")]).toEqual([100, 50]);
     here.forEach(({ ws }) => ws.terminate());
   });
 
-  test("a line that died without a word is noticed at both ends, and nothing said meanwhile is lost", async ({ expect }) => {
+  test("a line that died without a word is noticed at both ends, and nothing said meanwhile is lost", async ({
+    expect,
+  }) => {
     await using server = await startServer({ config: { read_timeout: 5, ping_interval: 2 } });
     await using network = await createFaultProxy({ port: server.port });
     const heard: string[] = [];
     const states: string[] = [];
     const link = connect({
-      url: network.through(server.url), token, sessionId: "s",
+      url: network.through(server.url),
+      token,
+      sessionId: "s",
       onMessage: ({ content }) => void heard.push(content),
       onState: ({ to, reason }) => void states.push(to === "waiting" ? `${to} (${reason})` : to),
     });
@@ -119,8 +153,12 @@ describe.concurrent("peers that are slow, stuck or gone", () => {
     link.stop();
   });
 
-  test("a service whose event loop stood still for 8 s blames nobody but those who are gone", async ({ expect }) => {
-    await using server = await startServer({ config: { read_timeout: 6, ping_interval: 2, max_connections: 300 } });
+  test("a service whose event loop stood still for 8 s blames nobody but those who are gone", async ({
+    expect,
+  }) => {
+    await using server = await startServer({
+      config: { read_timeout: 6, ping_interval: 2, max_connections: 300 },
+    });
     await using network = await createFaultProxy({ port: server.port });
     const here = await joinMany(200, () => server.url);
     const vanished = await join(network.through(server.url));

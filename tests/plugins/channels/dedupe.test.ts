@@ -3,8 +3,16 @@ import { SimulatedClock } from "xstate";
 import { createDedupe } from "../../../plugins/channels/dedupe.ts";
 import type { Incoming } from "../../../plugins/channels/index.ts";
 
-const message = (id: string, changes: Partial<Incoming> = {}): Incoming =>
-  ({ channel: "toy", session: "s", id, content: "hello", media: [], at: 0, hops: 0, ...changes });
+const message = (id: string, changes: Partial<Incoming> = {}): Incoming => ({
+  channel: "toy",
+  session: "s",
+  id,
+  content: "hello",
+  media: [],
+  at: 0,
+  hops: 0,
+  ...changes,
+});
 const of = (session: string, id: string): Incoming => message(id, { session });
 
 test("the sessions used longest ago are forgotten when all together hold too much", () => {
@@ -30,8 +38,9 @@ test.each<[string, Partial<Incoming>]>([
 
 test("a medium is told by its bytes", () => {
   const dedupe = createDedupe(new SimulatedClock());
-  const image = (byte: number): Partial<Incoming> =>
-    ({ media: [{ type: "image/png", bytes: new Uint8Array([byte]) }] });
+  const image = (byte: number): Partial<Incoming> => ({
+    media: [{ type: "image/png", bytes: new Uint8Array([byte]) }],
+  });
   dedupe.remember(message("a", image(1)));
   const taken = dedupe.find(message("a"))!;
   expect(dedupe.isSame(taken, message("a", image(1)))).toBe(true);

@@ -13,7 +13,9 @@ describe("a delivery", () => {
     const done = gate();
     let settled = false;
     await withKernel([channels(), plugin, application(() => done.opened)], async () => {
-      const outcome = inlet().deliver(message()).finally(() => void (settled = true));
+      const outcome = inlet()
+        .deliver(message())
+        .finally(() => void (settled = true));
       await new Promise(setImmediate);
       expect(settled).toBe(false);
       done.open();
@@ -22,29 +24,48 @@ describe("a delivery", () => {
   });
 
   test.each<[string, Application, string]>([
-    ["at once", nothing, "duplicate"], ["later", async () => {}, "duplicate"],
+    ["at once", nothing, "duplicate"],
+    ["later", async () => {}, "duplicate"],
     ["to be refused", () => Promise.reject(new Error("no")), "no"],
-  ])("whose channel throws when it is told (%s) keeps nobody waiting", async (_, handler, expected) => {
-    const { plugin, inlet, message } = toy();
-    const heard: string[] = [];
-    const broken = (): never => {
-      throw new Error("fire");
-    };
-    await withKernel([channels(), plugin, application(async (...of) => {
-      heard.push(of[0].id);
-      await handler(...of);
-    })], async ({ lines }) => {
-      for (let times = 0; times < 2; times++) {
-        inlet().hand(message({ id: "a" }), { accepted: broken, rejected: broken }, { dedupe: true });
-      }
-      const again = inlet().deliver(message({ id: "a" }), { dedupe: true }).catch(({ message: why }: Error) => why);
-      const next = inlet().deliver(message({ id: "b" })).catch(() => undefined);
-      expect(await again).toBe(expected);
-      await next;
-      expect(heard).toEqual(["a", "b"]);
-      expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
-    });
-  });
+  ])(
+    "whose channel throws when it is told (%s) keeps nobody waiting",
+    async (_, handler, expected) => {
+      const { plugin, inlet, message } = toy();
+      const heard: string[] = [];
+      const broken = (): never => {
+        throw new Error("fire");
+      };
+      await withKernel(
+        [
+          channels(),
+          plugin,
+          application(async (...of) => {
+            heard.push(of[0].id);
+            await handler(...of);
+          }),
+        ],
+        async ({ lines }) => {
+          for (let times = 0; times < 2; times++) {
+            inlet().hand(
+              message({ id: "a" }),
+              { accepted: broken, rejected: broken },
+              { dedupe: true },
+            );
+          }
+          const again = inlet()
+            .deliver(message({ id: "a" }), { dedupe: true })
+            .catch(({ message: why }: Error) => why);
+          const next = inlet()
+            .deliver(message({ id: "b" }))
+            .catch(() => undefined);
+          expect(await again).toBe(expected);
+          await next;
+          expect(heard).toEqual(["a", "b"]);
+          expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+        },
+      );
+    },
+  );
 
   test("keeps its session and channel busy until the application is done, also after it was accepted", async () => {
     const { plugin, inlet, message } = toy();
@@ -56,7 +77,11 @@ describe("a delivery", () => {
     await withKernel([channels(), plugin, application(handler)], async () => {
       expect(inlet().isBusy()).toBe(false);
       await inlet().deliver(message({ session: "a" }));
-      expect([inlet().isBusy(), inlet().isBusy("a"), inlet().isBusy("b")]).toEqual([true, true, false]);
+      expect([inlet().isBusy(), inlet().isBusy("a"), inlet().isBusy("b")]).toEqual([
+        true,
+        true,
+        false,
+      ]);
       done.open();
       await expect.poll(() => inlet().isBusy()).toBe(false);
       expect(inlet().isBusy("a")).toBe(false);
@@ -66,9 +91,18 @@ describe("a delivery", () => {
   test("rejects with what the application threw", async () => {
     const { plugin, inlet, message } = toy();
     const thrown = new Error("no");
-    await withKernel([channels(), plugin, application(() => { throw thrown; })], async () => {
-      await expect(inlet().deliver(message())).rejects.toBe(thrown);
-    });
+    await withKernel(
+      [
+        channels(),
+        plugin,
+        application(() => {
+          throw thrown;
+        }),
+      ],
+      async () => {
+        await expect(inlet().deliver(message())).rejects.toBe(thrown);
+      },
+    );
   });
 
   test("accepted by hand settles at once, while the next of its session still waits", async () => {
@@ -93,7 +127,10 @@ describe("a delivery", () => {
 
   test("a failure after acceptance is a log line", async () => {
     const { plugin, inlet, message } = toy();
-    const handler: Application = (taken) => { taken.accept(); throw new Error("late"); };
+    const handler: Application = (taken) => {
+      taken.accept();
+      throw new Error("late");
+    };
     await withKernel([channels(), plugin, application(handler)], async ({ lines }) => {
       expect(await inlet().deliver(message({ content: "the content" }))).toBe("accepted");
       await new Promise(setImmediate);
@@ -119,7 +156,10 @@ describe("a delivery", () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     let running = 0;
-    const handler: Application = () => { running += 1; return done.opened; };
+    const handler: Application = () => {
+      running += 1;
+      return done.opened;
+    };
     await withKernel([channels(), plugin, application(handler, { perSession: 2 })], async () => {
       const all = [1, 2, 3].map(() => inlet().deliver(message()));
       await new Promise(setImmediate);
@@ -151,10 +191,13 @@ describe("a delivery", () => {
   test("before ready, after the channel closed and after stop: not_running", async () => {
     const { plugin, inlet, message } = toy();
     let early: Promise<unknown> | undefined;
-    const eager = { ...plugin, start: (scope: Parameters<typeof plugin.start>[0]) => {
-      void plugin.start(scope);
-      early = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
-    } };
+    const eager = {
+      ...plugin,
+      start: (scope: Parameters<typeof plugin.start>[0]) => {
+        void plugin.start(scope);
+        early = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
+      },
+    };
     await withKernel([channels(), eager, application(nothing)], async () => {
       await early;
       inlet().close();
@@ -166,7 +209,10 @@ describe("a delivery", () => {
   test("what is pending at stop is told so, and the application's signal aborts", async () => {
     const { plugin, inlet, message } = toy();
     let signal: AbortSignal | undefined;
-    const handler: Application = (_, aborted) => { signal = aborted; return new Promise(() => {}); };
+    const handler: Application = (_, aborted) => {
+      signal = aborted;
+      return new Promise(() => {});
+    };
     const kernel = createKernel([channels(), plugin, application(handler)]);
     await kernel.start();
     const running = expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
@@ -193,18 +239,25 @@ describe("a delivery that is deduplicated", () => {
   test("reaches the application once: the same again is a duplicate, another under its id is refused", async () => {
     const { plugin, inlet, message } = toy();
     let count = 0;
-    await withKernel([channels(), plugin, application(() => void (count += 1))], async ({ kernel, clock }) => {
-      const facts: unknown[] = [];
-      kernel.on("channels:message-received", (fact) => void facts.push(fact));
-      const dedupe = { dedupe: true };
-      expect(await inlet().deliver(message({ id: "a" }), dedupe)).toBe("accepted");
-      expect(await inlet().deliver(message({ id: "a", at: 9 }), dedupe)).toBe("duplicate");
-      await expect(inlet().deliver(message({ id: "a", content: "other" }), dedupe)).rejects.toEqual(code("id_reused"));
-      expect(await inlet().deliver(message({ id: "a", session: "t" }), dedupe)).toBe("accepted");
-      expect([count, facts.length]).toEqual([2, 2]);
-      clock.increment(600_000);
-      expect(await inlet().deliver(message({ id: "a", content: "other" }), dedupe)).toBe("accepted");
-    });
+    await withKernel(
+      [channels(), plugin, application(() => void (count += 1))],
+      async ({ kernel, clock }) => {
+        const facts: unknown[] = [];
+        kernel.on("channels:message-received", (fact) => void facts.push(fact));
+        const dedupe = { dedupe: true };
+        expect(await inlet().deliver(message({ id: "a" }), dedupe)).toBe("accepted");
+        expect(await inlet().deliver(message({ id: "a", at: 9 }), dedupe)).toBe("duplicate");
+        await expect(
+          inlet().deliver(message({ id: "a", content: "other" }), dedupe),
+        ).rejects.toEqual(code("id_reused"));
+        expect(await inlet().deliver(message({ id: "a", session: "t" }), dedupe)).toBe("accepted");
+        expect([count, facts.length]).toEqual([2, 2]);
+        clock.increment(600_000);
+        expect(await inlet().deliver(message({ id: "a", content: "other" }), dedupe)).toBe(
+          "accepted",
+        );
+      },
+    );
   });
 
   test("settles with the first one while that is pending, and can be tried again after a failure", async () => {
@@ -231,7 +284,8 @@ describe("a delivery that is deduplicated", () => {
   test("remembers the last 1,024 ids of a session, and less than twice as many", async () => {
     const { plugin, inlet, message } = toy();
     await withKernel([channels(), plugin, application(nothing)], async () => {
-      const deliver = (id: string): Promise<string> => inlet().deliver(message({ id }), { dedupe: true });
+      const deliver = (id: string): Promise<string> =>
+        inlet().deliver(message({ id }), { dedupe: true });
       for (let n = 0; n <= 2_048; n += 1) await deliver(`${n}`);
       expect(await deliver("2048")).toBe("duplicate");
       expect(await deliver("1025")).toBe("duplicate");

@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { createKernel, DoorwardError } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
-import { application, channels, type Channels, type Receipt } from "../../../plugins/channels/index.ts";
+import {
+  application,
+  channels,
+  type Channels,
+  type Receipt,
+} from "../../../plugins/channels/index.ts";
 import { gate, toy } from "./toy.ts";
 
 const code = (expected: string): object => expect.objectContaining({ code: expected });
@@ -13,7 +18,9 @@ describe("sending", () => {
     await withKernel([channels(), plugin], async ({ kernel }) => {
       const receipt = await kernel.services.channels.send(to, { content: "hello" });
       expect(receipt).toEqual({ id: expect.stringMatching(/^[0-9a-f]{32}$/), status: "written" });
-      expect(sent).toEqual([{ what: "send", session: "s", id: receipt.id, message: { content: "hello" } }]);
+      expect(sent).toEqual([
+        { what: "send", session: "s", id: receipt.id, message: { content: "hello" } },
+      ]);
     });
   });
 
@@ -29,7 +36,9 @@ describe("sending", () => {
   test("what a channel cannot do is unsupported; typing is then nothing", async () => {
     const { plugin } = toy();
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
-      await expect(services.channels.update(to, "a", { content: "" })).rejects.toEqual(code("unsupported"));
+      await expect(services.channels.update(to, "a", { content: "" })).rejects.toEqual(
+        code("unsupported"),
+      );
       await expect(services.channels.remove(to, "a")).rejects.toEqual(code("unsupported"));
       expect(services.channels.typing(to, true)).toBeUndefined();
     });
@@ -38,7 +47,10 @@ describe("sending", () => {
   test("what a channel can do reaches it", async () => {
     const calls: unknown[] = [];
     const { plugin } = toy({
-      update: (session, id, message) => (calls.push(["update", session, id, message]), { id, status: "written" }),
+      update: (session, id, message) => (
+        calls.push(["update", session, id, message]),
+        { id, status: "written" }
+      ),
       remove: (session, id) => (calls.push(["remove", session, id]), { id, status: "written" }),
       typing: (session, on) => void calls.push(["typing", session, on]),
     });
@@ -53,10 +65,18 @@ describe("sending", () => {
 
   test("a channel's own error is undeliverable, an error with a code stays", async () => {
     const full = new DoorwardError("too_large", "The message is too large.");
-    const { plugin } = toy({ send: (session) => { throw session === "big" ? full : new Error("inner"); } });
+    const { plugin } = toy({
+      send: (session) => {
+        throw session === "big" ? full : new Error("inner");
+      },
+    });
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
-      await expect(services.channels.send(to, { content: "" })).rejects.toEqual(code("undeliverable"));
-      await expect(services.channels.send({ ...to, session: "big" }, { content: "" })).rejects.toBe(full);
+      await expect(services.channels.send(to, { content: "" })).rejects.toEqual(
+        code("undeliverable"),
+      );
+      await expect(services.channels.send({ ...to, session: "big" }, { content: "" })).rejects.toBe(
+        full,
+      );
       const nowhere = services.channels.send({ ...to, channel: "none" }, { content: "" });
       await expect(nowhere).rejects.toEqual(code("undeliverable"));
     });
@@ -66,7 +86,9 @@ describe("sending", () => {
     const { plugin, sent } = toy();
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       await services.channels.send(to, { content: "", hops: 4 });
-      await expect(services.channels.send(to, { content: "", hops: 5 })).rejects.toEqual(code("loop"));
+      await expect(services.channels.send(to, { content: "", hops: 5 })).rejects.toEqual(
+        code("loop"),
+      );
       expect(sent).toHaveLength(1);
     });
   });
@@ -76,11 +98,14 @@ describe("sending", () => {
     let service: Channels | undefined;
     let last: Promise<Receipt> | undefined;
     const started = gate();
-    const early = { ...plugin, start: async (scope: Parameters<typeof plugin.start>[0]) => {
-      service = scope.needs.channels;
-      await expect(service.send(to, { content: "" })).rejects.toEqual(code("not_running"));
-      await plugin.start(scope);
-    } };
+    const early = {
+      ...plugin,
+      start: async (scope: Parameters<typeof plugin.start>[0]) => {
+        service = scope.needs.channels;
+        await expect(service.send(to, { content: "" })).rejects.toEqual(code("not_running"));
+        await plugin.start(scope);
+      },
+    };
     const answer = application(({ reply }, signal) => {
       signal.addEventListener("abort", () => void (last = reply({ content: "goodbye" })));
       started.open();
@@ -105,7 +130,8 @@ describe("receipts", () => {
       const facts: unknown[] = [];
       kernel.on("channels:receipt-changed", (fact) => void facts.push(fact));
       const { id } = await kernel.services.channels.send(to, { content: "" });
-      const news = (status: Receipt["status"], session = "s"): void => inlet().receipt(session, { id, status });
+      const news = (status: Receipt["status"], session = "s"): void =>
+        inlet().receipt(session, { id, status });
       news("buffered");
       news("delivered", "another session");
       news("written");

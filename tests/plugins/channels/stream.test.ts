@@ -1,8 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
-import { capturedLog, stoppedClock, withKernel, type StoppedClock } from "../../../kernel/testing.ts";
 import {
-  application, channels, type AnswerStream, type ChannelPort, type Channels, type StreamOptions,
+  capturedLog,
+  stoppedClock,
+  withKernel,
+  type StoppedClock,
+} from "../../../kernel/testing.ts";
+import {
+  application,
+  channels,
+  type AnswerStream,
+  type ChannelPort,
+  type Channels,
+  type StreamOptions,
 } from "../../../plugins/channels/index.ts";
 import { channelsErrors } from "../../../plugins/channels/errors.ts";
 import { codeFrom, turn } from "../../kernel/parts.ts";
@@ -23,16 +33,29 @@ function growing(port: Partial<ChannelPort> = {}): Toy {
 }
 
 const shown = (sent: readonly Sent[]): unknown[] =>
-  sent.map(({ what, message = { content: "" } }) =>
-    [what, message.content, ...("final" in message ? [message.final] : [])]);
+  sent.map(({ what, message = { content: "" } }) => [
+    what,
+    message.content,
+    ...("final" in message ? [message.final] : []),
+  ]);
 
-interface Given { readonly channels: Channels; readonly clock: StoppedClock; readonly answer: AnswerStream }
+interface Given {
+  readonly channels: Channels;
+  readonly clock: StoppedClock;
+  readonly answer: AnswerStream;
+}
 
 async function streaming(
-  { plugin }: Toy, visit: (given: Given) => Promise<void>, options: StreamOptions = {},
+  { plugin }: Toy,
+  visit: (given: Given) => Promise<void>,
+  options: StreamOptions = {},
 ): Promise<void> {
   await withKernel([channels(), plugin], async ({ kernel: { services }, clock }) => {
-    await visit({ channels: services.channels, clock, answer: services.channels.stream(to, options) });
+    await visit({
+      channels: services.channels,
+      clock,
+      answer: services.channels.stream(to, options),
+    });
   });
 }
 
@@ -49,10 +72,15 @@ describe("a stream", () => {
       answer.write(" four");
       const receipt = await answer.end({ contextUsage: { used: 10, total: 100 }, model: "m" });
       expect(shown(channel.sent)).toEqual([
-        ["send", "one", false], ["update", "one two three"], ["update", "one two three four", true],
+        ["send", "one", false],
+        ["update", "one two three"],
+        ["update", "one two three four", true],
       ]);
       expect(new Set(channel.sent.map(({ id }) => id))).toEqual(new Set([receipt.id]));
-      expect(channel.sent[2]!.message).toMatchObject({ contextUsage: { used: 10, total: 100 }, model: "m" });
+      expect(channel.sent[2]!.message).toMatchObject({
+        contextUsage: { used: 10, total: 100 },
+        model: "m",
+      });
     });
   });
 
@@ -66,7 +94,10 @@ describe("a stream", () => {
       answer.write(" two");
       await answer.end();
     });
-    expect([shown(quick.sent), shown(simple.sent)]).toEqual([[["send", ""]], [["send", "one two"]]]);
+    expect([shown(quick.sent), shown(simple.sent)]).toEqual([
+      [["send", ""]],
+      [["send", "one two"]],
+    ]);
   });
 
   test("waits for a slow channel, and shows the newest text next", async () => {
@@ -89,7 +120,11 @@ describe("a stream", () => {
       expect(calls).toBe(1);
       slow.open();
       await answer.end();
-      expect(shown(channel.sent)).toEqual([["send", "a", false], ["update", "ab"], ["update", "abcd", true]]);
+      expect(shown(channel.sent)).toEqual([
+        ["send", "a", false],
+        ["update", "ab"],
+        ["update", "abcd", true],
+      ]);
     });
   });
 
@@ -102,7 +137,10 @@ describe("a stream", () => {
     });
     await withKernel([channels(), channel.plugin, answering], async () => {
       await channel.inlet().deliver(channel.message({ id: "asked", session: "t" }));
-      expect(channel.sent[0]).toMatchObject({ session: "t", message: { inReplyTo: "asked", kind: "thought" } });
+      expect(channel.sent[0]).toMatchObject({
+        session: "t",
+        message: { inReplyTo: "asked", kind: "thought" },
+      });
     });
   });
 
@@ -112,7 +150,10 @@ describe("a stream", () => {
       answer.write("all");
       expect(await answer.end()).toEqual(await answer.end());
       expect(await codeFrom(() => answer.write("more"))).toBe("stream_ended");
-      expect(shown(channel.sent)).toEqual([["send", "all", false], ["update", "all", true]]);
+      expect(shown(channel.sent)).toEqual([
+        ["send", "all", false],
+        ["update", "all", true],
+      ]);
     });
   });
 });
@@ -127,7 +168,10 @@ describe("an aborted stream", () => {
       answer.write(" and more");
       expect([answer.signal.aborted, answer.signal.reason]).toEqual([true, "enough"]);
       expect((await answer.end()).status).toBe("written");
-      expect(shown(channel.sent)).toEqual([["send", "so far", false], ["update", "so far", true]]);
+      expect(shown(channel.sent)).toEqual([
+        ["send", "so far", false],
+        ["update", "so far", true],
+      ]);
     });
   });
 
@@ -142,14 +186,20 @@ describe("an aborted stream", () => {
 
   test("a stop of the kernel ends it, and what it had goes out first", async () => {
     const channel = growing();
-    const kernel = createKernel([channels(), channel.plugin], { clock: stoppedClock(), log: capturedLog().log });
+    const kernel = createKernel([channels(), channel.plugin], {
+      clock: stoppedClock(),
+      log: capturedLog().log,
+    });
     await kernel.start();
     const answer = kernel.services.channels.stream(to);
     answer.write("half an ans");
     await turn();
     await kernel.stop();
     expect(await codeFrom(Promise.reject(answer.signal.reason))).toBe("not_running");
-    expect(shown(channel.sent)).toEqual([["send", "half an ans", false], ["update", "half an ans", true]]);
+    expect(shown(channel.sent)).toEqual([
+      ["send", "half an ans", false],
+      ["update", "half an ans", true],
+    ]);
   });
 });
 
@@ -181,24 +231,44 @@ describe("a stream that nobody hears", () => {
   });
 
   test.each([
-    ["the channel finds nobody", (): never => { throw nobody; }],
-    ["the channel keeps it for later", (_: string, id: string) => ({ id, status: "buffered" as const })],
+    [
+      "the channel finds nobody",
+      (): never => {
+        throw nobody;
+      },
+    ],
+    [
+      "the channel keeps it for later",
+      (_: string, id: string) => ({ id, status: "buffered" as const }),
+    ],
   ])("is cancelled on request when %s", async (_, send) => {
-    await streaming(growing({ send }), async ({ answer }) => {
-      answer.write("a");
-      await turn();
-      expect(answer.signal.aborted).toBe(true);
-    }, { cancelWhenAlone: true });
+    await streaming(
+      growing({ send }),
+      async ({ answer }) => {
+        answer.write("a");
+        await turn();
+        expect(answer.signal.aborted).toBe(true);
+      },
+      { cancelWhenAlone: true },
+    );
   });
 
   test("is cancelled on request as soon as the channel says that the session is left", async () => {
     const channel = growing();
-    await streaming(channel, async ({ answer, channels: all }) => {
-      const kept = all.stream(to);
-      const other = all.stream({ ...to, session: "t" }, { cancelWhenAlone: true });
-      channel.inlet().left("s");
-      expect([answer, kept, other].map(({ signal }) => signal.aborted)).toEqual([true, false, false]);
-    }, { cancelWhenAlone: true });
+    await streaming(
+      channel,
+      async ({ answer, channels: all }) => {
+        const kept = all.stream(to);
+        const other = all.stream({ ...to, session: "t" }, { cancelWhenAlone: true });
+        channel.inlet().left("s");
+        expect([answer, kept, other].map(({ signal }) => signal.aborted)).toEqual([
+          true,
+          false,
+          false,
+        ]);
+      },
+      { cancelWhenAlone: true },
+    );
   });
 });
 
@@ -210,12 +280,19 @@ test("is ended for those who saw its beginning, though they are found gone while
       return { id, status: "buffered" };
     },
   });
-  await streaming(channel, async ({ answer }) => {
-    answer.write("so far");
-    expect(answer.signal.aborted).toBe(true);
-    await answer.end();
-    expect(shown(channel.sent)).toEqual([["send", "so far", false], ["update", "so far", true]]);
-  }, { cancelWhenAlone: true });
+  await streaming(
+    channel,
+    async ({ answer }) => {
+      answer.write("so far");
+      expect(answer.signal.aborted).toBe(true);
+      await answer.end();
+      expect(shown(channel.sent)).toEqual([
+        ["send", "so far", false],
+        ["update", "so far", true],
+      ]);
+    },
+    { cancelWhenAlone: true },
+  );
 });
 
 test("a text the channel refuses aborts the stream, leaves what was shown, and the end says why", async () => {
@@ -235,6 +312,9 @@ test("a text the channel refuses aborts the stream, leaves what was shown, and t
     await turn();
     expect(answer.signal.reason).toBe(tooLarge);
     expect(await codeFrom(answer.end())).toBe("unsupported");
-    expect(shown(channel.sent)).toEqual([["send", "abc", false], ["update", "abc", true]]);
+    expect(shown(channel.sent)).toEqual([
+      ["send", "abc", false],
+      ["update", "abc", true],
+    ]);
   });
 });

@@ -1,5 +1,11 @@
 import type { Plugin } from "../../../kernel/index.ts";
-import type { ChannelPort, Channels, Incoming, Inlet, Outgoing } from "../../../plugins/channels/index.ts";
+import type {
+  ChannelPort,
+  Channels,
+  Incoming,
+  Inlet,
+  Outgoing,
+} from "../../../plugins/channels/index.ts";
 
 export interface Sent {
   readonly what: "send" | "update" | "remove" | "typing";
@@ -27,7 +33,16 @@ export function toy(port: Partial<ChannelPort> = {}): Toy {
     inlet: () => inlet!,
     message(changes = {}) {
       count += 1;
-      return { channel: name, session: "s", id: `m${count}`, content: "hello", media: [], at: 0, hops: 0, ...changes };
+      return {
+        channel: name,
+        session: "s",
+        id: `m${count}`,
+        content: "hello",
+        media: [],
+        at: 0,
+        hops: 0,
+        ...changes,
+      };
     },
     plugin: {
       name,

@@ -8,7 +8,9 @@ import { createLines } from "../../../plugins/command/lines.ts";
 import { isAlive, stand, until } from "./stand.ts";
 
 test("a program that ignores everything is gone, too, when a stop is given no time", async () => {
-  await using door = await stand(`process.on("SIGTERM", () => {}); setInterval(() => {}, 1000); console.error("up");`);
+  await using door = await stand(
+    `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000); console.error("up");`,
+  );
   await until(() => door.status().stderr.length > 0);
   const pid = door.status().pid!;
   await door.kernel.stop({ timeoutMs: 20 });
@@ -19,15 +21,30 @@ test("what comes while a program is being ended is not given to it, and waits fo
   const given: string[] = [];
   let takes = false;
   const program = {
-    pid: 1, takes: () => takes, pause: () => undefined, stop: () => undefined, kill: () => undefined,
+    pid: 1,
+    takes: () => takes,
+    pause: () => undefined,
+    stop: () => undefined,
+    kill: () => undefined,
     write: (line: string) => given.push(line) > 0,
   };
   const requests = createRequests({
-    after: () => () => undefined, timeoutS: 1, running: () => program, settled: () => undefined, down: () => undefined,
+    after: () => () => undefined,
+    timeoutS: 1,
+    running: () => program,
+    settled: () => undefined,
+    down: () => undefined,
     hung: () => undefined,
   });
   const { message } = toy();
-  void requests.take({ ...message(), accept: () => undefined, reply: () => Promise.reject(), stream: () => { throw 0; } });
+  void requests.take({
+    ...message(),
+    accept: () => undefined,
+    reply: () => Promise.reject(),
+    stream: () => {
+      throw 0;
+    },
+  });
   requests.pump();
   expect([given.length, requests.queued()]).toEqual([0, 1]);
   requests.ended("SIGTERM", false);
@@ -39,10 +56,17 @@ test("what comes while a program is being ended is not given to it, and waits fo
 test("a clock that is set back does not make a first failure the second one", async () => {
   let back = 0;
   const clock = stoppedClock();
-  const set = { ...clock, setTimeout: clock.setTimeout.bind(clock), clearTimeout: clock.clearTimeout.bind(clock),
-    now: () => clock.now() - back };
+  const set = {
+    ...clock,
+    setTimeout: clock.setTimeout.bind(clock),
+    clearTimeout: clock.clearTimeout.bind(clock),
+    now: () => clock.now() - back,
+  };
   await using door = await stand(
-    "each((m) => m.payload.content === 'crash' ? process.exit(3) : answer(m, 'here'));", {}, {}, set,
+    "each((m) => m.payload.content === 'crash' ? process.exit(3) : answer(m, 'here'));",
+    {},
+    {},
+    set,
   );
   await door.say("crash").catch(() => undefined);
   clock.increment(1_000);
@@ -60,7 +84,11 @@ test("a line that comes byte by byte takes no more than what it holds", () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const lines: string[] = [];
-  const { take, end } = createLines({ most: 1024 * 1024, line: (text) => void lines.push(text), tooLong: () => undefined });
+  const { take, end } = createLines({
+    most: 1024 * 1024,
+    line: (text) => void lines.push(text),
+    tooLong: () => undefined,
+  });
   collect();
   const before = process.memoryUsage().heapUsed;
   for (let at = 0; at < 200_000; at++) take(Buffer.from(new Uint8Array([46])));

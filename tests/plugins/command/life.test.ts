@@ -15,7 +15,8 @@ describe("a program that ends", () => {
     const before = door.status().pid;
     await expect(door.say("crash")).rejects.toMatchObject({
       code: "application_ended",
-      message: "The program that answers ended (exit code 3) before it had answered this message; it may have acted on it.",
+      message:
+        "The program that answers ended (exit code 3) before it had answered this message; it may have acted on it.",
     });
     expect(door.status()).toMatchObject({ state: "waiting", lastEnd: "exit code 3", failed: 1 });
     await door.say("who"); // waits for the new one
@@ -33,15 +34,22 @@ describe("a program that ends", () => {
     });`);
     expect(await door.say("hello")).toBe("accepted");
     expect(await door.failures.next("the failure")).toMatchObject({
-      id: "m1", error: { code: "application_ended", message: expect.stringContaining("SIGKILL") as string },
+      id: "m1",
+      error: { code: "application_ended", message: expect.stringContaining("SIGKILL") as string },
     });
     expect(await door.seen.next("typing")).toMatchObject({ on: true });
     const { id } = await door.seen.next("the beginning");
     const rest = [await door.seen.next("the end"), await door.seen.next("the end")];
-    expect(rest).toEqual(expect.arrayContaining([
-      expect.objectContaining({ what: "update", id, message: { content: "I was ab", inReplyTo: "m1", final: true } }),
-      expect.objectContaining({ what: "typing", on: false }),
-    ]));
+    expect(rest).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({
+          what: "update",
+          id,
+          message: { content: "I was ab", inReplyTo: "m1", final: true },
+        }),
+        expect.objectContaining({ what: "typing", on: false }),
+      ]),
+    );
   });
 
   test("what it wrote before it ended counts", async () => {
@@ -59,7 +67,8 @@ describe("a program that ends", () => {
       clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
     };
     let waiting = 0;
-    await using door = await stand(`each((m) => {
+    await using door = await stand(
+      `each((m) => {
       if (m.payload.content === "bye") {
         answer(m, "x".repeat(150_000));
         if (process.stdout.writableLength === 0) process.exit(0);
@@ -68,10 +77,18 @@ describe("a program that ends", () => {
       for (let at = 0; at < 256; at++) say({
         type: "message.create", channel: "toy", session_id: "s" + at, payload: { content: "x" },
       });
-    });`, { restart: "never" }, {
-      send: (session, id) =>
-        session === "last" ? { id, status: "written" } : new Promise(() => { waiting += 1; }),
-    }, clock);
+    });`,
+      { restart: "never" },
+      {
+        send: (session, id) =>
+          session === "last"
+            ? { id, status: "written" }
+            : new Promise(() => {
+                waiting += 1;
+              }),
+      },
+      clock,
+    );
     door.say("so much that nothing is read any more").catch(() => undefined);
     await until(() => waiting === 256);
     const said = door.say("bye", "last");
@@ -88,13 +105,16 @@ describe("a program that ends", () => {
     await using door = await stand("process.exit(7);");
     await until(() => door.status().restarts >= 1 && door.status().state === "waiting");
     await expect(door.say("hello")).rejects.toMatchObject({
-      code: "application_ended", message: expect.stringContaining("is not running (exit code 7)") as string,
+      code: "application_ended",
+      message: expect.stringContaining("is not running (exit code 7)") as string,
     });
   });
 
   test.each([
-    ["never", "process.exit(1)", "ended"], ["on-failure", "process.exit(0)", "ended"],
-    ["on-failure", "process.exit(1)", "waiting"], ["always", "process.exit(0)", "waiting"],
+    ["never", "process.exit(1)", "ended"],
+    ["on-failure", "process.exit(0)", "ended"],
+    ["on-failure", "process.exit(1)", "waiting"],
+    ["always", "process.exit(0)", "waiting"],
   ] as const)("restart %s after %s: it is %s", async (restart, script, state) => {
     await using door = await stand(script, { restart });
     while ((await door.facts.next("a change")).state !== state);
@@ -109,7 +129,9 @@ describe("a program that ends", () => {
   });
 
   test("a program that closes its input and stays is ended and started again", async () => {
-    await using door = await stand("require('node:fs').closeSync(0); console.error('deaf'); setTimeout(() => {}, 60_000);");
+    await using door = await stand(
+      "require('node:fs').closeSync(0); console.error('deaf'); setTimeout(() => {}, 60_000);",
+    );
     await until(() => door.status().stderr.length > 0);
     await expect(door.say("hello")).rejects.toMatchObject({ code: "application_ended" });
     expect(door.status().lastEnd).toBe("SIGTERM, it had closed its input");
@@ -117,7 +139,9 @@ describe("a program that ends", () => {
   });
 
   test("one that is killed while much waits for it is not said to have closed its input", async () => {
-    await using door = await stand("console.error('up'); setInterval(() => {}, 1_000);", { restart: "never" });
+    await using door = await stand("console.error('up'); setInterval(() => {}, 1_000);", {
+      restart: "never",
+    });
     await until(() => door.status().stderr.length > 0);
     for (const said of await door.fill("x".repeat(200_000))) said.catch(() => undefined);
     process.kill(door.status().pid!, "SIGKILL");
@@ -135,10 +159,14 @@ describe("stopping", () => {
       { stdio: ["ignore", "pipe", "ignore"] });
     child.stdout.once("data", () => console.error("pids " + process.pid + " " + child.pid));
     setInterval(() => {}, 1000);`;
-  const pidsOf = (door: Awaited<ReturnType<typeof stand>>) => until(() => {
-    const words = door.status().stderr.find(({ text }) => text.startsWith("pids"))?.text.split(" ");
-    return words && words.slice(1).map(Number);
-  });
+  const pidsOf = (door: Awaited<ReturnType<typeof stand>>) =>
+    until(() => {
+      const words = door
+        .status()
+        .stderr.find(({ text }) => text.startsWith("pids"))
+        ?.text.split(" ");
+      return words && words.slice(1).map(Number);
+    });
 
   test("the end of its input is enough for a program that reads", async () => {
     const script = `${echo} process.stdin.on("end", () => console.error("end"));`;
@@ -160,12 +188,21 @@ describe("stopping", () => {
 
   test("one that cannot write on, because channels take no more, is ended", async () => {
     let sent = 0;
-    await using door = await stand(`each(() => {
+    await using door = await stand(
+      `each(() => {
       for (let at = 0; at < 10_000; at++) say({
         type: "message.create", channel: "toy", session_id: "s" + at, payload: { content: "x".repeat(100) },
       });
       console.error("waits");
-    });`, {}, { send: () => new Promise(() => { sent += 1; }) });
+    });`,
+      {},
+      {
+        send: () =>
+          new Promise(() => {
+            sent += 1;
+          }),
+      },
+    );
     door.say("hello").catch(() => undefined);
     await until(() => sent >= 256 && door.status().stderr.length > 0);
     const { pid } = door.status();
@@ -174,17 +211,24 @@ describe("stopping", () => {
   });
 
   test("what a program leaves behind when it crashes is ended", async () => {
-    await using door = await stand(`${stubborn} each(() => process.exit(1));`, { restart: "never" });
+    await using door = await stand(`${stubborn} each(() => process.exit(1));`, {
+      restart: "never",
+    });
     const pids = await pidsOf(door);
     await door.say("crash").catch(() => undefined);
     await until(() => pids.every((pid) => !isAlive(pid)));
   });
 
   test("it gets its input's end while it works and may still answer", async () => {
-    await using door = await stand(`each((m) => {
+    await using door = await stand(
+      `each((m) => {
       process.stdin.on("end", () => answer(m, "just in time"));
       console.error("works");
-    });`, {}, {}, stoppedClock());
+    });`,
+      {},
+      {},
+      stoppedClock(),
+    );
     const said = door.say("hello").catch((error: Error) => error.message);
     await until(() => door.status().stderr.length > 0);
     await door.stop();
@@ -204,9 +248,18 @@ describe("stopping", () => {
 
 describe("the program's environment", () => {
   test("nothing of ours is in it, whatever it is called; what the configuration adds is", () => {
-    const env = { PATH: "/bin", SERVICE_LAUNCHER_TOKEN: "a", service_x: "b", SERVICE_HOME: "c", MY_SERVICE_: "d", E: undefined };
+    const env = {
+      PATH: "/bin",
+      SERVICE_LAUNCHER_TOKEN: "a",
+      service_x: "b",
+      SERVICE_HOME: "c",
+      MY_SERVICE_: "d",
+      E: undefined,
+    };
     expect(programEnvironment(env, "service", { API_KEY: "k", PATH: "/usr/bin" })).toEqual({
-      PATH: "/usr/bin", MY_SERVICE_: "d", API_KEY: "k",
+      PATH: "/usr/bin",
+      MY_SERVICE_: "d",
+      API_KEY: "k",
     });
   });
 
@@ -216,21 +269,26 @@ describe("the program's environment", () => {
         try { return fd + " " + require("node:fs").readlinkSync("/proc/self/fd/" + fd); } catch { return ""; }
       }).filter((line) => /socket:|\\.(log|json)/.test(line) && !/^[012] /.test(line)).join()));`);
     await door.say("hello");
-    if (process.platform === "linux") expect((await door.seen.next("the answer")).message?.content).toBe("");
+    if (process.platform === "linux")
+      expect((await door.seen.next("the answer")).message?.content).toBe("");
   });
 });
 
-test.runIf(process.platform === "linux")("the guard ends with a kernel that is stopped", async () => {
-  await using door = await stand(echo);
-  await door.say("hello");
-  const children = async (): Promise<string[]> => {
-    const tasks = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, "utf8");
-    const pids = tasks.trim().split(" ").filter(Boolean);
-    const lines = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")));
-    return lines.filter((line) => line.includes("doorward-guard"));
-  };
-  expect(await children()).toHaveLength(1);
-  await door.stop();
-  expect(await children()).toEqual([]);
-});
-
+test.runIf(process.platform === "linux")(
+  "the guard ends with a kernel that is stopped",
+  async () => {
+    await using door = await stand(echo);
+    await door.say("hello");
+    const children = async (): Promise<string[]> => {
+      const tasks = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, "utf8");
+      const pids = tasks.trim().split(" ").filter(Boolean);
+      const lines = await Promise.all(
+        pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
+      );
+      return lines.filter((line) => line.includes("doorward-guard"));
+    };
+    expect(await children()).toHaveLength(1);
+    await door.stop();
+    expect(await children()).toEqual([]);
+  },
+);

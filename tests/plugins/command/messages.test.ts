@@ -18,23 +18,33 @@ describe("a program answers", () => {
     await door.say("grüß\n\u2028dich", "ann", "client-7");
     const { message } = await door.seen.next("the answer");
     expect(JSON.parse(message!.content)).toEqual({
-      type: "message.send", id: "1", channel: "toy", session_id: "ann", timestamp: 0,
+      type: "message.send",
+      id: "1",
+      channel: "toy",
+      session_id: "ann",
+      timestamp: 0,
       payload: { content: "grüß\n\u2028dich", client_id: "client-7" },
     });
   });
 
   test("a message that grows is created once, updated with its text so far and ends with final", async () => {
-    await using door = await stand(`each((m) => {
+    await using door = await stand(
+      `each((m) => {
       answer(m, "one", { message_id: "a", final: false });
       for (let i = 0; i < 500; i++) say({ type: "message.update", payload: { message_id: "a", content: "one " + i } });
       say({ type: "message.update", payload: { message_id: "a", content: "one two", final: true } });
-    });`, {}, {}, stoppedClock());
+    });`,
+      {},
+      {},
+      stoppedClock(),
+    );
     const accepted = door.say("hello");
     const { id, message } = await door.seen.next("the beginning");
     const began = performance.now();
     expect(message).toMatchObject({ content: "one", final: false });
     const updates = [];
-    do updates.push(await door.seen.next("an update")); while (updates.at(-1)!.message!.final !== true);
+    do updates.push(await door.seen.next("an update"));
+    while (updates.at(-1)!.message!.final !== true);
     expect(updates.every((update) => update.what === "update" && update.id === id)).toBe(true);
     expect(updates.at(-1)!.message!.content).toBe("one two");
     expect(updates.length).toBeLessThanOrEqual(3 + (performance.now() - began) / 100); // nine a second
@@ -53,7 +63,10 @@ describe("a program answers", () => {
     });`);
     const accepted = door.say("hello");
     expect(await door.seen.next("typing")).toMatchObject({ what: "typing", on: true });
-    expect((await door.seen.next("the thought")).message).toMatchObject({ kind: "thought", content: "let me see" });
+    expect((await door.seen.next("the thought")).message).toMatchObject({
+      kind: "thought",
+      content: "let me see",
+    });
     expect(door.status().answered).toBe(0);
     door.say("well?", "another").catch(() => undefined);
     expect((await door.seen.next("the answer")).message?.content).toBe("42");
@@ -70,7 +83,10 @@ describe("a program answers", () => {
     const accepted = door.say("hello");
     await door.seen.next("the thought");
     expect((await door.seen.next("its end")).message).toEqual({
-      content: "let me see", kind: "thought", inReplyTo: "m1", final: true,
+      content: "let me see",
+      kind: "thought",
+      inReplyTo: "m1",
+      final: true,
     });
     expect(door.status().answered).toBe(0);
     door.say("well?", "another").catch(() => undefined);
@@ -92,7 +108,10 @@ describe("a program answers", () => {
     await using door = await stand(
       `each((m) => say({ type: "error", payload: { request_id: m.id, message: "not today\\u001b[31m" } }));`,
     );
-    await expect(door.say("hello")).rejects.toMatchObject({ code: "application_refused", message: "not today" });
+    await expect(door.say("hello")).rejects.toMatchObject({
+      code: "application_refused",
+      message: "not today",
+    });
     expect(door.status()).toMatchObject({ answered: 0, failed: 1 });
   });
 
@@ -104,12 +123,20 @@ describe("a program answers", () => {
     expect(await door.say("work")).toBe("accepted");
     expect(door.status().inWork).toBe(1);
     await door.say("stop");
-    expect((await door.seen.next("an answer")).message).toMatchObject({ content: "stopped", inReplyTo: "m1" });
-    expect((await door.seen.next("an answer")).message).toMatchObject({ content: "by stop", inReplyTo: "m2" });
+    expect((await door.seen.next("an answer")).message).toMatchObject({
+      content: "stopped",
+      inReplyTo: "m1",
+    });
+    expect((await door.seen.next("an answer")).message).toMatchObject({
+      content: "by stop",
+      inReplyTo: "m2",
+    });
   });
 
   test("an acknowledgement that is final says that no answer follows", async () => {
-    await using door = await stand(`each((m) => say({ type: "message.ack", payload: { request_id: m.id, final: true } }));`);
+    await using door = await stand(
+      `each((m) => say({ type: "message.ack", payload: { request_id: m.id, final: true } }));`,
+    );
     await door.say("a note");
     await until(() => door.status().answered === 1);
     expect(door.status().inWork).toBe(0);
@@ -132,18 +159,26 @@ describe("a program answers", () => {
 
   test("no sign of a message for the time is an error that says so, and what comes too late goes nowhere", async () => {
     const clock = stoppedClock();
-    await using door = await stand(`let slow; each((m) => {
+    await using door = await stand(
+      `let slow; each((m) => {
       if (!slow) return (slow = m);
       answer(slow, "late"); answer(m, "in time");
-    });`, { timeoutS: 0.7 }, {}, clock);
+    });`,
+      { timeoutS: 0.7 },
+      {},
+      clock,
+    );
     const slow = door.say("slow");
     await until(() => door.status().inWork === 1);
     clock.increment(700);
     await expect(slow).rejects.toMatchObject({
-      code: "no_answer", message: "The program gave no sign of this message for 0.7 s.",
+      code: "no_answer",
+      message: "The program gave no sign of this message for 0.7 s.",
     });
     expect(await door.say("quick")).toBe("accepted");
-    expect(door.lines.map(({ text }) => text)).toContain("the program answers a message nobody awaits");
+    expect(door.lines.map(({ text }) => text)).toContain(
+      "the program answers a message nobody awaits",
+    );
     expect((await door.seen.next("the answer")).message?.content).toBe("in time");
   });
 });
@@ -157,7 +192,9 @@ describe("what a program writes beside its messages", () => {
       answer(m, m.payload.content);
     });`);
     await door.say("hello");
-    expect(door.lines.filter(({ text }) => text === "the program updates a message it has not created")).toHaveLength(1);
+    expect(
+      door.lines.filter(({ text }) => text === "the program updates a message it has not created"),
+    ).toHaveLength(1);
   });
 
   test("lines that are no messages go to the log, with one warning that shows the form", async () => {
@@ -166,12 +203,20 @@ describe("what a program writes beside its messages", () => {
       console.log(JSON.stringify({ type: "message.update", payload: { content: "no name" } }));
       each((m) => answer(m, "still here"));`);
     await door.say("hello");
-    const warnings = door.lines.filter(({ level, text }) => level === "warn" && text.includes("docs/handlers.md"));
+    const warnings = door.lines.filter(
+      ({ level, text }) => level === "warn" && text.includes("docs/handlers.md"),
+    );
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toMatchObject({ example: expect.stringContaining('"message.create"') as string });
+    expect(warnings[0]).toMatchObject({
+      example: expect.stringContaining('"message.create"') as string,
+    });
     const strays = door.lines.filter(({ stream }) => stream === "stdout");
-    expect(strays.map(({ text, reason }) => [text.slice(0, 17), String(reason).slice(0, 22)])).toEqual([
-      ["Loading the model", "not JSON"], ["[1, 2", "not JSON"], ['{"type":"hello"}', '"type": Invalid discri'],
+    expect(
+      strays.map(({ text, reason }) => [text.slice(0, 17), String(reason).slice(0, 22)]),
+    ).toEqual([
+      ["Loading the model", "not JSON"],
+      ["[1, 2", "not JSON"],
+      ['{"type":"hello"}', '"type": Invalid discri'],
       ['{"type":"message.', '"payload.message_id": '],
     ]);
   });
@@ -184,7 +229,9 @@ describe("what a program writes beside its messages", () => {
         { type: "message.create", payload: { request_id: m.id, content: "\\ufeff" + m.payload.content } }) + "\\r\\n"));`);
     for (const content of ["one", "two"]) {
       await door.say(content);
-      expect((await door.seen.next("the answer")).message).toMatchObject({ content: `\ufeff${content}` });
+      expect((await door.seen.next("the answer")).message).toMatchObject({
+        content: `\ufeff${content}`,
+      });
     }
     await until(() => door.status().stderr.length > 0);
     expect(door.lines.filter(({ stream }) => stream).map(({ text }) => text)).toEqual(["hello"]);
@@ -201,10 +248,13 @@ describe("what a program writes beside its messages", () => {
 
   test("standard error goes to the log, cut, sampled and without control characters; its end is kept", async () => {
     const began = performance.now();
-    await using door = await stand(`
+    await using door = await stand(
+      `
       for (let i = 0; i < 5_000; i++) console.error("\\u001b[31mline " + i + "\\u001b[0m\\u0007");
       console.error("y".repeat(100_000)); console.error("secret-value");
-      each((m) => answer(m, "done"));`, { redact: (text) => text.replaceAll("secret-value", "[redacted]") });
+      each((m) => answer(m, "done"));`,
+      { redact: (text) => text.replaceAll("secret-value", "[redacted]") },
+    );
     await door.say("hello");
     await until(() => door.status().stderr.at(-1)?.text === "[redacted]");
     const told = door.lines.filter(({ stream }) => stream === "stderr");
@@ -235,18 +285,22 @@ describe("pressure", () => {
   test("a channel that is slow makes the program wait: reading stops and goes on", async () => {
     let open = 0;
     let most = 0;
-    await using door = await stand(`each((m) => {
+    await using door = await stand(
+      `each((m) => {
       for (let i = 0; i < 20_000; i++) say({ type: "message.create", session_id: "s" + i, channel: "toy",
         payload: { content: "x".repeat(200) + i } });
       answer(m, "all written");
-    });`, {}, {
-      send: async (_, id) => {
-        most = Math.max(most, (open += 1));
-        await new Promise((done) => setTimeout(done, 5));
-        open -= 1;
-        return { id, status: "written" };
+    });`,
+      {},
+      {
+        send: async (_, id) => {
+          most = Math.max(most, (open += 1));
+          await new Promise((done) => setTimeout(done, 5));
+          open -= 1;
+          return { id, status: "written" };
+        },
       },
-    });
+    );
     expect(await door.say("go")).toBe("accepted");
     expect(most).toBeLessThan(1_000);
   });

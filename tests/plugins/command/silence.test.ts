@@ -23,24 +23,30 @@ describe("a program that hangs", () => {
     return { door, clock };
   };
 
-  test.each(["always", "on-failure"] as const)("is started again after three messages (%s)", async (restart) => {
-    const { door: hung, clock } = await restarted(restart);
-    await using door = hung;
-    clock.increment(500); // SIGTERM
-    await until(() => door.status().state === "waiting");
-    expect(door.status().lastEnd).toBe("SIGTERM, it gave no sign of 3 messages in a row");
-    const said = door.say("hello");
-    clock.increment(1_000);
-    expect(await said).toBe("accepted");
-    expect(door.status().restarts).toBe(1);
-  });
+  test.each(["always", "on-failure"] as const)(
+    "is started again after three messages (%s)",
+    async (restart) => {
+      const { door: hung, clock } = await restarted(restart);
+      await using door = hung;
+      clock.increment(500); // SIGTERM
+      await until(() => door.status().state === "waiting");
+      expect(door.status().lastEnd).toBe("SIGTERM, it gave no sign of 3 messages in a row");
+      const said = door.say("hello");
+      clock.increment(1_000);
+      expect(await said).toBe("accepted");
+      expect(door.status().restarts).toBe(1);
+    },
+  );
 
   test("is left alone when it is never started again", async () => {
     const { door: hung } = await restarted("never");
     await using door = hung;
     const { pid, state } = door.status();
-    expect([pid !== undefined, state, door.lines.some(({ text }) => text.includes("no sign of 3"))])
-      .toEqual([true, "running", false]);
+    expect([
+      pid !== undefined,
+      state,
+      door.lines.some(({ text }) => text.includes("no sign of 3")),
+    ]).toEqual([true, "running", false]);
     process.kill(pid!, "SIGKILL");
     await until(() => door.status().state === "ended");
   });
@@ -50,12 +56,22 @@ test("a program whose answers are not read at the moment is not taken for hung",
   let sent = 0;
   const clock = stoppedClock();
   // After the first, so little that the pipe holds it: at a stop the program ends with its input, without a signal.
-  await using door = await stand(`let lines = 256; each((m) => {
+  await using door = await stand(
+    `let lines = 256; each((m) => {
     for (let at = 0; at < lines; at++) say({
       type: "message.create", channel: "toy", session_id: "s" + at, payload: { content: "x" },
     });
     lines = 1;
-  });`, {}, { send: () => new Promise(() => { sent += 1; }) }, clock);
+  });`,
+    {},
+    {
+      send: () =>
+        new Promise(() => {
+          sent += 1;
+        }),
+    },
+    clock,
+  );
   for (const session of ["a", "b", "c"]) {
     const said = door.say("hello", session);
     said.catch(() => undefined);

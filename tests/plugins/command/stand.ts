@@ -5,11 +5,17 @@ import { isAlive as isThere } from "../../../config/files/process.ts";
 import { createKernel, type Clock } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { channels, type ChannelPort } from "../../../plugins/channels/index.ts";
-import { command, type CommandEvents, type CommandOptions } from "../../../plugins/command/index.ts";
+import {
+  command,
+  type CommandEvents,
+  type CommandOptions,
+} from "../../../plugins/command/index.ts";
 import { createQueue, type Queue } from "../../../plugins/testing/queue.ts";
 import { toy, type Sent } from "../channels/toy.ts";
 
-export type Seen = Sent & { readonly message?: { readonly content: string; readonly final?: boolean } };
+export type Seen = Sent & {
+  readonly message?: { readonly content: string; readonly final?: boolean };
+};
 
 /** What a program in JavaScript begins with: `answer(m, text)` for each message, `say(line)` for anything. */
 const prelude = `
@@ -22,7 +28,10 @@ const each = (take) => require("node:readline").createInterface({ input: process
 
 /** A real program in a process of its own behind real channels, with a toy channel before them. */
 export async function stand(
-  script: string, options: Partial<CommandOptions> = {}, port: Partial<ChannelPort> = {}, clock?: Clock,
+  script: string,
+  options: Partial<CommandOptions> = {},
+  port: Partial<ChannelPort> = {},
+  clock?: Clock,
 ) {
   const folder = await mkdtemp(join(tmpdir(), "doorward-command-"));
   const file = join(folder, "agent.cjs");
@@ -34,7 +43,8 @@ export async function stand(
   };
   const failures = createQueue<{ id: string; error: Error & { code: string } }>();
   const channel = toy({
-    send: keep("send"), update: keep("update"),
+    send: keep("send"),
+    update: keep("update"),
     remove(session, id) {
       seen.push({ what: "remove", session, id });
       return { id, status: "written" };
@@ -45,8 +55,16 @@ export async function stand(
   });
   const { log, lines } = capturedLog();
   const PATH = process.env["PATH"] ?? "";
-  const program = command({ command: [process.execPath, file], cwd: folder, env: { PATH }, ...options });
-  const kernel = createKernel([channels(), channel.plugin, program], { log, ...(clock && { clock }) });
+  const program = command({
+    command: [process.execPath, file],
+    cwd: folder,
+    env: { PATH },
+    ...options,
+  });
+  const kernel = createKernel([channels(), channel.plugin, program], {
+    log,
+    ...(clock && { clock }),
+  });
   const facts = createQueue<CommandEvents["command:program-changed"]>();
   kernel.on("command:program-changed", (fact) => facts.push(fact));
   await kernel.start();
@@ -57,9 +75,18 @@ export async function stand(
   };
   const status = () => kernel.services.program.status();
   const say = (content: string, session = "s", id?: string) =>
-    channel.inlet().deliver(channel.message({ content, session, ...(id === undefined ? {} : { id }) }));
+    channel
+      .inlet()
+      .deliver(channel.message({ content, session, ...(id === undefined ? {} : { id }) }));
   return {
-    folder, kernel, lines, seen, facts, failures, stop, status,
+    folder,
+    kernel,
+    lines,
+    seen,
+    facts,
+    failures,
+    stop,
+    status,
     /** Resolves when the application has accepted the message. */
     say,
     /** Says so much to a program that does not read that its pipe takes no more, however much it holds. */

@@ -2,25 +2,55 @@ import { expect, test } from "vitest";
 import { DoorwardError } from "../../../kernel/index.ts";
 import { stand } from "./stand.ts";
 
-const rejected = (problem: string) => ({ code: "bad_answer", message: expect.stringContaining(problem) as string });
+const rejected = (problem: string) => ({
+  code: "bad_answer",
+  message: expect.stringContaining(problem) as string,
+});
 
 test.each([
-  ["a content that is no text", `{ type: "message.create", payload: { request_id: m.id, content: 5 } }`, '"payload.content"'],
-  ["its id as a number", `{ type: "message.create", payload: { request_id: Number(m.id), content: "x" } }`, '"payload.request_id"'],
+  [
+    "a content that is no text",
+    `{ type: "message.create", payload: { request_id: m.id, content: 5 } }`,
+    '"payload.content"',
+  ],
+  [
+    "its id as a number",
+    `{ type: "message.create", payload: { request_id: Number(m.id), content: "x" } }`,
+    '"payload.request_id"',
+  ],
   ["no payload", `{ type: "message.create", request_id: m.id, content: "x" }`, '"payload"'],
   ["no type", `{ request_id: m.id, content: "x" }`, '"type"'],
-  ["an error that is no text", `{ type: "error", payload: { request_id: m.id, message: {} } }`, '"payload.message"'],
-  ["a line over 1 MiB", `{ type: "message.create", payload: { request_id: m.id, content: "x".repeat(1_100_000) } }`, "over 1 MiB"],
+  [
+    "an error that is no text",
+    `{ type: "error", payload: { request_id: m.id, message: {} } }`,
+    '"payload.message"',
+  ],
+  [
+    "a line over 1 MiB",
+    `{ type: "message.create", payload: { request_id: m.id, content: "x".repeat(1_100_000) } }`,
+    "over 1 MiB",
+  ],
 ])("an answer that cannot be read is told to its sender at once: %s", async (_, line, problem) => {
   await using door = await stand(`each((m) => say(${line}));`);
   await expect(door.say("hello")).rejects.toMatchObject(rejected(problem));
 });
 
-test.each(["too_large", "unsupported"])("an answer that the channel refuses as %s is told to its sender", async (code) => {
-  const refusal = new DoorwardError(code, "It is not like that.");
-  await using door = await stand("each((m) => answer(m, 'x'));", {}, { send: () => { throw refusal; } });
-  await expect(door.say("hello")).rejects.toMatchObject(rejected(": It is not like that."));
-});
+test.each(["too_large", "unsupported"])(
+  "an answer that the channel refuses as %s is told to its sender",
+  async (code) => {
+    const refusal = new DoorwardError(code, "It is not like that.");
+    await using door = await stand(
+      "each((m) => answer(m, 'x'));",
+      {},
+      {
+        send: () => {
+          throw refusal;
+        },
+      },
+    );
+    await expect(door.say("hello")).rejects.toMatchObject(rejected(": It is not like that."));
+  },
+);
 
 test("the end of an answer that cannot be read is told, too", async () => {
   await using door = await stand(`each((m) => {

@@ -1,20 +1,43 @@
 import { describe, expect, test } from "vitest";
 import { get as rawGet } from "../http/helpers.ts";
-import { TOKEN, cookieFrom, inSetup, isIn, mintLink, refusal, setCookieOf, startDashboard, wrong } from "./stand.ts";
+import {
+  TOKEN,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  setCookieOf,
+  startDashboard,
+  wrong,
+} from "./stand.ts";
 
 const basePath = "/outer/door";
-const where = (answer: Response): [number, string | null] => [answer.status, answer.headers.get("location")];
-const links = (page: string): string[] => [...page.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, link]) => link!);
+const where = (answer: Response): [number, string | null] => [
+  answer.status,
+  answer.headers.get("location"),
+];
+const links = (page: string): string[] =>
+  [...page.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, link]) => link!);
 
 describe("under a base path", () => {
   test("every redirect stays below it", async () => {
     await using stand = await startDashboard({ basePath });
     await using fresh = await startDashboard({ basePath, form: inSetup() });
     const at = (path: string): string => `${basePath}${path}`;
-    expect(where(await stand.open(at("/?a=1")))).toEqual([302, at(`/login?next=${encodeURIComponent("/?a=1")}`)]);
+    expect(where(await stand.open(at("/?a=1")))).toEqual([
+      302,
+      at(`/login?next=${encodeURIComponent("/?a=1")}`),
+    ]);
     expect(where(await stand.open(basePath))).toEqual([302, at("/login?next=%2F")]);
-    expect(where(await stand.open(at(`/?token=${wrong(1)}`)))).toEqual([302, at("/login?error=invalid_token")]);
-    expect(where(await stand.form(at("/login"), { token: TOKEN, next: "/place" }))).toEqual([303, at("/place")]);
+    expect(where(await stand.open(at(`/?token=${wrong(1)}`)))).toEqual([
+      302,
+      at("/login?error=invalid_token"),
+    ]);
+    expect(where(await stand.form(at("/login"), { token: TOKEN, next: "/place" }))).toEqual([
+      303,
+      at("/place"),
+    ]);
     expect(where(await stand.form(at("/logout"), {}))).toEqual([303, at("/login")]);
     expect(where(await stand.open(at("/setup")))).toEqual([302, at("/")]);
     expect(where(await stand.form(at("/setup"), {}))).toEqual([303, at("/")]);
@@ -23,10 +46,17 @@ describe("under a base path", () => {
     expect(where(await fresh.open(at(`/?token=${TOKEN}`)))).toEqual([303, at("/setup")]);
     expect(where(await fresh.form(at("/login"), { token: TOKEN }))).toEqual([303, at("/setup")]);
     expect(
-      (await refusal(await fresh.post(at("/login"), { token: TOKEN }), 409, "setup_required"))["hint"],
+      (await refusal(await fresh.post(at("/login"), { token: TOKEN }), 409, "setup_required"))[
+        "hint"
+      ],
     ).toBe(at("/setup"));
-    expect((await refusal(await fresh.get(at("/api/status")), 403, "setup_required"))["hint"]).toBe(at("/setup"));
-    expect(where(await fresh.form(at("/setup"), { code: TOKEN, keep: "true" }))).toEqual([303, at("/")]);
+    expect((await refusal(await fresh.get(at("/api/status")), 403, "setup_required"))["hint"]).toBe(
+      at("/setup"),
+    );
+    expect(where(await fresh.form(at("/setup"), { code: TOKEN, keep: "true" }))).toEqual([
+      303,
+      at("/"),
+    ]);
   });
 
   test("signing in by a link works, the cookie is for all paths", async () => {
@@ -38,11 +68,14 @@ describe("under a base path", () => {
     expect(setCookieOf(answer)).toContain("; Path=/;");
     const cookie = cookieFrom(answer);
     expect((await stand.get(`${basePath}/api/status`, { cookie })).status).toBe(200);
-    const { url } = (await (await stand.post(
-      `${basePath}/api/signin-links`, undefined, { cookie },
-    )).json()) as { url: string };
+    const { url } = (await (
+      await stand.post(`${basePath}/api/signin-links`, undefined, { cookie })
+    ).json()) as { url: string };
     expect(url.startsWith(`${stand.origin}${basePath}/login?link=ott_`)).toBe(true);
-    expect(where(await stand.open(`${basePath}/login?next=/place`, { cookie }))).toEqual([303, `${basePath}/place`]);
+    expect(where(await stand.open(`${basePath}/login?next=/place`, { cookie }))).toEqual([
+      303,
+      `${basePath}/place`,
+    ]);
   });
 
   test("every link, form and asset of every page stays below it and is served", async () => {
@@ -50,9 +83,11 @@ describe("under a base path", () => {
     await using fresh = await startDashboard({ basePath, form: inSetup() });
     const cookie = cookieFrom(await stand.post(`${basePath}/login`, { token: TOKEN }));
     const pages = [
-      await stand.open(`${basePath}/login`), await stand.open(`${basePath}/login?link=${mintLink(stand)}`),
+      await stand.open(`${basePath}/login`),
+      await stand.open(`${basePath}/login?link=${mintLink(stand)}`),
       await fresh.open(`${basePath}/setup`),
-      await stand.open(`${basePath}/`, { cookie }), await stand.open(`${basePath}/nowhere`, { cookie }),
+      await stand.open(`${basePath}/`, { cookie }),
+      await stand.open(`${basePath}/nowhere`, { cookie }),
     ];
     for (const page of pages) {
       const found = links(await page.text()).filter((link) => !link.startsWith("#"));
@@ -67,7 +102,13 @@ describe("under a base path", () => {
   test("nothing is served beside it", async () => {
     await using stand = await startDashboard({ basePath });
     for (const path of [
-      "/", "/login", "/healthz", "/outer", "/outer/doors", "/outer/door2/login", "/outer/door/../login",
+      "/",
+      "/login",
+      "/healthz",
+      "/outer",
+      "/outer/doors",
+      "/outer/door2/login",
+      "/outer/door/../login",
     ]) {
       expect([path, (await rawGet(stand.port, path)).status]).toEqual([path, 404]);
     }

@@ -4,7 +4,16 @@ import { describe, expect, test } from "vitest";
 import { memory } from "../../../plugins/token-store/index.ts";
 import { selfSigned } from "../http/certificate.ts";
 import {
-  BEGAN, DAY, TOKEN, cookieFrom, isIn, setCookieOf, signedIn, startDashboard, tempHome, type DashboardStand,
+  BEGAN,
+  DAY,
+  TOKEN,
+  cookieFrom,
+  isIn,
+  setCookieOf,
+  signedIn,
+  startDashboard,
+  tempHome,
+  type DashboardStand,
   type StandOptions,
 } from "./stand.ts";
 
@@ -13,7 +22,9 @@ const login = (stand: DashboardStand, headers = {}): Promise<Response> =>
   stand.post("/login", { token: TOKEN }, headers);
 const proxied = { trusted_proxies: ["127.0.0.1"] };
 const ended = (stand: DashboardStand): unknown[] =>
-  stand.facts.filter(({ type }) => type === "dashboard:signed-out").map(({ fact }) => fact["reason"]);
+  stand.facts
+    .filter(({ type }) => type === "dashboard:signed-out")
+    .map(({ fact }) => fact["reason"]);
 
 describe("the session cookie", () => {
   test("on http is HttpOnly, Lax, for 7 days, for all paths of this host, not Secure", async () => {
@@ -30,7 +41,10 @@ describe("the session cookie", () => {
     await using folder = await tempHome();
     const names: string[] = [];
     for (let start = 0; start < 2; start += 1) {
-      await using stand = await startDashboard({ home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN } });
+      await using stand = await startDashboard({
+        home: folder.home,
+        env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
+      });
       names.push((await signedIn(stand)).cookie.split("=")[0]!);
     }
     expect(names[0]).toMatch(/^service_session_[0-9a-f]{6}$/);
@@ -46,7 +60,9 @@ describe("the session cookie", () => {
     await using behind = await startDashboard({ launcher: proxied });
     const https = { "x-forwarded-proto": "https" };
     const set = setCookieOf(await login(behind, https))!;
-    expect(set).toMatch(/^__Host-service_session_\d+=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
+    expect(set).toMatch(
+      /^__Host-service_session_\d+=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+    );
     const cookie = set.split(";", 1)[0]!;
     expect(await isIn(behind, { cookie, ...https })).toBe(true);
     expect(await isIn(behind, { cookie })).toBe(false);
@@ -64,18 +80,26 @@ describe("the session cookie", () => {
     await using stand = await startDashboard({ launcher: { tls: { cert, key } } });
     expect(stand.base.protocol).toBe("https:");
     const answer = await login(stand, { origin: stand.origin });
-    expect(setCookieOf(answer)).toMatch(/^__Host-service_session_\d+=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure;/);
+    expect(setCookieOf(answer)).toMatch(
+      /^__Host-service_session_\d+=[^;]+; Max-Age=604800; Path=\/; HttpOnly; Secure;/,
+    );
     expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
     const host = { host: `localhost:${stand.port}` };
-    expect((await login(stand, { ...host, origin: `https://localhost:${stand.port}` })).status).toBe(200);
-    expect((await login(stand, { ...host, origin: `http://localhost:${stand.port}` })).status).toBe(403);
+    expect(
+      (await login(stand, { ...host, origin: `https://localhost:${stand.port}` })).status,
+    ).toBe(200);
+    expect((await login(stand, { ...host, origin: `http://localhost:${stand.port}` })).status).toBe(
+      403,
+    );
   });
 
   test("lasts session_days", async () => {
     await using stand = await startDashboard({ launcher: { session_days: 0.5 } });
     const answer = await login(stand);
     expect(setCookieOf(answer)).toContain("; Max-Age=43200;");
-    expect(await answer.json()).toMatchObject({ expiresAt: new Date(BEGAN + DAY / 2).toISOString() });
+    expect(await answer.json()).toMatchObject({
+      expiresAt: new Date(BEGAN + DAY / 2).toISOString(),
+    });
   });
 
   test("is another one at every login", async () => {
@@ -99,7 +123,9 @@ describe("the session cookie", () => {
     await using stand = await startDashboard();
     const value = valueOf((await signedIn(stand)).cookie);
     for (const name of [
-      "service_session_0", `x_service_session_${stand.port}`, `service_setup_${stand.port}`,
+      "service_session_0",
+      `x_service_session_${stand.port}`,
+      `service_setup_${stand.port}`,
       `__Host-service_session_${stand.port}`,
     ]) {
       expect(await isIn(stand, { cookie: `${name}=${value}` })).toBe(false);
@@ -214,8 +240,17 @@ describe("the signature", () => {
     const [name] = cookie.split("=");
     const [id = "", expiry = "", signature = ""] = valueOf(cookie).split(".");
     for (const value of [
-      "", ".", "..", id, `${id}.${expiry}`, `${id}.${expiry}.`, `${id}.${Number(expiry) + 1}.${signature}`,
-      `${expiry}.${id}.${signature}`, `.${expiry}.${signature}`, `"${valueOf(cookie)}"`, `${valueOf(cookie)}%25`,
+      "",
+      ".",
+      "..",
+      id,
+      `${id}.${expiry}`,
+      `${id}.${expiry}.`,
+      `${id}.${Number(expiry) + 1}.${signature}`,
+      `${expiry}.${id}.${signature}`,
+      `.${expiry}.${signature}`,
+      `"${valueOf(cookie)}"`,
+      `${valueOf(cookie)}%25`,
     ]) {
       expect([value, await isIn(stand, { cookie: `${name}=${value}` })]).toEqual([value, false]);
     }

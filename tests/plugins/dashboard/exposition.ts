@@ -29,14 +29,17 @@ export function readExposition(text: string): Scrape {
     const [, typed, type] = typeLine.exec(line) ?? [];
     if (helped !== undefined) enter(helped);
     else if (typed !== undefined && type !== undefined) {
-      if (typed !== family || types.has(typed)) throw new Error(`the type of ${typed} is not where it belongs`);
+      if (typed !== family || types.has(typed))
+        throw new Error(`the type of ${typed} is not where it belongs`);
       types.set(typed, type);
     } else {
       const [, sampled = "", labels = "", value] = sampleLine.exec(line) ?? [];
       if (value === undefined) throw new Error(`not a line of the format: ${line}`);
-      const own = types.get(family) === "histogram" ? sampled.replace(/_(bucket|sum|count)$/, "") : sampled;
+      const own =
+        types.get(family) === "histogram" ? sampled.replace(/_(bucket|sum|count)$/, "") : sampled;
       if (own !== family || !types.has(own)) throw new Error(`${sampled} has no type before it`);
-      if (types.get(own) === "counter" && !own.endsWith("_total")) throw new Error(`the counter ${own} is no total`);
+      if (types.get(own) === "counter" && !own.endsWith("_total"))
+        throw new Error(`the counter ${own} is no total`);
       if (samples.has(sampled + labels)) throw new Error(`${sampled}${labels} is there twice`);
       samples.set(sampled + labels, Number(value));
     }

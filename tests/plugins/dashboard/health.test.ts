@@ -32,11 +32,14 @@ describe("/healthz and /readyz", () => {
   test("/readyz is 503 until everything has started and from the moment it stops", async () => {
     const seen: Record<string, RawAnswer> = {};
     const watcher: Plugin<{ needs: { http: Http } }> = {
-      name: "watcher", api: 1, needs: { http: true },
+      name: "watcher",
+      api: 1,
+      needs: { http: true },
       start({ needs, onReady }) {
         const look = async (moment: string): Promise<void> => {
           const port = Number(needs.http.addresses()[0]!.port);
-          for (const path of ["/healthz", "/readyz"]) seen[`${moment} ${path}`] = await get(port, path);
+          for (const path of ["/healthz", "/readyz"])
+            seen[`${moment} ${path}`] = await get(port, path);
         };
         onReady(async () => {
           await look("starting");
@@ -44,10 +47,17 @@ describe("/healthz and /readyz", () => {
         });
       },
     };
-    const list = [tokenStore(memory({ launcher: TOKEN })), http({ port: 0 }), watcher, dashboard()] as const;
+    const list = [
+      tokenStore(memory({ launcher: TOKEN })),
+      http({ port: 0 }),
+      watcher,
+      dashboard(),
+    ] as const;
     const kernel = createKernel(list, { log: capturedLog().log });
     await kernel.start();
-    expect((await get(Number(kernel.services.http.addresses()[0]!.port), "/readyz")).status).toBe(200);
+    expect((await get(Number(kernel.services.http.addresses()[0]!.port), "/readyz")).status).toBe(
+      200,
+    );
     await kernel.stop();
     for (const moment of ["starting", "stopping"]) {
       expect(seen[`${moment} /healthz`]!.status).toBe(200);
@@ -61,7 +71,8 @@ describe("/healthz and /readyz", () => {
 test("once a stop has begun it is not ready and says so, while everything is still open", async () => {
   let release = (): void => undefined;
   const slow = {
-    name: "slow", api: 1 as const,
+    name: "slow",
+    api: 1 as const,
     start: ({ onReady }: { onReady(step: () => () => Promise<void>): void }) =>
       onReady(() => () => new Promise<void>((done) => void (release = done))),
   };

@@ -2,7 +2,12 @@ import { createServer } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { dashboard, type DashboardEvents } from "../../../plugins/dashboard/index.ts";
 import { http, type HostIdentity } from "../../../plugins/http/index.ts";
-import { memoryTokens, testTokens, withKernel, type StoppedClock } from "../../../plugins/testing/index.ts";
+import {
+  memoryTokens,
+  testTokens,
+  withKernel,
+  type StoppedClock,
+} from "../../../plugins/testing/index.ts";
 import { listening } from "../../embedding/support.ts";
 
 /* A dashboard inside a host that signs people in itself. */
@@ -19,7 +24,10 @@ afterEach(() => {
 
 const identify = async ({ headers: { cookie } }: { headers: { cookie?: string | undefined } }) => {
   const [id, role] = (cookie ?? "").split("=");
-  if (role === "slow") await new Promise(() => { slow += 1; });
+  if (role === "slow")
+    await new Promise(() => {
+      slow += 1;
+    });
   const onEnd: NonNullable<HostIdentity["onEnd"]> = (ended) => {
     ends.set(id!, ended);
     return () => void ends.delete(id!);
@@ -32,13 +40,17 @@ type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 type Visit = (ask: Ask, facts: Facts, clock: StoppedClock) => Promise<void>;
 async function hosted(visit: Visit): Promise<void> {
   const port = await listening(server);
-  await withKernel([memoryTokens(), http({ server, identify, basePath: "/desk" }), dashboard()], async ({ kernel, clock }) => {
-    const facts: Facts = [];
-    kernel.on("dashboard:signed-in", (fact) => void facts.push(fact));
-    kernel.on("dashboard:signed-out", (fact) => void facts.push(fact));
-    const ask: Ask = (path, init) => fetch(`http://127.0.0.1:${port}/desk${path}`, { redirect: "manual", ...init });
-    await visit(ask, facts, clock);
-  });
+  await withKernel(
+    [memoryTokens(), http({ server, identify, basePath: "/desk" }), dashboard()],
+    async ({ kernel, clock }) => {
+      const facts: Facts = [];
+      kernel.on("dashboard:signed-in", (fact) => void facts.push(fact));
+      kernel.on("dashboard:signed-out", (fact) => void facts.push(fact));
+      const ask: Ask = (path, init) =>
+        fetch(`http://127.0.0.1:${port}/desk${path}`, { redirect: "manual", ...init });
+      await visit(ask, facts, clock);
+    },
+  );
 }
 
 const ann = { cookie: "ann=owner" };
@@ -66,7 +78,9 @@ describe("the host's session check", () => {
   test("lets nobody else in: others sign in with the token as ever", () =>
     hosted(async (ask, facts) => {
       for (const headers of [bob, {}]) {
-        expect((await ask("/", { headers: { ...page, ...headers } })).headers.get("location")).toContain("/desk/login");
+        expect(
+          (await ask("/", { headers: { ...page, ...headers } })).headers.get("location"),
+        ).toContain("/desk/login");
         expect((await ask("/api/status", { headers })).status).toBe(401);
       }
       const body = JSON.stringify({ token: testTokens.launcher });

@@ -2,19 +2,30 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { html, toText, type HtmlPart } from "../../../plugins/dashboard/pages/html.ts";
 
-const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
-const decoded = (text: string): string => text.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? "");
+const entities: Record<string, string> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+};
+const decoded = (text: string): string =>
+  text.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? "");
 
 describe("html", () => {
   test("any text comes out as text: no character of it can open a tag, an attribute or an entity", () => {
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), fc.string({ unit: fc.constantFrom(..."<>\"'&;#x=/ a") }), (a, b) => {
-        const [left = "", right = ""] = toText(html`${a}|${b}`).split(/\|(?=[^|]*$)/);
-        expect(left + right).not.toMatch(/[<>"']/);
-        expect(decoded(toText(html`${a}`))).toBe(a);
-        expect(decoded(right)).toBe(b);
-        expect(toText(html`${b}`)).not.toMatch(/&(?!(amp|lt|gt|quot|#39);)/);
-      }),
+      fc.property(
+        fc.string({ unit: "binary" }),
+        fc.string({ unit: fc.constantFrom(..."<>\"'&;#x=/ a") }),
+        (a, b) => {
+          const [left = "", right = ""] = toText(html`${a}|${b}`).split(/\|(?=[^|]*$)/);
+          expect(left + right).not.toMatch(/[<>"']/);
+          expect(decoded(toText(html`${a}`))).toBe(a);
+          expect(decoded(right)).toBe(b);
+          expect(toText(html`${b}`)).not.toMatch(/&(?!(amp|lt|gt|quot|#39);)/);
+        },
+      ),
       { numRuns: 300 },
     );
   });
@@ -29,7 +40,9 @@ describe("html", () => {
 
   test("markup made by html is not escaped again, however deeply it is nested", () => {
     const item = (text: string) => html`<li>${text}</li>`;
-    expect(toText(html`<ul>${[item("a<b"), [item("&")]]}</ul>`)).toBe("<ul><li>a&lt;b</li><li>&amp;</li></ul>");
+    expect(toText(html`<ul>${[item("a<b"), [item("&")]]}</ul>`)).toBe(
+      "<ul><li>a&lt;b</li><li>&amp;</li></ul>",
+    );
   });
 
   test("null, undefined and false are nothing, zero is zero", () => {

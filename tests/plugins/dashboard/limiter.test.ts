@@ -4,7 +4,17 @@ import { channels } from "../../../plugins/channels/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
 import {
-  TOKEN, block, inSetup, isIn, mintLink, refusal, signedIn, startDashboard, tempHome, wrong, type DashboardStand,
+  TOKEN,
+  block,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  signedIn,
+  startDashboard,
+  tempHome,
+  wrong,
+  type DashboardStand,
 } from "./stand.ts";
 
 /** Every way by which a running launcher takes its token. */
@@ -15,7 +25,8 @@ const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Res
   bearer: (stand, token) => stand.get("/api/status", { authorization: `Bearer ${token}` }),
 };
 const inTurn = (n: number) => Object.values(ways)[n % 4]!;
-const refusals = (stand: DashboardStand) => stand.lines.filter(({ text }) => text === "sign-in refused");
+const refusals = (stand: DashboardStand) =>
+  stand.lines.filter(({ text }) => text === "sign-in refused");
 
 describe("ten different wrong tokens in a minute", () => {
   test("are compared, the eleventh is 429 until the first is a minute old, whichever ways they came", async () => {
@@ -64,7 +75,8 @@ describe("ten different wrong tokens in a minute", () => {
 
   test("the number is login_attempts_per_minute", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 3 } });
-    for (let n = 0; n < 3; n += 1) await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+    for (let n = 0; n < 3; n += 1)
+      await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
     await refusal(await stand.post("/login", { token: wrong(3) }), 429, "rate_limited");
   });
 
@@ -79,8 +91,11 @@ describe("ten different wrong tokens in a minute", () => {
       },
     };
     await using stand = await startDashboard({ form });
-    const answers = await Promise.all(Array.from({ length: 50 }, (_, n) => inTurn(n)(stand, wrong(n))));
-    const count = (status: number): number => answers.filter((answer) => answer.status === status).length;
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => inTurn(n)(stand, wrong(n))),
+    );
+    const count = (status: number): number =>
+      answers.filter((answer) => answer.status === status).length;
     expect([count(401), count(429)]).toEqual([10, 40]);
     expect(compared.size).toBe(10);
     expect(refusals(stand)).toHaveLength(10);
@@ -91,7 +106,8 @@ describe("a right token", () => {
   test("of 43 characters and more passes while the address is blocked", async () => {
     await using stand = await startDashboard();
     await block(stand);
-    for (const way of Object.values(ways)) expect([200, 303]).toContain((await way(stand, TOKEN)).status);
+    for (const way of Object.values(ways))
+      expect([200, 303]).toContain((await way(stand, TOKEN)).status);
     await refusal(await stand.post("/login", { token: "x".repeat(43) }), 429, "rate_limited");
     await using fresh = await startDashboard({ form: inSetup() });
     await block(fresh);
@@ -110,7 +126,8 @@ describe("a right token", () => {
   test("clears nothing and costs nothing", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 9; n += 1) await stand.post("/login", { token: wrong(n) });
-    for (let n = 0; n < 12; n += 1) expect((await stand.post("/login", { token: TOKEN })).status).toBe(200);
+    for (let n = 0; n < 12; n += 1)
+      expect((await stand.post("/login", { token: TOKEN })).status).toBe(200);
     await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
     await refusal(await stand.post("/login", { token: wrong(10) }), 429, "rate_limited");
   });
@@ -135,10 +152,16 @@ describe("what is not counted", () => {
     for (let n = 0; n < 3; n += 1) {
       await stand.post("/login", {});
       await stand.post("/login", { token: "" });
-      await stand.request(
-        "/login", { method: "POST", headers: { "content-type": "application/json" }, body: `{"token":"${wrong(n)}"` },
-      );
-      await stand.request("/login", { method: "POST", headers: { "content-type": "text/plain" }, body: wrong(n) });
+      await stand.request("/login", {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: `{"token":"${wrong(n)}"`,
+      });
+      await stand.request("/login", {
+        method: "POST",
+        headers: { "content-type": "text/plain" },
+        body: wrong(n),
+      });
       await stand.post("/login", { token: wrong(n).repeat(400) });
       await stand.post("/login", { token: wrong(n) }, { origin: "https://evil.example" });
       await stand.post("/login", { token: wrong(n) }, { host: "evil.example" });
@@ -173,14 +196,22 @@ describe("the client's address", () => {
   test("counts for itself, loopback included", async () => {
     await using stand = await startDashboard();
     await block(stand, "127.0.0.2");
-    await refusal(await stand.post("/login", { token: wrong(1) }, {}, "127.0.0.2"), 429, "rate_limited");
-    await refusal(await stand.post("/login", { token: wrong(1) }, {}, "127.0.0.3"), 401, "invalid_token");
+    await refusal(
+      await stand.post("/login", { token: wrong(1) }, {}, "127.0.0.2"),
+      429,
+      "rate_limited",
+    );
+    await refusal(
+      await stand.post("/login", { token: wrong(1) }, {}, "127.0.0.3"),
+      401,
+      "invalid_token",
+    );
   });
 
   test("is what a trusted proxy says, by /64 for IPv6, and mapped IPv4 is IPv4", async () => {
-    await using stand = await startDashboard(
-      { launcher: { trusted_proxies: ["127.0.0.1"], login_attempts_per_minute: 1 } },
-    );
+    await using stand = await startDashboard({
+      launcher: { trusted_proxies: ["127.0.0.1"], login_attempts_per_minute: 1 },
+    });
     const tried = async (address: string, n: number): Promise<number> =>
       (await stand.post("/login", { token: wrong(n) }, { "x-forwarded-for": address })).status;
     expect(await tried("10.0.0.1", 1)).toBe(401);
@@ -190,14 +221,21 @@ describe("the client's address", () => {
     expect(await tried("2001:db8::1", 5)).toBe(401);
     expect(await tried("2001:db8::ffff:1", 6)).toBe(429);
     expect(await tried("2001:db8:0:1::1", 7)).toBe(401);
-    expect(refusals(stand).map(({ ip }) => ip)).toEqual(["10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8:0:1::1"]);
+    expect(refusals(stand).map(({ ip }) => ip)).toEqual([
+      "10.0.0.1",
+      "10.0.0.2",
+      "2001:db8::1",
+      "2001:db8:0:1::1",
+    ]);
   });
 
   test("is not what anybody else says", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     await stand.post("/login", { token: wrong(1) }, { "x-forwarded-for": "10.0.0.1" });
     await refusal(
-      await stand.post("/login", { token: wrong(2) }, { "x-forwarded-for": "10.0.0.2" }), 429, "rate_limited",
+      await stand.post("/login", { token: wrong(2) }, { "x-forwarded-for": "10.0.0.2" }),
+      429,
+      "rate_limited",
     );
   });
 });
@@ -212,7 +250,9 @@ describe("the log", () => {
     const what = { level: "warn", text: "sign-in refused", plugin: "dashboard" };
     const line = { ...what, reason: "invalid_token", ip: "127.0.0.1" };
     expect(refusals(stand)).toEqual([
-      { ...line, via: "form", count: 1 }, { ...line, via: "query", count: 2 }, { ...line, via: "bearer", count: 3 },
+      { ...line, via: "form", count: 1 },
+      { ...line, via: "query", count: 2 },
+      { ...line, via: "bearer", count: 3 },
     ]);
     await block(stand);
     const before = refusals(stand).length;
@@ -226,15 +266,18 @@ describe("`current`, the token typed again", () => {
   test("counts in the same limiter", async () => {
     await using folder = await tempHome();
     await using stand = await startDashboard({
-      home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
+      home: folder.home,
+      env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
       before: [channels(), picoServer()] as unknown as AnyPlugin[],
       launcher: { login_attempts_per_minute: 2 },
     });
     const session = await signedIn(stand);
-    const put = (current: string) => stand.request("/api/channels/pico", {
-      method: "PUT", headers: { ...session, "content-type": "application/json", "if-match": "x" },
-      body: JSON.stringify({ allow_origins: ["*"], current }),
-    });
+    const put = (current: string) =>
+      stand.request("/api/channels/pico", {
+        method: "PUT",
+        headers: { ...session, "content-type": "application/json", "if-match": "x" },
+        body: JSON.stringify({ allow_origins: ["*"], current }),
+      });
     await refusal(await put(wrong(1)), 403, "invalid_token");
     await refusal(await stand.post("/login", { token: wrong(2) }), 401, "invalid_token");
     const blocked = await put(wrong(3));

@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { TOKEN, cookieFrom, inSetup, isIn, mintLink, refusal, signedIn, startDashboard, wrong } from "./stand.ts";
+import {
+  TOKEN,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  signedIn,
+  startDashboard,
+  wrong,
+} from "./stand.ts";
 
 describe("a one-time link", () => {
   test("is ott_ and 32 random bytes, in one address that signs in and one made to be copied", async () => {
@@ -20,7 +30,9 @@ describe("a one-time link", () => {
     const headers = { cookie: cookieFrom(answer) };
     expect((await stand.open(mint("/log").path, headers)).headers.get("location")).toBe("/log");
     expect((await stand.open(mint("//elsewhere.example").path)).headers.get("location")).toBe("/");
-    expect(await (await stand.open(mint("/tokens").copyPath)).text()).toContain('name="next" value="/tokens"');
+    expect(await (await stand.open(mint("/tokens").copyPath)).text()).toContain(
+      'name="next" value="/tokens"',
+    );
   });
 
   test("lives for five minutes", async () => {
@@ -29,7 +41,9 @@ describe("a one-time link", () => {
     stand.clock.increment(299_999);
     expect((await stand.open(`/?token=${early}`)).status).toBe(303);
     stand.clock.increment(1);
-    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe("/login?error=link_expired");
+    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe(
+      "/login?error=link_expired",
+    );
   });
 
   test("lives no longer when the clock is set back meanwhile", async () => {
@@ -40,7 +54,9 @@ describe("a one-time link", () => {
     passed = 299_999.9;
     expect((await stand.open(`/?token=${early}`)).status).toBe(303);
     passed = 300_000;
-    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe("/login?error=link_expired");
+    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe(
+      "/login?error=link_expired",
+    );
   });
 
   test("is spent by one of many at once", async () => {
@@ -57,7 +73,10 @@ describe("a one-time link", () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
     const { tokens, tokenSecrets } = stand.kernel.services;
-    await tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: tokens.info("launcher").version });
+    await tokenSecrets.replace("launcher", {
+      value: "another-token-of-mine",
+      expect: tokens.info("launcher").version,
+    });
     await refusal(await stand.post("/login", { token: link }), 401, "invalid_token");
     expect((await stand.post("/login", { token: mintLink(stand) })).status).toBe(200);
   });
@@ -66,13 +85,18 @@ describe("a one-time link", () => {
     await using stand = await startDashboard();
     const links = Array.from({ length: 21 }, () => mintLink(stand));
     expect((await stand.post("/login", { token: links[0]! })).status).toBe(401);
-    for (const link of links.slice(1)) expect((await stand.post("/login", { token: link })).status).toBe(200);
+    for (const link of links.slice(1))
+      expect((await stand.post("/login", { token: link })).status).toBe(200);
   });
 
   test("is no Bearer, and no setup code", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
-    await refusal(await stand.get("/api/status", { authorization: `Bearer ${link}` }), 401, "invalid_token");
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${link}` }),
+      401,
+      "invalid_token",
+    );
     expect((await stand.open(`/?token=${link}`)).status).toBe(303);
   });
 });
@@ -126,9 +150,9 @@ describe("GET /login?link=", () => {
 
 describe("POST /api/signin-links", () => {
   test("makes a link to be copied, with the origin that the asking browser sees", async () => {
-    await using stand = await startDashboard(
-      { launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] } },
-    );
+    await using stand = await startDashboard({
+      launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] },
+    });
     const session = await signedIn(stand);
     const answer = await stand.post("/api/signin-links", undefined, session);
     expect(answer.status).toBe(200);
@@ -139,9 +163,9 @@ describe("POST /api/signin-links", () => {
     expect((await stand.post("/login", { token: url.split("link=")[1]! })).status).toBe(200);
     const proxied = { "x-forwarded-proto": "https", "x-forwarded-host": "door.example.org" };
     const bearer = { authorization: `Bearer ${TOKEN}` };
-    const other = (await (await stand.post(
-      "/api/signin-links", {}, { ...proxied, ...bearer },
-    )).json()) as { url: string };
+    const other = (await (
+      await stand.post("/api/signin-links", {}, { ...proxied, ...bearer })
+    ).json()) as { url: string };
     expect(other.url).toMatch(/^https:\/\/door\.example\.org\/login\?link=ott_/);
   });
 

@@ -3,16 +3,40 @@ import { describe, expect, test } from "vitest";
 import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
 import { gate } from "../../kernel/parts.ts";
 import {
-  inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, TOKEN, wrong, type DashboardStand, type Lines,
+  inSetup,
+  isIn,
+  refusal,
+  setCookieOf,
+  signedIn,
+  startDashboard,
+  TOKEN,
+  wrong,
+  type DashboardStand,
+  type Lines,
 } from "./stand.ts";
 
 /* What happens to a request when something else happens before it is answered. */
 
 /** A request whose head the launcher has looked at and whose body is held back. */
-async function begin(stand: DashboardStand, path: string, headers: Lines): Promise<() => Promise<number>> {
-  const all = { ...headers, "content-type": "application/json", "content-length": "2", expect: "100-continue" };
-  const asked = request(new URL(path, stand.base), { method: "POST", agent: false, headers: all as Record<string, string> });
-  const answered = new Promise<IncomingMessage>((done, failed) => void asked.on("response", done).on("error", failed));
+async function begin(
+  stand: DashboardStand,
+  path: string,
+  headers: Lines,
+): Promise<() => Promise<number>> {
+  const all = {
+    ...headers,
+    "content-type": "application/json",
+    "content-length": "2",
+    expect: "100-continue",
+  };
+  const asked = request(new URL(path, stand.base), {
+    method: "POST",
+    agent: false,
+    headers: all as Record<string, string>,
+  });
+  const answered = new Promise<IncomingMessage>(
+    (done, failed) => void asked.on("response", done).on("error", failed),
+  );
   asked.flushHeaders();
   await new Promise((done) => asked.on("continue", done));
   return async () => {
@@ -45,19 +69,24 @@ describe("a request whose body is still on its way", () => {
     await using stand = await startDashboard();
     const [stolen, own] = [await signedIn(stand), await signedIn(stand)];
     const finish = await begin(stand, "/api/signin-links", stolen);
-    expect((await stand.request("/api/sessions", { method: "DELETE", headers: own })).status).toBe(200);
+    expect((await stand.request("/api/sessions", { method: "DELETE", headers: own })).status).toBe(
+      200,
+    );
     expect(await finish()).toBe(401);
   });
 
   test.each([
     ["session", (stand: DashboardStand) => signedIn(stand)],
     ["program", async () => ({ authorization: `Bearer ${TOKEN}` })],
-  ])("gets no link for the new token when the launcher token is replaced: of a %s", async (_, headersOf) => {
-    await using stand = await startDashboard();
-    const finish = await begin(stand, "/api/signin-links", await headersOf(stand));
-    expect((await rotate(stand, await signedIn(stand))).status).toBe(200);
-    expect(await finish()).toBe(401);
-  });
+  ])(
+    "gets no link for the new token when the launcher token is replaced: of a %s",
+    async (_, headersOf) => {
+      await using stand = await startDashboard();
+      const finish = await begin(stand, "/api/signin-links", await headersOf(stand));
+      expect((await rotate(stand, await signedIn(stand))).status).toBe(200);
+      expect(await finish()).toBe(401);
+    },
+  );
 
   test("is served when nothing has changed", async () => {
     await using stand = await startDashboard();

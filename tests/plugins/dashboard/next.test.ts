@@ -17,11 +17,40 @@ describe("the way back after signing in", () => {
   ])("%s leads to %s", (given, expected) => expect(safeNext(given)).toBe(expected));
 
   test.each([
-    "", "place", "./place", "?a=1", " /place", "/place\u0000", "/place\u0085", "/place\u007f", `/${"x".repeat(2_048)}`,
-    "//evil.example", "///evil.example", "/\\evil.example", "\\\\evil.example", "/\t/evil.example", "/\n/evil.example",
-    "\t//evil.example", " //evil.example", "/.//evil.example", "/..//evil.example", "/a/..//evil.example",
-    "/%2e//evil.example", "/%2E%2e//evil.example", "https://evil.example/", "http:/evil.example", "javascript:alert(1)",
-    "/login", "/login?next=/", "/login/", "/logout", "/setup", "/setup?x", "/api", "/api/status", "/./login",
+    "",
+    "place",
+    "./place",
+    "?a=1",
+    " /place",
+    "/place\u0000",
+    "/place\u0085",
+    "/place\u007f",
+    `/${"x".repeat(2_048)}`,
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "\t//evil.example",
+    " //evil.example",
+    "/.//evil.example",
+    "/..//evil.example",
+    "/a/..//evil.example",
+    "/%2e//evil.example",
+    "/%2E%2e//evil.example",
+    "https://evil.example/",
+    "http:/evil.example",
+    "javascript:alert(1)",
+    "/login",
+    "/login?next=/",
+    "/login/",
+    "/logout",
+    "/setup",
+    "/setup?x",
+    "/api",
+    "/api/status",
+    "/./login",
     "/x/../api/status",
   ])("%j leads to the overview", (given) => expect(safeNext(given)).toBe("/"));
 
@@ -30,7 +59,8 @@ describe("the way back after signing in", () => {
   });
 
   test("is one text, or the overview", () => {
-    for (const given of [undefined, null, 5, {}, ["/place"], ["/a", "/b"]]) expect(safeNext(given)).toBe("/");
+    for (const given of [undefined, null, 5, {}, ["/place"], ["/a", "/b"]])
+      expect(safeNext(given)).toBe("/");
   });
 
   test("never carries a token on", () => {
@@ -43,20 +73,23 @@ describe("the way back after signing in", () => {
     const sent = await stand.open("/place?a=%26&b=c+d");
     const page = await (await stand.open(sent.headers.get("location")!)).text();
     const [, next = ""] = /name="next" value="([^"]*)"/.exec(page) ?? [];
-    const answer = await stand.form("/login", { token: TOKEN, next: next.replaceAll("&amp;", "&") });
+    const answer = await stand.form("/login", {
+      token: TOKEN,
+      next: next.replaceAll("&amp;", "&"),
+    });
     expect(answer.headers.get("location")).toBe("/place?a=%26&b=c+d");
   });
 
   test("is kept when a form's first try was wrong, and never leaves this origin", async () => {
     await using stand = await startDashboard();
-    expect(
-      await (await stand.form("/login", { token: "wrong", next: "/place" })).text(),
-    ).toContain('name="next" value="/place"');
+    expect(await (await stand.form("/login", { token: "wrong", next: "/place" })).text()).toContain(
+      'name="next" value="/place"',
+    );
     expect(
       await (await stand.form("/login", { token: "wrong", next: "//evil.example" })).text(),
     ).not.toContain("evil.example");
-    expect(
-      await (await stand.form("/login", { token: "", next: "/place" })).text(),
-    ).toContain('name="next" value="/place"');
+    expect(await (await stand.form("/login", { token: "", next: "/place" })).text()).toContain(
+      'name="next" value="/place"',
+    );
   });
 });

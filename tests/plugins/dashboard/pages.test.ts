@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadAssets } from "../../../plugins/dashboard/assets.ts";
-import { chartBars, chartHeight, chartWidth } from "../../../plugins/dashboard/browser/chart-bars.ts";
+import {
+  chartBars,
+  chartHeight,
+  chartWidth,
+} from "../../../plugins/dashboard/browser/chart-bars.ts";
 import { ago, count, duration } from "../../../plugins/dashboard/browser/format.ts";
 import { brokenRules } from "../../../plugins/dashboard/browser/token-rules.ts";
 import { refusalWords, tokenName, viaWords } from "../../../plugins/dashboard/browser/words.ts";
@@ -24,7 +28,12 @@ describe("pages", () => {
       [
         signInPage({ ...site, ways: [], next: text }),
         signInPage({ ...site, ways: [], link: text }),
-        setupPage({ ...site, ways: [], hasCookie: false, error: { code: "weak_token", message: text } }),
+        setupPage({
+          ...site,
+          ways: [],
+          hasCookie: false,
+          error: { code: "weak_token", message: text },
+        }),
         messagePage({ ...site, title: text, text, hint: text }),
         overviewPage({
           ...site,
@@ -34,8 +43,12 @@ describe("pages", () => {
             version: text,
             addresses: [text],
             channel: {
-              ...running.channel!, url: text, enabledManagedBy: text,
-              refusals: [{ at: 0, times: 2, address: text, via: text, code: text, origin: text, until: 1 }],
+              ...running.channel!,
+              url: text,
+              enabledManagedBy: text,
+              refusals: [
+                { at: 0, times: 2, address: text, via: text, code: text, origin: text, until: 1 },
+              ],
             },
             signIns: [{ at: 0, address: text, via: text }],
             refusals: [{ at: 0, times: 1, address: text, via: text, code: text }],
@@ -45,7 +58,13 @@ describe("pages", () => {
         }),
       ].join("");
     const expected = tags(draw("plain"));
-    const known = fc.constantFrom(`"><script>`, `'></pre><b>`, "</title><script>", "&lt;b&gt;", "\u2028<a");
+    const known = fc.constantFrom(
+      `"><script>`,
+      `'></pre><b>`,
+      "</title><script>",
+      "&lt;b&gt;",
+      "\u2028<a",
+    );
     const attempt = (text: string): void => {
       expect(tags(draw(text))).toEqual(expected);
     };
@@ -70,12 +89,16 @@ describe("pages", () => {
   });
 
   test("no sentence has an exclamation mark", () => {
-    const all = Object.values(pages).map((draw) => draw(site)).join("");
+    const all = Object.values(pages)
+      .map((draw) => draw(site))
+      .join("");
     expect(all.replace(/<!doctype html>|<pre[^]*?<\/pre>|<!--/g, "")).not.toContain("!");
   });
 
   test("the version is shown to the signed in only", () => {
-    expect(overviewPage({ ...site, status: running, csrf: "c" })).toContain(`Doorward ${running.version}`);
+    expect(overviewPage({ ...site, status: running, csrf: "c" })).toContain(
+      `Doorward ${running.version}`,
+    );
     expect(signInPage({ ...site, ways: [] })).not.toContain(running.version);
   });
 
@@ -105,7 +128,14 @@ test("assets carry a hash of their contents, know their types, and open nothing 
   expect(assets.get("dashboard/base.css")?.type).toBe("text/css; charset=utf-8");
   expect(assets.get("dashboard/overview.js")?.body.length).toBeGreaterThan(50);
   expect(assets.get("dashboard/icon.svg")?.type).toBe("image/svg+xml");
-  const unknown = ["", "dashboard", "dashboard/", "dashboard/../assets.js", "dashboard/words.d.ts", "base.css"];
+  const unknown = [
+    "",
+    "dashboard",
+    "dashboard/",
+    "dashboard/../assets.js",
+    "dashboard/words.d.ts",
+    "base.css",
+  ];
   for (const path of [...unknown, "constructor"]) {
     expect(assets.get(path)).toBeUndefined();
   }
@@ -113,19 +143,29 @@ test("assets carry a hash of their contents, know their types, and open nothing 
 
 describe("numbers", () => {
   test("durations have the two largest units", () => {
-    expect([0, 59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(duration)).toEqual(
-      ["0 s", "59 s", "1 min 0 s", "59 min 59 s", "1 h 0 min", "1 d 1 h"],
-    );
+    expect([0, 59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(duration)).toEqual([
+      "0 s",
+      "59 s",
+      "1 min 0 s",
+      "59 min 59 s",
+      "1 h 0 min",
+      "1 d 1 h",
+    ]);
   });
 
   test("ages have the largest unit, and a clock set back is now", () => {
-    expect([0, -5000, 5000, 61_000, 7_200_000, 200_000_000].map((age) => ago(1e12 - age, 1e12))).toEqual(
-      ["just now", "just now", "5 s ago", "1 min ago", "2 h ago", "2 d ago"],
-    );
+    expect(
+      [0, -5000, 5000, 61_000, 7_200_000, 200_000_000].map((age) => ago(1e12 - age, 1e12)),
+    ).toEqual(["just now", "just now", "5 s ago", "1 min ago", "2 h ago", "2 d ago"]);
   });
 
   test("digits are grouped by threes", () => {
-    expect([0, 999, 1000, 1_234_567].map(count)).toEqual(["0", "999", "1\u202f000", "1\u202f234\u202f567"]);
+    expect([0, 999, 1000, 1_234_567].map(count)).toEqual([
+      "0",
+      "999",
+      "1\u202f000",
+      "1\u202f234\u202f567",
+    ]);
   });
 
   test("bars of the chart stay inside it and keep the order of their values", () => {
@@ -138,7 +178,8 @@ describe("numbers", () => {
           expect(bar.y + bar.height).toBe(chartHeight);
           expect(bar.height).toBeGreaterThan(0);
           for (const [j, other] of bars.entries()) {
-            if ((perMinute[i] ?? 0) <= (perMinute[j] ?? 0)) expect(bar.height).toBeLessThanOrEqual(other.height);
+            if ((perMinute[i] ?? 0) <= (perMinute[j] ?? 0))
+              expect(bar.height).toBeLessThanOrEqual(other.height);
           }
         }
       }),
@@ -150,7 +191,8 @@ test("a token of one's own is fine when it is 16 to 256 visible ASCII characters
   const near = [fc.stringMatching(/^(ott_)?[!-~]{10,260}$/), fc.stringMatching(/^a{10,20}$/)];
   fc.assert(
     fc.property(fc.oneof(fc.string({ maxLength: 300 }), ...near), (token) => {
-      const fine = /^[!-~]{16,256}$/.test(token) && !/^(.)\1*$/.test(token) && !token.startsWith("ott_");
+      const fine =
+        /^[!-~]{16,256}$/.test(token) && !/^(.)\1*$/.test(token) && !token.startsWith("ott_");
       expect(brokenRules(token).length === 0).toBe(fine);
     }),
     { numRuns: 300 },

@@ -9,7 +9,9 @@ type Handle = Parameters<DashboardApi["route"]>[1];
 /** A plugin that serves `/api/x/<name>`. */
 function routed(name: string, handle: Handle): AnyPlugin {
   const plugin: Plugin<{ needs: { dashboardApi: DashboardApi } }> = {
-    name, api: 1, needs: { dashboardApi: true },
+    name,
+    api: 1,
+    needs: { dashboardApi: true },
     start: ({ needs }) => needs.dashboardApi.route(name, handle),
   };
   return plugin as unknown as AnyPlugin;
@@ -29,17 +31,30 @@ describe("/api/x/<name>/…", () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const session = await signedIn(stand);
     const { signIn } = stand.facts[0]!.fact;
-    expect(await (await stand.get("/api/x/toy", session)).json()).toEqual(
-      { method: "GET", url: "/api/x/toy", body: "", signIn },
-    );
-    expect(await (await stand.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual(
-      { method: "GET", url: "/api/x/toy/a/b?c=1", body: "", signIn: null },
-    );
-    for (const type of ["application/json", "text/plain", "application/x-www-form-urlencoded", "image/png"]) {
+    expect(await (await stand.get("/api/x/toy", session)).json()).toEqual({
+      method: "GET",
+      url: "/api/x/toy",
+      body: "",
+      signIn,
+    });
+    expect(await (await stand.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual({
+      method: "GET",
+      url: "/api/x/toy/a/b?c=1",
+      body: "",
+      signIn: null,
+    });
+    for (const type of [
+      "application/json",
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "image/png",
+    ]) {
       for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
-        const answer = await stand.request(
-          "/api/x/toy/sub", { method, headers: { ...session, "content-type": type }, body: "{not json" },
-        );
+        const answer = await stand.request("/api/x/toy/sub", {
+          method,
+          headers: { ...session, "content-type": type },
+          body: "{not json",
+        });
         expect(await answer.json()).toMatchObject({ method, body: "{not json" });
       }
     }
@@ -52,29 +67,50 @@ describe("/api/x/<name>/…", () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const answer = await stand.get("/api/x/toy", bearer);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
-      "cache-control": "no-store", "referrer-policy": "no-referrer", "x-frame-options": "DENY",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-frame-options": "DENY",
       "content-type": "application/json",
     });
   });
 
   test("is behind the same checks", async () => {
     let reached = 0;
-    const handle: Handle = (_, r) => { reached += 1; r.end(); };
+    const handle: Handle = (_, r) => {
+      reached += 1;
+      r.end();
+    };
     await using stand = await startDashboard({ plugins: [routed("toy", handle)] });
     await using fresh = await startDashboard({ form: inSetup(), plugins: [routed("toy", handle)] });
     const session = await signedIn(stand);
     await refusal(await stand.get("/api/x/toy"), 401, "unauthorized");
     await refusal(
-      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(1)}`, ...session }), 401, "invalid_token",
+      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(1)}`, ...session }),
+      401,
+      "invalid_token",
     );
-    await refusal(await stand.get("/api/x/toy", { ...session, host: "evil.example" }), 403, "host_not_allowed");
     await refusal(
-      await stand.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }), 403, "origin_not_allowed",
+      await stand.get("/api/x/toy", { ...session, host: "evil.example" }),
+      403,
+      "host_not_allowed",
     );
-    await refusal(await stand.form("/api/x/toy", {}, { ...session, origin: "null" }), 403, "origin_not_allowed");
+    await refusal(
+      await stand.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }),
+      403,
+      "origin_not_allowed",
+    );
+    await refusal(
+      await stand.form("/api/x/toy", {}, { ...session, origin: "null" }),
+      403,
+      "origin_not_allowed",
+    );
     await refusal(await fresh.get("/api/x/toy", bearer), 403, "setup_required");
     await block(stand);
-    await refusal(await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(2)}` }), 429, "rate_limited");
+    await refusal(
+      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(2)}` }),
+      429,
+      "rate_limited",
+    );
     expect(reached).toBe(0);
     await stand.get("/api/x/toy", session);
     expect(reached).toBe(1);
@@ -85,33 +121,49 @@ describe("/api/x/<name>/…", () => {
     for (const path of ["/api/x/other", "/api/x/toys", "/api/x", "/api/x/"]) {
       await refusal(await stand.get(path, bearer), 404, "not_found");
     }
-    const big = { method: "POST", headers: { ...bearer, "content-type": "text/plain" }, body: "x".repeat(1_048_577) };
+    const big = {
+      method: "POST",
+      headers: { ...bearer, "content-type": "text/plain" },
+      body: "x".repeat(1_048_577),
+    };
     await refusal(await stand.request("/api/x/toy", big), 413, "body_too_large");
-    expect((await stand.request("/api/x/toy", { ...big, body: "x".repeat(1_048_576) })).status).toBe(200);
+    expect(
+      (await stand.request("/api/x/toy", { ...big, body: "x".repeat(1_048_576) })).status,
+    ).toBe(200);
   });
 
   test("that throws or rejects is 500 without detail, and the launcher goes on", async () => {
     const broken: Handle[] = [
-      () => { throw new Error("a detail"); },
-      async () => { await new Promise(setImmediate); throw new Error("a detail"); },
+      () => {
+        throw new Error("a detail");
+      },
+      async () => {
+        await new Promise(setImmediate);
+        throw new Error("a detail");
+      },
     ];
-    await using stand = await startDashboard({ plugins: broken.map((handle, n) => routed(`toy${n}`, handle)) });
+    await using stand = await startDashboard({
+      plugins: broken.map((handle, n) => routed(`toy${n}`, handle)),
+    });
     for (const name of ["toy0", "toy1"]) {
       const body = await refusal(await stand.get(`/api/x/${name}`, bearer), 500, "internal");
       expect(JSON.stringify(body)).not.toContain("a detail");
     }
-    expect(stand.lines.filter(({ level }) => level === "error")).toMatchObject(
-      [{ during: "/api/x/toy0" }, { during: "/api/x/toy1" }],
-    );
+    expect(stand.lines.filter(({ level }) => level === "error")).toMatchObject([
+      { during: "/api/x/toy0" },
+      { during: "/api/x/toy1" },
+    ]);
     expect((await stand.get("/healthz")).status).toBe(200);
   });
 
   test("that breaks off in the middle of its answer ends the connection", async () => {
     await using stand = await startDashboard({
-      plugins: [routed("toy", async (_, r) => {
-        await new Promise<void>((written) => void r.write("half", () => written()));
-        throw new Error("broken off");
-      })],
+      plugins: [
+        routed("toy", async (_, r) => {
+          await new Promise<void>((written) => void r.write("half", () => written()));
+          throw new Error("broken off");
+        }),
+      ],
     });
     await expect(stand.get("/api/x/toy", bearer)).rejects.toThrow();
     expect((await stand.get("/healthz")).status).toBe(200);
@@ -120,10 +172,12 @@ describe("/api/x/<name>/…", () => {
   test("tells its plugin when the sign-in ends", async () => {
     const reasons: string[] = [];
     await using stand = await startDashboard({
-      plugins: [routed("toy", (_, r, signIn) => {
-        signIn?.onEnd((reason) => reasons.push(reason));
-        r.end();
-      })],
+      plugins: [
+        routed("toy", (_, r, signIn) => {
+          signIn?.onEnd((reason) => reasons.push(reason));
+          r.end();
+        }),
+      ],
     });
     const session = await signedIn(stand);
     await stand.get("/api/x/toy", session);
@@ -133,14 +187,20 @@ describe("/api/x/<name>/…", () => {
 
   test("of one name can be taken once: the second plugin stops the start with a sentence", async () => {
     const again = { ...routed("toy", echo), name: "toy-again" } as AnyPlugin;
-    const failed = await startDashboard({ plugins: [routed("toy", echo), again] }).catch((error: unknown) => error);
+    const failed = await startDashboard({ plugins: [routed("toy", echo), again] }).catch(
+      (error: unknown) => error,
+    );
     expect(codeOf(failed)).toBe("dashboard_route_taken");
     expect((failed as Error).message).toContain("/api/x/toy");
   });
 });
 
 describe("a body of unannounced length", () => {
-  const head = ["POST /api/x/toy HTTP/1.1", `Authorization: Bearer ${TOKEN}`, "Transfer-Encoding: chunked"];
+  const head = [
+    "POST /api/x/toy HTTP/1.1",
+    `Authorization: Bearer ${TOKEN}`,
+    "Transfer-Encoding: chunked",
+  ];
   const chunk = `${(64 * 1024).toString(16)}\r\n${"x".repeat(64 * 1024)}\r\n`;
 
   /** Sends chunks until the other side ends it, and answers what came back. */
@@ -149,10 +209,15 @@ describe("a body of unannounced length", () => {
     let text = "";
     let sent = 0;
     const closed = new Promise((done) => socket.once("close", done));
-    socket.on("error", () => undefined).on("data", (data: Buffer) => { text += data.toString(); });
+    socket
+      .on("error", () => undefined)
+      .on("data", (data: Buffer) => {
+        text += data.toString();
+      });
     socket.write([...head, `Host: localhost:${stand.port}`, "", ""].join("\r\n"));
     const more = (): void => {
-      while (!socket.destroyed && sent < 64 * 1024 * 1024 && socket.write(chunk)) sent += chunk.length;
+      while (!socket.destroyed && sent < 64 * 1024 * 1024 && socket.write(chunk))
+        sent += chunk.length;
       sent += chunk.length;
     };
     socket.on("drain", more);
@@ -184,7 +249,8 @@ describe("a body of unannounced length", () => {
   test("is taken up to 1 MiB, whole", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const answer = await stand.request("/api/x/toy", {
-      method: "POST", body: "y".repeat(1024 * 1024),
+      method: "POST",
+      body: "y".repeat(1024 * 1024),
       headers: { ...bearer, "transfer-encoding": "chunked", "content-length": null },
     });
     expect(((await answer.json()) as { body: string }).body).toHaveLength(1024 * 1024);

@@ -1,10 +1,24 @@
 import { describe, expect, test } from "vitest";
 import {
-  TOKEN, block, cookieFrom, inSetup, isIn, mintLink, opened, refusal, setCookieOf, signedIn, startDashboard, wrong,
+  TOKEN,
+  block,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  opened,
+  refusal,
+  setCookieOf,
+  signedIn,
+  startDashboard,
+  wrong,
   type DashboardStand,
 } from "./stand.ts";
 
-const where = (answer: Response): [number, string | null] => [answer.status, answer.headers.get("location")];
+const where = (answer: Response): [number, string | null] => [
+  answer.status,
+  answer.headers.get("location"),
+];
 /** Whether one try of the two that the stand allows was used: the second wrong one is still compared. */
 async function expectNothingCounted(stand: DashboardStand): Promise<void> {
   await refusal(await stand.post("/login", { token: wrong(99) }), 401, "invalid_token");
@@ -101,16 +115,24 @@ describe("GET /?token= with a wrong token", () => {
     expect(where(browser)).toEqual([302, "/login?error=invalid_token"]);
     const program = await stand.get(`/?token=${wrong(2)}`);
     expect(JSON.stringify([...browser.headers, ...program.headers])).not.toContain("wrong-token");
-    expect(JSON.stringify(await refusal(program, 401, "invalid_token"))).not.toContain("wrong-token");
+    expect(JSON.stringify(await refusal(program, 401, "invalid_token"))).not.toContain(
+      "wrong-token",
+    );
     expect(program.headers.get("www-authenticate")).toBe('Bearer realm="launcher"');
-    expect(where(await stand.open(`/?token=${wrong(3)}`))).toEqual([302, "/login?error=rate_limited"]);
+    expect(where(await stand.open(`/?token=${wrong(3)}`))).toEqual([
+      302,
+      "/login?error=rate_limited",
+    ]);
     expect(stand.logged()).not.toContain("wrong-token");
   });
 
   test("while blocked is sent to the page that says so, or 429", async () => {
     await using stand = await startDashboard();
     await block(stand);
-    expect(where(await stand.open(`/?token=${wrong(1)}`))).toEqual([302, "/login?error=rate_limited"]);
+    expect(where(await stand.open(`/?token=${wrong(1)}`))).toEqual([
+      302,
+      "/login?error=rate_limited",
+    ]);
     const answer = await stand.get(`/?token=${wrong(1)}`);
     expect(answer.headers.get("retry-after")).toBe("60");
     await refusal(answer, 429, "rate_limited");
@@ -121,7 +143,9 @@ describe("GET /?token= with a wrong token", () => {
     const session = await signedIn(stand);
     stand.facts.length = 0;
     for (const query of [
-      `token=${TOKEN}&token=${TOKEN}`, `token=${wrong(1)}&a=1&token=${wrong(2)}`, `token=&token=${TOKEN}`,
+      `token=${TOKEN}&token=${TOKEN}`,
+      `token=${wrong(1)}&a=1&token=${wrong(2)}`,
+      `token=&token=${TOKEN}`,
     ]) {
       const answer = await stand.get(`/?${query}`);
       expect(setCookieOf(answer)).toBeUndefined();
@@ -148,9 +172,14 @@ describe("GET /?token=ott_…", () => {
   test("an old one says so and is never counted", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (let n = 0; n < 5; n += 1) {
-      expect(where(await stand.open(`/?token=ott_${n}`))).toEqual([302, "/login?error=link_expired"]);
+      expect(where(await stand.open(`/?token=ott_${n}`))).toEqual([
+        302,
+        "/login?error=link_expired",
+      ]);
     }
-    expect(await (await stand.open("/login?error=link_expired")).text()).toContain("used already or is too old");
+    expect(await (await stand.open("/login?error=link_expired")).text()).toContain(
+      "used already or is too old",
+    );
     await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
   });
 
@@ -173,12 +202,25 @@ describe("GET /?token= in setup", () => {
   });
 
   test("a wrong one is counted and sent to the page that says so, or 401", async () => {
-    await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 2 } });
-    expect(where(await stand.open(`/?token=${wrong(1)}`))).toEqual([302, "/setup?error=invalid_code"]);
+    await using stand = await startDashboard({
+      form: inSetup(),
+      launcher: { login_attempts_per_minute: 2 },
+    });
+    expect(where(await stand.open(`/?token=${wrong(1)}`))).toEqual([
+      302,
+      "/setup?error=invalid_code",
+    ]);
     expect((await stand.get(`/?token=${wrong(2)}`)).status).toBe(401);
-    expect(where(await stand.open(`/?token=${wrong(3)}`))).toEqual([302, "/setup?error=rate_limited"]);
-    expect(await (await stand.open("/setup?error=invalid_code")).text()).toContain("That is not the generated token");
-    expect(await (await stand.open("/setup?error=rate_limited")).text()).toContain('data-countdown="60"');
+    expect(where(await stand.open(`/?token=${wrong(3)}`))).toEqual([
+      302,
+      "/setup?error=rate_limited",
+    ]);
+    expect(await (await stand.open("/setup?error=invalid_code")).text()).toContain(
+      "That is not the generated token",
+    );
+    expect(await (await stand.open("/setup?error=rate_limited")).text()).toContain(
+      'data-countdown="60"',
+    );
   });
 });
 
@@ -190,21 +232,27 @@ describe("a page of another site that opens the address, again and again", () =>
     expect(where(await stand.open(`/?token=${TOKEN}`, elsewhere))).toEqual([303, "/"]);
   });
 
-  test.each(["cross-site", "same-site"])("(%s) leaves half of the tries to who is at home", async (site) => {
-    await using stand = await startDashboard();
-    for (let n = 0; n < 8; n++) await stand.open(`/?token=${wrong(n)}`, { "sec-fetch-site": site });
-    const last = await stand.open(`/?token=${wrong(9)}`, { "sec-fetch-site": site });
-    expect(where(last)).toEqual([302, "/login?error=rate_limited"]);
-    for (let n = 20; n < 25; n++) {
-      await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
-    }
-    await refusal(await stand.post("/login", { token: wrong(26) }), 429, "rate_limited");
-  });
+  test.each(["cross-site", "same-site"])(
+    "(%s) leaves half of the tries to who is at home",
+    async (site) => {
+      await using stand = await startDashboard();
+      for (let n = 0; n < 8; n++)
+        await stand.open(`/?token=${wrong(n)}`, { "sec-fetch-site": site });
+      const last = await stand.open(`/?token=${wrong(9)}`, { "sec-fetch-site": site });
+      expect(where(last)).toEqual([302, "/login?error=rate_limited"]);
+      for (let n = 20; n < 25; n++) {
+        await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+      }
+      await refusal(await stand.post("/login", { token: wrong(26) }), 429, "rate_limited");
+    },
+  );
 
   test("a form without an origin, as plain http sends it, leaves half of them too", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 5; n++) {
-      expect((await stand.form("/login", { token: wrong(n) }, { origin: "null" })).status).toBe(401);
+      expect((await stand.form("/login", { token: wrong(n) }, { origin: "null" })).status).toBe(
+        401,
+      );
     }
     expect((await stand.form("/login", { token: wrong(6) }, { origin: "null" })).status).toBe(429);
     await refusal(await stand.post("/login", { token: wrong(7) }), 401, "invalid_token");

@@ -4,12 +4,25 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { StoreForm } from "../../../plugins/token-store/index.ts";
 import {
-  BEGAN, DAY, TOKEN, block, cookieFrom, inSetup, isIn, mintLink, refusal, setCookieOf, startDashboard, tempHome, wrong,
+  BEGAN,
+  DAY,
+  TOKEN,
+  block,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  setCookieOf,
+  startDashboard,
+  tempHome,
+  wrong,
 } from "./stand.ts";
 
 const OWN = "a-token-of-my-own";
 const own = (code: string, token = OWN) => ({ code, token, confirm: token });
-const mark = (token: string): string => createHash("sha256").update(token).digest("hex").slice(0, 16);
+const mark = (token: string): string =>
+  createHash("sha256").update(token).digest("hex").slice(0, 16);
 
 const fileOf = (home: string): string => join(home, "launcher-config.json");
 const stored = async (home: string): Promise<Record<string, string>> =>
@@ -26,10 +39,12 @@ function slowStore(): StoreForm & { readonly pending: { done(): void; fail(): vo
     ...store,
     pending,
     write: (name, value, options) =>
-      new Promise((resolve, reject) => pending.push({
-        done: () => resolve(store.write(name, value, options)),
-        fail: () => reject(Object.assign(new Error(`no space for ${value}`), { code: "ENOSPC" })),
-      })),
+      new Promise((resolve, reject) =>
+        pending.push({
+          done: () => resolve(store.write(name, value, options)),
+          fail: () => reject(Object.assign(new Error(`no space for ${value}`), { code: "ENOSPC" })),
+        }),
+      ),
   };
 }
 const until = async (fact: () => boolean): Promise<void> => {
@@ -52,7 +67,9 @@ describe("GET /setup", () => {
     expect(await (await stand.open("/setup")).text()).not.toContain("data-has-cookie");
     const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
     expect(await (await stand.open("/setup", { cookie })).text()).toContain("data-has-cookie");
-    expect(await (await stand.open("/setup", { cookie: `${cookie}x` })).text()).not.toContain("data-has-cookie");
+    expect(await (await stand.open("/setup", { cookie: `${cookie}x` })).text()).not.toContain(
+      "data-has-cookie",
+    );
   });
 });
 
@@ -67,9 +84,11 @@ describe("a first start in real files", () => {
       expect(stand.kernel.services.tokens.info("launcher").source).toBe(source);
       const file = await stored(home);
       code ||= file["launcher_token"]!;
-      expect(file).toMatchObject(
-        { launcher_token: code, setup_pending: mark(code), instance: expect.stringMatching(/^[0-9a-f]{6}$/) },
-      );
+      expect(file).toMatchObject({
+        launcher_token: code,
+        setup_pending: mark(code),
+        instance: expect.stringMatching(/^[0-9a-f]{6}$/),
+      });
       expect(code).toMatch(/^[\w-]{43}$/);
       expect((await stat(fileOf(home))).mode & 0o777).toBe(0o600);
     }
@@ -80,7 +99,9 @@ describe("a first start in real files", () => {
       expect(stand.kernel.state()).toBe("running");
       expect(await stored(home)).toMatchObject({ launcher_token: code });
       expect(await stored(home)).not.toHaveProperty("setup_pending");
-      expect(cookieFrom(answer)).toMatch(new RegExp(`^service_session_${(await stored(home))["instance"]}=`));
+      expect(cookieFrom(answer)).toMatch(
+        new RegExp(`^service_session_${(await stored(home))["instance"]}=`),
+      );
     }
     await using stand = await startDashboard({ home });
     expect(stand.kernel.state()).toBe("running");
@@ -98,7 +119,10 @@ describe("a first start in real files", () => {
 
   test("a token from the environment needs no setup and writes none", async () => {
     await using folder = await tempHome();
-    await using stand = await startDashboard({ home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN } });
+    await using stand = await startDashboard({
+      home: folder.home,
+      env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
+    });
     expect(stand.kernel.state()).toBe("running");
     expect(await stored(folder.home)).not.toHaveProperty("launcher_token");
     await refusal(await stand.post("/setup", own(TOKEN)), 409, "already_set_up");
@@ -122,10 +146,13 @@ describe("a first start in real files", () => {
     await using stand = await startDashboard({ home: folder.home });
     const code = await codeIn(folder.home);
     const tokens = Array.from({ length: 8 }, (_, n) => `own-token-of-number-${n}`);
-    const answers = await Promise.all(tokens.map((token) => stand.post("/setup", own(code, token))));
+    const answers = await Promise.all(
+      tokens.map((token) => stand.post("/setup", own(code, token))),
+    );
     const winners = tokens.filter((_, n) => answers[n]!.status === 200);
     expect(winners).toHaveLength(1);
-    for (const answer of answers) if (answer.status !== 200) await refusal(answer, 409, "already_set_up");
+    for (const answer of answers)
+      if (answer.status !== 200) await refusal(answer, 409, "already_set_up");
     expect((await stored(folder.home))["launcher_token"]).toBe(winners[0]);
     expect(stand.facts.map(({ type }) => type)).toEqual(["dashboard:signed-in"]);
   });
@@ -157,16 +184,24 @@ describe("POST /setup with the right code", () => {
     await using stand = await startDashboard({ form: inSetup() });
     const answer = await stand.post("/setup", own(TOKEN));
     expect(answer.status).toBe(200);
-    expect(await answer.json()).toEqual({ status: "ok", expiresAt: new Date(BEGAN + 7 * DAY).toISOString() });
+    expect(await answer.json()).toEqual({
+      status: "ok",
+      expiresAt: new Date(BEGAN + 7 * DAY).toISOString(),
+    });
     expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
-    expect(setCookieOf(answer, "setup")).toMatch(/^service_setup_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/);
+    expect(setCookieOf(answer, "setup")).toMatch(
+      /^service_setup_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
     expect(stand.kernel.state()).toBe("running");
     expect(stand.facts).toMatchObject([{ type: "dashboard:signed-in", fact: { via: "setup" } }]);
   });
 
   test("as a form goes to the overview, also with keep and from a page that hides its origin", async () => {
     for (const fields of [
-      { code: TOKEN, keep: "true" }, { ...own(TOKEN), keep: "false" }, own(TOKEN), { ...own(TOKEN, ""), keep: "true" },
+      { code: TOKEN, keep: "true" },
+      { ...own(TOKEN), keep: "false" },
+      own(TOKEN),
+      { ...own(TOKEN, ""), keep: "true" },
     ]) {
       await using stand = await startDashboard({ form: inSetup() });
       const answer = await stand.form("/setup", fields, { origin: "null" });
@@ -178,7 +213,8 @@ describe("POST /setup with the right code", () => {
   test("trims the ends of the code and of the new token", async () => {
     await using stand = await startDashboard({ form: inSetup() });
     expect(
-      (await stand.post("/setup", { code: `${TOKEN}\n`, token: ` ${OWN}`, confirm: `${OWN}\n` })).status,
+      (await stand.post("/setup", { code: `${TOKEN}\n`, token: ` ${OWN}`, confirm: `${OWN}\n` }))
+        .status,
     ).toBe(200);
     expect((await stand.post("/login", { token: OWN })).status).toBe(200);
   });
@@ -197,7 +233,10 @@ describe("POST /setup with the right code", () => {
     for (const first of [{ code: TOKEN, keep: true }, own(TOKEN)]) {
       for (const second of [{ code: TOKEN, keep: true }, own(TOKEN, "somebody-else's-token")]) {
         const form = slowStore();
-        await using stand = await startDashboard({ form, launcher: { login_attempts_per_minute: 1 } });
+        await using stand = await startDashboard({
+          form,
+          launcher: { login_attempts_per_minute: 1 },
+        });
         const one = stand.post("/setup", first);
         await until(() => form.pending.length === 1);
         const two = stand.post("/setup", second);
@@ -206,7 +245,9 @@ describe("POST /setup with the right code", () => {
         expect((await one).status).toBe(200);
         await refusal(await two, 409, "already_set_up");
         expect(form.pending).toHaveLength(1);
-        expect((await stand.post("/login", { token: "keep" in first ? TOKEN : OWN })).status).toBe(200);
+        expect((await stand.post("/login", { token: "keep" in first ? TOKEN : OWN })).status).toBe(
+          200,
+        );
         await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
       }
     }
@@ -266,28 +307,46 @@ describe("POST /setup with the setup cookie", () => {
     const cookie = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup");
     const value = cookie.split("=").slice(1).join("=");
     await refusal(
-      await stand.get("/api/status", { cookie: `service_session_${stand.port}=${value}` }), 403, "setup_required",
+      await stand.get("/api/status", { cookie: `service_session_${stand.port}=${value}` }),
+      403,
+      "setup_required",
     );
     for (let at = 0; at < value.length; at += 1) {
       const changed = `${value.slice(0, at)}${value[at] === "A" ? "B" : "A"}${value.slice(at + 1)}`;
       await refusal(
-        await stand.post("/setup", { keep: true }, { cookie: `service_setup_${stand.port}=${changed}` }), 401,
+        await stand.post(
+          "/setup",
+          { keep: true },
+          { cookie: `service_setup_${stand.port}=${changed}` },
+        ),
+        401,
         "invalid_code",
       );
     }
     stand.clock.increment(15 * 60_000);
     await refusal(await stand.post("/setup", { keep: true }, { cookie }), 401, "invalid_code");
     await using other = await startDashboard({ form: inSetup() });
-    const elsewhere = cookieFrom(await other.open(`/?token=${TOKEN}`), "setup").split("=").slice(1).join("=");
+    const elsewhere = cookieFrom(await other.open(`/?token=${TOKEN}`), "setup")
+      .split("=")
+      .slice(1)
+      .join("=");
     await refusal(
-      await stand.post("/setup", { keep: true }, { cookie: `service_setup_${stand.port}=${elsewhere}` }), 401,
+      await stand.post(
+        "/setup",
+        { keep: true },
+        { cookie: `service_setup_${stand.port}=${elsewhere}` },
+      ),
+      401,
       "invalid_code",
     );
   });
 
   test("a session of a running launcher is no setup cookie, and a setup cookie no session", async () => {
     await using stand = await startDashboard({ form: inSetup() });
-    const setup = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup").split("=").slice(1).join("=");
+    const setup = cookieFrom(await stand.open(`/?token=${TOKEN}`), "setup")
+      .split("=")
+      .slice(1)
+      .join("=");
     await stand.post("/setup", { code: TOKEN, keep: true });
     expect(await isIn(stand, { cookie: `service_session_${stand.port}=${setup}` })).toBe(false);
   });
@@ -295,7 +354,10 @@ describe("POST /setup with the setup cookie", () => {
 
 describe("POST /setup that is refused", () => {
   test("without a code is 401 invalid_code, not counted", async () => {
-    await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 1 } });
+    await using stand = await startDashboard({
+      form: inSetup(),
+      launcher: { login_attempts_per_minute: 1 },
+    });
     for (const code of [{}, { code: "" }, { code: " " }]) {
       const answer = await stand.post("/setup", { ...code, keep: true });
       expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="launcher"');
@@ -362,18 +424,29 @@ describe("POST /setup that is refused", () => {
     expect((await stand.post("/login", { token: TOKEN })).status).toBe(409);
   });
 
-  test.each(["x".repeat(8) + "y".repeat(8), "xy".repeat(128), "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\""])(
-    "a token of 16 to 256 printable characters is taken: %s", async (token) => {
-      await using stand = await startDashboard({ form: inSetup() });
-      expect((await stand.post("/setup", own(TOKEN, token))).status).toBe(200);
-      expect((await stand.post("/login", { token })).status).toBe(200);
-    },
-  );
+  test.each([
+    "x".repeat(8) + "y".repeat(8),
+    "xy".repeat(128),
+    "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~\"",
+  ])("a token of 16 to 256 printable characters is taken: %s", async (token) => {
+    await using stand = await startDashboard({ form: inSetup() });
+    expect((await stand.post("/setup", own(TOKEN, token))).status).toBe(200);
+    expect((await stand.post("/login", { token })).status).toBe(200);
+  });
 
   test("with a body of another shape is 400 and nothing is compared", async () => {
-    await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 1 } });
+    await using stand = await startDashboard({
+      form: inSetup(),
+      launcher: { login_attempts_per_minute: 1 },
+    });
     for (const body of [
-      {}, { code: TOKEN }, { code: TOKEN, keep: false }, { code: TOKEN, token: OWN }, { code: 5, keep: true }, [], "x",
+      {},
+      { code: TOKEN },
+      { code: TOKEN, keep: false },
+      { code: TOKEN, token: OWN },
+      { code: 5, keep: true },
+      [],
+      "x",
     ]) {
       await refusal(await stand.post("/setup", body), 400, "invalid_body");
     }

@@ -1,7 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { memory } from "../../../plugins/token-store/index.ts";
 import {
-  BEGAN, DAY, TOKEN, block, cookieFrom, inSetup, isIn, mintLink, refusal, setCookieOf, signedIn, startDashboard, wrong,
+  BEGAN,
+  DAY,
+  TOKEN,
+  block,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  setCookieOf,
+  signedIn,
+  startDashboard,
+  wrong,
 } from "./stand.ts";
 
 const unauthorized = 'Bearer realm="launcher"';
@@ -11,7 +23,9 @@ describe("a protected page without a session", () => {
     await using stand = await startDashboard();
     const answer = await stand.open("/nowhere?a=1&token=abc&b=2");
     expect(answer.status).toBe(302);
-    expect(answer.headers.get("location")).toBe(`/login?next=${encodeURIComponent("/nowhere?a=1&b=2")}`);
+    expect(answer.headers.get("location")).toBe(
+      `/login?next=${encodeURIComponent("/nowhere?a=1&b=2")}`,
+    );
     expect((await stand.open("/")).headers.get("location")).toBe("/login?next=%2F");
   });
 
@@ -34,7 +48,9 @@ describe("a protected page without a session", () => {
       await stand.get("/api/status", { cookie: `${name}=rubbish` }),
       await stand.open("/login", { cookie: `${name}=rubbish` }),
     ]) {
-      expect(setCookieOf(answer)).toMatch(new RegExp(`^${name}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax$`));
+      expect(setCookieOf(answer)).toMatch(
+        new RegExp(`^${name}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax$`),
+      );
     }
     expect(setCookieOf(await stand.open("/"))).toBeUndefined();
   });
@@ -45,7 +61,11 @@ describe("a protected page without a session", () => {
     expect([answer.status, answer.headers.get("location")]).toEqual([302, "/setup"]);
     const body = await refusal(await stand.get("/api/status"), 403, "setup_required");
     expect(body["hint"]).toBe("/setup");
-    await refusal(await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` }), 403, "setup_required");
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` }),
+      403,
+      "setup_required",
+    );
   });
 });
 
@@ -92,7 +112,10 @@ describe("POST /login with the right token", () => {
     await using stand = await startDashboard();
     const answer = await stand.post("/login", { token: TOKEN });
     expect(answer.status).toBe(200);
-    expect(await answer.json()).toEqual({ status: "ok", expiresAt: new Date(BEGAN + 7 * DAY).toISOString() });
+    expect(await answer.json()).toEqual({
+      status: "ok",
+      expiresAt: new Date(BEGAN + 7 * DAY).toISOString(),
+    });
     expect(answer.headers.get("cache-control")).toBe("no-store");
     expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
   });
@@ -100,7 +123,10 @@ describe("POST /login with the right token", () => {
   test("as a form goes to a safe next", async () => {
     await using stand = await startDashboard();
     const to = async (next?: string): Promise<string | null> => {
-      const answer = await stand.form("/login", { token: TOKEN, ...(next === undefined ? {} : { next }) });
+      const answer = await stand.form("/login", {
+        token: TOKEN,
+        ...(next === undefined ? {} : { next }),
+      });
       expect(answer.status).toBe(303);
       expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
       return answer.headers.get("location");
@@ -117,13 +143,15 @@ describe("POST /login with the right token", () => {
   });
 
   test("takes a token of any characters", async () => {
-    const token = "ключ от двери & + % 🔑 \"quoted\"";
+    const token = 'ключ от двери & + % 🔑 "quoted"';
     await using stand = await startDashboard({ form: memory({ launcher: token }) });
     expect((await stand.post("/login", { token })).status).toBe(200);
     expect((await stand.form("/login", { token })).status).toBe(303);
     expect((await stand.open(`/?token=${encodeURIComponent(token)}`)).status).toBe(303);
     const latin1 = Buffer.from(token).toString("latin1");
-    expect((await stand.get("/api/status", { authorization: `Bearer ${latin1}` })).status).toBe(200);
+    expect((await stand.get("/api/status", { authorization: `Bearer ${latin1}` })).status).toBe(
+      200,
+    );
   });
 
   test("tells one fact and one log line, without anything that opens", async () => {
@@ -144,7 +172,9 @@ describe("POST /login with a one-time link", () => {
   test("signs in once, as JSON and as a form", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
-    expect(await isIn(stand, { cookie: cookieFrom(await stand.form("/login", { token: link })) })).toBe(true);
+    expect(
+      await isIn(stand, { cookie: cookieFrom(await stand.form("/login", { token: link })) }),
+    ).toBe(true);
     expect((await stand.form("/login", { token: link })).status).toBe(401);
     const other = mintLink(stand);
     expect((await stand.post("/login", { token: other })).status).toBe(200);
@@ -194,7 +224,14 @@ describe("POST /login with a wrong token", () => {
     await stand.post("/login", { token: spent });
     for (const kind of ["post", "form"] as const) {
       const bodies = new Set<string>();
-      for (const token of [spent, `ott_${"x".repeat(43)}`, wrong(1), TOKEN.slice(1), `${TOKEN}x`, "x".repeat(43)]) {
+      for (const token of [
+        spent,
+        `ott_${"x".repeat(43)}`,
+        wrong(1),
+        TOKEN.slice(1),
+        `${TOKEN}x`,
+        "x".repeat(43),
+      ]) {
         const answer = await stand[kind]("/login", { token });
         bodies.add(`${answer.status} ${await answer.text()}`);
       }
@@ -206,7 +243,10 @@ describe("POST /login with a wrong token", () => {
     await using stand = await startDashboard();
     await stand.post("/login", { token: wrong(1) });
     expect(stand.facts).toEqual([
-      { type: "dashboard:sign-in-refused", fact: { code: "invalid_token", address: "127.0.0.1", via: "form" } },
+      {
+        type: "dashboard:sign-in-refused",
+        fact: { code: "invalid_token", address: "127.0.0.1", via: "form" },
+      },
     ]);
   });
 });
@@ -222,7 +262,11 @@ describe("POST /login that offers no one token", () => {
     ["null", "application/json", "null"],
     ["an empty body", "application/json", ""],
     ["the token twice", "application/json", `{"token":"x","token":"${TOKEN}"}`],
-    ["the token twice, spelled otherwise", "application/json", `{"token" :"x","to\\u006ben":"${TOKEN}"}`],
+    [
+      "the token twice, spelled otherwise",
+      "application/json",
+      `{"token" :"x","to\\u006ben":"${TOKEN}"}`,
+    ],
     ["broken JSON", "application/json", `{"token":"${TOKEN}"`],
     ["a prototype", "application/json", `{"__proto__":{"token":"${TOKEN}"}}`],
     ["an empty form", "application/x-www-form-urlencoded", ""],
@@ -230,26 +274,36 @@ describe("POST /login that offers no one token", () => {
     ["a form with an empty token", "application/x-www-form-urlencoded", "token="],
     ["a form with the token twice", "application/x-www-form-urlencoded", `token=x&token=${TOKEN}`],
   ];
-  test.each(bodies)("%s: 400, nothing counted, nothing repeated in the log", async (_, type, body) => {
-    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
-    for (let time = 0; time < 2; time += 1) {
-      const answer = await stand.request("/login", {
-        method: "POST", headers: { "content-type": type, "content-length": String(body.length) }, body,
-      });
-      expect(answer.status).toBe(400);
-      const text = await answer.text();
-      expect(text).not.toContain(TOKEN);
-      if (type === "application/json") expect(JSON.parse(text)).toMatchObject({ error: "invalid_body" });
-      else expect(text).toContain("Enter the launcher token.");
-    }
-    expect(stand.logged()).not.toContain(TOKEN);
-    expect(stand.facts).toEqual([]);
-    await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
-  });
+  test.each(bodies)(
+    "%s: 400, nothing counted, nothing repeated in the log",
+    async (_, type, body) => {
+      await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+      for (let time = 0; time < 2; time += 1) {
+        const answer = await stand.request("/login", {
+          method: "POST",
+          headers: { "content-type": type, "content-length": String(body.length) },
+          body,
+        });
+        expect(answer.status).toBe(400);
+        const text = await answer.text();
+        expect(text).not.toContain(TOKEN);
+        if (type === "application/json")
+          expect(JSON.parse(text)).toMatchObject({ error: "invalid_body" });
+        else expect(text).toContain("Enter the launcher token.");
+      }
+      expect(stand.logged()).not.toContain(TOKEN);
+      expect(stand.facts).toEqual([]);
+      await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
+    },
+  );
 
   test("a value that looks like a field inside the token is no second token", async () => {
     await using stand = await startDashboard();
-    await refusal(await stand.post("/login", { token: '{"token":"x","token":"y"}' }), 401, "invalid_token");
+    await refusal(
+      await stand.post("/login", { token: '{"token":"x","token":"y"}' }),
+      401,
+      "invalid_token",
+    );
   });
 });
 
@@ -269,7 +323,9 @@ describe("POST /login while the address is blocked", () => {
     const answer = await stand.form("/login", { token: wrong(1) });
     expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "60"]);
     expect(await answer.text()).toContain('data-countdown="60"');
-    expect(await (await stand.open("/login?error=rate_limited")).text()).toContain('data-countdown="60"');
+    expect(await (await stand.open("/login?error=rate_limited")).text()).toContain(
+      'data-countdown="60"',
+    );
   });
 });
 
@@ -293,7 +349,10 @@ describe("POST /login in setup", () => {
   });
 
   test("with a wrong token is 401 and counted", async () => {
-    await using stand = await startDashboard({ form: inSetup(), launcher: { login_attempts_per_minute: 1 } });
+    await using stand = await startDashboard({
+      form: inSetup(),
+      launcher: { login_attempts_per_minute: 1 },
+    });
     const answer = await stand.post("/login", { token: wrong(1) });
     expect(setCookieOf(answer, "setup")).toBeUndefined();
     await refusal(answer, 401, "invalid_token");
@@ -315,11 +374,21 @@ describe("Authorization: Bearer", () => {
   test("a wrong one is 401 and counted, also beside a good cookie", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });
     const session = await signedIn(stand);
-    await refusal(await stand.get("/api/status", { authorization: `Bearer ${wrong(1)}` }), 401, "invalid_token");
     await refusal(
-      await stand.get("/api/status", { authorization: `Bearer ${wrong(2)}`, ...session }), 401, "invalid_token",
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(1)}` }),
+      401,
+      "invalid_token",
     );
-    await refusal(await stand.get("/api/status", { authorization: `Bearer ${wrong(3)}` }), 429, "rate_limited");
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(2)}`, ...session }),
+      401,
+      "invalid_token",
+    );
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(3)}` }),
+      429,
+      "rate_limited",
+    );
     expect(await isIn(stand, session)).toBe(true);
   });
 
@@ -327,14 +396,20 @@ describe("Authorization: Bearer", () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     for (const token of [TOKEN, wrong(1)]) {
-      const answer = await stand.get("/api/status", { authorization: `Bearer ${token}`, ...session });
+      const answer = await stand.get("/api/status", {
+        authorization: `Bearer ${token}`,
+        ...session,
+      });
       expect(answer.headers.getSetCookie()).toEqual([]);
     }
   });
 
   test("twice is 400 and nothing is compared", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
-    for (const lines of [[`Bearer ${wrong(1)}`, `Bearer ${wrong(2)}`], [`Bearer ${TOKEN}`, `Bearer ${wrong(1)}`]]) {
+    for (const lines of [
+      [`Bearer ${wrong(1)}`, `Bearer ${wrong(2)}`],
+      [`Bearer ${TOKEN}`, `Bearer ${wrong(1)}`],
+    ]) {
       expect((await stand.get("/api/status", { authorization: lines })).status).toBe(400);
     }
     await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
@@ -349,7 +424,11 @@ describe("Authorization: Bearer", () => {
   test("another scheme and an empty one are not compared", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (const line of [
-      `Basic ${Buffer.from(`launcher:${TOKEN}`).toString("base64")}`, TOKEN, "Bearer", "Bearer  ", `Bearer\t${TOKEN}`,
+      `Basic ${Buffer.from(`launcher:${TOKEN}`).toString("base64")}`,
+      TOKEN,
+      "Bearer",
+      "Bearer  ",
+      `Bearer\t${TOKEN}`,
     ]) {
       await refusal(await stand.get("/api/status", { authorization: line }), 401, "unauthorized");
     }
@@ -358,6 +437,10 @@ describe("Authorization: Bearer", () => {
 
   test("bytes that are no text match nothing", async () => {
     await using stand = await startDashboard();
-    await refusal(await stand.get("/api/status", { authorization: "Bearer \xff\xfe" }), 401, "invalid_token");
+    await refusal(
+      await stand.get("/api/status", { authorization: "Bearer \xff\xfe" }),
+      401,
+      "invalid_token",
+    );
   });
 });

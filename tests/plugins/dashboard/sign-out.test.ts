@@ -3,12 +3,22 @@ import type { AnyPlugin, Plugin } from "../../../kernel/index.ts";
 import type { Http } from "../../../plugins/http/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
 import {
-  TOKEN, block, cookieFrom, inSetup, isIn, refusal, setCookieOf, signedIn, startDashboard, type DashboardStand,
+  TOKEN,
+  block,
+  cookieFrom,
+  inSetup,
+  isIn,
+  refusal,
+  setCookieOf,
+  signedIn,
+  startDashboard,
+  type DashboardStand,
 } from "./stand.ts";
 
 /** The hidden value of the sign-out form on the overview. */
 async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promise<string> {
-  const [, csrf = ""] = /name="csrf" value="([^"]*)"/.exec(await (await stand.open("/", headers)).text()) ?? [];
+  const [, csrf = ""] =
+    /name="csrf" value="([^"]*)"/.exec(await (await stand.open("/", headers)).text()) ?? [];
   expect(csrf).not.toBe("");
   return csrf;
 }
@@ -18,7 +28,9 @@ const cleared = /^service_session_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=L
 function holder(): { plugin: AnyPlugin; ended: string[] } {
   const ended: string[] = [];
   const plugin: Plugin<{ needs: { http: Http } }> = {
-    name: "holder", api: 1, needs: { http: true },
+    name: "holder",
+    api: 1,
+    needs: { http: true },
     start({ needs: { http } }) {
       http.request("/hold", (q, r) => {
         const who = http.who(q);
@@ -47,7 +59,11 @@ describe("POST /logout", () => {
   test("takes a body that is announced and then empty, whatever its type", async () => {
     await using stand = await startDashboard();
     for (const type of [null, "application/json", "text/plain"]) {
-      const headers = { "content-type": type, "content-length": null, "transfer-encoding": "chunked" };
+      const headers = {
+        "content-type": type,
+        "content-length": null,
+        "transfer-encoding": "chunked",
+      };
       expect((await stand.request("/logout", { method: "POST", headers })).status).toBe(200);
     }
   });
@@ -64,7 +80,12 @@ describe("POST /logout", () => {
   test("without a session, and again, answers the same", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
-    for (const headers of [session, session, {}, { cookie: `service_session_${stand.port}=rubbish` }]) {
+    for (const headers of [
+      session,
+      session,
+      {},
+      { cookie: `service_session_${stand.port}=rubbish` },
+    ]) {
       expect((await stand.post("/logout", {}, headers)).status).toBe(200);
       expect((await stand.form("/logout", {}, headers)).status).toBe(303);
     }
@@ -78,7 +99,8 @@ describe("POST /logout", () => {
     expect([await isIn(stand, one), await isIn(stand, two)]).toEqual([false, true]);
     const [first] = stand.facts.filter(({ type }) => type === "dashboard:signed-in");
     expect(stand.facts.at(-1)).toEqual({
-      type: "dashboard:signed-out", fact: { signIn: first!.fact["signIn"], reason: "sign-out" },
+      type: "dashboard:signed-out",
+      fact: { signIn: first!.fact["signIn"], reason: "sign-out" },
     });
   });
 
@@ -123,15 +145,25 @@ describe("POST /logout with Origin: null", () => {
     const [session, other] = [await signedIn(stand), await signedIn(stand)];
     const csrf = await csrfOf(stand, session);
     for (const fields of [
-      {}, { csrf: "" }, { csrf: await csrfOf(stand, other) }, { csrf: `${csrf}x` }, { csrf: csrf.slice(1) },
+      {},
+      { csrf: "" },
+      { csrf: await csrfOf(stand, other) },
+      { csrf: `${csrf}x` },
+      { csrf: csrf.slice(1) },
     ]) {
       await refusal(
-        await stand.form("/logout", fields as Record<string, string>, { ...session, origin: "null" }), 403,
+        await stand.form("/logout", fields as Record<string, string>, {
+          ...session,
+          origin: "null",
+        }),
+        403,
         "origin_not_allowed",
       );
     }
     expect(await isIn(stand, session)).toBe(true);
-    expect((await stand.form("/logout", { csrf }, { ...session, origin: "null" })).status).toBe(303);
+    expect((await stand.form("/logout", { csrf }, { ...session, origin: "null" })).status).toBe(
+      303,
+    );
     expect([await isIn(stand, session), await isIn(stand, other)]).toEqual([false, true]);
   });
 
@@ -144,8 +176,16 @@ describe("POST /logout with Origin: null", () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     const csrf = await csrfOf(stand, session);
-    await refusal(await stand.post("/logout", { csrf }, { ...session, origin: "null" }), 403, "origin_not_allowed");
-    await refusal(await stand.post("/logout", undefined, { ...session, origin: "null" }), 403, "origin_not_allowed");
+    await refusal(
+      await stand.post("/logout", { csrf }, { ...session, origin: "null" }),
+      403,
+      "origin_not_allowed",
+    );
+    await refusal(
+      await stand.post("/logout", undefined, { ...session, origin: "null" }),
+      403,
+      "origin_not_allowed",
+    );
     expect(await isIn(stand, session)).toBe(true);
   });
 });
@@ -157,10 +197,16 @@ describe("a replacement of the launcher token", () => {
     const session = await signedIn(stand);
     await stand.get("/hold", { ...session, origin: stand.origin });
     const { tokenSecrets, tokens } = stand.kernel.services;
-    await tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: tokens.info("launcher").version });
+    await tokenSecrets.replace("launcher", {
+      value: "another-token-of-mine",
+      expect: tokens.info("launcher").version,
+    });
     expect(await isIn(stand, session)).toBe(false);
     expect(ended).toEqual(["session rotated"]);
-    expect(stand.facts.at(-1)).toMatchObject({ type: "dashboard:signed-out", fact: { reason: "rotated" } });
+    expect(stand.facts.at(-1)).toMatchObject({
+      type: "dashboard:signed-out",
+      fact: { reason: "rotated" },
+    });
     await refusal(await stand.post("/login", { token: TOKEN }), 401, "invalid_token");
     expect(await isIn(stand, await signedIn(stand, "another-token-of-mine"))).toBe(true);
   });
@@ -181,7 +227,8 @@ describe("signing in while the token is replaced", () => {
       await tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 });
       for (const answer of await Promise.all(signIns)) {
         expect([200, 401]).toContain(answer.status);
-        if (answer.status === 200) expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(false);
+        if (answer.status === 200)
+          expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(false);
       }
     }
   });

@@ -66,12 +66,18 @@ function createClock() {
     ...clock,
     increment: (ms: number) => elapsed.increment(ms),
     /** Sets the time of day, also back, without any time passing. */
-    setTimeOfDay: (now: number) => { shift = now - elapsed.now(); },
+    setTimeOfDay: (now: number) => {
+      shift = now - elapsed.now();
+    },
   };
 }
 
 /** What is always in the list. */
-type Board = readonly [ReturnType<typeof tokenStore>, ReturnType<typeof http>, ReturnType<typeof dashboard>];
+type Board = readonly [
+  ReturnType<typeof tokenStore>,
+  ReturnType<typeof http>,
+  ReturnType<typeof dashboard>,
+];
 
 /** A real dashboard on a free port, with a clock that stands still. */
 export async function startDashboard(options: StandOptions = {}) {
@@ -80,40 +86,79 @@ export async function startDashboard(options: StandOptions = {}) {
   const { home, env = {}, host, basePath, before = [], plugins = [] } = options;
   const listener = http({ port: 0, ...(host ? { host } : {}), ...(basePath ? { basePath } : {}) });
   const board = dashboard(options.dashboard);
-  const loaded = home ? await load([listener, ...before, board, ...plugins], { home, env }) : undefined;
+  const loaded = home
+    ? await load([listener, ...before, board, ...plugins], { home, env })
+    : undefined;
   const form = options.form ?? (home ? files({ home, env }) : memory({ launcher: TOKEN }));
-  const config = { ...loaded?.config, launcher: { ...loaded?.config["launcher"], ...options.launcher } };
-  const list = [tokenStore(form), ...(loaded ? [settings(loaded.sources)] : []), listener, ...before, board];
+  const config = {
+    ...loaded?.config,
+    launcher: { ...loaded?.config["launcher"], ...options.launcher },
+  };
+  const list = [
+    tokenStore(form),
+    ...(loaded ? [settings(loaded.sources)] : []),
+    listener,
+    ...before,
+    board,
+  ];
   const kernel = createKernel<Board>(list as unknown as Board, { clock, log, config, plugins });
   const facts: { type: string; fact: Record<string, unknown> }[] = [];
-  for (const type of ["dashboard:signed-in", "dashboard:signed-out", "dashboard:sign-in-refused"] as const) {
+  for (const type of [
+    "dashboard:signed-in",
+    "dashboard:signed-out",
+    "dashboard:sign-in-refused",
+  ] as const) {
     kernel.on(type, (fact) => void facts.push({ type, fact }));
   }
   await kernel.start();
   const base = kernel.services.http.addresses()[0]!;
   const pool = { keepAlive: true, maxSockets: 60, rejectUnauthorized: false };
   const agent = base.protocol === "https:" ? new TlsAgent(pool) : new Agent(pool);
-  const request = (path: string, sent: Sent = {}): Promise<Response> => send(agent, base, path, sent);
-  const typed = (type: string, body: string, headers: Lines, from?: string): Sent =>
-    ({ method: "POST", headers: { "content-type": type, ...headers }, body, ...(from ? { from } : {}) });
+  const request = (path: string, sent: Sent = {}): Promise<Response> =>
+    send(agent, base, path, sent);
+  const typed = (type: string, body: string, headers: Lines, from?: string): Sent => ({
+    method: "POST",
+    headers: { "content-type": type, ...headers },
+    body,
+    ...(from ? { from } : {}),
+  });
   return {
-    kernel, clock, facts, base, request,
+    kernel,
+    clock,
+    facts,
+    base,
+    request,
     port: Number(base.port),
     origin: base.origin,
     lines: lines as readonly LogEntry[],
     /** Everything that was logged, errors and their causes included. */
     logged: () => inspect(lines, { depth: 12, maxStringLength: null, maxArrayLength: null }),
     /** As a browser that opens an address. */
-    open: (path: string, headers: Lines = {}) => request(path, { headers: { ...opened, ...headers } }),
+    open: (path: string, headers: Lines = {}) =>
+      request(path, { headers: { ...opened, ...headers } }),
     /** As a program that asks. */
-    get: (path: string, headers: Lines = {}, from?: string) => request(path, { headers, ...(from ? { from } : {}) }),
+    get: (path: string, headers: Lines = {}, from?: string) =>
+      request(path, { headers, ...(from ? { from } : {}) }),
     /** JSON; `undefined` sends no body. */
     post: (path: string, body: unknown, headers: Lines = {}, from?: string) =>
       body === undefined
         ? request(path, { method: "POST", headers, ...(from ? { from } : {}) })
         : request(path, typed("application/json", JSON.stringify(body), headers, from)),
-    form: (path: string, fields: Record<string, string> | string, headers: Lines = {}, from?: string) =>
-      request(path, typed("application/x-www-form-urlencoded", new URLSearchParams(fields).toString(), headers, from)),
+    form: (
+      path: string,
+      fields: Record<string, string> | string,
+      headers: Lines = {},
+      from?: string,
+    ) =>
+      request(
+        path,
+        typed(
+          "application/x-www-form-urlencoded",
+          new URLSearchParams(fields).toString(),
+          headers,
+          from,
+        ),
+      ),
     [Symbol.asyncDispose]: async () => {
       agent.destroy();
       await kernel.stop();
@@ -124,19 +169,35 @@ export type DashboardStand = Awaited<ReturnType<typeof startDashboard>>;
 
 /** One request with exactly these header lines, as `fetch` would not send them. */
 async function send(
-  agent: Agent, base: URL, path: string, { method = "GET", headers = {}, body, from }: Sent,
+  agent: Agent,
+  base: URL,
+  path: string,
+  { method = "GET", headers = {}, body, from }: Sent,
 ): Promise<Response> {
   const hasBody = body !== undefined || method === "POST" || method === "PUT";
   const length = hasBody ? { "content-length": String(Buffer.byteLength(body ?? "")) } : {};
   const all: Lines = { host: base.host, ...length, ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) =>
-    (value === null ? [] : typeof value === "string" ? [value] : value).flatMap((each) => [name, each]));
+    (value === null ? [] : typeof value === "string" ? [value] : value).flatMap((each) => [
+      name,
+      each,
+    ]),
+  );
   const host = base.hostname === "localhost" ? "localhost" : "127.0.0.1";
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    const q = (base.protocol === "https:" ? askByTls : ask)({
-      agent, method, path, host, port: base.port, headers: lines, setHost: false,
-      ...(from ? { localAddress: from } : {}),
-    } as unknown as RequestOptions, resolve);
+    const q = (base.protocol === "https:" ? askByTls : ask)(
+      {
+        agent,
+        method,
+        path,
+        host,
+        port: base.port,
+        headers: lines,
+        setHost: false,
+        ...(from ? { localAddress: from } : {}),
+      } as unknown as RequestOptions,
+      resolve,
+    );
     q.on("error", reject);
     q.end(body);
   });
@@ -144,8 +205,12 @@ async function send(
   for await (const chunk of answer) chunks.push(chunk as Buffer);
   const got = new Headers();
   const { rawHeaders } = answer;
-  for (let at = 0; at < rawHeaders.length; at += 2) got.append(rawHeaders[at]!, rawHeaders[at + 1]!);
-  return new Response(chunks.length > 0 ? Buffer.concat(chunks) : null, { status: answer.statusCode!, headers: got });
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    got.append(rawHeaders[at]!, rawHeaders[at + 1]!);
+  return new Response(chunks.length > 0 ? Buffer.concat(chunks) : null, {
+    status: answer.statusCode!,
+    headers: got,
+  });
 }
 
 /** The `Set-Cookie` line of a kind. */
@@ -170,7 +235,9 @@ export async function isIn(stand: DashboardStand, headers: Lines): Promise<boole
 
 /** A one-time link, as the launcher makes one: its secret part. */
 export function mintLink(stand: DashboardStand): string {
-  return new URL(stand.kernel.services.signInLinks.mint().path, stand.base).searchParams.get("token")!;
+  return new URL(stand.kernel.services.signInLinks.mint().path, stand.base).searchParams.get(
+    "token",
+  )!;
 }
 
 /** Different short values, none of them right. */
@@ -181,7 +248,11 @@ export async function block(stand: DashboardStand, from?: string): Promise<void>
 }
 
 /** The body of a refusal as JSON, its code checked. */
-export async function refusal(response: Response, status: number, error: string): Promise<Record<string, unknown>> {
+export async function refusal(
+  response: Response,
+  status: number,
+  error: string,
+): Promise<Record<string, unknown>> {
   const text = await response.text();
   const body = (text.startsWith("{") ? JSON.parse(text) : { text }) as Record<string, unknown>;
   if (response.status !== status || body["error"] !== error) {

@@ -11,18 +11,34 @@ const serve = (routes: (http: Http) => void, visit: Visit, basePath = ""): Promi
     await visit(portOf(kernel.services.http), kernel.services.http);
   });
 
-const echo = (name: string) => (service: Http): void =>
-  service.request(name, (q, r) => void r.end(`${name} ${q.method} ${q.url}`));
+const echo =
+  (name: string) =>
+  (service: Http): void =>
+    service.request(name, (q, r) => void r.end(`${name} ${q.method} ${q.url}`));
 
 describe("routes", () => {
   test("the longest prefix serves, and a prefix ends at a path segment", () =>
     serve(
       (service) => ["/", "/pico", "/pico/messages/"].forEach((path) => echo(path)(service)),
       async (port) => {
-        const asked = ["/", "/picos", "/pico", "/pico/", "/pico/messages", "/pico/messages/1?a=b", "/pico/messagesx"];
+        const asked = [
+          "/",
+          "/picos",
+          "/pico",
+          "/pico/",
+          "/pico/messages",
+          "/pico/messages/1?a=b",
+          "/pico/messagesx",
+        ];
         const bodies = await Promise.all(asked.map(async (path) => (await get(port, path)).body));
         expect(bodies.map((body) => body.match(/(\/\S*) GET/)?.[1])).toEqual([
-          "/", "/", "/pico", "/pico", "/pico/messages/", "/pico/messages/", "/pico",
+          "/",
+          "/",
+          "/pico",
+          "/pico",
+          "/pico/messages/",
+          "/pico/messages/",
+          "/pico",
         ]);
       },
     ));
@@ -49,20 +65,29 @@ describe("routes", () => {
   ])("%s is served as %s", (asked, served) =>
     serve(echo("/api"), async (port) => {
       expect((await get(port, asked)).body).toContain(`/api GET ${served}`);
-    }));
+    }),
+  );
 
-  test.each(["/%zz", "/%", "/%e0%80", "/%ff", "/a#b", "ftp://x/", "*x"])("%s is refused with our headers", (target) =>
-    serve(echo("/"), async (port) => {
-      const answer = await get(port, target);
-      expect(answer.status).toBe(400);
-      expect(JSON.parse(answer.body)).toMatchObject({ error: "invalid_request", message: expect.any(String) });
-      expect(answer.headers["referrer-policy"]).toBe("no-referrer");
-    }));
+  test.each(["/%zz", "/%", "/%e0%80", "/%ff", "/a#b", "ftp://x/", "*x"])(
+    "%s is refused with our headers",
+    (target) =>
+      serve(echo("/"), async (port) => {
+        const answer = await get(port, target);
+        expect(answer.status).toBe(400);
+        expect(JSON.parse(answer.body)).toMatchObject({
+          error: "invalid_request",
+          message: expect.any(String),
+        });
+        expect(answer.headers["referrer-policy"]).toBe("no-referrer");
+      }),
+  );
 
   test("a handler that throws or rejects answers 500 without detail", () =>
     serve(
       (service) => {
-        service.request("/throws", () => { throw new Error("a hidden fact"); });
+        service.request("/throws", () => {
+          throw new Error("a hidden fact");
+        });
         service.request("/rejects", () => Promise.reject(new Error("a hidden fact")));
       },
       async (port) => {
@@ -78,20 +103,32 @@ describe("routes", () => {
 
 describe("base path", () => {
   test("is taken away before a handler sees it, and put before every link", () =>
-    serve(echo("/"), async (port, service) => {
-      expect((await get(port, "/door/login?a=/door/")).body).toContain("GET /login?a=/door/");
-      expect((await get(port, "/door")).body).toContain("GET /");
-      expect(service.url("/login")).toBe("/door/login");
-      expect(service.addresses()[0]!.href).toBe(`http://127.0.0.1:${port}/door/`);
-    }, "/door/"));
+    serve(
+      echo("/"),
+      async (port, service) => {
+        expect((await get(port, "/door/login?a=/door/")).body).toContain("GET /login?a=/door/");
+        expect((await get(port, "/door")).body).toContain("GET /");
+        expect(service.url("/login")).toBe("/door/login");
+        expect(service.addresses()[0]!.href).toBe(`http://127.0.0.1:${port}/door/`);
+      },
+      "/door/",
+    ));
 
   test("everything outside it is 404 in JSON", () =>
-    serve(echo("/"), async (port) => {
-      for (const path of ["/", "/login", "/doors", "/door/../login"]) {
-        const answer = await get(port, path);
-        expect([path, answer.status, JSON.parse(answer.body)["error"]]).toEqual([path, 404, "not_found"]);
-      }
-    }, "/door"));
+    serve(
+      echo("/"),
+      async (port) => {
+        for (const path of ["/", "/login", "/doors", "/door/../login"]) {
+          const answer = await get(port, path);
+          expect([path, answer.status, JSON.parse(answer.body)["error"]]).toEqual([
+            path,
+            404,
+            "not_found",
+          ]);
+        }
+      },
+      "/door",
+    ));
 });
 
 describe("header lines that a proxy could read in another way", () => {
@@ -100,28 +137,46 @@ describe("header lines that a proxy could read in another way", () => {
     ["an empty Host", ["Host:"]],
     ["two Host lines", ["Host: localhost", "Host: localhost"]],
     ["a Host that is none", ["Host: a/b"]],
-    ["two Authorization lines", ["Host: localhost", "Authorization: Bearer a", "authorization: Bearer b"]],
+    [
+      "two Authorization lines",
+      ["Host: localhost", "Authorization: Bearer a", "authorization: Bearer b"],
+    ],
   ])("%s: 400 with the safety headers", (_, lines) =>
     serve(echo("/"), async (port) => {
       const answer = await get(port, "/", lines);
       expect(answer.status).toBe(400);
       expect(JSON.parse(answer.body)["error"]).toBe("invalid_request");
-      expect(answer.headers).toMatchObject({ "x-frame-options": "DENY", "cache-control": "no-store" });
-    }));
+      expect(answer.headers).toMatchObject({
+        "x-frame-options": "DENY",
+        "cache-control": "no-store",
+      });
+    }),
+  );
 
   test("the host of an absolute target replaces the header", () =>
-    serve((service) => service.request("/", (q, r) => void r.end(service.peer(q).host)), async (port) => {
-      expect((await get(port, "http://Other.example:81/")).body).toContain("other.example:81");
-    }));
+    serve(
+      (service) => service.request("/", (q, r) => void r.end(service.peer(q).host)),
+      async (port) => {
+        expect((await get(port, "http://Other.example:81/")).body).toContain("other.example:81");
+      },
+    ));
 
   test("a route for health checks takes a request without Host", () =>
-    serve((service) => service.request("/healthz", (_, r) => void r.end("fine"), { anyHost: true }), async (port) => {
-      expect((await raw(port, "GET /healthz HTTP/1.0\r\n\r\n")).body).toBe("fine");
-    }));
+    serve(
+      (service) => service.request("/healthz", (_, r) => void r.end("fine"), { anyHost: true }),
+      async (port) => {
+        expect((await raw(port, "GET /healthz HTTP/1.0\r\n\r\n")).body).toBe("fine");
+      },
+    ));
 
   test("a route that judges Authorization lines by itself gets all of them", () => {
-    const route = (service: Http): void => service.request("/own", ({ rawHeaders }, r) =>
-      void r.end(`${rawHeaders.filter((name) => /^authorization$/i.test(name)).length}`), { anyAuthorization: true });
+    const route = (service: Http): void =>
+      service.request(
+        "/own",
+        ({ rawHeaders }, r) =>
+          void r.end(`${rawHeaders.filter((name) => /^authorization$/i.test(name)).length}`),
+        { anyAuthorization: true },
+      );
     return serve(route, async (port) => {
       const lines = ["Host: localhost", "Authorization: Bearer a", "authorization: Bearer b"];
       expect((await get(port, "/own", lines)).body).toBe("2");

@@ -11,9 +11,12 @@ export interface RawAnswer {
 export function parseAnswer(text: string): RawAnswer {
   const [head = "", ...rest] = text.split("\r\n\r\n");
   const [start = "", ...lines] = head.split("\r\n");
-  const headers = Object.fromEntries(lines.map((line) => [
-    line.slice(0, line.indexOf(":")).toLowerCase(), line.slice(line.indexOf(":") + 1).trim(),
-  ]));
+  const headers = Object.fromEntries(
+    lines.map((line) => [
+      line.slice(0, line.indexOf(":")).toLowerCase(),
+      line.slice(line.indexOf(":") + 1).trim(),
+    ]),
+  );
   return { status: Number(start.split(" ")[1]), headers, body: rest.join("\r\n\r\n") };
 }
 
@@ -33,7 +36,11 @@ export function raw(port: number, bytes: string | Buffer, tls = false): Promise<
 }
 
 /** A GET over a bare socket; the connection is closed after the answer. */
-export const get = (port: number, target: string, lines: readonly string[] = ["Host: localhost"]): Promise<RawAnswer> =>
+export const get = (
+  port: number,
+  target: string,
+  lines: readonly string[] = ["Host: localhost"],
+): Promise<RawAnswer> =>
   raw(port, [`GET ${target} HTTP/1.1`, ...lines, "Connection: close", "", ""].join("\r\n"));
 
 /** What servers of this process write stays here until it is let go, as on a line that takes nothing at the moment. */
@@ -42,10 +49,11 @@ export function heldWrites(): Disposable & { release(): void } {
   const type = Socket.prototype as unknown as { _write: Write; _writev: Write };
   const { _write, _writev } = type;
   let held: (() => void)[] | undefined = [];
-  const holding = (write: Write): Write => function hold(...rest) {
-    if (held && this.server) held.push(() => write.apply(this, rest));
-    else write.apply(this, rest);
-  };
+  const holding = (write: Write): Write =>
+    function hold(...rest) {
+      if (held && this.server) held.push(() => write.apply(this, rest));
+      else write.apply(this, rest);
+    };
   Object.assign(type, { _write: holding(_write), _writev: holding(_writev) });
   const release = (): void => {
     const writes = held;
@@ -64,7 +72,9 @@ export function heldWrites(): Disposable & { release(): void } {
 /** Counts milliseconds from now on, in steps, and not those in which this process was held up. */
 export function stopwatch(): () => number {
   let ms = 0;
-  const timer = setInterval(() => { ms += 10; }, 10);
+  const timer = setInterval(() => {
+    ms += 10;
+  }, 10);
   return () => {
     clearInterval(timer);
     return ms;

@@ -20,7 +20,10 @@ async function hosted(
   try {
     await withKernel([http({ server, basePath }), gateway()], async ({ kernel: { services } }) => {
       services.http.request("/api", (q, r) => void r.end(`ours ${q.url}`));
-      services.http.upgrade("/pico", (_, socket) => void socket.end("HTTP/1.1 101 Ours\r\n\r\nours"));
+      services.http.upgrade(
+        "/pico",
+        (_, socket) => void socket.end("HTTP/1.1 101 Ours\r\n\r\nours"),
+      );
       await visit({ server, port, service: services.http });
     });
     expect((await get(port, "/api")).body).not.toContain("ours");
@@ -59,11 +62,15 @@ describe("a host's server", () => {
     }));
 
   test("has our links under its address and the base path", () =>
-    hosted({ requests: site }, async ({ port, service }) => {
-      expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/door/`]);
-      expect((await get(port, service.url("/api"))).body).toContain("ours /api");
-      expect((await get(port, "/api")).body).toContain("theirs /api");
-    }, "/door"));
+    hosted(
+      { requests: site },
+      async ({ port, service }) => {
+        expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/door/`]);
+        expect((await get(port, service.url("/api"))).body).toContain("ours /api");
+        expect((await get(port, "/api")).body).toContain("theirs /api");
+      },
+      "/door",
+    ));
 
   test("checks of the header lines hold for our routes only", () =>
     hosted({ requests: site }, async ({ port }) => {
@@ -112,10 +119,15 @@ describe("a host's server", () => {
     const server = createServer(site).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
-    const [one, two] = ["/one", "/two"].map((basePath) => createKernel([http({ server, basePath })])) as [Door, Door];
+    const [one, two] = ["/one", "/two"].map((basePath) =>
+      createKernel([http({ server, basePath })]),
+    ) as [Door, Door];
     for (const kernel of [one, two]) {
       await kernel.start();
-      kernel.services.http.request("/", (_, r) => void r.end(`ours ${kernel.services.http.url("/")}`));
+      kernel.services.http.request(
+        "/",
+        (_, r) => void r.end(`ours ${kernel.services.http.url("/")}`),
+      );
     }
     expect((await get(port, "/one")).body).toContain("ours /one/");
     expect((await get(port, "/two")).body).toContain("ours /two/");

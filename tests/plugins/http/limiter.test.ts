@@ -16,11 +16,15 @@ function stand(attempts = 10): Stand {
   const clock = new SimulatedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const guess = async (value: string, key = ip): Promise<string> =>
-    (await limiter.judge(key, value, () => (value.startsWith("right") ? { version: 1 } : false))).outcome;
+    (await limiter.judge(key, value, () => (value.startsWith("right") ? { version: 1 } : false)))
+      .outcome;
   return { limiter, clock, guess };
 }
 
-const tenWrong = async (guess: (value: string, key?: string) => Promise<string>, key = ip): Promise<void> => {
+const tenWrong = async (
+  guess: (value: string, key?: string) => Promise<string>,
+  key = ip,
+): Promise<void> => {
   for (let n = 0; n < 10; n += 1) expect(await guess(`wrong ${n}`, key)).toBe("wrong");
 };
 
@@ -37,7 +41,10 @@ describe("a key", () => {
     expect(await limiter.judge(ip, "a", () => false)).toEqual({ outcome: "wrong", counted: 1 });
     clock.increment(20_500);
     expect(await limiter.judge(ip, "b", () => false)).toEqual({ outcome: "wrong", counted: 2 });
-    expect(await limiter.judge(ip, "c", () => false)).toEqual({ outcome: "limited", retryAfterSeconds: 40 });
+    expect(await limiter.judge(ip, "c", () => false)).toEqual({
+      outcome: "limited",
+      retryAfterSeconds: 40,
+    });
     expect(limiter.blockedFor(ip)).toBe(40);
     clock.increment(39_499);
     expect(await guess("c")).toBe("limited");
@@ -50,7 +57,10 @@ describe("a key", () => {
   test("pays nothing for the same wrong value again", async () => {
     const { guess, limiter } = stand();
     for (let n = 0; n < 30; n += 1) expect(await guess("a stale client")).toBe("wrong");
-    expect(await limiter.judge(ip, "another", () => false)).toEqual({ outcome: "wrong", counted: 2 });
+    expect(await limiter.judge(ip, "another", () => false)).toEqual({
+      outcome: "wrong",
+      counted: 2,
+    });
   });
 
   test("is not blocked for longer by tries while it is blocked", async () => {
@@ -71,7 +81,10 @@ describe("a key", () => {
     expect(limiter.blockedFor(ip)).toBe(0);
     for (let n = 0; n < 9; n += 1) await guess(`wrong ${n}`);
     expect(await guess("right")).toBe("right");
-    expect(await limiter.judge(ip, "wrong 9", () => false)).toEqual({ outcome: "wrong", counted: 10 });
+    expect(await limiter.judge(ip, "wrong 9", () => false)).toEqual({
+      outcome: "wrong",
+      counted: 10,
+    });
   });
 
   test("gets the match of its comparison", async () => {
@@ -82,7 +95,9 @@ describe("a key", () => {
   test("pays nothing for a comparison that failed, and hears of the failure", async () => {
     const { limiter } = stand(1);
     for (let n = 0; n < 5; n += 1) {
-      await expect(limiter.judge(ip, `${n}`, () => Promise.reject(new Error("store")))).rejects.toThrow("store");
+      await expect(
+        limiter.judge(ip, `${n}`, () => Promise.reject(new Error("store"))),
+      ).rejects.toThrow("store");
     }
     expect(limiter.blockedFor(ip)).toBe(0);
   });
@@ -90,7 +105,11 @@ describe("a key", () => {
   test("a failed comparison gives nothing back that another one found wrong", async () => {
     const { limiter } = stand(1);
     let fail: (error: Error) => void = () => {};
-    const failing = limiter.judge(ip, "same", () => new Promise<false>((_, reject) => void (fail = reject)));
+    const failing = limiter.judge(
+      ip,
+      "same",
+      () => new Promise<false>((_, reject) => void (fail = reject)),
+    );
     expect((await limiter.judge(ip, "other", () => false)).outcome).toBe("limited"); // the one place is taken
     expect((await limiter.judge(ip, "same", () => false)).outcome).toBe("wrong");
     fail(new Error("store"));
@@ -110,7 +129,10 @@ describe("a blocked key", () => {
     const { limiter, guess } = stand();
     await tenWrong(guess);
     let compared = 0;
-    const compare = (): false => { compared += 1; return false; };
+    const compare = (): false => {
+      compared += 1;
+      return false;
+    };
     expect((await limiter.judge(ip, "x".repeat(42), compare)).outcome).toBe("limited");
     expect(compared).toBe(0);
     expect((await limiter.judge(ip, "x".repeat(43), compare)).outcome).toBe("limited");
@@ -146,21 +168,29 @@ describe("fifty guesses at once", () => {
   test("against a slow comparison: ten are compared", async () => {
     const { limiter } = stand();
     let compared = 0;
-    const all = await Promise.all(Array.from({ length: 50 }, (_, n) => limiter.judge(ip, `${n}`, async () => {
-      compared += 1;
-      await new Promise(setImmediate);
-      return false;
-    })));
+    const all = await Promise.all(
+      Array.from({ length: 50 }, (_, n) =>
+        limiter.judge(ip, `${n}`, async () => {
+          compared += 1;
+          await new Promise(setImmediate);
+          return false;
+        }),
+      ),
+    );
     expect(compared).toBe(10);
     expect(all.filter(({ outcome }) => outcome === "wrong")).toHaveLength(10);
   });
 
   test("of the same right value: all pass", async () => {
     const { limiter } = stand();
-    const all = await Promise.all(Array.from({ length: 50 }, () => limiter.judge(ip, "right", async () => {
-      await new Promise(setImmediate);
-      return 1;
-    })));
+    const all = await Promise.all(
+      Array.from({ length: 50 }, () =>
+        limiter.judge(ip, "right", async () => {
+          await new Promise(setImmediate);
+          return 1;
+        }),
+      ),
+    );
     expect(all.every(({ outcome }) => outcome === "right")).toBe(true);
   });
 });
@@ -171,7 +201,8 @@ describe("ten thousand keys", () => {
     await tenWrong(guess, "first");
     for (let n = 0; n < 9_999; n += 1) limiter.wrong(`key ${n}`, "x");
     expect(limiter.blockedFor("first")).toBe(60);
-    for (let n = 0; n < 10; n += 1) expect(limiter.wrong(`late ${n}`, `${n}`).outcome).toBe("wrong");
+    for (let n = 0; n < 10; n += 1)
+      expect(limiter.wrong(`late ${n}`, `${n}`).outcome).toBe("wrong");
     expect(limiter.wrong("late 10", "10").outcome).toBe("limited");
     expect(await guess("right".padEnd(43, "x"), "late 11")).toBe("right");
     clock.increment(60_000);
@@ -181,7 +212,8 @@ describe("ten thousand keys", () => {
 
 describe("what another site may have sent", () => {
   const foreign = async (limiter: Limiter, value: string): Promise<string> =>
-    (await limiter.judge(ip, value, () => (value.startsWith("right") ? 1 : false), { half: true })).outcome;
+    (await limiter.judge(ip, value, () => (value.startsWith("right") ? 1 : false), { half: true }))
+      .outcome;
 
   test("spends half of the tries and no more; ten values in all, as ever", async () => {
     const { limiter, guess } = stand();

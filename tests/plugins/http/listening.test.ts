@@ -16,7 +16,10 @@ import { get, portOf, raw, stopwatch } from "./helpers.ts";
 const folder = mkdtempSync(join(tmpdir(), "http-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const code = (expected: string, text: string): object => ({ code: expected, message: expect.stringContaining(text) });
+const code = (expected: string, text: string): object => ({
+  code: expected,
+  message: expect.stringContaining(text),
+});
 const refused = (port: number): Promise<unknown> =>
   expect(get(port, "/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
 
@@ -24,7 +27,9 @@ describe("the port", () => {
   test("opens when everything has started, on 127.0.0.1, and is announced", async () => {
     const port = await freePort();
     const late: Plugin = { name: "late", api: 1, start: () => refused(port) as Promise<void> };
-    const kernel = createKernel([http(), late], { config: { launcher: { port, base_path: "/door" } } });
+    const kernel = createKernel([http(), late], {
+      config: { launcher: { port, base_path: "/door" } },
+    });
     const facts: unknown[] = [];
     kernel.on("http:listening", (fact) => void facts.push(fact));
     await kernel.start();
@@ -42,64 +47,105 @@ describe("the port", () => {
       const port = portOf(services.http);
       const second = createKernel([http({ port }), gateway()]);
       const sentence = `port ${port} is in use (by a launcher that is already running); start with -port N`;
-      await expect(second.start()).rejects.toMatchObject({ code: "HTTP_PORT_IN_USE", message: sentence });
+      await expect(second.start()).rejects.toMatchObject({
+        code: "HTTP_PORT_IN_USE",
+        message: sentence,
+      });
       const other = createKernel([http({ port: 0 }), gateway()], { config: { gateway: { port } } });
       await expect(other.start()).rejects.toMatchObject(code("HTTP_PORT_IN_USE", "gateway.port"));
     });
   });
 
   test("in use by something else, which need not even answer: the sentence names nobody", async () => {
-    const silent = createServer((socket) => void socket.resume().on("error", () => {})).listen(0, "127.0.0.1");
+    const silent = createServer((socket) => void socket.resume().on("error", () => {})).listen(
+      0,
+      "127.0.0.1",
+    );
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
     const kernel = createKernel([http({ port })]);
-    await expect(kernel.start()).rejects.toMatchObject({ message: `port ${port} is in use; start with -port N` });
+    await expect(kernel.start()).rejects.toMatchObject({
+      message: `port ${port} is in use; start with -port N`,
+    });
     silent.close();
   });
 
   test("an address of another machine is named", async () => {
     const kernel = createKernel([http({ port: 0, host: "203.0.113.213" })]);
-    await expect(kernel.start()).rejects.toMatchObject(code("HTTP_ADDRESS_UNAVAILABLE", "203.0.113.213"));
+    await expect(kernel.start()).rejects.toMatchObject(
+      code("HTTP_ADDRESS_UNAVAILABLE", "203.0.113.213"),
+    );
   });
 
   test("public binds all interfaces and lists localhost first", () =>
-    withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
-      const [first] = services.http.addresses();
-      expect(first!.hostname).toBe("localhost");
-      expect((await get(Number(first!.port), "/")).status).toBe(404);
-    }, { config: { launcher: { public: true } } }));
+    withKernel(
+      [http({ port: 0 })],
+      async ({ kernel: { services } }) => {
+        const [first] = services.http.addresses();
+        expect(first!.hostname).toBe("localhost");
+        expect((await get(Number(first!.port), "/")).status).toBe(404);
+      },
+      { config: { launcher: { public: true } } },
+    ));
 
   test("of one interface alone has an address without the interface's name, which no URL holds", () => {
     const address = { address: "fe80::1%eth0", family: "IPv6", port: 18_800 };
     const server = Object.assign(createHttpServer(), { address: () => address });
-    expect(linksTo(server, "/door", "fe80::1%eth0").map(String)).toEqual(["http://[fe80::1]:18800/door/"]);
+    expect(linksTo(server, "/door", "fe80::1%eth0").map(String)).toEqual([
+      "http://[fe80::1]:18800/door/",
+    ]);
   });
 
   test("options win over settings", () =>
-    withKernel([http({ port: 0, basePath: "/b" })], ({ kernel: { services } }) => {
-      expect(portOf(services.http)).not.toBe(1);
-      expect(services.http.url("/x")).toBe("/b/x");
-    }, { config: { launcher: { port: 1, base_path: "/a" } } }));
+    withKernel(
+      [http({ port: 0, basePath: "/b" })],
+      ({ kernel: { services } }) => {
+        expect(portOf(services.http)).not.toBe(1);
+        expect(services.http.url("/x")).toBe("/b/x");
+      },
+      { config: { launcher: { port: 1, base_path: "/a" } } },
+    ));
 });
 
 describe("settings", () => {
   test.each([
-    ["port", 65_536], ["port", "80"], ["tls", { cert: "a" }],
-    ["base_path", "/a b"], ["base_path", "/../a"], ["base_path", "//"], ["base_path", "/a//b"],
-    ["trusted_proxies", ["10.0.0.0/33"]], ["trusted_proxies", ["proxy.example"]], ["trusted_proxies", "10.0.0.1"],
+    ["port", 65_536],
+    ["port", "80"],
+    ["tls", { cert: "a" }],
+    ["base_path", "/a b"],
+    ["base_path", "/../a"],
+    ["base_path", "//"],
+    ["base_path", "/a//b"],
+    ["trusted_proxies", ["10.0.0.0/33"]],
+    ["trusted_proxies", ["proxy.example"]],
+    ["trusted_proxies", "10.0.0.1"],
   ])("%s: %j is refused by name", async (key, value) => {
     const kernel = createKernel([http()], { config: { launcher: { [key]: value } } });
-    await expect(kernel.start()).rejects.toMatchObject(code("KERNEL_BAD_CONFIG", `launcher.${key}`));
+    await expect(kernel.start()).rejects.toMatchObject(
+      code("KERNEL_BAD_CONFIG", `launcher.${key}`),
+    );
   });
 
-  test.each([["", "/x"], ["/", "/x"], ["door", "/door/x"], ["/door/", "/door/x"], ["/a/.b", "/a/.b/x"]])(
-    "base_path %j makes the link %s", (given, link) =>
-      withKernel([http({ port: 0 })], ({ kernel: { services } }) => {
+  test.each([
+    ["", "/x"],
+    ["/", "/x"],
+    ["door", "/door/x"],
+    ["/door/", "/door/x"],
+    ["/a/.b", "/a/.b/x"],
+  ])("base_path %j makes the link %s", (given, link) =>
+    withKernel(
+      [http({ port: 0 })],
+      ({ kernel: { services } }) => {
         expect(services.http.url("/x")).toBe(link);
-      }, { config: { launcher: { base_path: given } } }));
+      },
+      { config: { launcher: { base_path: given } } },
+    ),
+  );
 
   test("a base path given by a host is checked too", async () => {
-    await expect(createKernel([http({ basePath: "/a?b" })]).start()).rejects.toMatchObject({ code: "HTTP_BASE_PATH" });
+    await expect(createKernel([http({ basePath: "/a?b" })]).start()).rejects.toMatchObject({
+      code: "HTTP_BASE_PATH",
+    });
   });
 });
 
@@ -109,23 +155,29 @@ describe("TLS", () => {
     const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
     writeFileSync(tls.cert, cert);
     writeFileSync(tls.key, key);
-    await withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
-      services.http.request("/", (q, r) => void r.end(`secure ${services.http.peer(q).secure}`));
-      expect(services.http.addresses()[0]!.protocol).toBe("https:");
-      const port = portOf(services.http);
-      const start = "GET / HTTP/1.1\r\nHost: a\r\n";
-      const two = `${start}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${start}Connection: close\r\n\r\n`;
-      expect((await raw(port, two, true)).body.match(/secure true/g)).toHaveLength(2);
-      const refusal = await raw(port, "nonsense\r\n\r\n", true);
-      expect([refusal.status, refusal.headers["referrer-policy"]]).toEqual([400, "no-referrer"]);
-    }, { config: { launcher: { tls } } });
+    await withKernel(
+      [http({ port: 0 })],
+      async ({ kernel: { services } }) => {
+        services.http.request("/", (q, r) => void r.end(`secure ${services.http.peer(q).secure}`));
+        expect(services.http.addresses()[0]!.protocol).toBe("https:");
+        const port = portOf(services.http);
+        const start = "GET / HTTP/1.1\r\nHost: a\r\n";
+        const two = `${start}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${start}Connection: close\r\n\r\n`;
+        expect((await raw(port, two, true)).body.match(/secure true/g)).toHaveLength(2);
+        const refusal = await raw(port, "nonsense\r\n\r\n", true);
+        expect([refusal.status, refusal.headers["referrer-policy"]]).toEqual([400, "no-referrer"]);
+      },
+      { config: { launcher: { tls } } },
+    );
   });
 
   test("a missing file and one that is no certificate are named", async () => {
     const bad = join(folder, "bad.pem");
     writeFileSync(bad, "nothing");
     for (const cert of [join(folder, "missing.pem"), bad]) {
-      const kernel = createKernel([http({ port: 0 })], { config: { launcher: { tls: { cert, key: bad } } } });
+      const kernel = createKernel([http({ port: 0 })], {
+        config: { launcher: { tls: { cert, key: bad } } },
+      });
       await expect(kernel.start()).rejects.toMatchObject(code("HTTP_TLS_UNREADABLE", cert));
     }
   });
@@ -135,13 +187,26 @@ describe("the gateway", () => {
   const fine = "HTTP/1.1 101 Fine\r\n\r\n";
   const routes = (service: Http): void => {
     for (const listener of ["dashboard", "gateway"] as const) {
-      service.request(`/${listener}`, (q, r) => void r.end(`by ${service.listener(q)}`), { listener });
-      service.upgrade("/pico", (_, socket) => void socket.end(`${fine}for ${listener}`), { listener });
+      service.request(`/${listener}`, (q, r) => void r.end(`by ${service.listener(q)}`), {
+        listener,
+      });
+      service.upgrade("/pico", (_, socket) => void socket.end(`${fine}for ${listener}`), {
+        listener,
+      });
     }
-    service.upgrade("/only", (_, socket) => void socket.end(`${fine}only`), { listener: "gateway" });
+    service.upgrade("/only", (_, socket) => void socket.end(`${fine}only`), {
+      listener: "gateway",
+    });
   };
   const upgrade = async (port: number, path: string): Promise<string> => {
-    const lines = [`GET ${path} HTTP/1.1`, "Host: a", "Connection: Upgrade", "Upgrade: websocket", "", ""];
+    const lines = [
+      `GET ${path} HTTP/1.1`,
+      "Host: a",
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "",
+      "",
+    ];
     const { body, status } = await raw(port, lines.join("\r\n"));
     return status === 101 ? body : `${status}`;
   };
@@ -157,22 +222,34 @@ describe("the gateway", () => {
     }));
 
   test("with a port, each listener has its own routes and no others", () =>
-    withKernel([http({ port: 0 }), gateway()], async ({ kernel: { services } }) => {
-      routes(services.http);
-      const main = portOf(services.http);
-      const own = Number(services.http.addresses("gateway")[0]!.port);
-      expect((await get(own, "/gateway")).body).toContain("by gateway");
-      expect((await get(main, "/dashboard")).body).toContain("by dashboard");
-      expect((await get(main, "/gateway")).status).toBe(404);
-      expect((await get(own, "/dashboard")).status).toBe(404);
-      expect([await upgrade(main, "/pico"), await upgrade(own, "/pico")]).toEqual(["for dashboard", "for gateway"]);
-      expect([await upgrade(main, "/only"), await upgrade(own, "/only")]).toEqual(["404", "only"]);
-    }, { config: { gateway: { port: 0 } } }));
+    withKernel(
+      [http({ port: 0 }), gateway()],
+      async ({ kernel: { services } }) => {
+        routes(services.http);
+        const main = portOf(services.http);
+        const own = Number(services.http.addresses("gateway")[0]!.port);
+        expect((await get(own, "/gateway")).body).toContain("by gateway");
+        expect((await get(main, "/dashboard")).body).toContain("by dashboard");
+        expect((await get(main, "/gateway")).status).toBe(404);
+        expect((await get(own, "/dashboard")).status).toBe(404);
+        expect([await upgrade(main, "/pico"), await upgrade(own, "/pico")]).toEqual([
+          "for dashboard",
+          "for gateway",
+        ]);
+        expect([await upgrade(main, "/only"), await upgrade(own, "/only")]).toEqual([
+          "404",
+          "only",
+        ]);
+      },
+      { config: { gateway: { port: 0 } } },
+    ));
 });
 
 describe("stop", () => {
   const nothingLeft = async (): Promise<void> => {
-    await expect.poll(() => process.getActiveResourcesInfo().filter((kind) => /TCP|TLS/.test(kind))).toEqual([]);
+    await expect
+      .poll(() => process.getActiveResourcesInfo().filter((kind) => /TCP|TLS/.test(kind)))
+      .toEqual([]);
   };
 
   async function started(): Promise<{ kernel: Kernel<[ReturnType<typeof http>]>; port: number }> {
@@ -184,7 +261,10 @@ describe("stop", () => {
   test("is fast and leaves no handle behind, whatever is connected", async () => {
     const { kernel, port } = await started();
     kernel.services.http.request("/", (_, r) => void r.end("fine"));
-    kernel.services.http.upgrade("/pico", (_, socket) => void socket.write("HTTP/1.1 101 Fine\r\n\r\n"));
+    kernel.services.http.upgrade(
+      "/pico",
+      (_, socket) => void socket.write("HTTP/1.1 101 Fine\r\n\r\n"),
+    );
     const texts = [
       "", // connected, nothing sent
       "GET / HT", // half a request
@@ -208,21 +288,31 @@ describe("stop", () => {
     const { kernel, port } = await started();
     let finish = (): void => {};
     const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/", (_, r) => { finish = () => void r.end("finished"); resolve(); });
+      kernel.services.http.request("/", (_, r) => {
+        finish = () => void r.end("finished");
+        resolve();
+      });
     });
     const answer = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     await asked;
     const stopped = kernel.stop();
     await refused(port);
     finish();
-    expect(await answer).toMatchObject({ status: 200, body: "finished", headers: { connection: "close" } });
+    expect(await answer).toMatchObject({
+      status: 200,
+      body: "finished",
+      headers: { connection: "close" },
+    });
     await stopped;
   });
 
   test("cuts off after a second what does not finish", async () => {
     const { kernel, port } = await started();
     const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/", (_, r) => { r.write("for ever"); resolve(); });
+      kernel.services.http.request("/", (_, r) => {
+        r.write("for ever");
+        resolve();
+      });
     });
     const answer = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     await asked;
@@ -238,7 +328,9 @@ describe("stop", () => {
     let closed = 0;
     const asked = new Promise<void>((resolve) => {
       kernel.services.http.request("/slow", (q, r) => {
-        r.on("close", () => { closed += 1; });
+        r.on("close", () => {
+          closed += 1;
+        });
         if (q.url === "/slow?last") resolve();
       });
     });
@@ -262,10 +354,14 @@ describe("stop", () => {
     await kernel.start();
     kernel.services.http.request("/", (_, r) => void r.end("fine"));
     const port = portOf(kernel.services.http);
-    const bare = connect(port, "127.0.0.1").resume().on("error", () => {});
+    const bare = connect(port, "127.0.0.1")
+      .resume()
+      .on("error", () => {});
     const kept = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", true);
     await once(bare, "connect");
-    expect((await raw(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", true)).status).toBe(200);
+    expect(
+      (await raw(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", true)).status,
+    ).toBe(200);
     await kernel.stop();
     await kept.catch(() => {});
     if (!bare.closed) await once(bare, "close");

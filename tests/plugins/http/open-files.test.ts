@@ -5,11 +5,17 @@ import { capturedLog } from "../../../kernel/testing.ts";
 import { createUsher, readLimit, spareFiles } from "../../../plugins/http/open-files.ts";
 
 const limits = (soft: string): string =>
-  ["Limit                     Soft Limit           Hard Limit           Units     ",
+  [
+    "Limit                     Soft Limit           Hard Limit           Units     ",
     "Max processes             127                  127                  processes ",
-    `Max open files            ${soft.padEnd(20)} 1048576              files     `, ""].join("\n");
+    `Max open files            ${soft.padEnd(20)} 1048576              files     `,
+    "",
+  ].join("\n");
 
-test.each([["1024", 1_024], ["unlimited", undefined]])("the limit of open files is read (%s)", (soft, limit) => {
+test.each([
+  ["1024", 1_024],
+  ["unlimited", undefined],
+])("the limit of open files is read (%s)", (soft, limit) => {
   expect(readLimit(limits(soft))).toBe(limit);
 });
 

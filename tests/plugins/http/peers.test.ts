@@ -36,26 +36,43 @@ describe("addresses", () => {
 });
 
 /** What the service says of a request with these header lines. */
-async function peerOf(lines: string[], trusted: string[]): Promise<{ peer: Peer; warnings: unknown[] }> {
+async function peerOf(
+  lines: string[],
+  trusted: string[],
+): Promise<{ peer: Peer; warnings: unknown[] }> {
   let peer: Peer | undefined;
   const warnings: unknown[] = [];
-  await withKernel([http({ port: 0 })], async ({ kernel: { services }, lines: log }) => {
-    services.http.request("/", (q, r) => { peer = services.http.peer(q); r.end(); });
-    const ask = (): Promise<unknown> => get(portOf(services.http), "/", ["Host: Own.Example:8080", ...lines]);
-    await Promise.all([ask(), ask()]);
-    warnings.push(...log.filter(({ level }) => level === "warn"));
-  }, { config: { launcher: { trusted_proxies: trusted } } });
+  await withKernel(
+    [http({ port: 0 })],
+    async ({ kernel: { services }, lines: log }) => {
+      services.http.request("/", (q, r) => {
+        peer = services.http.peer(q);
+        r.end();
+      });
+      const ask = (): Promise<unknown> =>
+        get(portOf(services.http), "/", ["Host: Own.Example:8080", ...lines]);
+      await Promise.all([ask(), ask()]);
+      warnings.push(...log.filter(({ level }) => level === "warn"));
+    },
+    { config: { launcher: { trusted_proxies: trusted } } },
+  );
   return { peer: peer!, warnings };
 }
 
 const own = { address: "127.0.0.1", key: "127.0.0.1", secure: false, host: "own.example:8080" };
-const forged = ["X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: other.example"];
+const forged = [
+  "X-Forwarded-For: 192.0.2.9",
+  "X-Forwarded-Proto: https",
+  "X-Forwarded-Host: other.example",
+];
 
 describe("forwarded headers", () => {
   test("from anybody are ignored, with one warning per peer that names the setting and no value", async () => {
     const { peer, warnings } = await peerOf(forged, ["10.0.0.0/8"]);
     expect(peer).toEqual(own);
-    expect(warnings).toEqual([expect.objectContaining({ setting: "trusted_proxies", address: "127.0.0.1" })]);
+    expect(warnings).toEqual([
+      expect.objectContaining({ setting: "trusted_proxies", address: "127.0.0.1" }),
+    ]);
     expect(JSON.stringify(warnings)).not.toContain("192.0.2.9");
   });
 
@@ -65,15 +82,32 @@ describe("forwarded headers", () => {
 
   test("from a trusted proxy say who, how and where", async () => {
     const { peer, warnings } = await peerOf(forged, ["127.0.0.0/8"]);
-    expect(peer).toEqual({ address: "192.0.2.9", key: "192.0.2.9", secure: true, host: "other.example" });
+    expect(peer).toEqual({
+      address: "192.0.2.9",
+      key: "192.0.2.9",
+      secure: true,
+      host: "other.example",
+    });
     expect(warnings).toEqual([]);
   });
 
   test.each([
-    ["what a client claims is not believed", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.2"], "192.0.2.9"],
-    ["several lines are one list", ["X-Forwarded-For: 1.1.1.1, 192.0.2.9", "X-Forwarded-For: 10.0.0.2"], "192.0.2.9"],
+    [
+      "what a client claims is not believed",
+      ["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.2"],
+      "192.0.2.9",
+    ],
+    [
+      "several lines are one list",
+      ["X-Forwarded-For: 1.1.1.1, 192.0.2.9", "X-Forwarded-For: 10.0.0.2"],
+      "192.0.2.9",
+    ],
     ["all trusted: the one furthest away", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3"],
-    ["an unreadable entry ends the chain", ["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.2"], "10.0.0.2"],
+    [
+      "an unreadable entry ends the chain",
+      ["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.2"],
+      "10.0.0.2",
+    ],
     ["ports and brackets are left out", ["X-Forwarded-For: [2001:db8::1]:443"], "2001:db8::1"],
     ["a mapped address is the IPv4 address", ["X-Forwarded-For: ::ffff:192.0.2.9"], "192.0.2.9"],
     ["an IPv4 address with a port", ["X-Forwarded-For: 192.0.2.9:1234"], "192.0.2.9"],
@@ -96,7 +130,8 @@ describe("identities", () => {
       const onEnd = () => () => {};
       services.http.identify("nobody", () => undefined);
       services.http.identify("session", ({ headers }, { address }) =>
-        headers["x-id"] ? { id: `${address} ${String(headers["x-id"])}`, onEnd } : undefined);
+        headers["x-id"] ? { id: `${address} ${String(headers["x-id"])}`, onEnd } : undefined,
+      );
       services.http.request("/", (q, r) => {
         const who = services.http.who(q);
         r.end(who ? `${who.kind} ${who.identity.id}` : "nobody known");

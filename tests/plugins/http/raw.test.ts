@@ -31,25 +31,40 @@ const post = "POST /fine HTTP/1.1\r\nHost: a\r\n";
 const upgrade = "HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 describe("what Node answers by itself carries our headers", () => {
-  test("an ordinary answer", () => withServer(async (port) => expectSafe(await get(port, "/fine"))));
+  test("an ordinary answer", () =>
+    withServer(async (port) => expectSafe(await get(port, "/fine"))));
 
   test.each([
     ["a path with a bad escape", "GET /%zz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 400],
     ["an unknown path", "GET /nowhere HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
-    ["the whole server as target", "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404],
+    [
+      "the whole server as target",
+      "OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+      404,
+    ],
     ["no Host", "GET /fine HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
     ["a request that is not HTTP", "hello\r\n\r\n", 400],
     ["a TLS greeting", Buffer.from([22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3]), 400],
     ["HTTP/2 without asking", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
     ["two lengths", `${post}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`, 400],
-    ["a length beside chunks", `${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+    [
+      "a length beside chunks",
+      `${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
     ["a chunk without a size", `${post}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, 400],
     ["an expectation that cannot be met", `${post}Expect: foo\r\nContent-Length: 0\r\n\r\n`, 417],
-    ["headers over 16 KiB", `GET /fine HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`, 431],
+    [
+      "headers over 16 KiB",
+      `GET /fine HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`,
+      431,
+    ],
     ["CONNECT", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n", 405],
     ["an upgrade to an unknown path", `GET /x ${upgrade}`, 404],
     ["an upgrade to a bad path", `GET /%zz ${upgrade}`, 400],
-  ])("%s", (_, bytes, status) => withServer(async (port) => expectRefusal(await raw(port, bytes), status)));
+  ])("%s", (_, bytes, status) =>
+    withServer(async (port) => expectRefusal(await raw(port, bytes), status)),
+  );
 
   test("a request whose headers never end is cut after ten seconds", () =>
     withServer(async (port) => {
@@ -101,7 +116,14 @@ describe("a body that does not arrive", () => {
       const arrived: (() => void)[] = [];
       const next = (): Promise<void> => new Promise((done) => void arrived.push(done));
       const route = (path: string, options: object): void =>
-        services.http.request(path, (q) => { q.resume(); arrived.shift()?.(); }, options);
+        services.http.request(
+          path,
+          (q) => {
+            q.resume();
+            arrived.shift()?.();
+          },
+          options,
+        );
       route("/fine", {});
       route("/long", { bodySeconds: 300 });
       const port = portOf(services.http);
@@ -115,7 +137,9 @@ describe("a body that does not arrive", () => {
       clock.increment(29_999);
       clock.increment(1);
       expectRefusal(await short, 408);
-      expect(await Promise.race([long, get(port, "/nowhere").then(() => "still open")])).toBe("still open");
+      expect(await Promise.race([long, get(port, "/nowhere").then(() => "still open")])).toBe(
+        "still open",
+      );
       clock.increment(270_000);
       expectRefusal(await long, 408);
     }));
@@ -123,7 +147,11 @@ describe("a body that does not arrive", () => {
   test("ends the connection without a second answer when one has begun", () =>
     withKernel([http({ port: 0 })], async ({ kernel: { services }, clock }) => {
       const { promise, resolve } = withResolvers();
-      services.http.request("/", (q, r) => { q.resume(); r.write("begun"); resolve(); });
+      services.http.request("/", (q, r) => {
+        q.resume();
+        r.write("begun");
+        resolve();
+      });
       const answer = raw(portOf(services.http), slow);
       await promise;
       clock.increment(30_000);
@@ -145,7 +173,14 @@ describe("a body that does not arrive", () => {
   test("nothing fires for a body that arrived", () =>
     withKernel([http({ port: 0 })], async ({ kernel: { services }, clock }) => {
       const { promise, resolve } = withResolvers();
-      services.http.request("/", (q, r) => void q.resume().on("end", () => { r.write("begun "); resolve(); }));
+      services.http.request(
+        "/",
+        (q, r) =>
+          void q.resume().on("end", () => {
+            r.write("begun ");
+            resolve();
+          }),
+      );
       const socket = connect(portOf(services.http), "127.0.0.1");
       socket.write(`${slow}${"x".repeat(8)}`);
       await promise;
@@ -177,17 +212,26 @@ describe("a peer that is answered while it sends its body", () => {
   }
 
   test.each([
-    ["by its route", "/early", "413 Payload Too Large"], ["by nobody", "/nowhere", "404 Not Found"],
-  ])("%s reads the answer when it is done", (_, path, status) => withServer(async (port, service) => {
-    let isServed = false;
-    service.request("/next", () => { isServed = true; });
-    service.request("/early", (_, r) => {
-      r.writeHead(413, { Connection: "close" }).end("too large");
-    });
-    const text = await sends(port, path, `POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`);
-    expect(text).toContain(`HTTP/1.1 ${status}\r\n`);
-    expect([text.match(/HTTP/g)?.length, isServed]).toEqual([1, false]);
-  }));
+    ["by its route", "/early", "413 Payload Too Large"],
+    ["by nobody", "/nowhere", "404 Not Found"],
+  ])("%s reads the answer when it is done", (_, path, status) =>
+    withServer(async (port, service) => {
+      let isServed = false;
+      service.request("/next", () => {
+        isServed = true;
+      });
+      service.request("/early", (_, r) => {
+        r.writeHead(413, { Connection: "close" }).end("too large");
+      });
+      const text = await sends(
+        port,
+        path,
+        `POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`,
+      );
+      expect(text).toContain(`HTTP/1.1 ${status}\r\n`);
+      expect([text.match(/HTTP/g)?.length, isServed]).toEqual([1, false]);
+    }),
+  );
 });
 
 function withResolvers(): { promise: Promise<void>; resolve: () => void } {
@@ -197,14 +241,20 @@ function withResolvers(): { promise: Promise<void>; resolve: () => void } {
 
 describe("an upgrade to another protocol than websocket", () => {
   const h2c = [
-    "Host: a", "User-Agent: Java-http-client/21", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c",
+    "Host: a",
+    "User-Agent: Java-http-client/21",
+    "Connection: Upgrade, HTTP2-Settings",
+    "Upgrade: h2c",
     "HTTP2-Settings: AAEAAEAAAAIAAAABAAMAAABk",
   ];
 
   test("is served as the plain request it is", () =>
     withServer(async (port) => {
       const next = ["GET /fine HTTP/1.1", "Host: a", "Connection: close"];
-      const answer = await raw(port, ["GET /fine?a=b HTTP/1.1", ...h2c, "", ...next, "", ""].join("\r\n"));
+      const answer = await raw(
+        port,
+        ["GET /fine?a=b HTTP/1.1", ...h2c, "", ...next, "", ""].join("\r\n"),
+      );
       expect(answer.status).toBe(200);
       expectSafe(answer);
       expect(answer.body).toContain("GET /fine?a=b");
@@ -219,7 +269,9 @@ describe("an upgrade to another protocol than websocket", () => {
       socket.write(["POST /fine HTTP/1.1", ...h2c, "Content-Length: 10", "", "01234"].join("\r\n"));
       await once(socket, "connect");
       socket.write("56789");
-      expect(parseAnswer(await read(socket, (text) => text.includes("}"))).body).toContain("POST /fine");
+      expect(parseAnswer(await read(socket, (text) => text.includes("}"))).body).toContain(
+        "POST /fine",
+      );
       socket.destroy();
     }));
 
@@ -227,7 +279,9 @@ describe("an upgrade to another protocol than websocket", () => {
     withServer(async (port, service) => {
       service.request("/later", () => undefined);
       const socket = connect(port, "127.0.0.1").on("error", () => undefined);
-      const upgrade = ["POST /fine HTTP/1.1", ...h2c, "Content-Length: 10", "", "0123456789"].join("\r\n");
+      const upgrade = ["POST /fine HTTP/1.1", ...h2c, "Content-Length: 10", "", "0123456789"].join(
+        "\r\n",
+      );
       socket.write(`GET /later HTTP/1.1\r\nHost: a\r\n\r\n${upgrade}`);
       expect((await get(port, "/fine")).status).toBe(200);
       socket.destroy();
@@ -235,7 +289,14 @@ describe("an upgrade to another protocol than websocket", () => {
 
   test("keeps a wish to close", () =>
     withServer(async (port) => {
-      const lines = ["GET /fine HTTP/1.1", "Host: a", "Connection: upgrade, close", "Upgrade: TLS/1.0", "", ""];
+      const lines = [
+        "GET /fine HTTP/1.1",
+        "Host: a",
+        "Connection: upgrade, close",
+        "Upgrade: TLS/1.0",
+        "",
+        "",
+      ];
       const answer = await raw(port, lines.join("\r\n"));
       expect([answer.status, answer.headers["connection"]]).toEqual([200, "close"]);
     }));
@@ -243,13 +304,22 @@ describe("an upgrade to another protocol than websocket", () => {
 
 describe("a websocket upgrade", () => {
   const ask = (path: string, ...lines: string[]): string =>
-    [`GET ${path} HTTP/1.1`, "Host: a", "Connection: Upgrade", "Upgrade: WebSocket", ...lines, "", "rest"].join("\r\n");
+    [
+      `GET ${path} HTTP/1.1`,
+      "Host: a",
+      "Connection: Upgrade",
+      "Upgrade: WebSocket",
+      ...lines,
+      "",
+      "rest",
+    ].join("\r\n");
 
   test("reaches the route of exactly its path, with what came after it", () =>
     withServer(async (port, service) => {
       service.upgrade("/pico", (q, socket, head) => {
         let rest = head.toString();
-        const look = (): void => void (rest === "rest" && socket.end(`HTTP/1.1 101 Fine\r\n\r\n${q.url} ${rest}`));
+        const look = (): void =>
+          void (rest === "rest" && socket.end(`HTTP/1.1 101 Fine\r\n\r\n${q.url} ${rest}`));
         socket.on("data", (chunk: Buffer) => {
           rest += chunk.toString();
           look();
@@ -268,21 +338,33 @@ describe("a websocket upgrade", () => {
       const answer = await raw(port, ask("/pico"));
       expectRefusal(answer, 401);
       expect(JSON.parse(answer.body)).toEqual(body);
-      const expected = { "www-authenticate": 'Bearer realm="pico"', "x-split": "a  b: c", connection: "close" };
+      const expected = {
+        "www-authenticate": 'Bearer realm="pico"',
+        "x-split": "a  b: c",
+        connection: "close",
+      };
       expect(answer.headers).toMatchObject(expected);
     }));
 
   test("with two Authorization lines is refused before its route sees it", () =>
     withServer(async (port, service) => {
       let seen = false;
-      service.upgrade("/pico", (_, socket) => { seen = true; socket.destroy(); });
-      expectRefusal(await raw(port, ask("/pico", "Authorization: Bearer a", "Authorization: Bearer b")), 400);
+      service.upgrade("/pico", (_, socket) => {
+        seen = true;
+        socket.destroy();
+      });
+      expectRefusal(
+        await raw(port, ask("/pico", "Authorization: Bearer a", "Authorization: Bearer b")),
+        400,
+      );
       expect(seen).toBe(false);
     }));
 
   test("whose handler throws ends the connection and nothing else", () =>
     withServer(async (port, service) => {
-      service.upgrade("/pico", () => { throw new Error("no"); });
+      service.upgrade("/pico", () => {
+        throw new Error("no");
+      });
       expect((await raw(port, ask("/pico"))).status).toBe(NaN);
       expect((await get(port, "/fine")).status).toBe(200);
     }));

@@ -18,11 +18,18 @@ describe("a link", () => {
   test("tells each of its moves, carries a message there and the answer back to the application", async () => {
     await using there = await far();
     await using here = await near(there.url);
-    await expect(here.link.send({ content: "hello" })).resolves.toMatchObject({ status: "delivered" });
+    await expect(here.link.send({ content: "hello" })).resolves.toMatchObject({
+      status: "delivered",
+    });
     const answer = await here.until(here.heard, ({ content }) => content === "you said hello");
     expect(answer).toMatchObject({ channel: "pico_client", session: here.link.session(), hops: 1 });
-    expect(here.changes.map(({ from, to }) => [from, to])).toEqual([["idle", "connecting"], ["connecting", "open"]]);
-    expect(there.heard).toMatchObject([{ session: here.link.session(), content: "hello", hops: 0 }]);
+    expect(here.changes.map(({ from, to }) => [from, to])).toEqual([
+      ["idle", "connecting"],
+      ["connecting", "open"],
+    ]);
+    expect(there.heard).toMatchObject([
+      { session: here.link.session(), content: "hello", hops: 0 },
+    ]);
   });
 
   test("shows an answer as it grows, and hands it on when it is whole", async () => {
@@ -39,26 +46,40 @@ describe("a link", () => {
     here.link.listen({ onUpdate: (message) => void seen.push(message) });
     await here.link.send({ content: "count" });
     await here.until(here.heard, () => true);
-    expect(seen.map(({ content }) => content)).toEqual(["one ", "one two ", "one two three", "one two three"]);
+    expect(seen.map(({ content }) => content)).toEqual([
+      "one ",
+      "one two ",
+      "one two three",
+      "one two three",
+    ]);
     expect(seen.map(({ final }) => final)).toEqual([false, false, false, true]);
     expect(here.heard.map(({ content }) => content)).toEqual(["one two three"]);
   });
 
   test("carries pictures both ways, and typing", async () => {
     const png = Buffer.from("iVBORw0KGgo=", "base64");
-    await using there = await far(async ({ media, reply }) => void (await reply({ content: "", attachments: media })));
+    await using there = await far(
+      async ({ media, reply }) => void (await reply({ content: "", attachments: media })),
+    );
     await using here = await near(there.url);
     await here.link.send({ content: "", attachments: [{ type: "image/png", bytes: png }] });
     const { media } = await here.until(here.heard, () => true);
-    expect(media.map(({ type, bytes }) => [type, Buffer.from(bytes!)])).toEqual([["image/png", png]]);
+    expect(media.map(({ type, bytes }) => [type, Buffer.from(bytes!)])).toEqual([
+      ["image/png", png],
+    ]);
     const typing: boolean[] = [];
     here.link.listen({ onTyping: (on) => void typing.push(on) });
     here.link.typing(true);
     const session = here.link.session()!;
     there.channels.typing({ channel: "pico", session }, true);
-    await here.until(here.typing, (fact) => fact.on && fact.channel === "pico_client" && fact.session === session);
+    await here.until(
+      here.typing,
+      (fact) => fact.on && fact.channel === "pico_client" && fact.session === session,
+    );
     expect(typing).toEqual([true]);
-    await expect(here.link.send({ content: "hm", kind: "thought" })).rejects.toMatchObject({ code: "unsupported" });
+    await expect(here.link.send({ content: "hm", kind: "thought" })).rejects.toMatchObject({
+      code: "unsupported",
+    });
   });
 
   test("a dead other end fails no start, and what is sent meanwhile arrives when it lives", async () => {
@@ -70,7 +91,10 @@ describe("a link", () => {
     const receipt = await here.channels.send(to, { content: "early" });
     expect(receipt.status).toBe("buffered");
     await using there = await far(undefined, { port: first.port });
-    await here.until(here.receipts, ({ id, status }) => id === receipt.id && status === "delivered");
+    await here.until(
+      here.receipts,
+      ({ id, status }) => id === receipt.id && status === "delivered",
+    );
     expect(there.heard.map(({ content }) => content)).toEqual(["early"]);
   });
 
@@ -84,7 +108,10 @@ describe("a link", () => {
     await using there = await far(undefined, { port: first.port });
     await expect(second).resolves.toMatchObject({ status: "delivered" });
     await here.until(here.heard, ({ content }) => content === "you said two");
-    await here.until(here.lines, ({ text, ["reason"]: reason }) => text.includes("is lost") && reason === "epoch_changed");
+    await here.until(
+      here.lines,
+      ({ text, ["reason"]: reason }) => text.includes("is lost") && reason === "epoch_changed",
+    );
     expect(there.heard.length).toBe(1);
   });
 
@@ -93,7 +120,10 @@ describe("a link", () => {
       throw new Error("no");
     });
     await using here = await near(there.url);
-    await expect(here.link.send({ content: "x" })).rejects.toMatchObject({ code: "undeliverable", details: { code: "internal" } });
+    await expect(here.link.send({ content: "x" })).rejects.toMatchObject({
+      code: "undeliverable",
+      details: { code: "internal" },
+    });
   });
 });
 
@@ -104,7 +134,10 @@ describe("a wrong token", () => {
     await here.until(here.changes, ({ to }) => to === "blocked");
     expect(here.changes.filter(({ to }) => to === "connecting").length).toBe(2);
     expect(here.changes.at(-1)).toMatchObject({ attempt: 2, reason: "token_mismatch" });
-    expect(here.lines.at(-1)).toMatchObject({ level: "warn", text: expect.stringContaining("Is the token the same on both sides?") as string });
+    expect(here.lines.at(-1)).toMatchObject({
+      level: "warn",
+      text: expect.stringContaining("Is the token the same on both sides?") as string,
+    });
     await here.tokens.replace("pico_client", { value: token, expect: 1 });
     await here.until(here.changes, ({ to }) => to === "open");
     expect(JSON.stringify(here.lines)).not.toContain("wrong-wrong");
@@ -118,7 +151,9 @@ describe("a wrong token", () => {
     await here.tokens.replace("pico_client", { value: fresh, expect: 1 });
     await there.tokens.replace("pico", { value: fresh, expect: 1 });
     await here.until(here.changes, ({ reason }) => reason === "token_rotated");
-    await expect(here.link.send({ content: "two" })).resolves.toMatchObject({ status: "delivered" });
+    await expect(here.link.send({ content: "two" })).resolves.toMatchObject({
+      status: "delivered",
+    });
   });
 });
 
@@ -128,10 +163,16 @@ describe("settings", () => {
     [{ enabled: true, url: "ws://127.0.0.1:1/pico" }, "", "PICO_CLIENT_TOKEN_MISSING"],
     [{ enabled: true, url: "ftp://there" }, "t", "KERNEL_BAD_CONFIG"],
     [{ enabled: true, url: "ws://me:pass@there/pico" }, "t", "KERNEL_BAD_CONFIG"],
-    [{ enabled: true, url: "wss://there/pico", ca_file: "/nowhere/ca.pem" }, "t", "PICO_CLIENT_CA_UNREADABLE"],
+    [
+      { enabled: true, url: "wss://there/pico", ca_file: "/nowhere/ca.pem" },
+      "t",
+      "PICO_CLIENT_CA_UNREADABLE",
+    ],
   ])("%j with the token %j: %s", async (config, own, code) => {
-    const kernel = createKernel([tokenStore(memory(own ? { pico_client: own } : {})), picoClient()],
-      { log: capturedLog().log, config: { "channels.pico_client": config } });
+    const kernel = createKernel(
+      [tokenStore(memory(own ? { pico_client: own } : {})), picoClient()],
+      { log: capturedLog().log, config: { "channels.pico_client": config } },
+    );
     await expect(kernel.start()).rejects.toMatchObject({ code });
   });
 
@@ -139,7 +180,9 @@ describe("settings", () => {
     const kernel = createKernel([tokenStore(memory()), picoClient()], { log: capturedLog().log });
     await kernel.start();
     expect(kernel.services.picoLink.state()).toBe("idle");
-    await expect(kernel.services.picoLink.send({ content: "x" })).rejects.toMatchObject({ code: "not_running" });
+    await expect(kernel.services.picoLink.send({ content: "x" })).rejects.toMatchObject({
+      code: "not_running",
+    });
     await kernel.stop();
   });
 
@@ -150,7 +193,9 @@ describe("settings", () => {
     await here.link.send({ content: "to one" });
     await here.configure({ enabled: true, url: two.url });
     await here.link.send({ content: "to two" });
-    await expect(here.configure({ enabled: true, url: "" })).rejects.toMatchObject({ code: "PICO_CLIENT_URL_MISSING" });
+    await expect(here.configure({ enabled: true, url: "" })).rejects.toMatchObject({
+      code: "PICO_CLIENT_URL_MISSING",
+    });
     await here.link.send({ content: "to two again" });
     await here.configure({ enabled: false, url: "" });
     await here.until(here.changes, ({ to, reason }) => to === "stopped" && reason === "stopped");
@@ -207,7 +252,9 @@ describe("the conversation", () => {
     const id = first.link.session();
     await using second = await near(there.url, { home });
     expect(second.link.session()).not.toBe(id);
-    expect(second.lines.map(({ text }) => text)).toContainEqual(expect.stringContaining("another process has the conversation"));
+    expect(second.lines.map(({ text }) => text)).toContainEqual(
+      expect.stringContaining("another process has the conversation"),
+    );
     await first[Symbol.asyncDispose]();
     await using third = await near(there.url, { home });
     expect(third.link.session()).toBe(id);
@@ -225,13 +272,17 @@ describe("the conversation", () => {
     await writeFile(file, "");
     await using here = await near(there.url, { home: file });
     expect(here.link.session()).toMatch(/^[0-9a-f]{32}$/);
-    expect(here.lines.map(({ text }) => text)).toContainEqual(expect.stringContaining("no conversation can be kept"));
+    expect(here.lines.map(({ text }) => text)).toContainEqual(
+      expect.stringContaining("no conversation can be kept"),
+    );
   });
 });
 
 test("two agents that answer whatever they hear stop after a few rounds", async () => {
   let answers = 0;
-  await using there = await far(async ({ content, reply }) => void (await reply({ content: `there: ${content.length}` })));
+  await using there = await far(
+    async ({ content, reply }) => void (await reply({ content: `there: ${content.length}` })),
+  );
   await using here = await near(there.url, {
     app: async ({ content, reply }) => {
       answers += 1;

@@ -6,7 +6,12 @@ import { http } from "../../../plugins/http/index.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import {
-  channelRules, createQueue, memoryTokens, runChannelConformance, testTokens, type ChannelRule,
+  channelRules,
+  createQueue,
+  memoryTokens,
+  runChannelConformance,
+  testTokens,
+  type ChannelRule,
 } from "../../../plugins/testing/index.ts";
 
 /* The link to another service as a channel: at its other end is one session, with a real server in it. */
@@ -15,15 +20,24 @@ import {
 const strange: Readonly<Partial<Record<ChannelRule, string>>> = {
   "keeps sessions apart": "there is one session",
   "serves the others when one peer has gone": "there is one session",
-  "tells a peer when the application could not take its message": "a server does not hear what becomes of its answers",
-  "shows typing, and is silent about it where nobody is": "what a server does with typing is not for its application",
+  "tells a peer when the application could not take its message":
+    "a server does not hear what becomes of its answers",
+  "shows typing, and is silent about it where nobody is":
+    "what a server does with typing is not for its application",
 };
 
 async function remote() {
   const messages = createQueue<Message>(5_000);
-  const kernel = createKernel([
-    memoryTokens(), channels(), http({ port: 0 }), picoServer(), application((message) => messages.push(message)),
-  ], { config: { "channels.pico": { enabled: true } }, log: capturedLog().log });
+  const kernel = createKernel(
+    [
+      memoryTokens(),
+      channels(),
+      http({ port: 0 }),
+      picoServer(),
+      application((message) => messages.push(message)),
+    ],
+    { config: { "channels.pico": { enabled: true } }, log: capturedLog().log },
+  );
   await kernel.start();
   const connected = createQueue<object>(5_000);
   kernel.on("pico-server:connected", (fact) => connected.push(fact));

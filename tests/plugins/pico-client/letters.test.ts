@@ -9,7 +9,9 @@ const own = "schlüssel-für-die-tür-🔑-lang-genug";
 test("a token of any letters opens the channel for the service that is a client of it", async () => {
   await using door = await stand({ token: own });
   await using here = await near(`ws://127.0.0.1:${door.port}/pico`, { token: own });
-  expect(await here.until(here.changes, ({ from }) => from === "connecting")).toMatchObject({ to: "open" });
+  expect(await here.until(here.changes, ({ from }) => from === "connecting")).toMatchObject({
+    to: "open",
+  });
 });
 
 test.each([
@@ -19,7 +21,10 @@ test.each([
   await using door = await stand({ token: own });
   const moved = new Promise<string>((told) => {
     const client = connect({
-      url: `ws://127.0.0.1:${door.port}/pico`, token: own, WebSocket, headers,
+      url: `ws://127.0.0.1:${door.port}/pico`,
+      token: own,
+      WebSocket,
+      headers,
       onState: ({ from, to }) => {
         if (from !== "connecting") return;
         told(to);

@@ -8,9 +8,23 @@ const generation = fc.nat(3);
 const event: fc.Arbitrary<LinkEvent> = fc.oneof(
   fc.record({ type: fc.constantFrom("start", "stop", "tick", "retry") }),
   fc.record({ type: fc.constantFrom("opened", "heard", "flushed"), generation }),
-  fc.record({ type: fc.constant("failed"), generation, status: fc.constantFrom(undefined, 401, 403, 404, 426, 429, 503) }),
-  fc.record({ type: fc.constant("closed"), generation, code: fc.constantFrom(1000, 1001, 1006, 1012, 4401, 4409), reason: fc.constant("") }),
-  fc.record({ type: fc.constant("send"), id: fc.string(), text: fc.constant("x"), bytes: fc.nat(10) }),
+  fc.record({
+    type: fc.constant("failed"),
+    generation,
+    status: fc.constantFrom(undefined, 401, 403, 404, 426, 429, 503),
+  }),
+  fc.record({
+    type: fc.constant("closed"),
+    generation,
+    code: fc.constantFrom(1000, 1001, 1006, 1012, 4401, 4409),
+    reason: fc.constant(""),
+  }),
+  fc.record({
+    type: fc.constant("send"),
+    id: fc.string(),
+    text: fc.constant("x"),
+    bytes: fc.nat(10),
+  }),
 ) as fc.Arbitrary<LinkEvent>;
 
 /** As if each event came ten seconds after the one before, and to the socket there is. */
@@ -18,19 +32,25 @@ const stepper = () => {
   let now = 0;
   return (core: Core, received: LinkEvent) => {
     now += 10_000;
-    const own = "generation" in received && received.generation > 0 ? { ...received, generation: core.generation } : received;
+    const own =
+      "generation" in received && received.generation > 0
+        ? { ...received, generation: core.generation }
+        : received;
     return step(core, own, { now, random: 0.5 });
   };
 };
 
 test("the chart knows every move the link makes", () => {
-  fc.assert(fc.property(fc.array(event, { maxLength: 60 }), (events) => {
-    const actor = createActor(chart(initial, stepper()), { clock: new SimulatedClock() }).start();
-    for (const received of events) {
-      actor.send(received);
-      expect(actor.getSnapshot().value).toBe(actor.getSnapshot().context.core.state);
-    }
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+      const actor = createActor(chart(initial, stepper()), { clock: new SimulatedClock() }).start();
+      for (const received of events) {
+        actor.send(received);
+        expect(actor.getSnapshot().value).toBe(actor.getSnapshot().context.core.state);
+      }
+    }),
+    { numRuns: 500 },
+  );
 });
 
 test("what an event causes is carried out before the next event, also when that one comes from within", () => {

@@ -4,9 +4,13 @@ import { near, token } from "./stand.ts";
 
 /* Servers in the manner of the originals: one small server for each of their habits. */
 
-const send = (socket: { send(text: string): void }, frame: object): void => socket.send(JSON.stringify(frame));
-const says = (content: string, more: object = {}) =>
-  ({ type: "message.create", payload: { message_id: content, content }, ...more });
+const send = (socket: { send(text: string): void }, frame: object): void =>
+  socket.send(JSON.stringify(frame));
+const says = (content: string, more: object = {}) => ({
+  type: "message.create",
+  payload: { message_id: content, content },
+  ...more,
+});
 const echo: NonNullable<PeerOptions["answer"]> = ({ type, payload }, socket) => {
   if (type === "message.send") send(socket, says(`you said ${payload.content}`));
 };
@@ -14,11 +18,14 @@ const echo: NonNullable<PeerOptions["answer"]> = ({ type, payload }, socket) => 
 test("a server that echoes no subprotocol is talked to: none is offered, the token goes in a header", async () => {
   await using peer = await createPeer({ answer: echo });
   await using client = await near(peer.url);
-  await expect(client.link.send({ content: "hello" })).resolves.toMatchObject({ status: "written" });
+  await expect(client.link.send({ content: "hello" })).resolves.toMatchObject({
+    status: "written",
+  });
   await client.until(client.heard, ({ content }) => content === "you said hello");
   expect(peer.sockets.map(({ protocol }) => protocol)).toEqual([""]);
-  expect(peer.knocks.map(({ headers }) => [headers["sec-websocket-protocol"], headers.authorization]))
-    .toEqual([[undefined, `Bearer ${token}`]]);
+  expect(
+    peer.knocks.map(({ headers }) => [headers["sec-websocket-protocol"], headers.authorization]),
+  ).toEqual([[undefined, `Bearer ${token}`]]);
 });
 
 test("a server that answers typing with unknown_type is told once, and goes on answering", async () => {
@@ -38,7 +45,9 @@ test("a server that answers typing with unknown_type is told once, and goes on a
   client.link.typing(true);
   await client.link.send({ content: "two" });
   await client.until(client.heard, ({ content }) => content === "you said two");
-  expect(peer.frames.map(({ type }) => type).filter((type) => type.startsWith("typing."))).toEqual(["typing.start"]);
+  expect(peer.frames.map(({ type }) => type).filter((type) => type.startsWith("typing."))).toEqual([
+    "typing.start",
+  ]);
   expect(client.lines.filter(({ text }) => text.includes("unknown message type"))).toEqual([]);
   expect(client.changes.map(({ to }) => to)).toEqual(["connecting", "open"]);
 });
@@ -53,7 +62,8 @@ test("a server that replies only to the session a connection registered is heard
         send(socket, says(`you said ${payload.content}`, { session_id: registered }));
       }
     },
-    greet: (socket, { url }) => void sessions.set(socket, new URL(url!, "ws://host").searchParams.get("session_id")),
+    greet: (socket, { url }) =>
+      void sessions.set(socket, new URL(url!, "ws://host").searchParams.get("session_id")),
   });
   await using client = await near(peer.url);
   await client.link.send({ content: "one" });
@@ -68,7 +78,8 @@ test("a server that replies only to the session a connection registered is heard
 test("a server that gives no message_id is heard: each message is one of its own", async () => {
   await using peer = await createPeer({
     greet: (socket) => {
-      for (const content of ["one", "one", "two"]) send(socket, { type: "message.create", payload: { content } });
+      for (const content of ["one", "one", "two"])
+        send(socket, { type: "message.create", payload: { content } });
     },
   });
   await using client = await near(peer.url);
@@ -82,7 +93,9 @@ test.each<[string, unknown, number | undefined]>([
   ["in milliseconds", 1_700_000_000_123, 1_700_000_000_123],
   ["as a string", "2023-11-14T22:13:20Z", undefined],
 ])("a server whose timestamps are %s is heard", async (_, timestamp, at) => {
-  await using peer = await createPeer({ greet: (socket) => send(socket, says("hello", { timestamp })) });
+  await using peer = await createPeer({
+    greet: (socket) => send(socket, says("hello", { timestamp })),
+  });
   await using client = await near(peer.url);
   const { at: heardAt } = await client.until(client.heard, ({ content }) => content === "hello");
   if (at === undefined) expect(heardAt).toBeGreaterThan(Date.now()); // the client's clock is far ahead

@@ -20,7 +20,8 @@ async function createSecure() {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    url: `wss://localhost:${(server.address() as AddressInfo).port}/pico`, cert,
+    url: `wss://localhost:${(server.address() as AddressInfo).port}/pico`,
+    cert,
     async [Symbol.asyncDispose]() {
       for (const client of sockets.clients) client.terminate();
       server.closeAllConnections();
@@ -32,10 +33,15 @@ async function createSecure() {
 test("the link goes through the proxy the environment names, with its credentials", async () => {
   await using proxy = await createProxy();
   await using there = await far();
-  await using here = await near(there.url, { env: { http_proxy: `http://me:p%40ss@${proxy.address}` } });
+  await using here = await near(there.url, {
+    env: { http_proxy: `http://me:p%40ss@${proxy.address}` },
+  });
   await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "delivered" });
   expect(proxy.asked).toEqual([
-    { target: new URL(there.url).host, authorization: `Basic ${Buffer.from("me:p@ss").toString("base64")}` },
+    {
+      target: new URL(there.url).host,
+      authorization: `Basic ${Buffer.from("me:p@ss").toString("base64")}`,
+    },
   ]);
 });
 
@@ -43,13 +49,23 @@ test("a proxy that refuses is named, and tried again", async () => {
   await using proxy = await createProxy(407);
   await using there = await far();
   await using here = await near(there.url, { env: { ALL_PROXY: proxy.address } });
-  await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "proxy_refused");
+  await here.until(
+    here.changes,
+    ({ to, reason }) => to === "waiting" && reason === "proxy_refused",
+  );
 });
 
 test("a proxy that does not answer is left together with the try", async () => {
   let left = (): void => {};
-  const isLeft = new Promise<void>((resolve) => { left = resolve; });
-  const silent = createServer((socket) => socket.on("error", () => {}).on("close", () => left()).resume());
+  const isLeft = new Promise<void>((resolve) => {
+    left = resolve;
+  });
+  const silent = createServer((socket) =>
+    socket
+      .on("error", () => {})
+      .on("close", () => left())
+      .resume(),
+  );
   const knocked = once(silent.listen(0, "127.0.0.1"), "connection");
   await once(silent, "listening");
   const { port } = silent.address() as AddressInfo;
@@ -85,18 +101,32 @@ test("a certificate nobody vouches for is refused; the one of ca_file is taken, 
   await writeFile(ca, secure.cert);
   {
     await using here = await near(secure.url);
-    await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "certificate");
+    await here.until(
+      here.changes,
+      ({ to, reason }) => to === "waiting" && reason === "certificate",
+    );
   }
   const env = { HTTPS_PROXY: `http://${proxy.address}` };
   const byAddress = secure.url.replace("localhost", "127.0.0.1");
-  for (const [url, given] of [[secure.url, {}], [secure.url, env], [byAddress, {}], [byAddress, env]] as const) {
+  for (const [url, given] of [
+    [secure.url, {}],
+    [secure.url, env],
+    [byAddress, {}],
+    [byAddress, env],
+  ] as const) {
     await using here = await near(url, { config: { ca_file: ca }, env: given });
     await here.until(here.changes, ({ to }) => to === "open");
     await expect(here.link.send({ content: "x" })).resolves.toMatchObject({ status: "written" });
   }
   for (const host of ["127.0.0.2", "elsewhere.example"]) {
-    await using here = await near(secure.url.replace("localhost", host), { config: { ca_file: ca }, env });
-    await here.until(here.changes, ({ to, reason }) => to === "waiting" && reason === "certificate");
+    await using here = await near(secure.url.replace("localhost", host), {
+      config: { ca_file: ca },
+      env,
+    });
+    await here.until(
+      here.changes,
+      ({ to, reason }) => to === "waiting" && reason === "certificate",
+    );
   }
   expect(proxy.asked.length).toBe(4);
   await rm(folder, { recursive: true });
@@ -106,7 +136,11 @@ test.each([
   ["ws://a.example/pico", { HTTP_PROXY: "http://p:1" }, "http://p:1/"],
   ["wss://a.example/pico", { HTTP_PROXY: "http://p:1" }, undefined],
   ["wss://a.example/pico", { HTTPS_PROXY: "p:1" }, "http://p:1/"],
-  ["wss://a.example/pico", { https_proxy: "http://low:1", HTTPS_PROXY: "http://up:1" }, "http://low:1/"],
+  [
+    "wss://a.example/pico",
+    { https_proxy: "http://low:1", HTTPS_PROXY: "http://up:1" },
+    "http://low:1/",
+  ],
   ["wss://a.example/pico", { ALL_PROXY: "https://p:1" }, "https://p:1/"],
   ["wss://a.example/pico", { ALL_PROXY: "p:1", NO_PROXY: "*" }, undefined],
   ["wss://a.example/pico", { ALL_PROXY: "p:1", NO_PROXY: "b.example, example" }, undefined],
@@ -119,8 +153,12 @@ test.each([
   expect(proxyFor(url, env)?.href).toBe(proxy);
 });
 
-test.each(["ftp://p", "http://me:p%ss@p"])("%s is no proxy: the start stops and names its variable", async (HTTP_PROXY) => {
-  await expect(near("ws://there/pico", { env: { HTTP_PROXY } })).rejects.toMatchObject({
-    code: "PICO_CLIENT_BAD_PROXY", message: expect.stringContaining("HTTP_PROXY") as string,
-  });
-});
+test.each(["ftp://p", "http://me:p%ss@p"])(
+  "%s is no proxy: the start stops and names its variable",
+  async (HTTP_PROXY) => {
+    await expect(near("ws://there/pico", { env: { HTTP_PROXY } })).rejects.toMatchObject({
+      code: "PICO_CLIENT_BAD_PROXY",
+      message: expect.stringContaining("HTTP_PROXY") as string,
+    });
+  },
+);

@@ -22,7 +22,8 @@ export async function createProxy(answer = 200) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`, asked,
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
     [Symbol.asyncDispose]: async () => void server.close(),
   };
 }

@@ -18,7 +18,9 @@ function refusing(events: readonly string[]): SocketConstructor {
 
 describe("a connection that is refused", () => {
   test.each([
-    ["by an error and a close", ["error", "close"]], ["by an error alone", ["error"]], ["by a close alone", ["close"]],
+    ["by an error and a close", ["error", "close"]],
+    ["by an error alone", ["error"]],
+    ["by a close alone", ["close"]],
   ])("is noticed once when the platform tells it %s", async (_, events) => {
     const news: SocketNews[] = [];
     const fetch = () => Promise.reject(new Error("nobody listens"));

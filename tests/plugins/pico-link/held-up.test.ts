@@ -1,7 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { stoppedClock } from "../../../kernel/testing.ts";
 import {
-  createLink, timing, type Hear, type LinkChange, type LinkMessage, type LinkReceipt,
+  createLink,
+  timing,
+  type Hear,
+  type LinkChange,
+  type LinkMessage,
+  type LinkReceipt,
 } from "../../../plugins/pico-link/index.ts";
 import { encode, type ServerFrame } from "../../../plugins/pico-wire/index.ts";
 import { turn } from "../../kernel/parts.ts";
@@ -12,7 +17,12 @@ function stand() {
   const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
   let hear!: Hear;
   const link = createLink({
-    url: "ws://there/pico", sessionId: "s", token: "t", clock, random: () => 0.5, newId: () => "m1",
+    url: "ws://there/pico",
+    sessionId: "s",
+    token: "t",
+    clock,
+    random: () => 0.5,
+    newId: () => "m1",
     dial: (_, own) => {
       hear = own;
       return { write: () => undefined, buffered: () => 0, close: () => undefined };
@@ -26,7 +36,10 @@ function stand() {
     await turn();
   }
   return {
-    clock, answers, receipts, frame,
+    clock,
+    answers,
+    receipts,
+    frame,
     states: () => changes.map(({ to }) => to),
     hear: (...news: Parameters<Hear>) => hear(...news),
     dialled,
@@ -41,12 +54,25 @@ function stand() {
 const hello: ServerFrame = {
   type: "hello",
   payload: {
-    version: 1, conn_id: "c", session_id: "s", epoch: "e", seq: 0, resumed: false, replay: 0, gap: false,
-    ping_interval: 30, read_timeout: 60, max_payload: 1_000, window: { frames: 8, bytes: 1, ttl_s: 300 },
+    version: 1,
+    conn_id: "c",
+    session_id: "s",
+    epoch: "e",
+    seq: 0,
+    resumed: false,
+    replay: 0,
+    gap: false,
+    ping_interval: 30,
+    read_timeout: 60,
+    max_payload: 1_000,
+    window: { frames: 8, bytes: 1, ttl_s: 300 },
     retry: { min: 500, max: 30_000 },
   },
 };
-const acknowledged: ServerFrame = { type: "message.ack", payload: { request_id: "m1", status: "accepted" } };
+const acknowledged: ServerFrame = {
+  type: "message.ack",
+  payload: { request_id: "m1", status: "accepted" },
+};
 
 describe("a process that was held up", () => {
   test("hears the hello that waited for it before it takes the server for one without the extension", async () => {

@@ -10,10 +10,15 @@ function stand() {
   const dialled: Hear[] = [];
   let behind = 0;
   const link = createLink({
-    url: "ws://there/pico", sessionId: "s", token: "t", random: () => 0.5, newId: () => "made",
+    url: "ws://there/pico",
+    sessionId: "s",
+    token: "t",
+    random: () => 0.5,
+    newId: () => "made",
     clock: {
       now: () => clock.now() - behind,
-      setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (id) => clock.clearTimeout(id),
+      setTimeout: (run, ms) => clock.setTimeout(run, ms),
+      clearTimeout: (id) => clock.clearTimeout(id),
     },
     dial: (_, hear) => {
       dialled.push(hear);
@@ -22,7 +27,14 @@ function stand() {
     onState: (change) => void changes.push(change),
   });
   const setBack = (ms: number): void => void (behind += ms);
-  return { link, clock, changes, setBack, dialled, socket: (...news: Parameters<Hear>) => dialled.at(-1)!(...news) };
+  return {
+    link,
+    clock,
+    changes,
+    setBack,
+    dialled,
+    socket: (...news: Parameters<Hear>) => dialled.at(-1)!(...news),
+  };
 }
 
 test("the same message again is the one that waits; another one with its id is refused", async () => {
@@ -34,10 +46,18 @@ test("the same message again is the one that waits; another one with its id is r
   socket({ type: "message", data: JSON.stringify({ type: "hello", payload: hello }) });
   const first = link.send({ id: "a", content: "hello" });
   const same = link.send({ id: "a", content: "hello" });
-  await expect(link.send({ id: "a", content: "other" })).rejects.toMatchObject({ name: "LinkError", code: "id_reused" });
-  const acknowledge = () => socket({
-    type: "message", data: JSON.stringify({ type: "message.ack", payload: { request_id: "a", status: "accepted" } }),
+  await expect(link.send({ id: "a", content: "other" })).rejects.toMatchObject({
+    name: "LinkError",
+    code: "id_reused",
   });
+  const acknowledge = () =>
+    socket({
+      type: "message",
+      data: JSON.stringify({
+        type: "message.ack",
+        payload: { request_id: "a", status: "accepted" },
+      }),
+    });
   acknowledge();
   const delivered = { id: "a", status: "delivered" };
   await expect(Promise.all([first, same])).resolves.toEqual([delivered, delivered]);

@@ -20,7 +20,9 @@ export interface Peer extends AsyncDisposable {
 
 export interface PeerOptions {
   /** A status refuses the handshake, and plain requests too. */
-  readonly refuse?: () => { status: number; body?: object; headers?: Record<string, string> } | undefined;
+  readonly refuse?: () =>
+    | { status: number; body?: object; headers?: Record<string, string> }
+    | undefined;
   /** What the plain request is answered; default: as the handshake. */
   readonly probe?: () => number;
   readonly greet?: (socket: WebSocket, q: IncomingMessage) => void;
@@ -28,32 +30,47 @@ export interface PeerOptions {
 }
 
 /** A server in the manner of the originals: echoes no subprotocol unless one must be, knows no extension. */
-export async function createPeer({ refuse = () => undefined, probe, greet, answer }: PeerOptions = {}): Promise<Peer> {
+export async function createPeer({
+  refuse = () => undefined,
+  probe,
+  greet,
+  answer,
+}: PeerOptions = {}): Promise<Peer> {
   const waiting = new Set<() => void>();
   const changed = (): void => waiting.forEach((look) => look());
-  const until = <T>(look: () => T | undefined): Promise<T> => new Promise((resolve) => {
-    const attempt = (): void => {
-      const found = look();
-      if (found === undefined) return;
-      waiting.delete(attempt);
-      resolve(found);
-    };
-    waiting.add(attempt);
-    attempt();
-  });
+  const until = <T>(look: () => T | undefined): Promise<T> =>
+    new Promise((resolve) => {
+      const attempt = (): void => {
+        const found = look();
+        if (found === undefined) return;
+        waiting.delete(attempt);
+        resolve(found);
+      };
+      waiting.add(attempt);
+      attempt();
+    });
   const knocks: IncomingMessage[] = [];
   const sockets: WebSocket[] = [];
   const frames: Record<string, any>[] = [];
   const http = createServer((_, r) => {
     const refusal = refuse();
-    r.writeHead(probe?.() ?? refusal?.status ?? 200, { "Content-Type": "application/json", ...refusal?.headers });
+    r.writeHead(probe?.() ?? refusal?.status ?? 200, {
+      "Content-Type": "application/json",
+      ...refusal?.headers,
+    });
     r.end(JSON.stringify(refusal?.body ?? {}));
   });
-  const server = new WebSocketServer({ noServer: true, handleProtocols: (offered) => [...offered][0] ?? false });
+  const server = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (offered) => [...offered][0] ?? false,
+  });
   http.on("upgrade", (q, socket, head) => {
     knocks.push(q);
     const refusal = refuse();
-    if (refusal) return socket.end(`HTTP/1.1 ${refusal.status} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    if (refusal)
+      return socket.end(
+        `HTTP/1.1 ${refusal.status} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+      );
     server.handleUpgrade(q, socket, head, (ws) => {
       sockets.push(ws);
       ws.on("message", (data) => {
@@ -71,7 +88,9 @@ export async function createPeer({ refuse = () => undefined, probe, greet, answe
   await once(http, "listening");
   return {
     url: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/pico`,
-    knocks, sockets, frames,
+    knocks,
+    sockets,
+    frames,
     socket: (n) => until(() => sockets[n]),
     frame: (fits) => until(() => frames.find(fits)),
     async [Symbol.asyncDispose]() {

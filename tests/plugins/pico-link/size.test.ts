@@ -6,7 +6,12 @@ import { expect, test } from "vitest";
 test("the library for pages is under 8 kB, minified and gzipped", async () => {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL("../../../plugins/pico-link/page.ts", import.meta.url))],
-    bundle: true, minify: true, format: "esm", platform: "browser", target: "es2022", write: false,
+    bundle: true,
+    minify: true,
+    format: "esm",
+    platform: "browser",
+    target: "es2022",
+    write: false,
   });
   expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(8_000);
 });

@@ -3,7 +3,11 @@ import { steady } from "../../../plugins/pico-link/steady.ts";
 
 test("a clock that is set back goes on from where it was, and so it does when it is set back again", () => {
   let wall = 1_000;
-  const now = steady({ now: () => wall, setTimeout: () => undefined, clearTimeout: () => undefined });
+  const now = steady({
+    now: () => wall,
+    setTimeout: () => undefined,
+    clearTimeout: () => undefined,
+  });
   const seen: number[] = [];
   for (const next of [1_000, 1_010, 400, 405, 100, 110, 200, 5_000]) {
     wall = next;

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import {
-  bounds, initial, nextAt, step, timing, type Core, type Effect, type LinkChange, type LinkEvent, type LinkNews,
+  bounds,
+  initial,
+  nextAt,
+  step,
+  timing,
+  type Core,
+  type Effect,
+  type LinkChange,
+  type LinkEvent,
+  type LinkNews,
 } from "../../../plugins/pico-link/index.ts";
 import { encode, type Hello, type ServerFrame } from "../../../plugins/pico-wire/index.ts";
 
@@ -35,13 +44,17 @@ function play() {
       if (core.state === "idle") stand.do({ type: "start" });
       stand.do({ type: "opened", generation: core.generation });
     },
-    frame: (frame: ServerFrame | undefined) => stand.do({ type: "frame", generation: core.generation, frame }),
-    close: (code: number, reason = "") => stand.do({ type: "closed", generation: core.generation, code, reason }),
+    frame: (frame: ServerFrame | undefined) =>
+      stand.do({ type: "frame", generation: core.generation, frame }),
+    close: (code: number, reason = "") =>
+      stand.do({ type: "closed", generation: core.generation, code, reason }),
     fail: (refusal: { status?: number; code?: string; retryAfterMs?: number }) =>
       stand.do({ type: "failed", generation: core.generation, ...refusal }),
     send: (id: string, bytes = 10) => stand.do({ type: "send", id, text: id, bytes }),
     news: <K extends keyof LinkNews>(handler: K): LinkNews[K][] =>
-      all.flatMap((effect) => (effect.type === "tell" && effect.handler === handler ? [effect.news as LinkNews[K]] : [])),
+      all.flatMap((effect) =>
+        effect.type === "tell" && effect.handler === handler ? [effect.news as LinkNews[K]] : [],
+      ),
     written: () => all.flatMap((effect) => (effect.type === "write" ? [effect.text] : [])),
     told: () => all.filter((effect) => effect.type === "confirmed" || effect.type === "refused"),
     last: (): LinkChange => stand.news("onState").at(-1)!,
@@ -50,15 +63,34 @@ function play() {
 }
 
 const greeting: Hello = {
-  version: 1, conn_id: "conn", session_id: "s", epoch: "e", seq: 0, resumed: false, replay: 0, gap: false,
-  ping_interval: 30, read_timeout: 60, max_payload: 1_000, window: { frames: 256, bytes: 1, ttl_s: 300 }, retry: { min: 500, max: 30_000 },
+  version: 1,
+  conn_id: "conn",
+  session_id: "s",
+  epoch: "e",
+  seq: 0,
+  resumed: false,
+  replay: 0,
+  gap: false,
+  ping_interval: 30,
+  read_timeout: 60,
+  max_payload: 1_000,
+  window: { frames: 256, bytes: 1, ttl_s: 300 },
+  retry: { min: 500, max: 30_000 },
 };
-const hello = (change: Partial<Hello> = {}): ServerFrame => ({ type: "hello", payload: { ...greeting, ...change } });
-const create = (message_id: string, content: string, rest: object = {}): ServerFrame =>
-  ({ type: "message.create", payload: { message_id, content, ...rest } });
-const update = (message_id: string, content: string, rest: object = {}): ServerFrame =>
-  ({ type: "message.update", payload: { message_id, content, ...rest } });
-const numbered = (seq: number, epoch = "e"): ServerFrame => ({ ...create(`m${seq}`, `${seq}`, { final: true }), seq, epoch } as ServerFrame);
+const hello = (change: Partial<Hello> = {}): ServerFrame => ({
+  type: "hello",
+  payload: { ...greeting, ...change },
+});
+const create = (message_id: string, content: string, rest: object = {}): ServerFrame => ({
+  type: "message.create",
+  payload: { message_id, content, ...rest },
+});
+const update = (message_id: string, content: string, rest: object = {}): ServerFrame => ({
+  type: "message.update",
+  payload: { message_id, content, ...rest },
+});
+const numbered = (seq: number, epoch = "e"): ServerFrame =>
+  ({ ...create(`m${seq}`, `${seq}`, { final: true }), seq, epoch }) as ServerFrame;
 
 describe("a refused handshake", () => {
   test.each([
@@ -78,7 +110,10 @@ describe("a refused handshake", () => {
     expect(stand.last().check).toMatch(check);
   });
 
-  test.each([[404, "not_found", /path/], [400, "bad_request", /address/]])("%s blocks at once", (status, reason, check) => {
+  test.each([
+    [404, "not_found", /path/],
+    [400, "bad_request", /address/],
+  ])("%s blocks at once", (status, reason, check) => {
     const stand = play();
     stand.do({ type: "start" });
     stand.fail({ status });
@@ -120,15 +155,26 @@ describe("a refused handshake", () => {
 
 describe("a close", () => {
   test.each([
-    [1000, "normal", "stopped", "normal"], [1008, "session_ended", "stopped", "session_ended"],
-    [4400, "bad_request", "stopped", "bad_request"], [4403, "forbidden", "stopped", "forbidden"],
-    [4409, "replaced", "stopped", "replaced"], [4401, "unauthorized", "blocked", "unauthorized"],
-    [1001, "going_away", "waiting", "going_away"], [1006, "", "waiting", "network"], [4242, "", "waiting", "close_4242"],
-    [1002, "", "waiting", "protocol_error"], [1003, "", "waiting", "unsupported_data"], [1007, "", "waiting", "invalid_data"],
-    [1011, "internal", "waiting", "internal"], [4408, "heartbeat", "waiting", "heartbeat"],
-    [4410, "slow_consumer", "waiting", "slow_consumer"], [1012, "token_rotated; retry=4000", "waiting", "token_rotated"],
-    [1012, "restart; retry=2000", "waiting", "restart"], [1013, "try_later; retry=9000", "waiting", "try_later"],
-    [1001, "going_away; retry=1500", "waiting", "going_away"], [4429, "rate_limited; retry=5000", "waiting", "rate_limited"],
+    [1000, "normal", "stopped", "normal"],
+    [1008, "session_ended", "stopped", "session_ended"],
+    [4400, "bad_request", "stopped", "bad_request"],
+    [4403, "forbidden", "stopped", "forbidden"],
+    [4409, "replaced", "stopped", "replaced"],
+    [4401, "unauthorized", "blocked", "unauthorized"],
+    [1001, "going_away", "waiting", "going_away"],
+    [1006, "", "waiting", "network"],
+    [4242, "", "waiting", "close_4242"],
+    [1002, "", "waiting", "protocol_error"],
+    [1003, "", "waiting", "unsupported_data"],
+    [1007, "", "waiting", "invalid_data"],
+    [1011, "internal", "waiting", "internal"],
+    [4408, "heartbeat", "waiting", "heartbeat"],
+    [4410, "slow_consumer", "waiting", "slow_consumer"],
+    [1012, "token_rotated; retry=4000", "waiting", "token_rotated"],
+    [1012, "restart; retry=2000", "waiting", "restart"],
+    [1013, "try_later; retry=9000", "waiting", "try_later"],
+    [1001, "going_away; retry=1500", "waiting", "going_away"],
+    [4429, "rate_limited; retry=5000", "waiting", "rate_limited"],
   ])("%s %s: %s", (code, text, state, reason) => {
     const stand = play();
     stand.open();
@@ -195,7 +241,9 @@ describe("life", () => {
     stand.pass(59_000);
     expect(stand.core().state).toBe("open");
     stand.pass(2_000);
-    expect(stand.news("onState")).toContainEqual(expect.objectContaining({ to: "waiting", reason: "heartbeat" }));
+    expect(stand.news("onState")).toContainEqual(
+      expect.objectContaining({ to: "waiting", reason: "heartbeat" }),
+    );
   });
 
   test("a server that wants to be pinged often is given up no later", () => {
@@ -205,7 +253,9 @@ describe("life", () => {
     stand.pass(timing.grace);
     expect(stand.core().state).toBe("open");
     stand.pass(1_000);
-    expect(stand.news("onState")).toContainEqual(expect.objectContaining({ to: "waiting", reason: "heartbeat" }));
+    expect(stand.news("onState")).toContainEqual(
+      expect.objectContaining({ to: "waiting", reason: "heartbeat" }),
+    );
   });
 
   test("a process that slept asks before it gives up", () => {
@@ -218,7 +268,9 @@ describe("life", () => {
     stand.pass(timing.grace - 1);
     expect(stand.core().state).toBe("open");
     stand.pass(60_000);
-    expect(stand.news("onState")).toContainEqual(expect.objectContaining({ to: "waiting", reason: "heartbeat" }));
+    expect(stand.news("onState")).toContainEqual(
+      expect.objectContaining({ to: "waiting", reason: "heartbeat" }),
+    );
   });
 });
 
@@ -246,7 +298,13 @@ describe("a server of the original kind", () => {
     expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["Hello"]);
     stand.pass(1);
     expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["Hello", "there"]);
-    expect(stand.news("onUpdate").map(({ content }) => content)).toEqual(["He", "Hello", "Hello", "there", "there"]);
+    expect(stand.news("onUpdate").map(({ content }) => content)).toEqual([
+      "He",
+      "Hello",
+      "Hello",
+      "there",
+      "there",
+    ]);
   });
 
   test("placeholders, thoughts and tool calls are no answers, but what replaces a placeholder is", () => {
@@ -268,7 +326,12 @@ describe("a server of the original kind", () => {
     stand.pass(1);
     stand.frame({ ...create("", "b"), timestamp: 1_700_000_000_123 });
     const [a, b] = stand.news("onMessage");
-    expect([a!.content, b!.content, a!.at, b!.at]).toEqual(["a", "b", 1_700_000_000_000, 1_700_000_000_123]);
+    expect([a!.content, b!.content, a!.at, b!.at]).toEqual([
+      "a",
+      "b",
+      1_700_000_000_000,
+      1_700_000_000_123,
+    ]);
     expect(a!.id).not.toBe(b!.id);
   });
 
@@ -311,8 +374,13 @@ describe("extension 1", () => {
   test("what the server refuses is given back with its reason", () => {
     const stand = open();
     stand.send("a");
-    stand.frame({ type: "error", payload: { code: "no_application", message: "Nobody.", request_id: "a" } });
-    expect(stand.told()).toEqual([{ type: "refused", id: "a", code: "no_application", message: "Nobody." }]);
+    stand.frame({
+      type: "error",
+      payload: { code: "no_application", message: "Nobody.", request_id: "a" },
+    });
+    expect(stand.told()).toEqual([
+      { type: "refused", id: "a", code: "no_application", message: "Nobody." },
+    ]);
   });
 
   test("a server that is busy gets the message again on the next connection", () => {
@@ -348,7 +416,8 @@ describe("extension 1", () => {
     stand.frame(numbered(1));
     const effects = stand.do({ type: "stop" });
     expect(effects.slice(0, 2)).toEqual([
-      { type: "write", text: encode({ type: "ack", payload: { seq: 1 } }) }, { type: "drop" },
+      { type: "write", text: encode({ type: "ack", payload: { seq: 1 } }) },
+      { type: "drop" },
     ]);
     expect(stand.do({ type: "stop" })).toEqual([]);
   });
@@ -414,7 +483,11 @@ describe("extension 1", () => {
   });
 
   test("times that no timer counts are cut: it comes back, and asks for a sign of life", () => {
-    const stand = open({ retry: { min: 1e12, max: 1e15 }, ping_interval: 1e12, read_timeout: 1e12 });
+    const stand = open({
+      retry: { min: 1e12, max: 1e15 },
+      ping_interval: 1e12,
+      read_timeout: 1e12,
+    });
     expect(nextAt(stand.core())).toBeLessThanOrEqual(1_000_000 + 1_800_000);
     for (let tries = 0; tries < 40; tries++) {
       stand.close(1006);

@@ -14,14 +14,26 @@ async function post(bytes: number, budget: Budget, most = 1024 * KiB): Promise<u
   let settle = (_: unknown): void => undefined;
   const outcome = new Promise((done) => void (settle = done));
   const server = createServer((q, r) => {
-    const reading = readBody(q, { most, clock: { ...clock, now: () => clock.now(),
-      setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (id) => clock.clearTimeout(id as number) },
-    take: budget.take });
+    const reading = readBody(q, {
+      most,
+      clock: {
+        ...clock,
+        now: () => clock.now(),
+        setTimeout: (run, ms) => clock.setTimeout(run, ms),
+        clearTimeout: (id) => clock.clearTimeout(id as number),
+      },
+      take: budget.take,
+    });
     void reading.then(settle).finally(() => r.end());
   }).listen(0, "127.0.0.1");
   await new Promise((ready) => server.once("listening", ready));
   const { port } = server.address() as AddressInfo;
-  const q = request({ port, host: "127.0.0.1", method: "POST", headers: { "content-type": "application/json" } });
+  const q = request({
+    port,
+    host: "127.0.0.1",
+    method: "POST",
+    headers: { "content-type": "application/json" },
+  });
   q.on("error", () => undefined).on("response", (answer) => answer.resume());
   q.end(Buffer.alloc(bytes, "x"));
   const found = await outcome;
@@ -65,10 +77,12 @@ describe("the body of a posted message", () => {
     let counted = 0;
     const stand = { q, clock, ahead: 0, counted: () => counted };
     const body = readBody(q as unknown as IncomingMessage, {
-      most: 1024 * KiB, take: (bytes) => (counted += bytes) > 0,
+      most: 1024 * KiB,
+      take: (bytes) => (counted += bytes) > 0,
       clock: {
         now: () => clock.now() + stand.ahead,
-        setTimeout: (run, ms) => clock.setTimeout(run, ms), clearTimeout: (id) => clock.clearTimeout(id as number),
+        setTimeout: (run, ms) => clock.setTimeout(run, ms),
+        clearTimeout: (id) => clock.clearTimeout(id as number),
       },
     });
     return { ...stand, body, stand };
@@ -86,17 +100,20 @@ describe("the body of a posted message", () => {
     expect(counted()).toBe(1);
   });
 
-  test.each([86_400_000, -86_400_000])("is judged by the time that passes, though the clock was set by %s ms", async (ahead) => {
-    const { q, clock, body, stand } = arriving();
-    q.write(Buffer.alloc(600 * KiB));
-    await turn();
-    stand.ahead = ahead;
-    clock.increment(30_000);
-    q.end();
-    expect(await body).toHaveLength(600 * KiB);
-    const slow = arriving();
-    slow.stand.ahead = ahead;
-    slow.clock.increment(30_000);
-    expect(await slow.body).toMatchObject({ code: "request_timeout" });
-  });
+  test.each([86_400_000, -86_400_000])(
+    "is judged by the time that passes, though the clock was set by %s ms",
+    async (ahead) => {
+      const { q, clock, body, stand } = arriving();
+      q.write(Buffer.alloc(600 * KiB));
+      await turn();
+      stand.ahead = ahead;
+      clock.increment(30_000);
+      q.end();
+      expect(await body).toHaveLength(600 * KiB);
+      const slow = arriving();
+      slow.stand.ahead = ahead;
+      slow.clock.increment(30_000);
+      expect(await slow.body).toMatchObject({ code: "request_timeout" });
+    },
+  );
 });

@@ -23,19 +23,21 @@ describe("the budget of all connections", () => {
 
   test("holds nobody once all is accepted, whatever happened before", () => {
     const steps = fc.array(fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 })), { maxLength: 60 });
-    fc.assert(fc.property(steps, (all) => {
-      const budget = createBudget(100);
-      const holders = Array.from({ length: 5 }, holder);
-      const open: [number, number][] = [];
-      for (const [who, bytes] of all) {
-        if (holders[who]!.held) continue;
-        budget.grow(holders[who]!, bytes);
-        open.push([who, bytes]);
-        const used = open.reduce((sum, [, size]) => sum + size, 0);
-        expect(holders.some(({ held }) => held)).toBe(used > 100);
-      }
-      for (const [who, bytes] of open) budget.shrink(holders[who]!, bytes);
-      expect(holders.map(({ held }) => held)).toEqual([false, false, false, false, false]);
-    }));
+    fc.assert(
+      fc.property(steps, (all) => {
+        const budget = createBudget(100);
+        const holders = Array.from({ length: 5 }, holder);
+        const open: [number, number][] = [];
+        for (const [who, bytes] of all) {
+          if (holders[who]!.held) continue;
+          budget.grow(holders[who]!, bytes);
+          open.push([who, bytes]);
+          const used = open.reduce((sum, [, size]) => sum + size, 0);
+          expect(holders.some(({ held }) => held)).toBe(used > 100);
+        }
+        for (const [who, bytes] of open) budget.shrink(holders[who]!, bytes);
+        expect(holders.map(({ held }) => held)).toEqual([false, false, false, false, false]);
+      }),
+    );
   });
 });

@@ -19,7 +19,9 @@ function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buff
 /** A client of bare bytes, after its handshake. It reads when it is told to. */
 async function bareClient(door: Stand, path = "/pico") {
   const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
-  socket.write([`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"));
+  socket.write(
+    [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
+  );
   await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
   return socket;
 }
@@ -47,7 +49,12 @@ describe("who ends it, and with which code", () => {
     const { connection } = await door.fact("pico-server:connected");
     peer.ws.close(1000, "bye\u0007");
     expect(await door.fact("pico-server:disconnected")).toEqual({
-      type: "pico-server:disconnected", connection, session: "s1", code: 1000, reason: "bye ", initiator: "client",
+      type: "pico-server:disconnected",
+      connection,
+      session: "s1",
+      code: 1000,
+      reason: "bye ",
+      initiator: "client",
     });
   });
 
@@ -61,7 +68,10 @@ describe("who ends it, and with which code", () => {
     const door = await stand();
     const peers = await Promise.all([door.connect(), door.connect()]);
     await door.kernel.stop();
-    const expected = { code: 1001, reason: expect.stringMatching(/^going_away; retry=15\d\d$/) as string };
+    const expected = {
+      code: 1001,
+      reason: expect.stringMatching(/^going_away; retry=15\d\d$/) as string,
+    };
     for (const peer of peers) expect(await peer.closed).toEqual(expected);
     expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(2);
   });
@@ -109,7 +119,11 @@ describe("who ends it, and with which code", () => {
     expect(await peer.next()).toMatchObject({ type: "error" });
     peer.send("x".repeat(1025));
     expect(await peer.closed).toEqual({ code: 1009, reason: "too_big" });
-    expect(await disconnected(door)).toEqual({ code: 1009, reason: "too_big", initiator: "server" });
+    expect(await disconnected(door)).toEqual({
+      code: 1009,
+      reason: "too_big",
+      initiator: "server",
+    });
   });
 
   test("1011 internal: a fault of ours", async () => {
@@ -136,7 +150,9 @@ describe("who ends it, and with which code", () => {
     await peer.settled();
     peer.send("nonsense");
     expect(await peer.closed).toEqual({ code: 4400, reason: "bad_request" });
-    expect(peer.frames.filter(({ payload }) => payload?.["code"] === "invalid_message")).toHaveLength(39);
+    expect(
+      peer.frames.filter(({ payload }) => payload?.["code"] === "invalid_message"),
+    ).toHaveLength(39);
   });
 
   test("4401 unauthorized: the token was removed and none is left", async () => {
@@ -179,7 +195,11 @@ describe("who ends it, and with which code", () => {
 
 describe("1012 token_rotated", () => {
   const rotate = (door: Stand, seen: number, graceS = 0) =>
-    door.services.tokenSecrets.replace("pico", { expect: seen, value: `${"n".repeat(30)}${seen}`, graceS });
+    door.services.tokenSecrets.replace("pico", {
+      expect: seen,
+      value: `${"n".repeat(30)}${seen}`,
+      graceS,
+    });
 
   test("ends at once what the old token opened, with a time to retry; only the new token opens the door", async () => {
     await using door = await stand();
@@ -188,7 +208,9 @@ describe("1012 token_rotated", () => {
     for (const peer of old) {
       const { code, reason } = await peer.closed;
       expect(code).toBe(1012);
-      expect(Number(/^token_rotated; retry=(\d+)$/.exec(reason)?.[1])).toBeGreaterThanOrEqual(1_000);
+      expect(Number(/^token_rotated; retry=(\d+)$/.exec(reason)?.[1])).toBeGreaterThanOrEqual(
+        1_000,
+      );
     }
     expect((await door.knock("/pico")).status).toBe(401);
     const fresh = await door.connect("/pico", { token: `${"n".repeat(30)}1` });
@@ -231,7 +253,9 @@ describe("liveness", () => {
     for (let round = 1; round <= 6; round++) {
       await door.pass(round === 1 ? 1 : 30);
       await until(() => peer.pings() === round);
-      await until(() => door.services.picoServer.connections()[0]!.lastHeardAt === door.clock.now());
+      await until(
+        () => door.services.picoServer.connections()[0]!.lastHeardAt === door.clock.now(),
+      );
       await other.settled();
     }
     await peer.settled();
@@ -244,7 +268,11 @@ describe("liveness", () => {
     expect(door.services.picoServer.status().connections).toBe(1);
     await door.pass(1);
     expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
-    expect(await disconnected(door)).toEqual({ code: 4408, reason: "heartbeat", initiator: "server" });
+    expect(await disconnected(door)).toEqual({
+      code: 4408,
+      reason: "heartbeat",
+      initiator: "server",
+    });
   });
 
   test("any byte is life: a frame that arrives byte by byte", async () => {
@@ -272,7 +300,11 @@ describe("liveness", () => {
       await other.settled();
       await door.pass(2, () => other.settled());
     }
-    expect(await disconnected(door)).toEqual({ code: 4408, reason: "heartbeat", initiator: "server" });
+    expect(await disconnected(door)).toEqual({
+      code: 4408,
+      reason: "heartbeat",
+      initiator: "server",
+    });
     expect(door.clock.now() - start).toBeGreaterThan(60_000);
     slow.destroy();
   });
@@ -306,12 +338,17 @@ describe("liveness", () => {
 
   test("0 and less mean the default", async () => {
     await using door = await stand({ config: { ping_interval: 0, read_timeout: -5 } });
-    expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({ ping_interval: 30, read_timeout: 60 });
+    expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({
+      ping_interval: 30,
+      read_timeout: 60,
+    });
   });
 
   test("ping_interval at or over read_timeout: a warning, and pings every half read_timeout", async () => {
     await using door = await stand({ config: { ping_interval: 60, read_timeout: 20 } });
-    expect(door.lines.some(({ level, text }) => level === "warn" && text.includes("ping_interval"))).toBe(true);
+    expect(
+      door.lines.some(({ level, text }) => level === "warn" && text.includes("ping_interval")),
+    ).toBe(true);
     const peer = await door.connect();
     await door.pass(10);
     await until(() => peer.pings() === 1);
@@ -351,12 +388,18 @@ describe("backpressure", () => {
       sent += 1;
       expect((await peer.next()).type).toBe("message.create");
     }
-    expect(await disconnected(door)).toEqual({ code: 4410, reason: "slow_consumer", initiator: "server" });
+    expect(await disconnected(door)).toEqual({
+      code: 4410,
+      reason: "slow_consumer",
+      initiator: "server",
+    });
     stuck.destroy();
   });
 
   test("4410 slow_consumer: nothing that waits has moved for write_timeout, though pings join it", async () => {
-    await using door = await stand({ config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 } });
+    await using door = await stand({
+      config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 },
+    });
     const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
     stuck.pause();
     await door.fill("s1", 1_000_000, 500_000);

@@ -9,23 +9,36 @@ import { stand } from "./stand.ts";
 
 const make = (config: object, options = {}) =>
   createKernel([tokenStore(memory({})), channels(), http({ port: 0 }), picoServer(options)], {
-    config: { "channels.pico": config }, log: capturedLog().log,
+    config: { "channels.pico": config },
+    log: capturedLog().log,
   });
 
 describe("enabled without a token", () => {
   test("does not start, and says the three places to set one and how to make one", async () => {
-    const error = await make({ enabled: true }).start().catch((reason: unknown) => reason);
+    const error = await make({ enabled: true })
+      .start()
+      .catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: "PICO_TOKEN_MISSING" });
     const { message } = error as Error;
-    const places = ["SERVICE_CHANNELS_PICO_TOKEN", ".security.yml", "channels.pico.token", "config.json"];
-    for (const part of [...places, "32 random bytes", "openssl rand -hex 32"]) expect(message).toContain(part);
+    const places = [
+      "SERVICE_CHANNELS_PICO_TOKEN",
+      ".security.yml",
+      "channels.pico.token",
+      "config.json",
+    ];
+    for (const part of [...places, "32 random bytes", "openssl rand -hex 32"])
+      expect(message).toContain(part);
   });
   test("names the variable of another brand", async () => {
-    await expect(make({ enabled: true }, { envPrefix: "ACME" }).start()).rejects.toThrow("ACME_CHANNELS_PICO_TOKEN");
+    await expect(make({ enabled: true }, { envPrefix: "ACME" }).start()).rejects.toThrow(
+      "ACME_CHANNELS_PICO_TOKEN",
+    );
   });
   test("cannot be switched on while it runs; with a token made first it can", async () => {
     await using door = await stand({ token: "", config: { enabled: false } });
-    await expect(door.configure({ enabled: true })).rejects.toMatchObject({ code: "PICO_TOKEN_MISSING" });
+    await expect(door.configure({ enabled: true })).rejects.toMatchObject({
+      code: "PICO_TOKEN_MISSING",
+    });
     expect(door.services.picoServer.status().enabled).toBe(false);
     await door.services.tokenSecrets.replace("pico", { expect: 0 });
     const made = door.services.tokenSecrets.reveal("pico")!;
@@ -41,14 +54,24 @@ describe("enabled without a token", () => {
 
 describe("the section channels.pico", () => {
   const { schema } = picoServer().config;
-  const parse = (raw: unknown) => schema["~standard"].validate(raw) as { value?: unknown; issues?: readonly object[] };
+  const parse = (raw: unknown) =>
+    schema["~standard"].validate(raw) as { value?: unknown; issues?: readonly object[] };
 
   test("has the specification's defaults", () => {
     expect(parse({})).toEqual({
       value: {
-        enabled: false, allow_token_query: false, allow_origins: [],
-        ping_interval: 30, read_timeout: 60, write_timeout: 60, max_connections: 100,
-        max_payload: 33_554_432, message_rate: 100, message_burst: 200, drain_timeout: 5, reconnect_rate: 300,
+        enabled: false,
+        allow_token_query: false,
+        allow_origins: [],
+        ping_interval: 30,
+        read_timeout: 60,
+        write_timeout: 60,
+        max_connections: 100,
+        max_payload: 33_554_432,
+        message_rate: 100,
+        message_burst: 200,
+        drain_timeout: 5,
+        reconnect_rate: 300,
       },
     });
   });
@@ -58,10 +81,17 @@ describe("the section channels.pico", () => {
     });
   });
   test.each([
-    { enabled: "yes" }, { ping_interval: 1.5 }, { max_connections: 0 }, { max_payload: 10 }, { message_rate: -1 },
-    { allow_origins: ["app.example.org"] }, { allow_origins: ["https://app.example.org/path"] },
+    { enabled: "yes" },
+    { ping_interval: 1.5 },
+    { max_connections: 0 },
+    { max_payload: 10 },
+    { message_rate: -1 },
+    { allow_origins: ["app.example.org"] },
+    { allow_origins: ["https://app.example.org/path"] },
     { allow_origins: ["https://*.*.org"] },
-    { allow_origins: ["https://*"] }, { allow_origin: [] }, { token: "secret" },
+    { allow_origins: ["https://*"] },
+    { allow_origin: [] },
+    { token: "secret" },
   ])("%j is not valid", (raw) => {
     expect(parse(raw).issues?.length).toBeGreaterThan(0);
   });
@@ -78,13 +108,20 @@ describe("the section channels.pico", () => {
 });
 
 test("status tells where it listens and what went through", async () => {
-  await using door = await stand({ app: async ({ reply }) => void (await reply({ content: "a" })) });
+  await using door = await stand({
+    app: async ({ reply }) => void (await reply({ content: "a" })),
+  });
   const peer = await door.connect();
   peer.send({ type: "message.send", payload: { content: "q" } });
   await peer.next();
   expect(door.services.picoServer.status()).toEqual({
-    enabled: true, path: "/pico", listener: "dashboard",
-    connections: 1, maxConnections: 100, messagesIn: 1, messagesOut: 1,
+    enabled: true,
+    path: "/pico",
+    listener: "dashboard",
+    connections: 1,
+    maxConnections: 100,
+    messagesIn: 1,
+    messagesOut: 1,
   });
   await using apart = await stand({ gateway: true });
   expect(apart.services.picoServer.status().listener).toBe("gateway");

@@ -3,7 +3,8 @@ import type { Application } from "../../../plugins/channels/index.ts";
 import { ask, refusal, stand, token, until, type Client } from "./stand.ts";
 
 /** Milliseconds the close asks its client to stay away. */
-const retryOf = (reason: string): number => Number(/^going_away; retry=(\d+)$/.exec(reason)?.[1] ?? Number.NaN);
+const retryOf = (reason: string): number =>
+  Number(/^going_away; retry=(\d+)$/.exec(reason)?.[1] ?? Number.NaN);
 
 /** Opens when it is told to. */
 function gate() {
@@ -13,11 +14,15 @@ function gate() {
 }
 
 /** What each client hears at its end, and when, in the order of the ends. */
-function ends(clients: readonly Client[]): Promise<{ at: number; code: number; retryMs: number }[]> {
-  return Promise.all(clients.map(async ({ closed }) => {
-    const { code, reason } = await closed;
-    return { at: performance.now(), code, retryMs: retryOf(reason) };
-  }));
+function ends(
+  clients: readonly Client[],
+): Promise<{ at: number; code: number; retryMs: number }[]> {
+  return Promise.all(
+    clients.map(async ({ closed }) => {
+      const { code, reason } = await closed;
+      return { at: performance.now(), code, retryMs: retryOf(reason) };
+    }),
+  );
 }
 
 describe("when the service stops", () => {
@@ -43,8 +48,16 @@ describe("when the service stops", () => {
 
   test("who comes meanwhile is refused with the time to come back, before everybody is closed", async () => {
     const { open, opened } = gate();
-    const door = await stand({ app: () => opened, config: { drain_timeout: 5, reconnect_rate: 2 } });
-    const clients = [await door.connect(), await door.connect(), await door.connect(), await door.connect()];
+    const door = await stand({
+      app: () => opened,
+      config: { drain_timeout: 5, reconnect_rate: 2 },
+    });
+    const clients = [
+      await door.connect(),
+      await door.connect(),
+      await door.connect(),
+      await door.connect(),
+    ];
     clients[0]!.send({ type: "message.send", payload: { content: "work" } });
     await until(() => door.services.picoServer.status().messagesIn === 1);
     const heard = ends(clients);
@@ -53,7 +66,10 @@ describe("when the service stops", () => {
     const stoppedAt = performance.now();
     const stopped = door.kernel.stop();
     const refused = await Promise.all([1, 2, 3, 4, 5, 6].map(() => door.knock("/pico")));
-    const posted = await ask(door.port, "/pico/messages", { method: "POST", body: { content: "late" } });
+    const posted = await ask(door.port, "/pico/messages", {
+      method: "POST",
+      body: { content: "late" },
+    });
     const tookS = (performance.now() - stoppedAt) / 1_000;
     expect(closed).toBeLessThan(4);
     open();
@@ -100,7 +116,9 @@ describe("when the service stops", () => {
     const door = await stand({ app, config: { drain_timeout: 20 } });
     const busy = await door.connect("/pico?session_id=s");
     busy.send({ type: "message.send", payload: { content: "work" } });
-    expect((await ask(door.port, "/pico/messages", { method: "POST", body: { content: "p" } })).status).toBe(202);
+    expect(
+      (await ask(door.port, "/pico/messages", { method: "POST", body: { content: "p" } })).status,
+    ).toBe(202);
     await until(() => door.services.picoServer.status().messagesIn === 2);
     const stopped = door.kernel.stop({ timeoutMs: 30_000 });
     expect((await door.knock("/pico")).status).toBe(503);
@@ -111,7 +129,10 @@ describe("when the service stops", () => {
   });
 
   test("an application that never settles holds the stop up for drain_timeout and no longer", async () => {
-    const door = await stand({ app: () => new Promise(() => undefined), config: { drain_timeout: 0.3 } });
+    const door = await stand({
+      app: () => new Promise(() => undefined),
+      config: { drain_timeout: 0.3 },
+    });
     const peer = await door.connect();
     peer.send({ type: "message.send", payload: { content: "work" } });
     await until(() => door.services.picoServer.status().messagesIn === 1);
@@ -122,7 +143,10 @@ describe("when the service stops", () => {
   });
 
   test("the time for the whole stop bounds it, whatever drain_timeout says", async () => {
-    const door = await stand({ app: () => new Promise(() => undefined), config: { drain_timeout: 300 } });
+    const door = await stand({
+      app: () => new Promise(() => undefined),
+      config: { drain_timeout: 300 },
+    });
     const peer = await door.connect();
     peer.send({ type: "message.send", payload: { content: "work" } });
     await until(() => door.services.picoServer.status().messagesIn === 1);
@@ -143,7 +167,9 @@ describe("when the service stops", () => {
   test("an event stream is told when to return", async () => {
     const door = await stand({ config: { drain_timeout: 5 } });
     const headers = { authorization: `Bearer ${token}` };
-    const stream = await fetch(`http://127.0.0.1:${door.port}/pico/events?session_id=s`, { headers });
+    const stream = await fetch(`http://127.0.0.1:${door.port}/pico/events?session_id=s`, {
+      headers,
+    });
     const text = stream.text();
     await door.kernel.stop();
     const [, last] = /retry: (\d+)\n\n$/.exec(await text) ?? [];

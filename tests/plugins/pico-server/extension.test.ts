@@ -1,6 +1,15 @@
 import { describe, expect, test } from "vitest";
 import type { Application, Receipt } from "../../../plugins/channels/index.ts";
-import { stand, until, wsLines, bearer, refusal, type Client, type Frame, type Stand } from "./stand.ts";
+import {
+  stand,
+  until,
+  wsLines,
+  bearer,
+  refusal,
+  type Client,
+  type Frame,
+  type Stand,
+} from "./stand.ts";
 
 interface HelloPayload {
   readonly conn_id: string;
@@ -18,9 +27,12 @@ const from = ({ epoch, seq }: { epoch: string; seq: number }): string => `&resum
 const leave = async (door: Stand, peer: Client): Promise<void> => {
   const before = door.facts.length;
   peer.ws.terminate();
-  await until(() => door.facts.slice(before).some(({ type }) => type === "pico-server:disconnected"));
+  await until(() =>
+    door.facts.slice(before).some(({ type }) => type === "pico-server:disconnected"),
+  );
 };
-const contents = (frames: readonly Frame[]): unknown[] => frames.map(({ payload }) => payload?.content);
+const contents = (frames: readonly Frame[]): unknown[] =>
+  frames.map(({ payload }) => payload?.content);
 const next = async (peer: Client, count: number): Promise<NumberedFrame[]> => {
   const frames: NumberedFrame[] = [];
   while (frames.length < count) frames.push(await peer.next());
@@ -30,15 +42,28 @@ const send = (id: string, content = id) => ({ type: "message.send", id, payload:
 
 describe("hello", () => {
   test("comes first and tells all a client needs to come back", async () => {
-    await using door = await stand({ config: { ping_interval: 20, read_timeout: 40, max_payload: 2048 } });
+    await using door = await stand({
+      config: { ping_interval: 20, read_timeout: 40, max_payload: 2048 },
+    });
     const { first } = await resuming(door);
     expect(first).toEqual({
-      type: "hello", session_id: "s1", timestamp: door.clock.now(),
+      type: "hello",
+      session_id: "s1",
+      timestamp: door.clock.now(),
       payload: {
-        version: 1, conn_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, session_id: "s1",
-        epoch: expect.stringMatching(/^[0-9a-f]{16}$/) as string, seq: 0, resumed: false, replay: 0, gap: false,
-        ping_interval: 20, read_timeout: 40, max_payload: 2048,
-        window: { frames: 256, bytes: 524_288, ttl_s: 300 }, retry: { min: 500, max: 30_000 },
+        version: 1,
+        conn_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+        session_id: "s1",
+        epoch: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+        seq: 0,
+        resumed: false,
+        replay: 0,
+        gap: false,
+        ping_interval: 20,
+        read_timeout: 40,
+        max_payload: 2048,
+        window: { frames: 256, bytes: 524_288, ttl_s: 300 },
+        retry: { min: 500, max: 30_000 },
       },
     });
   });
@@ -47,18 +72,27 @@ describe("hello", () => {
     await using door = await stand();
     const { hello } = await resuming(door);
     expect((await door.fact("pico-server:connected")).connection).not.toBe(hello.conn_id);
-    expect(JSON.stringify([door.facts, door.lines, door.services.picoServer.connections()])).not.toContain(hello.conn_id);
+    expect(
+      JSON.stringify([door.facts, door.lines, door.services.picoServer.connections()]),
+    ).not.toContain(hello.conn_id);
   });
 
-  test.each(["", "?pico_ext=0", "?pico_ext=yes", "?resume=e:1"])("is not said to a plain client (%s)", async (query) => {
-    await using door = await stand({ app: ({ reply }) => void reply({ content: "hi" }) });
-    const peer = await door.connect(`/pico${query}`);
-    peer.send(send("m1"));
-    const frame = (await peer.next()) as NumberedFrame;
-    expect([frame.type, frame.seq, frame.epoch]).toEqual(["message.create", undefined, undefined]);
-    await peer.settled();
-    expect(peer.frames).toEqual([]);
-  });
+  test.each(["", "?pico_ext=0", "?pico_ext=yes", "?resume=e:1"])(
+    "is not said to a plain client (%s)",
+    async (query) => {
+      await using door = await stand({ app: ({ reply }) => void reply({ content: "hi" }) });
+      const peer = await door.connect(`/pico${query}`);
+      peer.send(send("m1"));
+      const frame = (await peer.next()) as NumberedFrame;
+      expect([frame.type, frame.seq, frame.epoch]).toEqual([
+        "message.create",
+        undefined,
+        undefined,
+      ]);
+      await peer.settled();
+      expect(peer.frames).toEqual([]);
+    },
+  );
 });
 
 describe("numbers", () => {
@@ -74,8 +108,10 @@ describe("numbers", () => {
     await channels.remove(to, id);
     const frames = await next(peer, 5);
     expect(frames.map(({ type, seq, epoch }) => [type, seq, epoch])).toEqual([
-      ["message.create", 1, peer.hello.epoch], ["message.update", undefined, undefined],
-      ["typing.start", undefined, undefined], ["message.update", 2, peer.hello.epoch],
+      ["message.create", 1, peer.hello.epoch],
+      ["message.update", undefined, undefined],
+      ["typing.start", undefined, undefined],
+      ["message.update", 2, peer.hello.epoch],
       ["message.delete", 3, peer.hello.epoch],
     ]);
   });
@@ -94,10 +130,11 @@ describe("message.ack", () => {
   test("comes after the application took the message, and says duplicate when it is sent again", async () => {
     let release = (): void => undefined;
     const taken: string[] = [];
-    const app: Application = ({ id }) => new Promise<void>((resolve) => {
-      taken.push(id);
-      release = resolve;
-    });
+    const app: Application = ({ id }) =>
+      new Promise<void>((resolve) => {
+        taken.push(id);
+        release = resolve;
+      });
     await using door = await stand({ app });
     const peer = await resuming(door);
     peer.send(send("m1"));
@@ -105,24 +142,38 @@ describe("message.ack", () => {
     await peer.settled();
     expect(peer.frames).toEqual([]);
     release();
-    const ack = { type: "message.ack", session_id: "s1", payload: { request_id: "m1", status: "accepted" } };
+    const ack = {
+      type: "message.ack",
+      session_id: "s1",
+      payload: { request_id: "m1", status: "accepted" },
+    };
     expect(await peer.next()).toMatchObject(ack);
     const other = await resuming(door);
     other.send(send("m1"));
-    expect(await other.next()).toMatchObject({ ...ack, payload: { request_id: "m1", status: "duplicate" } });
+    expect(await other.next()).toMatchObject({
+      ...ack,
+      payload: { request_id: "m1", status: "duplicate" },
+    });
     expect(taken).toEqual(["m1"]);
   });
 
   test("an id that named another message is id_reused, and a rejection is an error", async () => {
-    const app: Application = ({ content }) => (content === "no" ? Promise.reject(new Error("no")) : undefined);
+    const app: Application = ({ content }) =>
+      content === "no" ? Promise.reject(new Error("no")) : undefined;
     await using door = await stand({ app });
     const peer = await resuming(door);
     peer.send(send("m1", "one"));
     peer.send(send("m1", "two"));
     peer.send(send("m2", "no"));
-    const answers = (await next(peer, 3)).map(({ type, payload }) => [type, payload?.request_id, payload?.code]);
+    const answers = (await next(peer, 3)).map(({ type, payload }) => [
+      type,
+      payload?.request_id,
+      payload?.code,
+    ]);
     expect(answers.sort()).toEqual([
-      ["error", "m1", "id_reused"], ["error", "m2", "internal"], ["message.ack", "m1", undefined],
+      ["error", "m1", "id_reused"],
+      ["error", "m2", "internal"],
+      ["message.ack", "m1", undefined],
     ]);
   });
 
@@ -145,12 +196,19 @@ describe("resume", () => {
     await leave(door, peer);
     for (const text of ["c", "d"]) await door.say("s1", text);
     const again = await resuming(door, from({ ...peer.hello, seq: 1 }));
-    expect(again.first.payload).toMatchObject(
-      { epoch: peer.hello.epoch, seq: 4, resumed: true, replay: 3, gap: false },
-    );
+    expect(again.first.payload).toMatchObject({
+      epoch: peer.hello.epoch,
+      seq: 4,
+      resumed: true,
+      replay: 3,
+      gap: false,
+    });
     await door.say("s1", "e");
     const frames = await next(again, 4);
-    expect([contents(frames), frames.map(({ seq }) => seq)]).toEqual([["b", "c", "d", "e"], [2, 3, 4, 5]]);
+    expect([contents(frames), frames.map(({ seq }) => seq)]).toEqual([
+      ["b", "c", "d", "e"],
+      [2, 3, 4, 5],
+    ]);
   });
 
   test("shows the latest state of a message in progress after what was missed", async () => {
@@ -190,7 +248,10 @@ describe("resume", () => {
     const third = await resuming(door, from({ ...peer.hello, seq: 1 }));
     expect(third.hello.epoch).not.toBe(peer.hello.epoch);
     expect(third.first.payload).toMatchObject({ seq: 0, resumed: false, gap: true });
-    expect((await next(third, 1))[0]).toMatchObject({ type: "gap", payload: { reason: "epoch_changed" } });
+    expect((await next(third, 1))[0]).toMatchObject({
+      type: "gap",
+      payload: { reason: "epoch_changed" },
+    });
   });
 
   test("without a cursor, what no socket has had comes first", async () => {
@@ -201,12 +262,18 @@ describe("resume", () => {
     expect(await next(peer, 1)).toMatchObject([{ seq: 1, payload: { content: "a" } }]);
   });
 
-  test.each(["&resume=nonsense", "&resume=:1", "&resume=e:-1", "&resume=a:1&resume=a:2", "&conn=a&conn=b"])(
-    "is refused when it cannot be read (%s)", async (query) => {
-      await using door = await stand();
-      expect(await door.knock(`/pico?pico_ext=1${query}`)).toMatchObject(refusal(400, "bad_handshake"));
-    },
-  );
+  test.each([
+    "&resume=nonsense",
+    "&resume=:1",
+    "&resume=e:-1",
+    "&resume=a:1&resume=a:2",
+    "&conn=a&conn=b",
+  ])("is refused when it cannot be read (%s)", async (query) => {
+    await using door = await stand();
+    expect(await door.knock(`/pico?pico_ext=1${query}`)).toMatchObject(
+      refusal(400, "bad_handshake"),
+    );
+  });
 
   test("needs the token like everything else", async () => {
     await using door = await stand();
@@ -221,13 +288,19 @@ describe("conn", () => {
   test("takes over the slot of the connection it names, which is closed 4409", async () => {
     await using door = await stand({ config: { max_connections: 1 } });
     const ghost = await resuming(door);
-    expect(await door.knock("/pico?session_id=s1&pico_ext=1")).toMatchObject(refusal(503, "too_many_connections"));
-    expect(await door.knock("/pico?pico_ext=1&conn=guess")).toMatchObject(refusal(503, "too_many_connections"));
+    expect(await door.knock("/pico?session_id=s1&pico_ext=1")).toMatchObject(
+      refusal(503, "too_many_connections"),
+    );
+    expect(await door.knock("/pico?pico_ext=1&conn=guess")).toMatchObject(
+      refusal(503, "too_many_connections"),
+    );
     ghost.ws.pause(); // its network is gone: it will not answer the close
     const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
     expect(again.first.payload).toMatchObject({ resumed: true });
     expect(door.services.picoServer.status().connections).toBe(1);
-    expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject({ status: 503 });
+    expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject({
+      status: 503,
+    });
     ghost.ws.resume();
     expect(await ghost.closed).toEqual({ code: 4409, reason: "replaced" });
     const spent = await door.knock(`/pico?pico_ext=1&conn=${ghost.hello.conn_id}`);
@@ -237,7 +310,10 @@ describe("conn", () => {
   test("does not leave the session: an answer for those who hear it goes on", async () => {
     await using door = await stand();
     const ghost = await resuming(door);
-    const answer = door.services.channels.stream({ channel: "pico", session: "s1" }, { cancelWhenAlone: true });
+    const answer = door.services.channels.stream(
+      { channel: "pico", session: "s1" },
+      { cancelWhenAlone: true },
+    );
     answer.write("one");
     const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
     expect(answer.signal.aborted).toBe(false);
@@ -249,8 +325,11 @@ describe("conn", () => {
 describe("receipts", () => {
   async function receipts(door: Stand) {
     const news: Receipt[] = [];
-    door.kernel.on("channels:receipt-changed", ({ id, status, reason }) =>
-      void news.push({ id, status, ...(reason === undefined ? {} : { reason }) }));
+    door.kernel.on(
+      "channels:receipt-changed",
+      ({ id, status, reason }) =>
+        void news.push({ id, status, ...(reason === undefined ? {} : { reason }) }),
+    );
     return news;
   }
 

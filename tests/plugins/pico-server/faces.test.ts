@@ -1,13 +1,19 @@
 import { expect, test } from "vitest";
 import { typeOf } from "../../../plugins/pico-server/faces.ts";
 
-const heard = (text: string) =>
-  ({ session: "s", cursor: { epoch: "e", seq: 1 }, frame: Buffer.from(text), numbered: true });
+const heard = (text: string) => ({
+  session: "s",
+  cursor: { epoch: "e", seq: 1 },
+  frame: Buffer.from(text),
+  numbered: true,
+});
 
 test.each(["message.create", "message.update", "message.delete", "typing.start", "typing.stop"])(
   "a frame of type %s is known by its first bytes, or by reading it when its keys stand in another order",
   (type) => {
-    expect(typeOf(heard(JSON.stringify({ type, payload: { content: '{"type":"ping"' } })))).toBe(type);
+    expect(typeOf(heard(JSON.stringify({ type, payload: { content: '{"type":"ping"' } })))).toBe(
+      type,
+    );
     expect(typeOf(heard(JSON.stringify({ payload: { type: "message.create" }, type })))).toBe(type);
   },
 );

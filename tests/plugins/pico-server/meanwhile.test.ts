@@ -9,12 +9,14 @@ type Verify = Tokens["verify"];
 /** Counts who was asked for the token, and lets nobody in before `opened`. */
 async function counting(options: Parameters<typeof stand>[0] = {}, opened = Promise.resolve()) {
   let asked = 0;
-  const verify = (ask: Verify): Verify => async (...of) => {
-    const version = await ask(...of);
-    asked += 1;
-    await opened;
-    return version;
-  };
+  const verify =
+    (ask: Verify): Verify =>
+    async (...of) => {
+      const version = await ask(...of);
+      asked += 1;
+      await opened;
+      return version;
+    };
   return Object.assign(await stand({ ...options, verify }), { asked: () => asked });
 }
 type Counting = Awaited<ReturnType<typeof counting>>;
@@ -30,9 +32,25 @@ describe("while the body of a posted message arrives", () => {
     const body = JSON.stringify({ session_id: "s", content: "hello" });
     const socket = connect(door.port, "127.0.0.1");
     let text = "";
-    socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk)).on("error", () => undefined);
-    const lines = [bearer, "Host: localhost", "Content-Type: application/json", `Content-Length: ${body.length}`];
-    socket.write([`POST /pico/messages${query} HTTP/1.1`, ...lines, "Connection: close", "", body.slice(0, -1)].join("\r\n"));
+    socket
+      .setEncoding("utf8")
+      .on("data", (chunk: string) => void (text += chunk))
+      .on("error", () => undefined);
+    const lines = [
+      bearer,
+      "Host: localhost",
+      "Content-Type: application/json",
+      `Content-Length: ${body.length}`,
+    ];
+    socket.write(
+      [
+        `POST /pico/messages${query} HTTP/1.1`,
+        ...lines,
+        "Connection: close",
+        "",
+        body.slice(0, -1),
+      ].join("\r\n"),
+    );
     await until(() => door.asked() === 1);
     await ask(door.port, "/pico"); // and a while later
     return {
@@ -40,19 +58,26 @@ describe("while the body of a posted message arrives", () => {
         socket.write(body.slice(-1));
         await until(() => socket.closed || socket.readableEnded);
         const status = Number(text.split(" ")[1]);
-        return { status, headers: {}, body: JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as object };
+        return {
+          status,
+          headers: {},
+          body: JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as object,
+        };
       },
     };
   }
 
-  test.each(["", "?wait=60"])("a token that is replaced takes nothing any more (%s)", async (query) => {
-    const taken: string[] = [];
-    await using door = await counting({ app: ({ content }) => void taken.push(content) });
-    const { finish } = await posting(door, query);
-    await replaceToken(door);
-    expect(await finish()).toMatchObject(refusal(401, "token_mismatch"));
-    expect([taken, door.services.picoServer.status().connections]).toEqual([[], 0]);
-  });
+  test.each(["", "?wait=60"])(
+    "a token that is replaced takes nothing any more (%s)",
+    async (query) => {
+      const taken: string[] = [];
+      await using door = await counting({ app: ({ content }) => void taken.push(content) });
+      const { finish } = await posting(door, query);
+      await replaceToken(door);
+      expect(await finish()).toMatchObject(refusal(401, "token_mismatch"));
+      expect([taken, door.services.picoServer.status().connections]).toEqual([[], 0]);
+    },
+  );
 
   test("a channel that is switched off takes nothing any more", async () => {
     const taken: string[] = [];

@@ -13,17 +13,27 @@ const collect = () => {
 };
 
 describe("a client's message", () => {
-  test.each(["message.send", "media.send"])("%s reaches the application with all it says", async (type) => {
-    const { taken, app } = collect();
-    await using door = await stand({ app });
-    const peer = await door.connect("/pico?session_id=s1");
-    peer.send({ type, id: "m1", payload: { content: "hi", media: [png], hops: 1 } });
-    const message = await until(() => taken[0]);
-    expect(message).toMatchObject(
-      { channel: "pico", session: "s1", id: "m1", content: "hi", hops: 1, at: door.clock.now() },
-    );
-    expect(message.media).toEqual([{ type: "image/png", bytes: Buffer.from("iVBORw0KGgo=", "base64") }]);
-  });
+  test.each(["message.send", "media.send"])(
+    "%s reaches the application with all it says",
+    async (type) => {
+      const { taken, app } = collect();
+      await using door = await stand({ app });
+      const peer = await door.connect("/pico?session_id=s1");
+      peer.send({ type, id: "m1", payload: { content: "hi", media: [png], hops: 1 } });
+      const message = await until(() => taken[0]);
+      expect(message).toMatchObject({
+        channel: "pico",
+        session: "s1",
+        id: "m1",
+        content: "hi",
+        hops: 1,
+        at: door.clock.now(),
+      });
+      expect(message.media).toEqual([
+        { type: "image/png", bytes: Buffer.from("iVBORw0KGgo=", "base64") },
+      ]);
+    },
+  );
 
   test("an answer comes as message.create with session, time, a message id and the id of what it answers", async () => {
     await using door = await stand({ app: echo });
@@ -32,23 +42,36 @@ describe("a client's message", () => {
     const frame = await peer.next();
     const attachments = [{ type: "image", url: png, content_type: "image/png" }];
     expect(frame).toEqual({
-      type: "message.create", session_id: "s1", timestamp: door.clock.now(),
+      type: "message.create",
+      session_id: "s1",
+      timestamp: door.clock.now(),
       payload: {
-        message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string, content: "hi", request_id: "m1", final: true, attachments,
+        message_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+        content: "hi",
+        request_id: "m1",
+        final: true,
+        attachments,
       },
     });
   });
 
   test("an application that fails after it had accepted is an error that names the message, without details", async () => {
-    await using door = await stand({ app: (message) => {
-      message.accept();
-      throw new Error("swordfish");
-    } });
+    await using door = await stand({
+      app: (message) => {
+        message.accept();
+        throw new Error("swordfish");
+      },
+    });
     const peer = await door.connect("/pico?session_id=s1");
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
     expect(await peer.next()).toMatchObject({
-      type: "error", session_id: "s1",
-      payload: { code: "internal", message: expect.not.stringContaining("swordfish") as string, request_id: "m1" },
+      type: "error",
+      session_id: "s1",
+      payload: {
+        code: "internal",
+        message: expect.not.stringContaining("swordfish") as string,
+        request_id: "m1",
+      },
     });
   });
 
@@ -87,7 +110,12 @@ describe("a client's message", () => {
     peer.send({ type: "typing.start", id: "t" });
     peer.send({ type: "typing.stop", payload: { anything: 1 } });
     peer.send({ type: "ping", id: "p1" });
-    expect(await peer.next()).toEqual({ type: "pong", id: "p1", session_id: "s1", timestamp: door.clock.now() });
+    expect(await peer.next()).toEqual({
+      type: "pong",
+      id: "p1",
+      session_id: "s1",
+      timestamp: door.clock.now(),
+    });
     expect(typing).toEqual([true, false].map((on) => ({ channel: "pico", session: "s1", on })));
     expect(taken).toEqual([]);
   });
@@ -98,17 +126,37 @@ const large = "x".repeat(1_048_577);
 describe("an error frame leaves the connection open and names the request", () => {
   test.each<[string, string, string]>([
     ["invalid_message", "no JSON", "hello"],
-    ["invalid_message", "a wrong field", '{"type":"message.send","id":"m1","payload":{"content":5}}'],
+    [
+      "invalid_message",
+      "a wrong field",
+      '{"type":"message.send","id":"m1","payload":{"content":5}}',
+    ],
     ["unknown_type", "an unknown type", '{"type":"message.sing","id":"m1"}'],
-    ["invalid_media", "a medium by URL", '{"type":"media.send","id":"m1","payload":{"media":"https://a.example"}}'],
-    ["empty_content", "blank content", '{"type":"message.send","id":"m1","payload":{"content":" "}}'],
-    ["too_large", "content over 1 MiB", `{"type":"message.send","id":"m1","payload":{"content":"${large}"}}`],
+    [
+      "invalid_media",
+      "a medium by URL",
+      '{"type":"media.send","id":"m1","payload":{"media":"https://a.example"}}',
+    ],
+    [
+      "empty_content",
+      "blank content",
+      '{"type":"message.send","id":"m1","payload":{"content":" "}}',
+    ],
+    [
+      "too_large",
+      "content over 1 MiB",
+      `{"type":"message.send","id":"m1","payload":{"content":"${large}"}}`,
+    ],
   ])("%s for %s", async (code, _, text) => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     peer.send(text);
     const { type, payload, session_id } = await peer.next();
-    expect({ type, session_id, code: payload?.code }).toEqual({ type: "error", session_id: "s1", code });
+    expect({ type, session_id, code: payload?.code }).toEqual({
+      type: "error",
+      session_id: "s1",
+      code,
+    });
     if (text.includes('"id"')) expect(payload?.request_id).toBe("m1");
     await peer.settled();
   });
@@ -117,16 +165,26 @@ describe("an error frame leaves the connection open and names the request", () =
     await using door = await stand({ app: null });
     const peer = await door.connect();
     peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
-    expect(await peer.next()).toMatchObject({ type: "error", payload: { code: "no_application", request_id: "m1" } });
+    expect(await peer.next()).toMatchObject({
+      type: "error",
+      payload: { code: "no_application", request_id: "m1" },
+    });
   });
 
   test("loop after more than four bridges", async () => {
     await using door = await stand();
     const peer = await door.connect();
-    peer.send({ type: "message.send", id: "m1", session_id: "other", payload: { content: "hi", hops: 5 } });
-    expect(await peer.next()).toMatchObject(
-      { type: "error", session_id: "other", payload: { code: "loop", request_id: "m1" } },
-    );
+    peer.send({
+      type: "message.send",
+      id: "m1",
+      session_id: "other",
+      payload: { content: "hi", hops: 5 },
+    });
+    expect(await peer.next()).toMatchObject({
+      type: "error",
+      session_id: "other",
+      payload: { code: "loop", request_id: "m1" },
+    });
   });
 
   test("internal without detail when the application throws; the log has the cause", async () => {
@@ -156,7 +214,13 @@ describe("what an application sends", () => {
     expect(status).toBe("written");
     const thought = { message_id: id, kind: "thought", thought: true };
     for (const peer of [first, second]) {
-      const frames = [await peer.next(), await peer.next(), await peer.next(), await peer.next(), await peer.next()];
+      const frames = [
+        await peer.next(),
+        await peer.next(),
+        await peer.next(),
+        await peer.next(),
+        await peer.next(),
+      ];
       expect(frames.map(({ type, payload }) => [type, payload])).toEqual([
         ["typing.start", undefined],
         ["message.create", { ...thought, content: "a", final: true }],
@@ -165,7 +229,9 @@ describe("what an application sends", () => {
         ["typing.stop", undefined],
       ]);
       expect(
-        frames.every(({ session_id, timestamp }) => session_id === "s1" && timestamp === door.clock.now()),
+        frames.every(
+          ({ session_id, timestamp }) => session_id === "s1" && timestamp === door.clock.now(),
+        ),
       ).toBe(true);
     }
     await other.settled();
@@ -179,23 +245,34 @@ describe("what an application sends", () => {
     const empty = JSON.stringify(await peer.next()).length;
     await door.say("s1", "x".repeat(512 * 1024 - empty));
     expect((await peer.next()).payload?.["content"]).toHaveLength(512 * 1024 - empty);
-    await expect(door.say("s1", "x".repeat(512 * 1024 - empty + 1))).rejects.toMatchObject({ code: "too_large" });
+    await expect(door.say("s1", "x".repeat(512 * 1024 - empty + 1))).rejects.toMatchObject({
+      code: "too_large",
+    });
     const change = { content: "x".repeat(600_000) };
-    await expect(door.services.channels.update({ channel: "pico", session: "s1" }, "id", change))
-      .rejects.toMatchObject({ code: "too_large" });
+    await expect(
+      door.services.channels.update({ channel: "pico", session: "s1" }, "id", change),
+    ).rejects.toMatchObject({ code: "too_large" });
   });
 
   test("an attachment goes by https or inline, and by nothing else", async () => {
     await using door = await stand();
     const peer = await door.connect("/pico?session_id=s1");
     const send = (attachment: object) =>
-      door.services.channels.send({ channel: "pico", session: "s1" }, {
-        content: "", attachments: [{ type: "application/pdf", ...attachment }],
-      });
+      door.services.channels.send(
+        { channel: "pico", session: "s1" },
+        {
+          content: "",
+          attachments: [{ type: "application/pdf", ...attachment }],
+        },
+      );
     await send({ url: "https://example.org/a.pdf" });
-    const attachments = [{ type: "file", url: "https://example.org/a.pdf", content_type: "application/pdf" }];
+    const attachments = [
+      { type: "file", url: "https://example.org/a.pdf", content_type: "application/pdf" },
+    ];
     expect((await peer.next()).payload).toMatchObject({ attachments });
-    await expect(send({ url: "file:///etc/passwd" })).rejects.toMatchObject({ code: "unsupported" });
+    await expect(send({ url: "file:///etc/passwd" })).rejects.toMatchObject({
+      code: "unsupported",
+    });
     await expect(send({})).rejects.toMatchObject({ code: "unsupported" });
   });
 });
@@ -238,7 +315,10 @@ describe("sessions", () => {
     await door.fact("pico-server:disconnected");
     await expect(door.say("s1", "two")).resolves.toMatchObject({ status: "buffered" });
     const second = await door.connect("/pico?session_id=s1");
-    expect(await second.next()).toMatchObject({ type: "message.create", payload: { content: "two" } });
+    expect(await second.next()).toMatchObject({
+      type: "message.create",
+      payload: { content: "two" },
+    });
     const third = await door.connect("/pico?session_id=s1");
     await third.settled();
     await second.settled();

@@ -10,8 +10,12 @@ async function nearlyFull(door: Stand) {
   for (let n = 0; n < 5; n++) await door.say("held", "x".repeat(100_000));
   return peer;
 }
-const naming = (session: string, id: number) =>
-  ({ type: "message.send", id: `${id}`, session_id: session, payload: { content: "hello" } });
+const naming = (session: string, id: number) => ({
+  type: "message.send",
+  id: `${id}`,
+  session_id: session,
+  payload: { content: "hello" },
+});
 
 test("naming a session that holds too much for a slow client ends it as slow, and nothing else happens", async () => {
   const taken: string[] = [];

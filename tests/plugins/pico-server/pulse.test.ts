@@ -20,7 +20,12 @@ describe("the signs of life of a peer", () => {
   test("it is asked now and then, and silent when it says nothing for as long as it may", () => {
     const { look, rest } = peer();
     expect([look(0), rest(), look(30_000), rest(), look(59_999), look(60_000)]).toEqual([
-      "well", 30_000, "ask", 30_000, "well", "silent",
+      "well",
+      30_000,
+      "ask",
+      30_000,
+      "well",
+      "silent",
     ]);
   });
 
@@ -47,7 +52,12 @@ describe("the signs of life of a peer", () => {
     const { look, rest, time, pulse, socket } = peer();
     look(30_000);
     time.wokeAt = 59_000;
-    expect([look(60_000), rest(), look(64_999), look(65_000)]).toEqual(["ask", 1_000, "well", "silent"]);
+    expect([look(60_000), rest(), look(64_999), look(65_000)]).toEqual([
+      "ask",
+      1_000,
+      "well",
+      "silent",
+    ]);
     socket.bytesRead = 2;
     pulse.beat(64_999);
     expect(look(65_000)).toBe("well");

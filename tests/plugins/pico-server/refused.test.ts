@@ -10,9 +10,9 @@ describe("log lines of refusals", () => {
     expect(door.facts.filter(({ type }) => type === "pico-server:refused")).toHaveLength(50);
     expect(door.services.picoServer.metrics().handshakes["token_missing"]).toBe(50);
     await door.pass(10);
-    expect(door.lines.filter(({ text }) => text === "refused, without a line of their own")).toEqual([
-      expect.objectContaining({ level: "warn", via: "pico", token_missing: 30 }),
-    ]);
+    expect(
+      door.lines.filter(({ text }) => text === "refused, without a line of their own"),
+    ).toEqual([expect.objectContaining({ level: "warn", via: "pico", token_missing: 30 })]);
     await door.pass(30);
     await door.knock("/pico", { lines: wsLines });
     expect(refused()).toHaveLength(21);
@@ -21,7 +21,8 @@ describe("log lines of refusals", () => {
   test("a wrong token that counts has its line always, the same one again has none of that kind", async () => {
     await using door = await stand();
     for (let n = 0; n < 40; n++) await door.knock("/pico", { lines: wsLines });
-    const wrong = (token: string) => door.knock("/pico", { lines: [...wsLines, `Authorization: Bearer ${token}`] });
+    const wrong = (token: string) =>
+      door.knock("/pico", { lines: [...wsLines, `Authorization: Bearer ${token}`] });
     for (const token of ["wrong-one", "wrong-two", "wrong-two"]) await wrong(token);
     const counted = door.lines.filter((line) => line["reason"] === "token_mismatch");
     expect(counted.map((line) => line["count"])).toEqual([1, 2]);

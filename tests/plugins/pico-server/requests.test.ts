@@ -13,22 +13,37 @@ describe("GET /pico", () => {
     const { status, headers, body } = await ask(door.port, "/pico");
     expect(status).toBe(200);
     expect(headers).toMatchObject({
-      "content-type": "application/json; charset=utf-8", "cache-control": "no-store", "referrer-policy": "no-referrer",
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
     });
     expect(body).toEqual({
-      protocol: "pico", version: 1, features: ["messages", "events", "wait", "pico_ext"], connections: 1,
+      protocol: "pico",
+      version: 1,
+      features: ["messages", "events", "wait", "pico_ext"],
+      connections: 1,
       limits: {
-        max_payload: 33_554_432, content: 1_048_576, medium: 20_971_520, outbound: 524_288, max_connections: 100,
-        message_rate: 100, message_burst: 200, ping_interval: 30, read_timeout: 60,
+        max_payload: 33_554_432,
+        content: 1_048_576,
+        medium: 20_971_520,
+        outbound: 524_288,
+        max_connections: 100,
+        message_rate: 100,
+        message_burst: 200,
+        ping_interval: 30,
+        read_timeout: 60,
       },
     });
   });
   test("asks for the token as a handshake does", async () => {
     await using door = await stand({ config: { allow_token_query: true } });
-    const probe = (authorization: string) => ask(door.port, "/pico", { headers: { authorization } });
+    const probe = (authorization: string) =>
+      ask(door.port, "/pico", { headers: { authorization } });
     expect(await probe("")).toMatchObject(refusal(401, "token_missing"));
     expect(await probe("Bearer no")).toMatchObject(refusal(401, "token_mismatch"));
-    expect((await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status).toBe(200);
+    expect(
+      (await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status,
+    ).toBe(200);
   });
   test("HEAD is GET without a body", async () => {
     await using door = await stand();
@@ -39,27 +54,41 @@ describe("GET /pico", () => {
 
 describe("POST /pico/messages", () => {
   test("202 when the application took it; answers go to the session's connections", async () => {
-    const app: Application = async ({ content, reply }) => void (await reply({ content: `you said ${content}` }));
+    const app: Application = async ({ content, reply }) =>
+      void (await reply({ content: `you said ${content}` }));
     await using door = await stand({ app });
     const peer = await door.connect("/pico?session_id=s1");
     const { status, body } = await post(door.port, { session_id: "s1", id: "m1", content: "hi" });
-    expect([status, body]).toEqual([202, { status: "accepted", request_id: "m1", session_id: "s1" }]);
-    expect(await peer.next()).toMatchObject(
-      { type: "message.create", session_id: "s1", payload: { content: "you said hi" } },
-    );
+    expect([status, body]).toEqual([
+      202,
+      { status: "accepted", request_id: "m1", session_id: "s1" },
+    ]);
+    expect(await peer.next()).toMatchObject({
+      type: "message.create",
+      session_id: "s1",
+      payload: { content: "you said hi" },
+    });
   });
   test("names are made when none are given", async () => {
     const taken: Message[] = [];
     await using door = await stand({ app: (message) => void taken.push(message) });
     const { status, body } = await post(door.port, { content: "hi" });
     expect(status).toBe(202);
-    expect(taken[0]).toMatchObject({ channel: "pico", id: body["request_id"], session: body["session_id"] });
+    expect(taken[0]).toMatchObject({
+      channel: "pico",
+      id: body["request_id"],
+      session: body["session_id"],
+    });
   });
   test("the same id is a duplicate with the same content and refused with another", async () => {
     const taken: Message[] = [];
     await using door = await stand({ app: (message) => void taken.push(message) });
     const send = async (content: string, id?: string) => {
-      const { status, body } = await post(door.port, { session_id: "s1", content, ...(id && { id }) });
+      const { status, body } = await post(door.port, {
+        session_id: "s1",
+        content,
+        ...(id && { id }),
+      });
       return [status, body["status"] ?? body["error"]];
     };
     expect(await send("a", "m1")).toEqual([202, "accepted"]);
@@ -95,11 +124,17 @@ describe("POST /pico/messages", () => {
     expect((await post(door.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
     const large = { content: "x".repeat(3_000) };
     expect(await post(door.port, large)).toMatchObject(refusal(413, "body_too_large"));
+    expect(await post(door.port, large, { "transfer-encoding": "chunked" })).toMatchObject(
+      refusal(413, "body_too_large"),
+    );
     expect(
-      await post(door.port, large, { "transfer-encoding": "chunked" }),
-    ).toMatchObject(refusal(413, "body_too_large"));
-    expect(
-      (await post(door.port, { content: "x" }, { "content-type": "application/json; charset=utf-8" })).status,
+      (
+        await post(
+          door.port,
+          { content: "x" },
+          { "content-type": "application/json; charset=utf-8" },
+        )
+      ).status,
     ).toBe(202);
   });
   test("429 beyond message_burst, until the next second", async () => {
@@ -114,7 +149,12 @@ describe("POST /pico/messages", () => {
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => void (release = resolve));
     const taken: string[] = [];
-    await using door = await stand({ app: async ({ content }) => { taken.push(content); await held; } });
+    await using door = await stand({
+      app: async ({ content }) => {
+        taken.push(content);
+        await held;
+      },
+    });
     const answer = post(door.port, { content: "x" });
     await until(() => taken.length === 1);
     release();
@@ -130,27 +170,33 @@ describe("other sites' pages", () => {
     "access-control-expose-headers": "Retry-After, WWW-Authenticate",
     "cross-origin-resource-policy": "cross-origin",
   };
-  const corsNames = (headers: object) => Object.keys(headers).filter((name) => name.startsWith("access-control"));
+  const corsNames = (headers: object) =>
+    Object.keys(headers).filter((name) => name.startsWith("access-control"));
 
-  test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/", "/pico/messages", "/pico/events"])("OPTIONS %s is 204 without a token", async (path) => {
-    await using door = await stand();
-    const { status, headers } = await ask(
-      door.port, path, { method: "OPTIONS", headers: { origin, authorization: "" } },
-    );
-    expect(status).toBe(204);
-    expect(headers).toMatchObject({
-      ...cors,
-      "access-control-allow-methods": "GET, HEAD, POST",
-      "access-control-allow-headers": "authorization, content-type, last-event-id",
-    });
-    expect(headers["access-control-allow-credentials"]).toBeUndefined();
-  });
+  test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/", "/pico/messages", "/pico/events"])(
+    "OPTIONS %s is 204 without a token",
+    async (path) => {
+      await using door = await stand();
+      const { status, headers } = await ask(door.port, path, {
+        method: "OPTIONS",
+        headers: { origin, authorization: "" },
+      });
+      expect(status).toBe(204);
+      expect(headers).toMatchObject({
+        ...cors,
+        "access-control-allow-methods": "GET, HEAD, POST",
+        "access-control-allow-headers": "authorization, content-type, last-event-id",
+      });
+      expect(headers["access-control-allow-credentials"]).toBeUndefined();
+    },
+  );
   test("every answer to an allowed origin may be read, errors too", async () => {
     await using door = await stand({ config: { allow_origins: [origin] } });
     for (const [status, path, authorization] of [
-      [
-        200, "/pico", `Bearer ${token}`,
-      ], [401, "/pico", "Bearer no"], [426, "/pico/ws", `Bearer ${token}`], [404, "/pico/none", ""],
+      [200, "/pico", `Bearer ${token}`],
+      [401, "/pico", "Bearer no"],
+      [426, "/pico/ws", `Bearer ${token}`],
+      [404, "/pico/none", ""],
     ] as const) {
       const answer = await ask(door.port, path, { headers: { origin, authorization } });
       expect(answer.status).toBe(status);
@@ -159,9 +205,16 @@ describe("other sites' pages", () => {
   });
   test("the dashboard's checks of Host and of unsafe methods do not hold here: the token decides", async () => {
     await using door = await stand();
-    const headers = { host: "evil.example", origin: "https://evil.example", "sec-fetch-site": "cross-site" };
+    const headers = {
+      host: "evil.example",
+      origin: "https://evil.example",
+      "sec-fetch-site": "cross-site",
+    };
     const posted = await post(door.port, { content: "x" }, headers);
-    expect([posted.status, posted.headers["access-control-allow-origin"]]).toEqual([202, headers.origin]);
+    expect([posted.status, posted.headers["access-control-allow-origin"]]).toEqual([
+      202,
+      headers.origin,
+    ]);
     const lines = [...wsLines, bearer, "Host: evil.example", "Origin: https://evil.example"];
     expect((await door.knock("/pico", { lines })).status).toBe(101);
   });
@@ -169,8 +222,13 @@ describe("other sites' pages", () => {
     await using door = await stand({ config: { allow_origins: [origin] } });
     const foreign = "https://evil.example";
     const answer = await ask(door.port, "/pico", { headers: { origin: foreign } });
-    expect(answer).toMatchObject(refusal(403, "origin_not_allowed", { "cross-origin-resource-policy": "same-origin" }));
-    const preflight = await ask(door.port, "/pico", { method: "OPTIONS", headers: { origin: foreign } });
+    expect(answer).toMatchObject(
+      refusal(403, "origin_not_allowed", { "cross-origin-resource-policy": "same-origin" }),
+    );
+    const preflight = await ask(door.port, "/pico", {
+      method: "OPTIONS",
+      headers: { origin: foreign },
+    });
     for (const { headers } of [answer, preflight]) expect(corsNames(headers)).toEqual([]);
   });
   test("without an Origin nothing is said about origins", async () => {
@@ -183,7 +241,12 @@ describe("other sites' pages", () => {
 describe("a posted body that does not arrive", () => {
   const begin = async (door: Stand): Promise<Socket> => {
     const socket = connect(door.port, "127.0.0.1");
-    const head = ["POST /pico/messages HTTP/1.1", "Host: localhost", bearer, "Content-Type: application/json"];
+    const head = [
+      "POST /pico/messages HTTP/1.1",
+      "Host: localhost",
+      bearer,
+      "Content-Type: application/json",
+    ];
     socket.write([...head, "Content-Length: 10000000", "", '{"content":"'].join("\r\n"));
     return socket;
   };

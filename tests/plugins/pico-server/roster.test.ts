@@ -7,15 +7,25 @@ describe("the connections of the channel", () => {
   test("are listed, the oldest first, with where they come from and what went over them", async () => {
     await using s = await stand({ app: (message) => void message.reply({ content: "hi" }) });
     const { picoServer } = s.kernel.services;
-    const first = await s.connect("/pico?session_id=one", { headers: { origin: "http://app.example", "user-agent": "Tester/1" } });
+    const first = await s.connect("/pico?session_id=one", {
+      headers: { origin: "http://app.example", "user-agent": "Tester/1" },
+    });
     await s.connect("/pico?session_id=two");
     first.send(hello);
     await until(() => first.frames.some(({ type }) => type === "message.create"));
     expect(picoServer.connections()).toEqual([
       {
-        id: expect.stringMatching(/^[0-9a-f]{32}$/), session: "one", address: "127.0.0.1", method: "header",
-        origin: "http://app.example", userAgent: "Tester/1", since: s.clock.now(), lastHeardAt: s.clock.now(),
-        messagesIn: 1, messagesOut: 1, queuedBytes: expect.any(Number),
+        id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        session: "one",
+        address: "127.0.0.1",
+        method: "header",
+        origin: "http://app.example",
+        userAgent: "Tester/1",
+        since: s.clock.now(),
+        lastHeardAt: s.clock.now(),
+        messagesIn: 1,
+        messagesOut: 1,
+        queuedBytes: expect.any(Number),
       },
       expect.objectContaining({ session: "two", messagesIn: 0, messagesOut: 0 }),
     ]);

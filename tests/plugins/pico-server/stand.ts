@@ -3,17 +3,35 @@ import { request, type IncomingHttpHeaders } from "node:http";
 import { connect, type Socket } from "node:net";
 import { SimulatedClock } from "xstate";
 import { WebSocket, type ClientOptions } from "ws";
-import { createKernel, type AnyPlugin, type Clock, type Configuration, type Plugin } from "../../../kernel/index.ts";
+import {
+  createKernel,
+  type AnyPlugin,
+  type Clock,
+  type Configuration,
+  type Plugin,
+} from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
-import { application, channels, type Application, type Channels } from "../../../plugins/channels/index.ts";
+import {
+  application,
+  channels,
+  type Application,
+  type Channels,
+} from "../../../plugins/channels/index.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
 import { picoServer, type PicoServerEvents } from "../../../plugins/pico-server/index.ts";
-import { memory, tokenStore, type Tokens, type TokenStoreShape } from "../../../plugins/token-store/index.ts";
+import {
+  memory,
+  tokenStore,
+  type Tokens,
+  type TokenStoreShape,
+} from "../../../plugins/token-store/index.ts";
 
 export const token = "correct-horse-battery-staple-correct-horse-battery-staple";
 export const bearer = `Authorization: Bearer ${token}`;
 export const wsLines = [
-  "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
@@ -40,16 +58,25 @@ function store(pico: string | undefined, verify: StandOptions["verify"]) {
       announce = () => scope.emit("token-store:removed", { name: "pico" });
       const tokens: Tokens = {
         ...offered.tokens,
-        info: (name) => (removed ? { version: 0, source: "none", managedByEnv: false } : offered.tokens.info(name)),
+        info: (name) =>
+          removed ? { version: 0, source: "none", managedByEnv: false } : offered.tokens.info(name),
         verify: (verify ?? ((same) => same))(offered.tokens.verify),
       };
       return { ...offered, tokens };
     },
   };
-  return { plugin, remove: () => { removed = true; announce(); } };
+  return {
+    plugin,
+    remove: () => {
+      removed = true;
+      announce();
+    },
+  };
 }
 
-export type Fact = { [K in keyof PicoServerEvents]: { type: K } & PicoServerEvents[K] }[keyof PicoServerEvents];
+export type Fact = {
+  [K in keyof PicoServerEvents]: { type: K } & PicoServerEvents[K];
+}[keyof PicoServerEvents];
 
 export async function stand(options: StandOptions = {}) {
   const clock = new SimulatedClock();
@@ -65,38 +92,56 @@ export async function stand(options: StandOptions = {}) {
   const tokens = store("token" in options ? options.token : token, options.verify);
   let configuration: Configuration | undefined;
   const editor: Plugin<{ configures: true }> = {
-    name: "editor", api: 1, configures: true, start: (scope) => void (configuration = scope.configuration),
+    name: "editor",
+    api: 1,
+    configures: true,
+    start: (scope) => void (configuration = scope.configuration),
   };
   const silent: Application = () => undefined;
   const pico = { enabled: true, drain_timeout: 0, ...options.config };
-  const kernel = createKernel([
-    tokens.plugin, editor, channels(), http({ port: 0 }), gateway(), picoServer(),
-  ], {
-    plugins: [...(options.app === null ? [] : [application(options.app ?? silent)]), ...(options.plugins ?? [])],
-    clock: wall, log, config: { "channels.pico": pico, ...(options.gateway && { gateway: { port: 0 } }) },
-    ...(options.random && { random: options.random }),
-  });
+  const kernel = createKernel(
+    [tokens.plugin, editor, channels(), http({ port: 0 }), gateway(), picoServer()],
+    {
+      plugins: [
+        ...(options.app === null ? [] : [application(options.app ?? silent)]),
+        ...(options.plugins ?? []),
+      ],
+      clock: wall,
+      log,
+      config: { "channels.pico": pico, ...(options.gateway && { gateway: { port: 0 } }) },
+      ...(options.random && { random: options.random }),
+    },
+  );
   const facts: Fact[] = [];
   for (const type of ["connected", "disconnected", "refused"] as const) {
-    kernel.on(`pico-server:${type}`, (fact) => void facts.push({ type: `pico-server:${type}`, ...fact } as Fact));
+    kernel.on(
+      `pico-server:${type}`,
+      (fact) => void facts.push({ type: `pico-server:${type}`, ...fact } as Fact),
+    );
   }
   await kernel.start();
   const { services } = kernel;
   const port = Number(services.http.addresses("gateway")[0]!.port);
 
   return {
-    kernel, clock, lines, facts, port,
+    kernel,
+    clock,
+    lines,
+    facts,
+    port,
     /** The clock shows so many milliseconds less from now on; timers stay. */
     setBack: (ms: number) => void (behind += ms),
     services: services as { http: Http; channels: Channels } & typeof services,
     dashboardPort: Number(services.http.addresses()[0]!.port),
     removeToken: tokens.remove,
     configure: (changes: object) => configuration!.apply("channels.pico", { ...pico, ...changes }),
-    say: (session: string, content: string) => services.channels.send({ channel: "pico", session }, { content }),
+    say: (session: string, content: string) =>
+      services.channels.send({ channel: "pico", session }, { content }),
     /** Says so much to a session that this many bytes wait here for its first client, which does not read, and the
      *  machine takes no more of them. Answers how many messages that were. */
     async fill(session: string, bytes: number, size = 100_000): Promise<number> {
-      const waiting = (): number => services.picoServer.connections()[0]?.queuedBytes ?? Number.POSITIVE_INFINITY;
+      const waiting = (): number =>
+        services.picoServer.connections()[0]?.queuedBytes ?? Number.POSITIVE_INFINITY;
       let said = 0;
       for (let still = 0; still < 5;) {
         while (waiting() < bytes) {
@@ -148,16 +193,20 @@ export interface Answer {
 }
 
 /** What an answer must match. */
-export const refusal = (
-  status: number, error: string, headers: object = {},
-): object => ({ status, body: { error }, headers });
+export const refusal = (status: number, error: string, headers: object = {}): object => ({
+  status,
+  body: { error },
+  headers,
+});
 
 /** Bytes over a bare socket; the answer is read to its end, or to the end of the head when it is 101. */
 export async function knock(port: number, path: string, o: KnockOptions = {}): Promise<Answer> {
   const { method = "GET", lines = [...wsLines, bearer], from = "127.0.0.1" } = o;
   const socket: Socket = connect({ port, host: "127.0.0.1", localAddress: from });
   const host = lines.some((line) => /^host:/i.test(line)) ? [] : [`Host: localhost:${port}`];
-  socket.write(Buffer.from([`${method} ${path} HTTP/1.1`, ...host, ...lines, "", ""].join("\r\n"), "latin1"));
+  socket.write(
+    Buffer.from([`${method} ${path} HTTP/1.1`, ...host, ...lines, "", ""].join("\r\n"), "latin1"),
+  );
   let text = "";
   socket.setEncoding("latin1");
   for await (const chunk of socket) {
@@ -169,10 +218,12 @@ export async function knock(port: number, path: string, o: KnockOptions = {}): P
   socket.destroy();
   const [head = "", rest = ""] = text.split("\r\n\r\n");
   const [start = "", ...fields] = head.split("\r\n");
-  const headers = Object.fromEntries(fields.map((line) => {
-    const colon = line.indexOf(":");
-    return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
-  }));
+  const headers = Object.fromEntries(
+    fields.map((line) => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+    }),
+  );
   const body = rest.startsWith("{") ? Buffer.from(rest, "latin1").toString() : "{}";
   return { status: Number(start.split(" ")[1]), headers, body: JSON.parse(body) as Answer["body"] };
 }
@@ -204,7 +255,9 @@ export async function client(port: number, path: string, options: ConnectOptions
   ws.on("error", () => undefined);
   let count = 0;
   const peer = {
-    ws, closed, frames,
+    ws,
+    closed,
+    frames,
     pings: () => pings,
     send: (frame: unknown) => ws.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
     /** Frames as they came, one each time. */
@@ -214,7 +267,10 @@ export async function client(port: number, path: string, options: ConnectOptions
       const id = `settled-${(count += 1)}`;
       peer.send({ type: "ping", id });
       await until(() => frames.some((frame) => frame.id === id));
-      frames.splice(frames.findIndex((frame) => frame.id === id), 1);
+      frames.splice(
+        frames.findIndex((frame) => frame.id === id),
+        1,
+      );
     },
   };
   return peer;
@@ -239,14 +295,17 @@ export function ask(port: number, path: string, o: AskOptions = {}): Promise<Fet
     const json = o.body === undefined ? {} : { "content-type": "application/json" };
     const headers = { authorization: `Bearer ${token}`, ...json, ...o.headers };
     if (headers.authorization === "") delete (headers as { authorization?: string }).authorization;
-    const q = request({ port, host: "127.0.0.1", path, method: o.method ?? "GET", headers }, (r) => {
-      let text = "";
-      r.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
-      r.on("end", () => {
-        const body = (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
-        resolve({ status: r.statusCode!, headers: r.headers, body });
-      });
-    });
+    const q = request(
+      { port, host: "127.0.0.1", path, method: o.method ?? "GET", headers },
+      (r) => {
+        let text = "";
+        r.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
+        r.on("end", () => {
+          const body = (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
+          resolve({ status: r.statusCode!, headers: r.headers, body });
+        });
+      },
+    );
     q.on("error", reject);
     q.end(o.body === undefined || typeof o.body === "string" ? o.body : JSON.stringify(o.body));
   });

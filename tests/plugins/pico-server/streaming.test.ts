@@ -30,15 +30,25 @@ describe("an answer that grows", () => {
     const client = await door.connect();
     client.send({ type: "message.send", payload: { content: "?" } });
     const [thought, call, create, final] = await payloads(client, 4);
-    expect(thought).toMatchObject({ type: "message.create", kind: "thought", thought: true, content: "hm" });
+    expect(thought).toMatchObject({
+      type: "message.create",
+      kind: "thought",
+      thought: true,
+      content: "hm",
+    });
     expect(call).toMatchObject({
       kind: "tool_calls",
-      tool_calls: [{ id: "c1", type: "function", function: { name: "weather", arguments: '{"city":"Ulm"}' } }],
+      tool_calls: [
+        { id: "c1", type: "function", function: { name: "weather", arguments: '{"city":"Ulm"}' } },
+      ],
     });
     expect(create).toMatchObject({ type: "message.create", content: "Rain", model_name: "m-1" });
     expect(create).not.toHaveProperty("final");
     expect(final).toMatchObject({
-      type: "message.update", message_id: create!["message_id"], content: "Rain in Ulm.", final: true,
+      type: "message.update",
+      message_id: create!["message_id"],
+      content: "Rain in Ulm.",
+      final: true,
       context_usage: { used_tokens: 10, total_tokens: 100 },
     });
   });
@@ -56,7 +66,8 @@ describe("an answer that grows", () => {
     const client = await door.connect();
     client.send({ type: "message.send", id: "m1", payload: { content: "?" } });
     const frames = await payloads(client, 2);
-    for (const frame of frames) expect(frame).toMatchObject({ kind: "thought", thought: true, request_id: "m1" });
+    for (const frame of frames)
+      expect(frame).toMatchObject({ kind: "thought", thought: true, request_id: "m1" });
   });
 
   test("is cancelled on request when the last of two viewers has gone, without another word of it", async () => {

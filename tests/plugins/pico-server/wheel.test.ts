@@ -25,7 +25,10 @@ function wheel() {
   return { ...made, clock, timers: () => timers, setBack: (ms: number) => void (setBack += ms) };
 }
 
-const always = (tick: () => void, everyMs = 1_000) => ({ due: notDue, tick: () => (tick(), everyMs) });
+const always = (tick: () => void, everyMs = 1_000) => ({
+  due: notDue,
+  tick: () => (tick(), everyMs),
+});
 
 describe("the wheel", () => {
   test("looks at each when it asked to be looked at, and at no more than a twentieth of them at a time", () => {
@@ -34,10 +37,12 @@ describe("the wheel", () => {
     let most = 0;
     let now = 0;
     for (let n = 0; n < 1_000; n++) {
-      add(always(() => {
-        seen.set(n, (seen.get(n) ?? 0) + 1);
-        now += 1;
-      }));
+      add(
+        always(() => {
+          seen.set(n, (seen.get(n) ?? 0) + 1);
+          now += 1;
+        }),
+      );
     }
     for (let step = 0; step < 60; step++) {
       now = 0;

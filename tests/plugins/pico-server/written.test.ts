@@ -3,64 +3,124 @@ import { expect, test } from "vitest";
 import { encode } from "../../../plugins/pico-wire/index.ts";
 import { numbered, numberedFrame } from "../../../plugins/pico-server/faces.ts";
 import { framedBytes, framedText, type Framed } from "../../../plugins/pico-server/framed.ts";
-import { HeardEntry, WrittenEntry, writeAnswer, writeText } from "../../../plugins/pico-server/written.ts";
+import {
+  HeardEntry,
+  WrittenEntry,
+  writeAnswer,
+  writeText,
+} from "../../../plugins/pico-server/written.ts";
 
-const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.constantFrom("", '"', "\\", "\n", "é", "\u007f", "\ud800"));
+const text = fc.oneof(
+  fc.string(),
+  fc.string({ unit: "binary" }),
+  fc.constantFrom("", '"', "\\", "\n", "é", "\u007f", "\ud800"),
+);
 
-const bytesOf = (framed: Framed): Buffer => (typeof framed === "string" ? Buffer.from(framed, "latin1") : framed);
+const bytesOf = (framed: Framed): Buffer =>
+  typeof framed === "string" ? Buffer.from(framed, "latin1") : framed;
 
 /** As RFC 6455 has it: one unmasked text frame. */
 function framed(payload: Uint8Array): Buffer {
   const size = payload.byteLength;
-  const head = size < 126 ? [size] : size < 65_536 ? [126, size >> 8, size & 255] : [127, 0, 0, 0, 0, 0, size >> 16, (size >> 8) & 255, size & 255];
+  const head =
+    size < 126
+      ? [size]
+      : size < 65_536
+        ? [126, size >> 8, size & 255]
+        : [127, 0, 0, 0, 0, 0, size >> 16, (size >> 8) & 255, size & 255];
   return Buffer.concat([Buffer.from([0x81, ...head]), payload]);
 }
 
 test("a text message written in one go is what encode writes of it", () => {
-  fc.assert(fc.property(
-    fc.constantFrom("message.create", "message.update"), text, text, text, fc.option(text, { nil: undefined }),
-    fc.constantFrom(true, false, undefined), fc.nat(),
-    (type, session, id, content, request, final, now) => {
-      const payload = { message_id: id, content, ...(request !== undefined && { request_id: request }), ...(final && { final }) };
-      const whole = encode({ type, payload, session_id: session, timestamp: now });
-      const written = writeText({ type, session, id, content, request, final }, now);
-      if (/^[ !#-[\]-~]*$/.test(session + id + content + (request ?? ""))) expect(written).toBe(whole);
-      else expect(written).toBeUndefined();
-    },
-  ), { numRuns: 500 });
+  fc.assert(
+    fc.property(
+      fc.constantFrom("message.create", "message.update"),
+      text,
+      text,
+      text,
+      fc.option(text, { nil: undefined }),
+      fc.constantFrom(true, false, undefined),
+      fc.nat(),
+      (type, session, id, content, request, final, now) => {
+        const payload = {
+          message_id: id,
+          content,
+          ...(request !== undefined && { request_id: request }),
+          ...(final && { final }),
+        };
+        const whole = encode({ type, payload, session_id: session, timestamp: now });
+        const written = writeText({ type, session, id, content, request, final }, now);
+        if (/^[ !#-[\]-~]*$/.test(session + id + content + (request ?? "")))
+          expect(written).toBe(whole);
+        else expect(written).toBeUndefined();
+      },
+    ),
+    { numRuns: 500 },
+  );
 });
 
 const sizes = [0, 1, 125, 126, 127, 16_383, 16_384, 16_385, 65_535, 65_536, 70_000];
-test.each(sizes)("an entry of %i bytes, in whatever letters, is its frame and the same framed", (size) => {
-  for (const content of ["x".repeat(size), "é".repeat(size / 2), "✓".repeat(size / 3)]) {
-    const entry = new WrittenEntry("message.create", content, Buffer.byteLength(content), true, "m");
-    expect(Buffer.from(entry.frame).toString()).toBe(content);
-    const whole = framed(Buffer.from(content));
-    expect(Buffer.compare(bytesOf(entry.framed), whole)).toBe(0);
-    expect(Buffer.compare(bytesOf(framedBytes(Buffer.from(content))), whole)).toBe(0);
-  }
-});
+test.each(sizes)(
+  "an entry of %i bytes, in whatever letters, is its frame and the same framed",
+  (size) => {
+    for (const content of ["x".repeat(size), "é".repeat(size / 2), "✓".repeat(size / 3)]) {
+      const entry = new WrittenEntry(
+        "message.create",
+        content,
+        Buffer.byteLength(content),
+        true,
+        "m",
+      );
+      expect(Buffer.from(entry.frame).toString()).toBe(content);
+      const whole = framed(Buffer.from(content));
+      expect(Buffer.compare(bytesOf(entry.framed), whole)).toBe(0);
+      expect(Buffer.compare(bytesOf(framedBytes(Buffer.from(content))), whole)).toBe(0);
+    }
+  },
+);
 
 test("an acknowledgement written in one go is what encode writes of it, in whatever letters", () => {
-  fc.assert(fc.property(text, text, fc.constantFrom("accepted", "duplicate"), fc.nat(), (session_id, request_id, status, now) => {
-    const frame = { type: "message.ack", session_id, payload: { request_id, status } } as const;
-    const whole = Buffer.from(encode({ ...frame, timestamp: now }));
-    expect(Buffer.compare(bytesOf(framedText(writeAnswer(frame, now))), framed(whole))).toBe(0);
-  }), { numRuns: 500 });
+  fc.assert(
+    fc.property(
+      text,
+      text,
+      fc.constantFrom("accepted", "duplicate"),
+      fc.nat(),
+      (session_id, request_id, status, now) => {
+        const frame = { type: "message.ack", session_id, payload: { request_id, status } } as const;
+        const whole = Buffer.from(encode({ ...frame, timestamp: now }));
+        expect(Buffer.compare(bytesOf(framedText(writeAnswer(frame, now))), framed(whole))).toBe(0);
+      },
+    ),
+    { numRuns: 500 },
+  );
 });
 
-test.each(["0f3a", "épo\"que"])("a frame with its place in the epoch %s is the same from its text and from its bytes", (epoch) => {
-  const repeats = fc.constantFrom(1, 1, 1, 400, 16_320, 16_350, 16_384, 65_480, 65_536);
-  const content = fc.oneof(fc.string({ unit: "grapheme", maxLength: 200 }), repeats.map((count) => "x".repeat(count)));
-  fc.assert(fc.property(content, fc.nat(), (content, seq) => {
-    const json = JSON.stringify({ type: "message.create", payload: { content } });
-    const entry = new WrittenEntry("message.create", json, Buffer.byteLength(json), true, "m");
-    const [head, tail] = numbered(entry.frame, { epoch, seq });
-    const heard = new HeardEntry("s", { epoch, seq }, entry);
-    const plain = { session: "s", cursor: { epoch, seq }, numbered: true, frame: entry.frame };
-    const whole = Buffer.concat([head, Buffer.from(tail)]);
-    expect(JSON.parse(whole.toString())).toEqual({ ...(JSON.parse(json) as object), epoch, seq });
-    expect(Buffer.compare(bytesOf(numberedFrame(heard)), framed(whole))).toBe(0);
-    expect(Buffer.compare(bytesOf(numberedFrame(plain)), framed(whole))).toBe(0);
-  }), { numRuns: 200 });
-});
+test.each(["0f3a", 'épo"que'])(
+  "a frame with its place in the epoch %s is the same from its text and from its bytes",
+  (epoch) => {
+    const repeats = fc.constantFrom(1, 1, 1, 400, 16_320, 16_350, 16_384, 65_480, 65_536);
+    const content = fc.oneof(
+      fc.string({ unit: "grapheme", maxLength: 200 }),
+      repeats.map((count) => "x".repeat(count)),
+    );
+    fc.assert(
+      fc.property(content, fc.nat(), (content, seq) => {
+        const json = JSON.stringify({ type: "message.create", payload: { content } });
+        const entry = new WrittenEntry("message.create", json, Buffer.byteLength(json), true, "m");
+        const [head, tail] = numbered(entry.frame, { epoch, seq });
+        const heard = new HeardEntry("s", { epoch, seq }, entry);
+        const plain = { session: "s", cursor: { epoch, seq }, numbered: true, frame: entry.frame };
+        const whole = Buffer.concat([head, Buffer.from(tail)]);
+        expect(JSON.parse(whole.toString())).toEqual({
+          ...(JSON.parse(json) as object),
+          epoch,
+          seq,
+        });
+        expect(Buffer.compare(bytesOf(numberedFrame(heard)), framed(whole))).toBe(0);
+        expect(Buffer.compare(bytesOf(numberedFrame(plain)), framed(whole))).toBe(0);
+      }),
+      { numRuns: 200 },
+    );
+  },
+);

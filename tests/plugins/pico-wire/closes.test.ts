@@ -1,5 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { closeFor, closeReason, closes, errors, parseCloseReason, refusals, type Afterwards, type CloseName } from "../../../plugins/pico-wire/index.ts";
+import {
+  closeFor,
+  closeReason,
+  closes,
+  errors,
+  parseCloseReason,
+  refusals,
+  type Afterwards,
+  type CloseName,
+} from "../../../plugins/pico-wire/index.ts";
 
 const table: [number, CloseName, Afterwards][] = [
   [1000, "normal", "stop"],
@@ -36,18 +45,30 @@ describe("close codes", () => {
     expect(closeReason("token_rotated", 1500.4)).toBe("token_rotated; retry=1500");
     expect(closeReason("heartbeat")).toBe("heartbeat");
     expect(closeReason("protocol_error")).toBe("");
-    expect(parseCloseReason("token_rotated; retry=1500")).toEqual({ name: "token_rotated", retryMs: 1500 });
-    expect(closeFor(1012, "token_rotated; retry=20")).toEqual({ name: "token_rotated", client: "retry-after", retryMs: 20 });
+    expect(parseCloseReason("token_rotated; retry=1500")).toEqual({
+      name: "token_rotated",
+      retryMs: 1500,
+    });
+    expect(closeFor(1012, "token_rotated; retry=20")).toEqual({
+      name: "token_rotated",
+      client: "retry-after",
+      retryMs: 20,
+    });
   });
 
   test("codes and reasons of nobody's table mean: retry", () => {
     expect(closeFor(1006)).toEqual({ name: undefined, client: "retry", retryMs: undefined });
-    expect(closeFor(4999, "whatever; retry=x")).toEqual({ name: undefined, client: "retry", retryMs: undefined });
+    expect(closeFor(4999, "whatever; retry=x")).toEqual({
+      name: undefined,
+      client: "retry",
+      retryMs: undefined,
+    });
     expect(closeFor(4408, "")).toMatchObject({ name: "heartbeat" });
   });
 
   test("a close reason fits into a close frame", () => {
-    for (const name of Object.keys(closes) as CloseName[]) expect(closeReason(name, 999_999_999).length).toBeLessThanOrEqual(123);
+    for (const name of Object.keys(closes) as CloseName[])
+      expect(closeReason(name, 999_999_999).length).toBeLessThanOrEqual(123);
   });
 });
 

@@ -6,49 +6,85 @@ import { application, channels } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import {
-  connect, createQueue, memoryTokens, stoppedClock, testTokens, withKernel,
+  connect,
+  createQueue,
+  memoryTokens,
+  stoppedClock,
+  testTokens,
+  withKernel,
 } from "../../../plugins/testing/index.ts";
 import { codeFrom, refusal } from "../../kernel/parts.ts";
 
 const config = { "channels.pico": { enabled: true } };
-const plugins = () => [
-  memoryTokens(), channels(), http({ port: 0 }), picoServer(),
-  application(async ({ content, reply }) => void (await reply({ content: `you said ${content}` }))),
-] as const;
+const plugins = () =>
+  [
+    memoryTokens(),
+    channels(),
+    http({ port: 0 }),
+    picoServer(),
+    application(
+      async ({ content, reply }) => void (await reply({ content: `you said ${content}` })),
+    ),
+  ] as const;
 const channel = ({ addresses }: { addresses(): URL[] }): URL => new URL("pico", addresses()[0]);
 
 describe("the client of the channel", () => {
   test("waits for the answer, in a kernel whose clock stands still", async () => {
-    await withKernel(plugins(), async ({ kernel, clock }) => {
-      clock.set(1_700_000_000_000);
-      await using client = await connect(channel(kernel.services.http), { token: testTokens.pico, session: "s" });
-      client.say("hello");
-      const { payload, timestamp, session_id } = await client.next("message.create");
-      expect([payload!["content"], timestamp, session_id]).toEqual(["you said hello", 1_700_000_000_000, "s"]);
-    }, { config });
+    await withKernel(
+      plugins(),
+      async ({ kernel, clock }) => {
+        clock.set(1_700_000_000_000);
+        await using client = await connect(channel(kernel.services.http), {
+          token: testTokens.pico,
+          session: "s",
+        });
+        client.say("hello");
+        const { payload, timestamp, session_id } = await client.next("message.create");
+        expect([payload!["content"], timestamp, session_id]).toEqual([
+          "you said hello",
+          1_700_000_000_000,
+          "s",
+        ]);
+      },
+      { config },
+    );
   });
 
   test("says with which status it was turned away", async () => {
-    await withKernel(plugins(), async ({ kernel }) => {
-      const error = await refusal(connect(channel(kernel.services.http), { token: "another-token" }));
-      expect([error.code, error.details["status"]]).toEqual(["TEST_REFUSED", 401]);
-    }, { config });
+    await withKernel(
+      plugins(),
+      async ({ kernel }) => {
+        const error = await refusal(
+          connect(channel(kernel.services.http), { token: "another-token" }),
+        );
+        expect([error.code, error.details["status"]]).toEqual(["TEST_REFUSED", 401]);
+      },
+      { config },
+    );
   });
 
   test("a wait ends when the server closes", async () => {
-    await withKernel(plugins(), async ({ kernel }) => {
-      const client = await connect(channel(kernel.services.http), { token: testTokens.pico });
-      const wait = codeFrom(client.next("message.create"));
-      await kernel.stop();
-      expect([await wait, (await client.closed).code]).toEqual(["TEST_CLOSED", 1001]);
-    }, { config });
+    await withKernel(
+      plugins(),
+      async ({ kernel }) => {
+        const client = await connect(channel(kernel.services.http), { token: testTokens.pico });
+        const wait = codeFrom(client.next("message.create"));
+        await kernel.stop();
+        expect([await wait, (await client.closed).code]).toEqual(["TEST_CLOSED", 1001]);
+      },
+      { config },
+    );
   });
 
   test("a server that never answers does not hold it for ever", async () => {
-    const mute = createServer().on("upgrade", () => undefined).listen(0, "127.0.0.1");
+    const mute = createServer()
+      .on("upgrade", () => undefined)
+      .listen(0, "127.0.0.1");
     await once(mute, "listening");
     const { port } = mute.address() as AddressInfo;
-    expect(await codeFrom(connect(`ws://127.0.0.1:${port}/pico`, { patienceMs: 20 }))).toBe("TEST_WAITED");
+    expect(await codeFrom(connect(`ws://127.0.0.1:${port}/pico`, { patienceMs: 20 }))).toBe(
+      "TEST_WAITED",
+    );
     mute.closeAllConnections();
     mute.close();
   });
@@ -59,7 +95,12 @@ describe("the queue", () => {
     const queue = createQueue<number>(20);
     const odd = queue.next("an odd number", (item) => item % 2 === 1);
     [2, 4, 3].forEach(queue.push);
-    expect([await odd, await queue.next("one"), await queue.next("one"), queue.waiting]).toEqual([3, 2, 4, []]);
+    expect([await odd, await queue.next("one"), await queue.next("one"), queue.waiting]).toEqual([
+      3,
+      2,
+      4,
+      [],
+    ]);
     expect((await refusal(queue.next("the fourth"))).message).toBe("Waited 20 ms for the fourth.");
     queue.push(5);
     expect(await queue.next("one")).toBe(5);

@@ -2,8 +2,14 @@ import { describe, expect, test } from "vitest";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import {
-  channelRules, connect, memoryTokens, runChannelConformance, testTokens,
-  type ChannelRule, type Peer, type Seen,
+  channelRules,
+  connect,
+  memoryTokens,
+  runChannelConformance,
+  testTokens,
+  type ChannelRule,
+  type Peer,
+  type Seen,
 } from "../../../plugins/testing/index.ts";
 import { codeOf, type Plugin } from "../../../kernel/index.ts";
 import type { Channels } from "../../../plugins/channels/index.ts";
@@ -13,7 +19,10 @@ import { paper, type Breaks } from "./paper.ts";
 const [briefMs, longMs] = [300, 20_000];
 
 async function verdict(
-  breaks: Breaks, rules: readonly ChannelRule[] = channelRules, keeps = false, patienceMs = briefMs,
+  breaks: Breaks,
+  rules: readonly ChannelRule[] = channelRules,
+  keeps = false,
+  patienceMs = briefMs,
 ): Promise<string[]> {
   const { plugin, join } = paper(breaks);
   try {
@@ -47,7 +56,10 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
     },
   },
   "shows a peer what is sent: whole, once, in order, under the receipt's id": {
-    port: (port) => ({ ...port, send: (s, id, m) => port.send(s, id, { ...m, content: m.content.slice(0, 4_096) }) }),
+    port: (port) => ({
+      ...port,
+      send: (s, id, m) => port.send(s, id, { ...m, content: m.content.slice(0, 4_096) }),
+    }),
   },
   "keeps sessions apart": {
     port: (port, rooms) => ({
@@ -72,11 +84,19 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
   },
   "tells a peer when the application could not take its message": { failed: () => undefined },
   "updates a message in place, up to its last text": {
-    port: (port) => ({ ...port, update: (session, id, message) => port.send(session, `${id}-again`, message) }),
+    port: (port) => ({
+      ...port,
+      update: (session, id, message) => port.send(session, `${id}-again`, message),
+    }),
   },
-  "removes a message": { port: (port) => ({ ...port, remove: (_, id) => ({ id, status: "written" }) }) },
+  "removes a message": {
+    port: (port) => ({ ...port, remove: (_, id) => ({ id, status: "written" }) }),
+  },
   "shows typing, and is silent about it where nobody is": {
-    port: (port, rooms) => ({ ...port, typing: (session, on) => rooms.get(session)!.push({ what: "typing", on }) }),
+    port: (port, rooms) => ({
+      ...port,
+      typing: (session, on) => rooms.get(session)!.push({ what: "typing", on }),
+    }),
   },
   "serves the others when one peer has gone": { gone: (rooms) => rooms.clear() },
   "stops while peers are there, hands over nothing more, and can start again": { remembers: true },
@@ -88,40 +108,60 @@ describe("a channel in memory", () => {
     expect(await verdict({}, channelRules, false, longMs)).toEqual([]);
   });
 
-  test.each(Object.entries(broken) as [ChannelRule, Breaks][])("is found out when it breaks: %s", async (rule, breaks) => {
-    expect(await verdict(breaks, [rule])).toEqual([rule]);
-  });
+  test.each(Object.entries(broken) as [ChannelRule, Breaks][])(
+    "is found out when it breaks: %s",
+    async (rule, breaks) => {
+      expect(await verdict(breaks, [rule])).toEqual([rule]);
+    },
+  );
 
   test("an update that nobody sees, a receipt of its own making, a stop that never ends are found out", async () => {
     const [attaches, , , shows, , , , updates] = channelRules as [ChannelRule, ...ChannelRule[]];
-    const lost: Breaks = { port: (port) => ({ ...port, update: (_, id) => ({ id, status: "written" }) }) };
+    const lost: Breaks = {
+      port: (port) => ({ ...port, update: (_, id) => ({ id, status: "written" }) }),
+    };
     const sent: Breaks = {
       port: (port) => ({
-        ...port, send: async (...args) => ({ ...(await port.send(...args)), status: "sent" as never }),
+        ...port,
+        send: async (...args) => ({ ...(await port.send(...args)), status: "sent" as never }),
       }),
     };
     expect(await verdict(lost, [updates!])).toEqual([updates]);
     expect(await verdict(sent, [shows!])).toEqual([shows]);
-    expect(await verdict({ stop: () => new Promise(() => undefined) }, [attaches])).toEqual([attaches]);
+    expect(await verdict({ stop: () => new Promise(() => undefined) }, [attaches])).toEqual([
+      attaches,
+    ]);
   });
 
   test("behind a mailbox, what was said while it was stopped is handed over first, or is found lost", async () => {
-    const rule: ChannelRule = "stops while peers are there, hands over nothing more, and can start again";
+    const rule: ChannelRule =
+      "stops while peers are there, hands over nothing more, and can start again";
     expect(await verdict({ remembers: true }, [rule], true, longMs)).toEqual([]);
     expect(await verdict({}, [rule], true)).toEqual([rule]);
   });
 
   test("a peer joins with the services of the channel and of what stands before it", async () => {
-    const { plugin: { shape: _, ...plugin }, join } = paper();
+    const {
+      plugin: { shape: _, ...plugin },
+      join,
+    } = paper();
     const offering: Plugin<{ needs: { channels: Channels }; offers: { desk: number } }> = {
-      ...plugin, start: async (scope) => (await plugin.start(scope), { desk: 7 }),
+      ...plugin,
+      start: async (scope) => (await plugin.start(scope), { desk: 7 }),
     };
     const rules = channelRules.slice(1, 2);
     const joined: unknown[] = [];
-    await runChannelConformance(offering, { rules, join: ({ desk }) => (joined.push(desk satisfies number), join()) });
     await runChannelConformance(offering, {
-      rules, before: [memoryTokens()] as const,
-      join: ({ desk, tokens }) => (joined.push(desk satisfies number, typeof tokens.verify), join()),
+      rules,
+      join: ({ desk }) => (joined.push(desk satisfies number), join()),
+    });
+    await runChannelConformance(offering, {
+      rules,
+      before: [memoryTokens()] as const,
+      join: ({ desk, tokens }) => (
+        joined.push(desk satisfies number, typeof tokens.verify),
+        join()
+      ),
     });
     expect(joined).toEqual([7, 7, "function"]);
   });
@@ -134,8 +174,12 @@ describe("a channel in memory", () => {
 
 describe("the pico channel", () => {
   const words: Record<string, Seen["what"]> = {
-    "message.create": "create", "message.update": "update", "message.delete": "remove", error: "error",
-    "typing.start": "typing", "typing.stop": "typing",
+    "message.create": "create",
+    "message.update": "update",
+    "message.delete": "remove",
+    error: "error",
+    "typing.start": "typing",
+    "typing.stop": "typing",
   };
   let count = 0;
 
@@ -148,7 +192,14 @@ describe("the pico channel", () => {
       async next() {
         const { type, payload = {} } = await client.next();
         const { message_id: id, content, final, code } = payload;
-        return { what: words[type], id, content, final, code, on: type === "typing.start" } as unknown as Seen;
+        return {
+          what: words[type],
+          id,
+          content,
+          final,
+          code,
+          on: type === "typing.start",
+        } as unknown as Seen;
       },
       leave: () => client.close(),
     };

@@ -1,7 +1,12 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createFaultProxy, createQueue, type FaultProxy, type Queue } from "../../../plugins/testing/index.ts";
+import {
+  createFaultProxy,
+  createQueue,
+  type FaultProxy,
+  type Queue,
+} from "../../../plugins/testing/index.ts";
 
 /** A server that says nothing by itself, and what has come to it. */
 let server: ReturnType<typeof createServer>;
@@ -24,7 +29,10 @@ afterEach(async () => {
 });
 
 async function join(): Promise<{ near: Socket; far: Socket }> {
-  const near = connect({ port: proxy.port, host: "127.0.0.1", allowHalfOpen: true }).on("error", () => undefined);
+  const near = connect({ port: proxy.port, host: "127.0.0.1", allowHalfOpen: true }).on(
+    "error",
+    () => undefined,
+  );
   const far = await arrivals.next("a connection");
   return { near, far };
 }
@@ -103,7 +111,10 @@ test("what is swallowed never comes, and nobody learns that the sender has gone"
   near.write("heard");
   await bytes(far, 5);
   let seen = "";
-  far.on("data", (part) => (seen += String(part))).on("end", () => (seen += "end")).on("close", () => (seen += "close"));
+  far
+    .on("data", (part) => (seen += String(part)))
+    .on("end", () => (seen += "end"))
+    .on("close", () => (seen += "close"));
   proxy.set({ up: "swallow" });
   near.write("not heard");
   near.resetAndDestroy();
@@ -122,11 +133,15 @@ test("a cut resets both sides; the next connection leads where it is told to", a
   const { near, far } = await join();
   near.write("x");
   await bytes(far, 1);
-  const codes = [near, far].map((socket) => once(socket, "end").catch(({ code }: { code?: string }) => code));
+  const codes = [near, far].map((socket) =>
+    once(socket, "end").catch(({ code }: { code?: string }) => code),
+  );
   expect([proxy.cut(), proxy.connections()]).toEqual([1, 0]);
   expect(await Promise.all(codes)).toEqual(["ECONNRESET", "ECONNRESET"]);
 
-  const other = createServer((socket) => void socket.on("error", () => undefined).end("the other one"));
+  const other = createServer(
+    (socket) => void socket.on("error", () => undefined).end("the other one"),
+  );
   other.listen(0, "127.0.0.1");
   await once(other, "listening");
   proxy.lead((other.address() as AddressInfo).port);
@@ -151,5 +166,7 @@ test("a reset after the end of one direction is one for the other side too, at t
 
 test("an address is led through it with its path and query", () => {
   const { port } = proxy;
-  expect(proxy.through("ws://localhost:1/pico?session_id=s")).toBe(`ws://127.0.0.1:${port}/pico?session_id=s`);
+  expect(proxy.through("ws://localhost:1/pico?session_id=s")).toBe(
+    `ws://127.0.0.1:${port}/pico?session_id=s`,
+  );
 });

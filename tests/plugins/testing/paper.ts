@@ -40,7 +40,15 @@ export function paper(breaks: Breaks = {}): Paper {
     }
     count += 1;
     inlet
-      .deliver({ channel: "paper", session, id: `m${count}`, content, media: [], at: Date.now(), hops: 0 })
+      .deliver({
+        channel: "paper",
+        session,
+        id: `m${count}`,
+        content,
+        media: [],
+        at: Date.now(),
+        hops: 0,
+      })
       .catch(() => {
         const see = (seen: Seen): void => rooms.get(session)?.push(seen);
         if (breaks.failed) breaks.failed(see);

@@ -18,8 +18,9 @@ async function writeLauncher(path: string, token: string | undefined): Promise<v
   if (token === undefined) return;
   await writeFile(join(path, "launcher-config.json"), JSON.stringify({ launcher_token: token }));
 }
-const channelsOf = (tokens: Readonly<Record<string, string>>): object =>
-  ({ channels: Object.fromEntries(Object.entries(tokens).map(([name, token]) => [name, { token }])) });
+const channelsOf = (tokens: Readonly<Record<string, string>>): object => ({
+  channels: Object.fromEntries(Object.entries(tokens).map(([name, token]) => [name, { token }])),
+});
 
 describe("memory()", () => {
   storeFormConformance((tokens) => memory(tokens));
@@ -29,7 +30,8 @@ describe("files() with .security.yml", () => {
   storeFormConformance(async ({ launcher, ...channels }) => {
     const path = await home();
     await writeLauncher(path, launcher);
-    if (Object.keys(channels).length > 0) await writeFile(join(path, ".security.yml"), stringify(channelsOf(channels)));
+    if (Object.keys(channels).length > 0)
+      await writeFile(join(path, ".security.yml"), stringify(channelsOf(channels)));
     return files({ home: path, env: {} });
   });
 });
@@ -47,7 +49,8 @@ describe("files() in a home that does not exist yet", () => {
   storeFormConformance(async (tokens) => {
     const path = join(await home(), "a", "b");
     const form = files({ home: path, env: {} });
-    for (const [name, token] of Object.entries(tokens)) await form.write(name, token, { setupPending: false });
+    for (const [name, token] of Object.entries(tokens))
+      await form.write(name, token, { setupPending: false });
     return form;
   });
 });

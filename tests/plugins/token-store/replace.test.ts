@@ -7,10 +7,10 @@ import { withFiles, withHome, withTokens, type Home } from "./stand.ts";
 
 const old = "the-old-token-0123456789";
 const fresh = "the-new-token-0123456789";
-const json = async (home: Home): Promise<Record<string, unknown>> => JSON.parse(
-  await readFile(home.at("launcher-config.json"), "utf8"),
-);
-const mark = (value: string): string => createHash("sha256").update(value).digest("hex").slice(0, 16);
+const json = async (home: Home): Promise<Record<string, unknown>> =>
+  JSON.parse(await readFile(home.at("launcher-config.json"), "utf8"));
+const mark = (value: string): string =>
+  createHash("sha256").update(value).digest("hex").slice(0, 16);
 
 describe("setup", () => {
   const inSetup = (visit: (home: Home, form: () => StoreForm) => Promise<void>) =>
@@ -26,15 +26,23 @@ describe("setup", () => {
 
   test("keeping the generated token ends it: the mark is gone, version and label stay, nobody is signed out", () =>
     inSetup(async (home, form) => {
-      await withTokens(form(), { launcher: { generate: true } }, async ({ secrets, kernel, facts }) => {
-        const token = secrets.reveal("launcher");
-        expect(
-          await secrets.replace("launcher", { keep: true, expect: 1 }),
-        ).toEqual({ version: 1, source: "random", managedByEnv: false });
-        expect(kernel.state()).toBe("running");
-        expect(await json(home)).toEqual({ launcher_token: token });
-        expect(facts.slice(-1)).toEqual([{ type: "kernel:state-changed", from: "setup", to: "running" }]);
-      });
+      await withTokens(
+        form(),
+        { launcher: { generate: true } },
+        async ({ secrets, kernel, facts }) => {
+          const token = secrets.reveal("launcher");
+          expect(await secrets.replace("launcher", { keep: true, expect: 1 })).toEqual({
+            version: 1,
+            source: "random",
+            managedByEnv: false,
+          });
+          expect(kernel.state()).toBe("running");
+          expect(await json(home)).toEqual({ launcher_token: token });
+          expect(facts.slice(-1)).toEqual([
+            { type: "kernel:state-changed", from: "setup", to: "running" },
+          ]);
+        },
+      );
       await withTokens(form(), { launcher: { generate: true } }, ({ kernel, claimed }) => {
         expect(kernel.state()).toBe("running");
         expect(claimed["launcher"]?.source).toBe("config");
@@ -43,20 +51,26 @@ describe("setup", () => {
 
   test("choosing an own token ends it", () =>
     inSetup(async (home, form) => {
-      await withTokens(form(), { launcher: { generate: true } }, async ({ secrets, tokens, kernel, facts }) => {
-        const generated = secrets.reveal("launcher") ?? "";
-        expect(
-          await secrets.replace("launcher", { value: `  ${fresh} `, expect: 1 }),
-        ).toEqual({ version: 2, source: "config", managedByEnv: false });
-        expect(kernel.state()).toBe("running");
-        expect(await tokens.verify("launcher", fresh)).toBe(2);
-        expect(await tokens.verify("launcher", generated)).toBe(false);
-        expect(await json(home)).toEqual({ launcher_token: fresh });
-        expect(facts.slice(-2)).toEqual([
-          { type: "token-store:rotated", name: "launcher", version: 2, graceS: 0 },
-          { type: "kernel:state-changed", from: "setup", to: "running" },
-        ]);
-      });
+      await withTokens(
+        form(),
+        { launcher: { generate: true } },
+        async ({ secrets, tokens, kernel, facts }) => {
+          const generated = secrets.reveal("launcher") ?? "";
+          expect(await secrets.replace("launcher", { value: `  ${fresh} `, expect: 1 })).toEqual({
+            version: 2,
+            source: "config",
+            managedByEnv: false,
+          });
+          expect(kernel.state()).toBe("running");
+          expect(await tokens.verify("launcher", fresh)).toBe(2);
+          expect(await tokens.verify("launcher", generated)).toBe(false);
+          expect(await json(home)).toEqual({ launcher_token: fresh });
+          expect(facts.slice(-2)).toEqual([
+            { type: "token-store:rotated", name: "launcher", version: 2, graceS: 0 },
+            { type: "kernel:state-changed", from: "setup", to: "running" },
+          ]);
+        },
+      );
     }));
 
   test("a token edited by hand ends it at the next start", () =>
@@ -77,7 +91,9 @@ describe("setup", () => {
           secrets.replace("launcher", { keep: true, expect: 1 }),
         ]);
         expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
-        expect(await codeFrom(secrets.replace("launcher", { keep: true, expect: 1 }))).toBe("stale");
+        expect(await codeFrom(secrets.replace("launcher", { keep: true, expect: 1 }))).toBe(
+          "stale",
+        );
         expect(kernel.state()).toBe("running");
         expect((await json(home))["launcher_token"]).toBe(fresh);
       });
@@ -87,68 +103,102 @@ describe("setup", () => {
     const own = memory();
     let fails = false;
     const form: StoreForm = {
-      ...own, write: (...what) => (fails ? Promise.reject(new Error("disk full")) : own.write(...what)),
+      ...own,
+      write: (...what) => (fails ? Promise.reject(new Error("disk full")) : own.write(...what)),
     };
-    await withTokens(form, { launcher: { generate: true } }, async ({ secrets, tokens, kernel }) => {
-      fails = true;
-      const generated = secrets.reveal("launcher") ?? "";
-      expect(await codeFrom(secrets.replace("launcher", { value: fresh, expect: 1 }))).toBe("store_unavailable");
-      expect(await codeFrom(secrets.replace("launcher", { keep: true, expect: 1 }))).toBe("store_unavailable");
-      expect(kernel.state()).toBe("setup");
-      expect(await tokens.verify("launcher", generated)).toBe(1);
-      fails = false;
-      await secrets.replace("launcher", { value: fresh, expect: 1 });
-      expect(kernel.state()).toBe("running");
-    });
+    await withTokens(
+      form,
+      { launcher: { generate: true } },
+      async ({ secrets, tokens, kernel }) => {
+        fails = true;
+        const generated = secrets.reveal("launcher") ?? "";
+        expect(await codeFrom(secrets.replace("launcher", { value: fresh, expect: 1 }))).toBe(
+          "store_unavailable",
+        );
+        expect(await codeFrom(secrets.replace("launcher", { keep: true, expect: 1 }))).toBe(
+          "store_unavailable",
+        );
+        expect(kernel.state()).toBe("setup");
+        expect(await tokens.verify("launcher", generated)).toBe(1);
+        fails = false;
+        await secrets.replace("launcher", { value: fresh, expect: 1 });
+        expect(kernel.state()).toBe("running");
+      },
+    );
   });
 });
 
 describe("rotation", () => {
   test("goes through rotating, and the new token counts before the state returns", async () => {
     const verified: unknown[] = [];
-    await withTokens(memory({ launcher: old }), { launcher: {} }, async ({ secrets, tokens, kernel, facts }) => {
-      kernel.on("token-store:rotated", async () => void verified.push(secrets.reveal("launcher")));
-      expect(
-        await secrets.replace("launcher", { value: fresh, expect: 1, graceS: 30 }),
-      ).toEqual({ version: 2, source: "host", managedByEnv: false });
-      expect(facts.slice(-3)).toEqual([
-        { type: "kernel:state-changed", from: "running", to: "rotating" },
-        { type: "token-store:rotated", name: "launcher", version: 2, graceS: 30 },
-        { type: "kernel:state-changed", from: "rotating", to: "running" },
-      ]);
-      expect(verified).toEqual([fresh]);
-      expect(await tokens.verify("launcher", old)).toBe(false);
-      expect(await tokens.verify("launcher", fresh)).toBe(2);
-      expect(kernel.state()).toBe("running");
-    });
+    await withTokens(
+      memory({ launcher: old }),
+      { launcher: {} },
+      async ({ secrets, tokens, kernel, facts }) => {
+        kernel.on(
+          "token-store:rotated",
+          async () => void verified.push(secrets.reveal("launcher")),
+        );
+        expect(await secrets.replace("launcher", { value: fresh, expect: 1, graceS: 30 })).toEqual({
+          version: 2,
+          source: "host",
+          managedByEnv: false,
+        });
+        expect(facts.slice(-3)).toEqual([
+          { type: "kernel:state-changed", from: "running", to: "rotating" },
+          { type: "token-store:rotated", name: "launcher", version: 2, graceS: 30 },
+          { type: "kernel:state-changed", from: "rotating", to: "running" },
+        ]);
+        expect(verified).toEqual([fresh]);
+        expect(await tokens.verify("launcher", old)).toBe(false);
+        expect(await tokens.verify("launcher", fresh)).toBe(2);
+        expect(kernel.state()).toBe("running");
+      },
+    );
   });
 
   test("another token's does not touch the launcher's state", () =>
-    withTokens(memory({ launcher: old, pico: old }), { launcher: {}, pico: {} }, async ({ secrets, facts }) => {
-      await secrets.replace("pico", { value: fresh, expect: 1 });
-      expect(facts.slice(-1)).toEqual([{ type: "token-store:rotated", name: "pico", version: 2, graceS: 0 }]);
-    }));
+    withTokens(
+      memory({ launcher: old, pico: old }),
+      { launcher: {}, pico: {} },
+      async ({ secrets, facts }) => {
+        await secrets.replace("pico", { value: fresh, expect: 1 });
+        expect(facts.slice(-1)).toEqual([
+          { type: "token-store:rotated", name: "pico", version: 2, graceS: 0 },
+        ]);
+      },
+    ));
 
   test("without a value a fresh one is generated", () =>
-    withTokens(memory({ launcher: old, pico: old }), { launcher: {}, pico: {} }, async ({ secrets }) => {
-      await secrets.replace("launcher", { expect: 1 });
-      await secrets.replace("pico", { expect: 1 });
-      expect(secrets.reveal("launcher")).toMatch(/^[\w-]{43}$/);
-      expect(secrets.reveal("pico")).toMatch(/^[0-9a-f]{64}$/);
-    }));
+    withTokens(
+      memory({ launcher: old, pico: old }),
+      { launcher: {}, pico: {} },
+      async ({ secrets }) => {
+        await secrets.replace("launcher", { expect: 1 });
+        await secrets.replace("pico", { expect: 1 });
+        expect(secrets.reveal("launcher")).toMatch(/^[\w-]{43}$/);
+        expect(secrets.reveal("pico")).toMatch(/^[0-9a-f]{64}$/);
+      },
+    ));
 
   test("of two at once one wins, and the file holds the winner's", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: old });
       await withFiles(home, {}, { launcher: {} }, async ({ secrets, kernel }) => {
-        const values = ["first-token-0123456789", "second-token-0123456789", "third-token-0123456789"];
+        const values = [
+          "first-token-0123456789",
+          "second-token-0123456789",
+          "third-token-0123456789",
+        ];
         const outcomes = await Promise.allSettled(
           values.map((value) => secrets.replace("launcher", { value, expect: 1 })),
         );
         const winner = outcomes.findIndex(({ status }) => status === "fulfilled");
         expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
         expect(
-          outcomes.flatMap((each) => (each.status === "rejected" ? [(each.reason as { code: string }).code] : [])),
+          outcomes.flatMap((each) =>
+            each.status === "rejected" ? [(each.reason as { code: string }).code] : [],
+          ),
         ).toEqual(["busy", "busy"]);
         expect(await json(home)).toEqual({ launcher_token: values[winner] });
         expect(secrets.reveal("launcher")).toBe(values[winner]);
@@ -165,13 +215,18 @@ describe("rotation", () => {
 
   test("a token of the environment is changed there", () =>
     withHome(async (home) => {
-      await withFiles(home, { SERVICE_CHANNELS_PICO_TOKEN: old }, { pico: {} }, async ({ secrets }) => {
-        const error = await refusal(secrets.replace("pico", { value: fresh, expect: 1 }));
-        expect(error.code).toBe("token_managed_by_env");
-        expect(error.message).toContain("SERVICE_CHANNELS_PICO_TOKEN");
-        expect(error.message).not.toContain(old);
-        expect(secrets.reveal("pico")).toBe(old);
-      });
+      await withFiles(
+        home,
+        { SERVICE_CHANNELS_PICO_TOKEN: old },
+        { pico: {} },
+        async ({ secrets }) => {
+          const error = await refusal(secrets.replace("pico", { value: fresh, expect: 1 }));
+          expect(error.code).toBe("token_managed_by_env");
+          expect(error.message).toContain("SERVICE_CHANNELS_PICO_TOKEN");
+          expect(error.message).not.toContain(old);
+          expect(secrets.reveal("pico")).toBe(old);
+        },
+      );
     }));
 
   test.each([
@@ -192,12 +247,15 @@ describe("rotation", () => {
       expect(secrets.reveal("launcher")).toBe(old);
       expect(kernel.state()).toBe("running");
       expect(facts).toHaveLength(2);
-    }));
+    }),
+  );
 
   test("there is nothing to keep where there is no token", () =>
     withTokens(memory(), { pico: {} }, async ({ secrets }) => {
       expect(await codeFrom(secrets.replace("pico", { keep: true, expect: 0 }))).toBe("stale");
-      expect(await secrets.replace("pico", { value: fresh, expect: 0 })).toMatchObject({ version: 1 });
+      expect(await secrets.replace("pico", { value: fresh, expect: 0 })).toMatchObject({
+        version: 1,
+      });
     }));
 });
 
@@ -205,32 +263,48 @@ describe("a write that fails", () => {
   test("keeps the old token and the state, and says why", () =>
     withHome(async (home) => {
       await home.write("launcher-config.json", { launcher_token: old });
-      await withFiles(home, {}, { launcher: {} }, async ({ secrets, tokens, kernel, facts, lines }) => {
-        await rm(home.path, { recursive: true });
-        await writeFile(home.path, "a file where the home was");
-        const error = await refusal(secrets.replace("launcher", { value: fresh, expect: 1 }));
-        expect(error.code).toBe("store_unavailable");
-        expect(error.message).toContain("The old one is still valid.");
-        expect(kernel.state()).toBe("running");
-        expect(tokens.info("launcher")).toEqual({ version: 1, source: "config", managedByEnv: false });
-        expect(await tokens.verify("launcher", old)).toBe(1);
-        expect(await tokens.verify("launcher", fresh)).toBe(false);
-        expect(facts.slice(-2).map((fact) => (fact as { to: string }).to)).toEqual(["rotating", "running"]);
-        expect(lines.at(-1)).toMatchObject({ level: "error" });
-        expect(JSON.stringify([error.message, lines])).not.toMatch(new RegExp(`${old}|${fresh}`));
-      });
+      await withFiles(
+        home,
+        {},
+        { launcher: {} },
+        async ({ secrets, tokens, kernel, facts, lines }) => {
+          await rm(home.path, { recursive: true });
+          await writeFile(home.path, "a file where the home was");
+          const error = await refusal(secrets.replace("launcher", { value: fresh, expect: 1 }));
+          expect(error.code).toBe("store_unavailable");
+          expect(error.message).toContain("The old one is still valid.");
+          expect(kernel.state()).toBe("running");
+          expect(tokens.info("launcher")).toEqual({
+            version: 1,
+            source: "config",
+            managedByEnv: false,
+          });
+          expect(await tokens.verify("launcher", old)).toBe(1);
+          expect(await tokens.verify("launcher", fresh)).toBe(false);
+          expect(facts.slice(-2).map((fact) => (fact as { to: string }).to)).toEqual([
+            "rotating",
+            "running",
+          ]);
+          expect(lines.at(-1)).toMatchObject({ level: "error" });
+          expect(JSON.stringify([error.message, lines])).not.toMatch(new RegExp(`${old}|${fresh}`));
+        },
+      );
     }));
 
   test("of a form that quotes the token neither reaches the log nor the caller", async () => {
     const form: StoreForm = {
       ...memory({ pico: old }),
-      write: (_name, value) => { throw Object.assign(new Error(`cannot write ${value}`), { code: "ENOSPC" }); },
+      write: (_name, value) => {
+        throw Object.assign(new Error(`cannot write ${value}`), { code: "ENOSPC" });
+      },
     };
     await withTokens(form, { pico: {} }, async ({ secrets, lines }) => {
       const error = await refusal(secrets.replace("pico", { value: fresh, expect: 1 }));
       expect(error.code).toBe("store_unavailable");
       expect(error.cause).toBeUndefined();
-      expect(`${error.stack} ${JSON.stringify(error)} ${JSON.stringify(lines)}`).not.toContain(fresh);
+      expect(`${error.stack} ${JSON.stringify(error)} ${JSON.stringify(lines)}`).not.toContain(
+        fresh,
+      );
       expect(lines.at(-1)).toMatchObject({ level: "error", code: "ENOSPC" });
     });
   });
@@ -240,8 +314,12 @@ describe("a write that fails", () => {
       await home.write("launcher-config.json", { launcher_token: old });
       await withFiles(home, {}, { launcher: {} }, async ({ secrets, tokens }) => {
         await home.write("launcher-config.json", '{ "launcher_token": ');
-        expect(await codeFrom(secrets.replace("launcher", { value: fresh, expect: 1 }))).toBe("store_unavailable");
-        expect(await readFile(home.at("launcher-config.json"), "utf8")).toBe('{ "launcher_token": ');
+        expect(await codeFrom(secrets.replace("launcher", { value: fresh, expect: 1 }))).toBe(
+          "store_unavailable",
+        );
+        expect(await readFile(home.at("launcher-config.json"), "utf8")).toBe(
+          '{ "launcher_token": ',
+        );
         expect(await tokens.verify("launcher", old)).toBe(1);
       });
     }));
@@ -266,7 +344,10 @@ describe("while a token is replaced", () => {
     await withTokens(form, { launcher: {} }, async ({ secrets, tokens, clock, kernel }) => {
       const replacing = secrets.replace("launcher", { value: fresh, expect: 1 });
       expect(kernel.state()).toBe("rotating");
-      const checks = Promise.all([tokens.verify("launcher", old), tokens.verify("launcher", fresh)]);
+      const checks = Promise.all([
+        tokens.verify("launcher", old),
+        tokens.verify("launcher", fresh),
+      ]);
       clock.increment(4_999);
       await turn();
       door.open();
@@ -280,7 +361,9 @@ describe("while a token is replaced", () => {
     await withTokens(form, { launcher: {} }, async ({ secrets, tokens, clock, kernel }) => {
       const replacing = secrets.replace("launcher", { value: fresh, expect: 1 });
       let answered = false;
-      const check = codeFrom(tokens.verify("launcher", fresh)).finally(() => { answered = true; });
+      const check = codeFrom(tokens.verify("launcher", fresh)).finally(() => {
+        answered = true;
+      });
       clock.increment(4_999);
       await turn();
       expect(answered).toBe(false);
@@ -334,7 +417,10 @@ describe("while a token is replaced", () => {
     const { door, form } = slow();
     await withTokens(form, { launcher: {} }, async ({ secrets, tokens }) => {
       const replacing = codeFrom(secrets.replace("launcher", { value: fresh, expect: 1 }));
-      const checks = Promise.all([tokens.verify("launcher", old), tokens.verify("launcher", fresh)]);
+      const checks = Promise.all([
+        tokens.verify("launcher", old),
+        tokens.verify("launcher", fresh),
+      ]);
       door.fail(new Error("disk full"));
       expect(await replacing).toBe("store_unavailable");
       expect(await checks).toEqual([1, false]);
@@ -348,32 +434,49 @@ describe("derived keys", () => {
   test("are 32 bytes, the same for one purpose, others for another purpose, token or process", async () => {
     const keys: string[] = [];
     for (let run = 0; run < 2; run++) {
-      await withTokens(memory({ launcher: old, pico: old }), { launcher: {}, pico: {} }, ({ tokens }) => {
-        expect(tokens.derive("launcher", "cookie")).toHaveLength(32);
-        expect(hex(tokens.derive("launcher", "cookie"))).toBe(hex(tokens.derive("launcher", "cookie")));
-        keys.push(
-          hex(tokens.derive("launcher", "cookie")),
-          hex(tokens.derive("launcher", "setup")),
-          hex(tokens.derive("pico", "cookie")),
-        );
-      });
+      await withTokens(
+        memory({ launcher: old, pico: old }),
+        { launcher: {}, pico: {} },
+        ({ tokens }) => {
+          expect(tokens.derive("launcher", "cookie")).toHaveLength(32);
+          expect(hex(tokens.derive("launcher", "cookie"))).toBe(
+            hex(tokens.derive("launcher", "cookie")),
+          );
+          keys.push(
+            hex(tokens.derive("launcher", "cookie")),
+            hex(tokens.derive("launcher", "setup")),
+            hex(tokens.derive("pico", "cookie")),
+          );
+        },
+      );
     }
     expect(new Set(keys).size).toBe(6);
   });
 
   test("change with the token, and only with the token", () =>
-    withTokens(memory({ launcher: old, pico: old }), { launcher: {}, pico: {} }, async ({ tokens, secrets }) => {
-      const before = hex(tokens.derive("launcher", "cookie"));
-      await secrets.replace("pico", { expect: 1 });
-      await secrets.replace("launcher", { keep: true, expect: 1 });
-      expect(hex(tokens.derive("launcher", "cookie"))).toBe(before);
-      await secrets.replace("launcher", { value: fresh, expect: 1 });
-      expect(hex(tokens.derive("launcher", "cookie"))).not.toBe(before);
-    }));
+    withTokens(
+      memory({ launcher: old, pico: old }),
+      { launcher: {}, pico: {} },
+      async ({ tokens, secrets }) => {
+        const before = hex(tokens.derive("launcher", "cookie"));
+        await secrets.replace("pico", { expect: 1 });
+        await secrets.replace("launcher", { keep: true, expect: 1 });
+        expect(hex(tokens.derive("launcher", "cookie"))).toBe(before);
+        await secrets.replace("launcher", { value: fresh, expect: 1 });
+        expect(hex(tokens.derive("launcher", "cookie"))).not.toBe(before);
+      },
+    ));
 
   test("do not depend on the token alone", () =>
-    withTokens(memory({ launcher: old }), { launcher: {} }, ({ tokens }) => {
-      expect(hex(tokens.derive("launcher", "cookie"))).not.toBe(createHash("sha256").update(old).digest("hex"));
-      expect(hex(tokens.derive("launcher", "cookie"))).toHaveLength(64);
-    }, { random: (bytes) => new Uint8Array(bytes).fill(7) }));
+    withTokens(
+      memory({ launcher: old }),
+      { launcher: {} },
+      ({ tokens }) => {
+        expect(hex(tokens.derive("launcher", "cookie"))).not.toBe(
+          createHash("sha256").update(old).digest("hex"),
+        );
+        expect(hex(tokens.derive("launcher", "cookie"))).toHaveLength(64);
+      },
+      { random: (bytes) => new Uint8Array(bytes).fill(7) },
+    ));
 });

@@ -4,7 +4,13 @@ import { join } from "node:path";
 import type { Kernel, Plugin } from "../../../kernel/index.ts";
 import { withKernel, type LogEntry, type StoppedClock } from "../../../kernel/testing.ts";
 import {
-  files, tokenStore, type StoreForm, type TokenInfo, type Tokens, type TokenSecrets, type TokenStoreShape,
+  files,
+  tokenStore,
+  type StoreForm,
+  type TokenInfo,
+  type Tokens,
+  type TokenSecrets,
+  type TokenStoreShape,
 } from "../../../plugins/token-store/index.ts";
 
 export interface Home {
@@ -24,11 +30,12 @@ export async function withHome(
     await visit({
       path,
       at: (name) => join(path, name),
-      write: (name, content) => writeFile(
-        join(path, name),
-        typeof content === "string" ? content : JSON.stringify(content),
-        { mode: 0o600 },
-      ),
+      write: (name, content) =>
+        writeFile(
+          join(path, name),
+          typeof content === "string" ? content : JSON.stringify(content),
+          { mode: 0o600 },
+        ),
     });
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -48,7 +55,12 @@ export interface TokenStand {
 }
 
 type Claimer = Plugin<{ needs: { tokens: Tokens } }>;
-const heard = ["token-store:resolved", "token-store:rotated", "token-store:removed", "kernel:state-changed"];
+const heard = [
+  "token-store:resolved",
+  "token-store:rotated",
+  "token-store:removed",
+  "kernel:state-changed",
+];
 type Claims = Readonly<Record<string, { generate?: true; exposed?: boolean }>>;
 
 /** Starts a token store on a form, claims names in order, and visits. */
@@ -62,19 +74,26 @@ export async function withTokens(
   const claimed: Record<string, TokenInfo> = {};
   const store = tokenStore(form);
   const claimer: Claimer = {
-    name: "claimer", api: 1, needs: { tokens: true },
+    name: "claimer",
+    api: 1,
+    needs: { tokens: true },
     async start({ needs, on }) {
       const hear = on as (type: string, handler: (fact: object) => void) => void;
       for (const type of heard) {
         hear(type, (fact) => void facts.push({ type, ...fact }));
       }
-      for (const [name, how] of Object.entries(claims)) claimed[name] = await needs.tokens.claim(name, how);
+      for (const [name, how] of Object.entries(claims))
+        claimed[name] = await needs.tokens.claim(name, how);
     },
   };
-  await withKernel([store, claimer], async ({ kernel, clock, lines }) => {
-    const { tokens, tokenSecrets } = kernel.services;
-    await visit({ kernel, tokens, secrets: tokenSecrets, clock, lines, facts, claimed });
-  }, options);
+  await withKernel(
+    [store, claimer],
+    async ({ kernel, clock, lines }) => {
+      const { tokens, tokenSecrets } = kernel.services;
+      await visit({ kernel, tokens, secrets: tokenSecrets, clock, lines, facts, claimed });
+    },
+    options,
+  );
 }
 
 /** The same on the files of a home. */

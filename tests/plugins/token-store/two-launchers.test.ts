@@ -5,7 +5,9 @@ import { withHome, withTokens, type Home, type TokenStand } from "./stand.ts";
 
 const claims = { launcher: { generate: true }, pico: { generate: true } } as const;
 const stored = async (home: Home): Promise<unknown> =>
-  (JSON.parse(await readFile(home.at("launcher-config.json"), "utf8")) as Record<string, unknown>)["launcher_token"];
+  (JSON.parse(await readFile(home.at("launcher-config.json"), "utf8")) as Record<string, unknown>)[
+    "launcher_token"
+  ];
 
 /** Forms of one home that have all looked for a token before any of them makes one. */
 function together(home: Home, count: number): StoreForm[] {
@@ -14,7 +16,13 @@ function together(home: Home, count: number): StoreForm[] {
     const known = looked.get(name);
     if (known) return known;
     let open = (): void => undefined;
-    const gate = { left: count, all: new Promise<void>((done) => { open = done; }), open: () => open() };
+    const gate = {
+      left: count,
+      all: new Promise<void>((done) => {
+        open = done;
+      }),
+      open: () => open(),
+    };
     looked.set(name, gate);
     return gate;
   };
@@ -40,7 +48,9 @@ describe("two launchers of one home", () => {
       const [one, other] = together(home, 2) as [StoreForm, StoreForm];
       const stands: TokenStand[] = [];
       let leave = (): void => undefined;
-      const looked = new Promise<void>((done) => { leave = done; });
+      const looked = new Promise<void>((done) => {
+        leave = done;
+      });
       const visit = async (stand: TokenStand): Promise<void> => {
         stands.push(stand);
         if (stands.length < 2) return looked;
@@ -50,7 +60,8 @@ describe("two launchers of one home", () => {
         expect(stands[0]?.secrets.reveal("launcher")).toBe(await stored(home));
         expect(stands.map(({ kernel }) => kernel.state())).toEqual(["setup", "setup"]);
       };
-      const run = (form: StoreForm): Promise<void> => withTokens(form, claims, visit).finally(leave);
+      const run = (form: StoreForm): Promise<void> =>
+        withTokens(form, claims, visit).finally(leave);
       await Promise.all([run(one), run(other)]);
     }));
 
@@ -58,10 +69,17 @@ describe("two launchers of one home", () => {
     withHome(async (home) => {
       await withTokens(files({ home: home.path, env: {} }), claims, async ({ kernel, secrets }) => {
         expect(kernel.state()).toBe("setup");
-        await files({ home: home.path, env: {} }).write("launcher", "made-by-another-launcher", { setupPending: true });
-        await vi.waitFor(() => expect(secrets.reveal("launcher")).toBe("made-by-another-launcher"), { timeout: 20_000 });
+        await files({ home: home.path, env: {} }).write("launcher", "made-by-another-launcher", {
+          setupPending: true,
+        });
+        await vi.waitFor(
+          () => expect(secrets.reveal("launcher")).toBe("made-by-another-launcher"),
+          { timeout: 20_000 },
+        );
         expect(kernel.state()).toBe("setup");
-        await files({ home: home.path, env: {} }).write("launcher", "chosen-by-the-owner", { setupPending: false });
+        await files({ home: home.path, env: {} }).write("launcher", "chosen-by-the-owner", {
+          setupPending: false,
+        });
         await vi.waitFor(() => expect(kernel.state()).toBe("running"), { timeout: 20_000 });
       });
     }));

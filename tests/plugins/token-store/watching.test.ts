@@ -8,8 +8,10 @@ const OLD = "the-first-token-0123456789";
 const NEW = "the-second-token-0123456789";
 const NEXT = "the-third-token-0123456789";
 
-const security = (token: string, name = "pico"): string => `channels:\n  ${name}:\n    token: "${token}"\n`;
-const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const security = (token: string, name = "pico"): string =>
+  `channels:\n  ${name}:\n    token: "${token}"\n`;
+const eventually = (check: () => unknown): Promise<unknown> =>
+  vi.waitFor(check, { timeout: 20_000, interval: 20 });
 const verifies = ({ tokens }: TokenStand, name: string, token: string): Promise<unknown> =>
   eventually(async () => expect(await tokens.verify(name, token)).not.toBe(false));
 const says = ({ lines }: TokenStand, text: RegExp): Promise<unknown> =>
@@ -18,11 +20,16 @@ const told = ({ facts }: TokenStand, type: string): object[] =>
   facts.filter((fact) => (fact as { type: string }).type === type);
 
 /** A pico token in `.security.yml`, and a launcher's in its file. */
-const withPico = (visit: (stand: TokenStand, home: Home) => Promise<void>, env: Record<string, string> = {}): Promise<void> =>
+const withPico = (
+  visit: (stand: TokenStand, home: Home) => Promise<void>,
+  env: Record<string, string> = {},
+): Promise<void> =>
   withHome(async (home) => {
     await home.write(".security.yml", security(OLD));
     await home.write("launcher-config.json", { launcher_token: OLD });
-    await withFiles(home, env, { launcher: { generate: true }, pico: {} }, (stand) => visit(stand, home));
+    await withFiles(home, env, { launcher: { generate: true }, pico: {} }, (stand) =>
+      visit(stand, home),
+    );
   });
 
 describe("an edit of .security.yml", () => {
@@ -31,7 +38,11 @@ describe("an edit of .security.yml", () => {
       await home.write(".security.yml", security(NEW));
       await verifies(stand, "pico", NEW);
       expect(await stand.tokens.verify("pico", OLD)).toBe(false);
-      expect(stand.tokens.info("pico")).toEqual({ version: 2, source: "security", managedByEnv: false });
+      expect(stand.tokens.info("pico")).toEqual({
+        version: 2,
+        source: "security",
+        managedByEnv: false,
+      });
       expect(told(stand, "token-store:rotated")).toEqual([
         { type: "token-store:rotated", name: "pico", version: 2, graceS: 0 },
       ]);
@@ -56,10 +67,16 @@ describe("an edit of .security.yml", () => {
   test("that takes the token out revokes it, and one that brings it back lets it in with a new version", () =>
     withPico(async (stand, home) => {
       await home.write(".security.yml", "channels: {}\n");
-      await eventually(() => expect(told(stand, "token-store:removed")).toEqual([
-        { type: "token-store:removed", name: "pico" },
-      ]));
-      expect(stand.tokens.info("pico")).toEqual({ version: 0, source: "none", managedByEnv: false });
+      await eventually(() =>
+        expect(told(stand, "token-store:removed")).toEqual([
+          { type: "token-store:removed", name: "pico" },
+        ]),
+      );
+      expect(stand.tokens.info("pico")).toEqual({
+        version: 0,
+        source: "none",
+        managedByEnv: false,
+      });
       expect(await stand.tokens.verify("pico", OLD)).toBe(false);
       await home.write(".security.yml", security(OLD));
       await verifies(stand, "pico", OLD);
@@ -80,24 +97,30 @@ describe("an edit of .security.yml", () => {
     ["empty", (home: Home) => home.write(".security.yml", "")],
     ["corrupt", (home: Home) => home.write(".security.yml", "channels: {pico: [")],
     ["not text", (home: Home) => home.write(".security.yml", "channels: {pico: {token: [1, 2]}}")],
-  ])("that leaves it %s keeps the last good token, with a warning, until it is good again", (_, spoil) =>
-    withPico(async (stand, home) => {
-      await spoil(home);
-      await says(stand, /the pico token stays as it was/);
-      expect(await stand.tokens.verify("pico", OLD)).toBe(1);
-      expect(told(stand, "token-store:removed")).toEqual([]);
-      await home.write(".security.yml", security(NEW));
-      await verifies(stand, "pico", NEW);
-    }));
-
-  test.each([["short", "1234567"], ["with a control character", "one\\u0007two-three-four"]])(
-    "to a value that is %s is refused, and the old token stays", (_, value) =>
+  ])(
+    "that leaves it %s keeps the last good token, with a warning, until it is good again",
+    (_, spoil) =>
       withPico(async (stand, home) => {
-        await home.write(".security.yml", security(value));
-        await says(stand, /the new pico token was refused/);
+        await spoil(home);
+        await says(stand, /the pico token stays as it was/);
         expect(await stand.tokens.verify("pico", OLD)).toBe(1);
-        expect(told(stand, "token-store:rotated")).toEqual([]);
-      }));
+        expect(told(stand, "token-store:removed")).toEqual([]);
+        await home.write(".security.yml", security(NEW));
+        await verifies(stand, "pico", NEW);
+      }),
+  );
+
+  test.each([
+    ["short", "1234567"],
+    ["with a control character", "one\\u0007two-three-four"],
+  ])("to a value that is %s is refused, and the old token stays", (_, value) =>
+    withPico(async (stand, home) => {
+      await home.write(".security.yml", security(value));
+      await says(stand, /the new pico token was refused/);
+      expect(await stand.tokens.verify("pico", OLD)).toBe(1);
+      expect(told(stand, "token-store:rotated")).toEqual([]);
+    }),
+  );
 
   test("by renaming, as editors do, is followed", () =>
     withPico(async (stand, home) => {
@@ -107,15 +130,21 @@ describe("an edit of .security.yml", () => {
     }));
 
   test("beside a token from the environment changes nothing and is logged once", () =>
-    withPico(async (stand, home) => {
-      await home.write(".security.yml", security(NEW));
-      await says(stand, /the pico token comes from the environment: an edit of the files changes nothing/);
-      await home.write(".security.yml", security(NEXT));
-      await home.write("launcher-config.json", { launcher_token: NEW });
-      await verifies(stand, "launcher", NEW);
-      expect(await stand.tokens.verify("pico", "from-the-environment-01")).toBe(1);
-      expect(stand.lines.filter(({ text }) => /changes nothing/.test(text))).toHaveLength(1);
-    }, { SERVICE_CHANNELS_PICO_TOKEN: "from-the-environment-01" }));
+    withPico(
+      async (stand, home) => {
+        await home.write(".security.yml", security(NEW));
+        await says(
+          stand,
+          /the pico token comes from the environment: an edit of the files changes nothing/,
+        );
+        await home.write(".security.yml", security(NEXT));
+        await home.write("launcher-config.json", { launcher_token: NEW });
+        await verifies(stand, "launcher", NEW);
+        expect(await stand.tokens.verify("pico", "from-the-environment-01")).toBe(1);
+        expect(stand.lines.filter(({ text }) => /changes nothing/.test(text))).toHaveLength(1);
+      },
+      { SERVICE_CHANNELS_PICO_TOKEN: "from-the-environment-01" },
+    ));
 });
 
 describe("an edit of launcher-config.json", () => {
@@ -166,8 +195,9 @@ describe("a replacement of our own", () => {
       await stand.secrets.replace("launcher", { value: NEW, expect: 1 });
       await home.write("launcher-config.json", { launcher_token: NEXT });
       await verifies(stand, "launcher", NEXT);
-      expect(told(stand, "token-store:rotated").map((fact) => (fact as { name: string }).name))
-        .toEqual(["pico", "launcher", "launcher"]);
+      expect(
+        told(stand, "token-store:rotated").map((fact) => (fact as { name: string }).name),
+      ).toEqual(["pico", "launcher", "launcher"]);
     }));
 });
 
@@ -180,14 +210,23 @@ describe("the description of a token", () => {
       await withFiles(home, env, { pico: {} }, async ({ tokens }) => {
         const description = await tokens.describe("pico");
         expect(description).toEqual({
-          name: "pico", version: 1, source: "env", managedByEnv: true, variable: "SERVICE_CHANNELS_PICO_TOKEN",
+          name: "pico",
+          version: 1,
+          source: "env",
+          managedByEnv: true,
+          variable: "SERVICE_CHANNELS_PICO_TOKEN",
           concern: "it has fewer than 16 characters",
-          others: [{ source: "security", same: false }, { source: "config", same: true }],
+          others: [
+            { source: "security", same: false },
+            { source: "config", same: true },
+          ],
         });
       });
       await withFiles(home, {}, { pico: {} }, async ({ tokens }) => {
         expect(await tokens.describe("pico")).toMatchObject({
-          source: "security", changedAt: expect.any(Number), others: [{ source: "config", same: false }],
+          source: "security",
+          changedAt: expect.any(Number),
+          others: [{ source: "config", same: false }],
         });
       });
     }));

@@ -1,7 +1,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { tmpdir } from "node:os";
 import { vi } from "vitest";
-import { openBus, type Bus, type BusOptions, type Interface, type Value } from "../../../plugins/tray/dbus/index.ts";
+import {
+  openBus,
+  type Bus,
+  type BusOptions,
+  type Interface,
+  type Value,
+} from "../../../plugins/tray/dbus/index.ts";
 
 export const hasBus = spawnSync("dbus-daemon", ["--version"]).status === 0;
 if (!hasBus && process.env["CI"] === "true") throw new Error("the Debian package dbus is missing");
@@ -14,9 +20,16 @@ export interface BusDaemon extends AsyncDisposable {
 
 /** A session bus of its own; with an `address`, where one was before. `env` is for programs it starts. */
 export async function startBus(
-  address = `unix:tmpdir=${tmpdir()}`, env: NodeJS.ProcessEnv = process.env,
+  address = `unix:tmpdir=${tmpdir()}`,
+  env: NodeJS.ProcessEnv = process.env,
 ): Promise<BusDaemon> {
-  const words = ["--session", "--nofork", "--nopidfile", "--print-address=1", `--address=${address}`];
+  const words = [
+    "--session",
+    "--nofork",
+    "--nopidfile",
+    "--print-address=1",
+    `--address=${address}`,
+  ];
   const child = spawn("dbus-daemon", words, { stdio: ["ignore", "pipe", "ignore"], env });
   const ended = new Promise<void>((done) => child.once("close", () => done()));
   const line = await new Promise<string>((resolve, reject) => {
@@ -28,7 +41,11 @@ export async function startBus(
     void ended.then(() => reject(new Error("dbus-daemon does not start")));
   });
   return {
-    env: { DBUS_SESSION_BUS_ADDRESS: line.trim(), DISPLAY: ":none", PATH: process.env["PATH"] ?? "" },
+    env: {
+      DBUS_SESSION_BUS_ADDRESS: line.trim(),
+      DISPLAY: ":none",
+      PATH: process.env["PATH"] ?? "",
+    },
     address: line.trim().replace(/,guid=.*/, ""),
     async [Symbol.asyncDispose]() {
       child.kill();
@@ -48,11 +65,20 @@ export const after = (ms: number, run: () => void): (() => void) => {
 
 export interface Peer extends Bus, Disposable {}
 /** Another program on the bus. */
-export async function join({ env }: Pick<BusDaemon, "env">, options: Partial<BusOptions> = {}): Promise<Peer> {
+export async function join(
+  { env }: Pick<BusDaemon, "env">,
+  options: Partial<BusOptions> = {},
+): Promise<Peer> {
   const leaving = new AbortController();
   const bus = await openBus({
-    env, uid: process.getuid!(), objects: {}, after, heard: () => undefined, closed: () => undefined,
-    leaving: leaving.signal, ...options,
+    env,
+    uid: process.getuid!(),
+    objects: {},
+    after,
+    heard: () => undefined,
+    closed: () => undefined,
+    leaving: leaving.signal,
+    ...options,
   });
   return { ...bus, [Symbol.dispose]: () => leaving.abort() };
 }
@@ -80,7 +106,13 @@ export interface Panel extends Disposable {
   menu(): Promise<Row[]>;
   click(label: string): Promise<void>;
   activate(): Promise<void>;
-  call(path: string, name: string, member: string, signature?: string, body?: readonly Value[]): Promise<any>;
+  call(
+    path: string,
+    name: string,
+    member: string,
+    signature?: string,
+    body?: readonly Value[],
+  ): Promise<any>;
   /** Messages of programs, as `[title, text]`. */
   readonly messages: readonly string[][];
 }
@@ -98,12 +130,15 @@ export async function startPanel(daemon: BusDaemon, options: PanelOptions = {}):
   const signals: string[] = [];
   const messages: string[][] = [];
   let told: (name: string) => void;
-  const item = new Promise<string>((resolve) => { told = resolve; });
+  const item = new Promise<string>((resolve) => {
+    told = resolve;
+  });
   const watcher: Interface = {
     properties: { IsStatusNotifierHostRegistered: { signature: "b", get: () => hasHost } },
     methods: {
       RegisterStatusNotifierItem: {
-        takes: "s", gives: "",
+        takes: "s",
+        gives: "",
         run: (name) => {
           items.push(name as string);
           told(name as string);
@@ -117,7 +152,8 @@ export async function startPanel(daemon: BusDaemon, options: PanelOptions = {}):
     properties: {},
     methods: {
       Notify: {
-        takes: "susssasa{sv}i", gives: "u",
+        takes: "susssasa{sv}i",
+        gives: "u",
         run: (...[, , , title, text]) => {
           messages.push([title as string, text as string]);
           return [messages.length];
@@ -134,27 +170,48 @@ export async function startPanel(daemon: BusDaemon, options: PanelOptions = {}):
     heard: ({ member }) => void signals.push(member!),
   });
   const daemonPlace = {
-    destination: "org.freedesktop.DBus", path: "/org/freedesktop/DBus", interface: "org.freedesktop.DBus",
+    destination: "org.freedesktop.DBus",
+    path: "/org/freedesktop/DBus",
+    interface: "org.freedesktop.DBus",
   };
   for (const name of [itemInterface, menuInterface]) {
     await bus.call(daemonPlace, "AddMatch", "s", [`type='signal',interface='${name}'`]);
   }
-  if (showsMessages) await bus.call(daemonPlace, "RequestName", "su", ["org.freedesktop.Notifications", 4]);
+  if (showsMessages)
+    await bus.call(daemonPlace, "RequestName", "su", ["org.freedesktop.Notifications", 4]);
   await bus.call(daemonPlace, "RequestName", "su", [watcherName, 4]);
 
   const call: Panel["call"] = async (path, name, member, signature = "", body = []) =>
     bus.call({ destination: await item, path, interface: name }, member, signature, body);
-  const text = (properties: Map<string, { value: any }>, name: string): any => properties.get(name)?.value;
+  const text = (properties: Map<string, { value: any }>, name: string): any =>
+    properties.get(name)?.value;
   const panel: Panel = {
-    items, item, signals, messages, call,
+    items,
+    item,
+    signals,
+    messages,
+    call,
     async property(name) {
-      const [{ value }] = await call(itemPath, "org.freedesktop.DBus.Properties", "Get", "ss", [itemInterface, name]);
+      const [{ value }] = await call(itemPath, "org.freedesktop.DBus.Properties", "Get", "ss", [
+        itemInterface,
+        name,
+      ]);
       return value;
     },
     async menu() {
-      const [, [, , children]] = await call(menuPath, menuInterface, "GetLayout", "iias", [0, -1, []]);
-      return children.map(({ value: [id, row] }: { value: [number, Map<string, { value: any }>] }) =>
-        ({ id, label: text(row, "label"), enabled: text(row, "enabled"), type: text(row, "type") }));
+      const [, [, , children]] = await call(menuPath, menuInterface, "GetLayout", "iias", [
+        0,
+        -1,
+        [],
+      ]);
+      return children.map(
+        ({ value: [id, row] }: { value: [number, Map<string, { value: any }>] }) => ({
+          id,
+          label: text(row, "label"),
+          enabled: text(row, "enabled"),
+          type: text(row, "type"),
+        }),
+      );
     },
     async click(label) {
       const row = (await panel.menu()).find((each) => each.label === label);

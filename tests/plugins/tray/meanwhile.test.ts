@@ -38,7 +38,9 @@ describe("the clipboard", () => {
     const ends: (() => void)[] = [];
     const env = { PATH: `${tools.folder}:${process.env["PATH"]}`, DISPLAY: ":none" };
     const clipboard = createClipboard({
-      env, platform: "linux", after: (_, run) => (ends.push(run), () => undefined),
+      env,
+      platform: "linux",
+      after: (_, run) => (ends.push(run), () => undefined),
     });
     await clipboard.copySecret("the-token");
     const again = clipboard.copySecret("the-token");
@@ -55,21 +57,34 @@ test("a panel that goes while it is asked whether it shows icons does not show t
   const shown: boolean[] = [];
   let refuse = (_: Error): void => undefined;
   let told = (): void => undefined;
-  const asked = new Promise<void>((done) => { told = done; });
+  const asked = new Promise<void>((done) => {
+    told = done;
+  });
   const bus: Bus = {
     name: ":1.2",
     signal: () => undefined,
-    call: (_, member) => member === "Get"
-      ? new Promise((__, reject) => { refuse = reject; told(); })
-      : Promise.resolve([1]),
+    call: (_, member) =>
+      member === "Get"
+        ? new Promise((__, reject) => {
+            refuse = reject;
+            told();
+          })
+        : Promise.resolve([1]),
   };
   const registration = createRegistration({
-    bus, pid: 1, shown: (is) => void shown.push(is), after: () => () => undefined,
+    bus,
+    pid: 1,
+    shown: (is) => void shown.push(is),
+    after: () => () => undefined,
   });
   const begun = registration.begin();
   await asked;
   const body = ["org.kde.StatusNotifierWatcher", ":1.1", ""];
-  registration.heard({ sender: busDaemon.destination, member: "NameOwnerChanged", body } as unknown as Message);
+  registration.heard({
+    sender: busDaemon.destination,
+    member: "NameOwnerChanged",
+    body,
+  } as unknown as Message);
   refuse(new Error("it has gone"));
   expect(await begun).toBe("the panel has gone again");
   expect(shown).toEqual([false]);
@@ -78,10 +93,19 @@ test("a panel that goes while it is asked whether it shows icons does not show t
 test("a script that hangs holds up nobody who leaves", async () => {
   const leaving = new AbortController();
   const known = { title: "Doorward", version: "", state: "running", hasLog: false } as const;
-  const opening = openScript({ command: [process.execPath, "-e", "setInterval(() => {}, 1000)"], iconSize: 32 }, {
-    env: {}, view: viewOf(known), choose: () => undefined, shown: () => undefined, required: false,
-    log: capturedLog().log, after, leaving: leaving.signal,
-  });
+  const opening = openScript(
+    { command: [process.execPath, "-e", "setInterval(() => {}, 1000)"], iconSize: 32 },
+    {
+      env: {},
+      view: viewOf(known),
+      choose: () => undefined,
+      shown: () => undefined,
+      required: false,
+      log: capturedLog().log,
+      after,
+      leaving: leaving.signal,
+    },
+  );
   leaving.abort();
   await expect(opening).rejects.toThrow("it was left");
 });

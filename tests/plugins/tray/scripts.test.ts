@@ -21,7 +21,11 @@ const standIn = (body: string): string => `exec ${process.execPath} -e '
 async function withScript(
   body: string,
   visit: (seen: {
-    open(): ReturnType<typeof openScript>; chosen: Choice[]; shown: boolean[]; heard(): Promise<string>; leave(): void;
+    open(): ReturnType<typeof openScript>;
+    chosen: Choice[];
+    shown: boolean[];
+    heard(): Promise<string>;
+    leave(): void;
     lines: ReturnType<typeof capturedLog>["lines"];
   }) => Promise<void>,
 ): Promise<void> {
@@ -31,13 +35,23 @@ async function withScript(
   const chosen: Choice[] = [];
   const shown: boolean[] = [];
   const options = {
-    env: { PATH: process.env["PATH"] }, view: viewOf(known), choose: (choice: Choice) => chosen.push(choice),
-    shown: (is: boolean) => shown.push(is), required: true, log, after, leaving: leaving.signal,
+    env: { PATH: process.env["PATH"] },
+    view: viewOf(known),
+    choose: (choice: Choice) => chosen.push(choice),
+    shown: (is: boolean) => shown.push(is),
+    required: true,
+    log,
+    after,
+    leaving: leaving.signal,
   };
   try {
     await visit({
       open: () => openScript({ command: [`${tools.folder}/tray`], iconSize: 32 }, options),
-      chosen, shown, lines, leave: () => leaving.abort(), heard: () => tools.read("heard"),
+      chosen,
+      shown,
+      lines,
+      leave: () => leaving.abort(),
+      heard: () => tools.read("heard"),
     });
   } finally {
     leaving.abort();
@@ -56,8 +70,15 @@ describe("a tray that is a script", () => {
       await until(async () => expect((await heard()).split("\n")).toHaveLength(4));
       const text = await heard();
       expect(text).toMatch(/^[\n -~]*$/);
-      const [first, second, third] = text.split("\n").slice(0, 3).map((line) => JSON.parse(line));
-      expect(first.view).toMatchObject({ title: "Doorward", hint: "running", items: viewOf(known).items });
+      const [first, second, third] = text
+        .split("\n")
+        .slice(0, 3)
+        .map((line) => JSON.parse(line));
+      expect(first.view).toMatchObject({
+        title: "Doorward",
+        hint: "running",
+        items: viewOf(known).items,
+      });
       expect(Buffer.from(first.view.icon, "base64").subarray(1, 4).toString()).toBe("PNG");
       expect(second.view.icon).not.toBe(first.view.icon);
       expect(third).toEqual({ notify: "line one\nüber" });
@@ -68,35 +89,50 @@ describe("a tray that is a script", () => {
   });
 
   test("that ends before it is ready, or is not there, is no tray", async () => {
-    await withScript("process.exit(3);", ({ open }) => expect(open()).rejects.toThrow(/of the tray ended \(3\)/));
+    await withScript("process.exit(3);", ({ open }) =>
+      expect(open()).rejects.toThrow(/of the tray ended \(3\)/),
+    );
     const { log } = capturedLog();
-    const nowhere = openScript({ command: ["/nowhere/osascript"], iconSize: 32 }, {
-      env: {}, view: viewOf(known), choose: () => 0, shown: () => 0, required: true, log, after,
-      leaving: new AbortController().signal,
-    });
+    const nowhere = openScript(
+      { command: ["/nowhere/osascript"], iconSize: 32 },
+      {
+        env: {},
+        view: viewOf(known),
+        choose: () => 0,
+        shown: () => 0,
+        required: true,
+        log,
+        after,
+        leaving: new AbortController().signal,
+      },
+    );
     await expect(nowhere).rejects.toThrow(/\/nowhere\/osascript cannot be started/);
   });
 
   test("that ends later is one line in the log, and its complaints are others", async () => {
     const body = `say({ ready: true }); say({ error: "no icon" });
       process.stdout.write("x".repeat(9000) + "\\n", () => process.exit(1));`;
-    await withScript(body,
-      async ({ open, shown, lines }) => {
-        const face = await open();
-        await until(() => expect(shown).toEqual([true, false]));
-        expect(lines.map(({ level, text }) => [level, text])).toEqual([
-          ["warn", "the script of the tray complains"], ["warn", "the tray does not come back"],
-        ]);
-        expect(await face.notify("anybody?")).toBe(false);
-      });
+    await withScript(body, async ({ open, shown, lines }) => {
+      const face = await open();
+      await until(() => expect(shown).toEqual([true, false]));
+      expect(lines.map(({ level, text }) => [level, text])).toEqual([
+        ["warn", "the script of the tray complains"],
+        ["warn", "the tray does not come back"],
+      ]);
+      expect(await face.notify("anybody?")).toBe(false);
+    });
   });
 });
 
 /** Anything: a thing of Cocoa that takes every message, and remembers what was set. */
 function thing(own: Record<string, unknown> = {}): any {
-  return new Proxy(Object.assign(() => thing(), own), {
-    get: (target: any, name) => (name in target || typeof name === "symbol" ? target[name] : (target[name] = thing())),
-  });
+  return new Proxy(
+    Object.assign(() => thing(), own),
+    {
+      get: (target: any, name) =>
+        name in target || typeof name === "symbol" ? target[name] : (target[name] = thing()),
+    },
+  );
 }
 
 describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
@@ -111,25 +147,47 @@ describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
       NSFileHandle: {
         fileHandleWithStandardOutput: { writeData: (line: string) => said.push(JSON.parse(line)) },
         fileHandleWithStandardInput: {
-          get availableData() { return { length: input[0]?.length ?? 0, text: input.shift() }; },
+          get availableData() {
+            return { length: input[0]?.length ?? 0, text: input.shift() };
+          },
         },
       },
-      NSApplication: { sharedApplication: thing({ terminate: () => { ended = true; } }) },
+      NSApplication: {
+        sharedApplication: thing({
+          terminate: () => {
+            ended = true;
+          },
+        }),
+      },
       NSStatusBar: { systemStatusBar: { statusItemWithLength: () => bar } },
       NSString: { alloc: { initWithDataEncoding: ({ text }: { text: string }) => ({ js: text }) } },
-      NSMenu: { alloc: { get init() { return thing({ addItem: (entry: unknown) => entries.push(entry) }); } } },
+      NSMenu: {
+        alloc: {
+          get init() {
+            return thing({ addItem: (entry: unknown) => entries.push(entry) });
+          },
+        },
+      },
       NSMenuItem: {
         separatorItem: "separator",
         alloc: { initWithTitleActionKeyEquivalent: (label: string) => ({ label }) },
       },
-      NSNotificationCenter: thing(), NSData: thing(), NSImage: thing(), NSMakeSize: () => 0, DoorwardTray: thing(),
-      NSUserNotification: thing(), NSUserNotificationCenter: thing(),
+      NSNotificationCenter: thing(),
+      NSData: thing(),
+      NSImage: thing(),
+      NSMakeSize: () => 0,
+      DoorwardTray: thing(),
+      NSUserNotification: thing(),
+      NSUserNotificationCenter: thing(),
     });
     const ObjC = {
       import: () => undefined,
       registerSubclass: (made: { methods: typeof methods }) => Object.assign(methods, made.methods),
     };
-    const script = await readFile(new URL("../../../plugins/tray/scripts/menu-bar.js", import.meta.url), "utf8");
+    const script = await readFile(
+      new URL("../../../plugins/tray/scripts/menu-bar.js", import.meta.url),
+      "utf8",
+    );
     runInNewContext(`${script}\nrun();`, { $, ObjC });
     expect(said).toEqual([{ ready: true }]);
 

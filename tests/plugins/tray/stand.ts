@@ -30,23 +30,37 @@ export interface StandOptions extends Partial<TrayOptions> {
 }
 
 /** A dashboard and a channel with the tray, under a stopped clock. */
-export async function withTray(options: StandOptions, visit: (seen: Seen) => Promise<void>): Promise<void> {
+export async function withTray(
+  options: StandOptions,
+  visit: (seen: Seen) => Promise<void>,
+): Promise<void> {
   const opened: URL[] = [];
   let quits = 0;
   const plugin = tray({
-    version: "1.2.3", hasLog: true,
+    version: "1.2.3",
+    hasLog: true,
     open: async (url) => opened.push(url) > 0,
-    quit: () => { quits += 1; },
+    quit: () => {
+      quits += 1;
+    },
     ...options,
   });
-  const form = options.form ?? memory({ launcher: TOKEN, pico: "pico-token-of-this-test-0123456789" });
-  await withKernel(parts(form), async (stand) => {
-    const texts = (): string[] => stand.lines.filter(({ plugin: name }) => name === "tray").map(({ text }) => text);
-    const logged = (text: string): Promise<void> => until(() => {
-      if (!texts().includes(text)) throw new Error(`not logged: ${text}; but: ${texts().join("; ")}`);
-    });
-    await visit({ stand, opened, quits: () => quits, texts, logged });
-  }, { plugins: [plugin], config: { "channels.pico": { enabled: true } } });
+  const form =
+    options.form ?? memory({ launcher: TOKEN, pico: "pico-token-of-this-test-0123456789" });
+  await withKernel(
+    parts(form),
+    async (stand) => {
+      const texts = (): string[] =>
+        stand.lines.filter(({ plugin: name }) => name === "tray").map(({ text }) => text);
+      const logged = (text: string): Promise<void> =>
+        until(() => {
+          if (!texts().includes(text))
+            throw new Error(`not logged: ${text}; but: ${texts().join("; ")}`);
+        });
+      await visit({ stand, opened, quits: () => quits, texts, logged });
+    },
+    { plugins: [plugin], config: { "channels.pico": { enabled: true } } },
+  );
 }
 
 export interface Programs extends AsyncDisposable {

@@ -5,21 +5,29 @@ import { hasBus, menuInterface, menuPath, startBus, startPanel, until, type Pane
 import { clipboardScripts, programs, TOKEN, withTray } from "./stand.ts";
 
 const there = "the tray's icon is there";
-const labels = async (panel: Panel): Promise<string[]> => (await panel.menu()).flatMap(({ label }) => label ?? []);
+const labels = async (panel: Panel): Promise<string[]> =>
+  (await panel.menu()).flatMap(({ label }) => label ?? []);
 
 describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
   test("shows its menu, with the channel's connections as they come and go", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await withTray({ env: bus.env, required: true }, async ({ stand: { kernel, clock } }) => {
-      const drawn = (text: string): Promise<void> => until(async () => {
-        clock.increment(200);
-        expect(await labels(panel)).toContain(text);
-      });
+      const drawn = (text: string): Promise<void> =>
+        until(async () => {
+          clock.increment(200);
+          expect(await labels(panel)).toContain(text);
+        });
       await drawn("Pico channel: 0 connections");
       expect(await labels(panel)).toEqual([
-        "Open Dashboard", "Copy Console Token", "Copy Sign-in Link", "Rotate Token…",
-        "Pico channel: 0 connections", "Show Log", "Doorward 1.2.3", "Quit",
+        "Open Dashboard",
+        "Copy Console Token",
+        "Copy Sign-in Link",
+        "Rotate Token…",
+        "Pico channel: 0 connections",
+        "Show Log",
+        "Doorward 1.2.3",
+        "Quit",
       ]);
       const address = new URL("/pico", kernel.services.http.addresses()[0]);
       const socket = new WebSocket(address, ["token.pico-token-of-this-test-0123456789"]);
@@ -27,7 +35,12 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       socket.close();
       await drawn("Pico channel: 0 connections");
       expect(panel.signals).toEqual(expect.arrayContaining(["LayoutUpdated", "NewToolTip"]));
-      expect(await panel.property("ToolTip")).toEqual(["", [], "Doorward", "running, Pico channel: 0 connections"]);
+      expect(await panel.property("ToolTip")).toEqual([
+        "",
+        [],
+        "Doorward",
+        "running, Pico channel: 0 connections",
+      ]);
     });
   });
 
@@ -78,7 +91,10 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     await using bus = await startBus();
     await using tools = await programs(clipboardScripts);
     const env = { ...bus.env, PATH: `${tools.folder}:${bus.env["PATH"]}` };
-    const copyToken = async (panel: Panel, logged: (text: string) => Promise<void>): Promise<void> => {
+    const copyToken = async (
+      panel: Panel,
+      logged: (text: string) => Promise<void>,
+    ): Promise<void> => {
       await panel.click("Copy Console Token");
       await logged("the launcher token was copied to the clipboard");
       expect(await tools.read("clipboard")).toBe(TOKEN);
@@ -89,7 +105,10 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
         await copyToken(panel, logged);
         await panel.click("Copy Sign-in Link");
         await until(async () =>
-          expect(await tools.read("clipboard")).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/login\?link=ott_/));
+          expect(await tools.read("clipboard")).toMatch(
+            /^http:\/\/127\.0\.0\.1:\d+\/login\?link=ott_/,
+          ),
+        );
       });
       expect(await tools.read("clipboard")).toContain("/login?link=ott_");
     }
@@ -104,9 +123,10 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     await withTray({ env: { ...bus.env, PATH: "/nowhere" }, required: true }, async () => {
       await panel.click("Copy Console Token");
       await until(() => expect(panel.messages).toHaveLength(1));
-      expect(panel.messages[0]).toEqual(
-        ["Doorward", "The token was not copied: none of xclip, xsel works. In a terminal: doorward token show"],
-      );
+      expect(panel.messages[0]).toEqual([
+        "Doorward",
+        "The token was not copied: none of xclip, xsel works. In a terminal: doorward token show",
+      ]);
     });
   });
 
@@ -114,11 +134,22 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await using tools = await programs(clipboardScripts);
-    const env = { ...bus.env, PATH: `${tools.folder}:${bus.env["PATH"]}`, SERVICE_LAUNCHER_TOKEN: TOKEN };
-    const form = environment({ env: { ...env, SERVICE_CHANNELS_PICO_TOKEN: `pico-${TOKEN}` } }) as StoreForm;
+    const env = {
+      ...bus.env,
+      PATH: `${tools.folder}:${bus.env["PATH"]}`,
+      SERVICE_LAUNCHER_TOKEN: TOKEN,
+    };
+    const form = environment({
+      env: { ...env, SERVICE_CHANNELS_PICO_TOKEN: `pico-${TOKEN}` },
+    }) as StoreForm;
     await withTray({ env, form, required: true }, async () => {
-      const row = (await panel.menu()).find(({ label }) => label?.startsWith("Copy Console Token"))!;
-      expect(row).toMatchObject({ label: "Copy Console Token (set by the environment)", enabled: false });
+      const row = (await panel.menu()).find(({ label }) =>
+        label?.startsWith("Copy Console Token"),
+      )!;
+      expect(row).toMatchObject({
+        label: "Copy Console Token (set by the environment)",
+        enabled: false,
+      });
       await panel.click(row.label!);
       await panel.click("Copy Sign-in Link");
       await until(async () => expect(await tools.read("clipboard")).toContain("link=ott_"));
@@ -131,14 +162,19 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
   test("quits once, and says where the dashboard is when no browser opens", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
-    await withTray({ env: bus.env, required: true, open: async () => false }, async ({ quits, stand: { kernel } }) => {
-      await panel.click("Open Dashboard");
-      await until(() => expect(panel.messages).toHaveLength(1));
-      const { href } = kernel.services.http.addresses()[0]!;
-      expect(panel.messages[0]![1]).toBe(`No browser could be opened. The dashboard is at ${href}`);
-      await panel.click("Quit");
-      await until(() => expect(quits()).toBe(1));
-    });
+    await withTray(
+      { env: bus.env, required: true, open: async () => false },
+      async ({ quits, stand: { kernel } }) => {
+        await panel.click("Open Dashboard");
+        await until(() => expect(panel.messages).toHaveLength(1));
+        const { href } = kernel.services.http.addresses()[0]!;
+        expect(panel.messages[0]![1]).toBe(
+          `No browser could be opened. The dashboard is at ${href}`,
+        );
+        await panel.click("Quit");
+        await until(() => expect(quits()).toBe(1));
+      },
+    );
   });
 
   test("refuses what a panel has no business with", async () => {
@@ -155,15 +191,29 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
         ["constructor", "", [], /no such method/],
       ];
       for (const [member, signature, body, words] of strange) {
-        await expect(panel.call(menuPath, menuInterface, member, signature, body)).rejects.toThrow(words);
+        await expect(panel.call(menuPath, menuInterface, member, signature, body)).rejects.toThrow(
+          words,
+        );
       }
-      await expect(panel.call("/elsewhere", menuInterface, "Event")).rejects.toThrow("no such object");
+      await expect(panel.call("/elsewhere", menuInterface, "Event")).rejects.toThrow(
+        "no such object",
+      );
       const [missing] = await panel.call(menuPath, menuInterface, "EventGroup", "a(isvu)", [
-        [[55, "clicked", zero, 0], [9, "clicked", zero, 0], [2, "clicked", zero, 0], [11, "hovered", zero, 0]],
+        [
+          [55, "clicked", zero, 0],
+          [9, "clicked", zero, 0],
+          [2, "clicked", zero, 0],
+          [11, "hovered", zero, 0],
+        ],
       ]);
       expect(missing).toEqual([55]);
-      const [groups] = await panel.call(menuPath, menuInterface, "GetGroupProperties", "aias", [[1, 99], ["label"]]);
-      expect(groups).toEqual([[1, new Map([["label", { signature: "s", value: "Open Dashboard" }]])]]);
+      const [groups] = await panel.call(menuPath, menuInterface, "GetGroupProperties", "aias", [
+        [1, 99],
+        ["label"],
+      ]);
+      expect(groups).toEqual([
+        [1, new Map([["label", { signature: "s", value: "Open Dashboard" }]])],
+      ]);
       expect([opened, quits()]).toEqual([[], 0]);
     });
   });
@@ -173,24 +223,28 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
   test("when the panel does", async () => {
     await using bus = await startBus();
     const first = await startPanel(bus);
-    await withTray({ env: bus.env, required: true }, async ({ logged, texts, stand: { clock }, quits }) => {
-      first[Symbol.dispose]();
-      await logged("the tray's icon is gone; it comes back with its panel");
-      using second = await startPanel(bus);
-      await until(() => {
-        clock.increment(50); // no faster: an answer of the bus may take ten seconds of it
-        expect(second.items).not.toEqual([]);
-      });
-      await second.click("Quit");
-      await until(() => expect(quits()).toBe(1));
-      expect(texts().filter((text) => text === there)).toHaveLength(2);
-    });
+    await withTray(
+      { env: bus.env, required: true },
+      async ({ logged, texts, stand: { clock }, quits }) => {
+        first[Symbol.dispose]();
+        await logged("the tray's icon is gone; it comes back with its panel");
+        using second = await startPanel(bus);
+        await until(() => {
+          clock.increment(50); // no faster: an answer of the bus may take ten seconds of it
+          expect(second.items).not.toEqual([]);
+        });
+        await second.click("Quit");
+        await until(() => expect(quits()).toBe(1));
+        expect(texts().filter((text) => text === there)).toHaveLength(2);
+      },
+    );
   });
 
   test("when the bus does", async () => {
     const first = await startBus();
     const panel = await startPanel(first);
-    await withTray({ env: { ...first.env, DBUS_SESSION_BUS_ADDRESS: first.address }, required: true },
+    await withTray(
+      { env: { ...first.env, DBUS_SESSION_BUS_ADDRESS: first.address }, required: true },
       async ({ logged, stand: { clock }, quits }) => {
         panel[Symbol.dispose]();
         await first[Symbol.asyncDispose]();
@@ -204,7 +258,8 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
         });
         await again.click("Quit");
         await until(() => expect(quits()).toBe(1));
-      });
+      },
+    );
   });
 
   test("and first appears with a panel that starts after it, as at a login", async () => {
@@ -225,28 +280,46 @@ describe("without a desktop", () => {
   const display = { DISPLAY: ":0", XDG_RUNTIME_DIR: "/nowhere" };
   test.each([
     ["a display", {}, "there is no display: DISPLAY and WAYLAND_DISPLAY are not set"],
-    ["anybody before it", { ...display, SSH_CONNECTION: "a b" }, "this is a terminal on another machine"],
+    [
+      "anybody before it",
+      { ...display, SSH_CONNECTION: "a b" },
+      "this is a terminal on another machine",
+    ],
     ["a bus", display, "there is no session bus (connect ENOENT /nowhere/bus)"],
-    ["a bus with a socket", { ...display, DBUS_SESSION_BUS_ADDRESS: "tcp:host=127.0.0.1,port=1" },
-      "there is no session bus (DBUS_SESSION_BUS_ADDRESS names no Unix socket)"],
-  ])("without %s it says why in one line, or refuses to start when it must be there", async (_, env, why) => {
-    await withTray({ env }, async ({ logged, texts, stand: { lines } }) => {
-      await logged("no tray");
-      expect(texts()).toEqual(["no tray"]);
-      expect(lines.find(({ text }) => text === "no tray")).toMatchObject({ reason: why, level: "info" });
-    });
-    const start = withTray({ env, required: true }, async () => undefined);
-    await expect(start).rejects.toMatchObject({
-      code: "TRAY_UNAVAILABLE", message: `The tray cannot be shown: ${why}.`,
-    });
-  });
+    [
+      "a bus with a socket",
+      { ...display, DBUS_SESSION_BUS_ADDRESS: "tcp:host=127.0.0.1,port=1" },
+      "there is no session bus (DBUS_SESSION_BUS_ADDRESS names no Unix socket)",
+    ],
+  ])(
+    "without %s it says why in one line, or refuses to start when it must be there",
+    async (_, env, why) => {
+      await withTray({ env }, async ({ logged, texts, stand: { lines } }) => {
+        await logged("no tray");
+        expect(texts()).toEqual(["no tray"]);
+        expect(lines.find(({ text }) => text === "no tray")).toMatchObject({
+          reason: why,
+          level: "info",
+        });
+      });
+      const start = withTray({ env, required: true }, async () => undefined);
+      await expect(start).rejects.toMatchObject({
+        code: "TRAY_UNAVAILABLE",
+        message: `The tray cannot be shown: ${why}.`,
+      });
+    },
+  );
 
-  test.skipIf(!hasBus)("without a panel it must have, or one that shows nothing, it refuses to start", async () => {
-    await using bus = await startBus();
-    const start = (): Promise<void> => withTray({ env: bus.env, required: true }, async () => undefined);
-    await expect(start()).rejects.toThrow(/no panel takes the icons of programs/);
-    using panel = await startPanel(bus, { hasHost: false });
-    await expect(start()).rejects.toThrow("no panel shows the icons of programs");
-    expect(panel.items).toHaveLength(1);
-  });
+  test.skipIf(!hasBus)(
+    "without a panel it must have, or one that shows nothing, it refuses to start",
+    async () => {
+      await using bus = await startBus();
+      const start = (): Promise<void> =>
+        withTray({ env: bus.env, required: true }, async () => undefined);
+      await expect(start()).rejects.toThrow(/no panel takes the icons of programs/);
+      using panel = await startPanel(bus, { hasHost: false });
+      await expect(start()).rejects.toThrow("no panel shows the icons of programs");
+      expect(panel.items).toHaveLength(1);
+    },
+  );
 });

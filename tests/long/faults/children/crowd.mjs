@@ -4,9 +4,15 @@ import { connect } from "node:net";
 
 const { port, seed } = JSON.parse(process.argv[2]);
 const head = [
-  "GET /pico HTTP/1.1", `Host: localhost:${port}`, "Connection: Upgrade", "Upgrade: websocket",
-  "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", `Authorization: Bearer ${process.env.TOKEN}`,
-  "", "",
+  "GET /pico HTTP/1.1",
+  `Host: localhost:${port}`,
+  "Connection: Upgrade",
+  "Upgrade: websocket",
+  "Sec-WebSocket-Version: 13",
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+  `Authorization: Bearer ${process.env.TOKEN}`,
+  "",
+  "",
 ].join("\r\n");
 const closeFrame = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]);
 const atOnce = 100;
@@ -22,31 +28,43 @@ function chance() {
 const oneOf = (list) => list[Math.floor(chance() * list.length)];
 
 const all = [];
-const open = () => new Promise((done, failed) => {
-  const socket = connect({ port, host: "127.0.0.1", localAddress: `127.0.0.${2 + Math.floor(chance() * 8)}` });
-  socket.on("error", failed);
-  socket.once("data", (answer) => {
-    if (!answer.toString("latin1").startsWith("HTTP/1.1 101")) return failed(new Error(answer.toString("latin1")));
-    socket.off("error", failed).on("error", () => undefined).resume();
-    all.push(socket);
-    return done();
+const open = () =>
+  new Promise((done, failed) => {
+    const socket = connect({
+      port,
+      host: "127.0.0.1",
+      localAddress: `127.0.0.${2 + Math.floor(chance() * 8)}`,
+    });
+    socket.on("error", failed);
+    socket.once("data", (answer) => {
+      if (!answer.toString("latin1").startsWith("HTTP/1.1 101"))
+        return failed(new Error(answer.toString("latin1")));
+      socket
+        .off("error", failed)
+        .on("error", () => undefined)
+        .resume();
+      all.push(socket);
+      return done();
+    });
+    socket.write(head);
   });
-  socket.write(head);
-});
 
 const ways = [
-  (socket) => socket.end(closeFrame), (socket) => socket.end(), (socket) => socket.destroy(),
+  (socket) => socket.end(closeFrame),
+  (socket) => socket.end(),
+  (socket) => socket.destroy(),
   (socket) => socket.resetAndDestroy(),
 ];
-const close = () => new Promise((done) => {
-  const at = Math.floor(chance() * all.length);
-  const socket = all[at];
-  all[at] = all.at(-1);
-  all.pop();
-  if (socket.closed) return done(); // the service was first
-  socket.once("close", done);
-  oneOf(ways)(socket);
-});
+const close = () =>
+  new Promise((done) => {
+    const at = Math.floor(chance() * all.length);
+    const socket = all[at];
+    all[at] = all.at(-1);
+    all.pop();
+    if (socket.closed) return done(); // the service was first
+    socket.once("close", done);
+    oneOf(ways)(socket);
+  });
 
 async function many(count, run) {
   let left = count;
@@ -63,7 +81,8 @@ const orders = {
   open: ({ count }) => many(count, open),
   close: ({ count }) => many(count, close),
   /** Each time one comes or one goes, as it falls. */
-  mingle: ({ count }) => many(count, () => (all.length < atOnce || chance() < 0.5 ? open() : close())),
+  mingle: ({ count }) =>
+    many(count, () => (all.length < atOnce || chance() < 0.5 ? open() : close())),
   count: () => all.length,
 };
 process.on("message", async ({ id, order, ...more }) => {

@@ -10,16 +10,25 @@ import { memory, tokenStore } from "doorward/plugins/token-store";
 const { config = {} } = JSON.parse(process.argv[2]);
 const tell = (news) => void process.send?.(news);
 const line = (level) => (fields, text) => {
-  if (level !== "debug") tell({ line: { level, text, ...(fields.err && { error: String(fields.err) }) } });
+  if (level !== "debug")
+    tell({ line: { level, text, ...(fields.err && { error: String(fields.err) }) } });
 };
 
-const kernel = createKernel([
-  tokenStore(memory({ pico: process.env.TOKEN })), channels(), http({ port: 0, host: "127.0.0.1" }), picoServer(),
-  application(async ({ content, reply }) => void (await reply({ content: `you said ${content}` }))),
-], {
-  config: { "channels.pico": { enabled: true, ...config } },
-  log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
-});
+const kernel = createKernel(
+  [
+    tokenStore(memory({ pico: process.env.TOKEN })),
+    channels(),
+    http({ port: 0, host: "127.0.0.1" }),
+    picoServer(),
+    application(
+      async ({ content, reply }) => void (await reply({ content: `you said ${content}` })),
+    ),
+  ],
+  {
+    config: { "channels.pico": { enabled: true, ...config } },
+    log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
+  },
+);
 kernel.on("pico-server:disconnected", (fact) => tell({ disconnected: fact }));
 await kernel.start();
 const { channels: speaker, picoServer: pico, http: listener } = kernel.services;
@@ -44,6 +53,8 @@ const orders = {
     return { bytes: heapUsed + external, rss, files: readdirSync("/proc/self/fd").length };
   },
 };
-process.on("message", async ({ id, order, ...more }) => tell({ id, answer: await orders[order](more) }));
+process.on("message", async ({ id, order, ...more }) =>
+  tell({ id, answer: await orders[order](more) }),
+);
 process.once("disconnect", () => process.exit(0));
 tell({ port: Number(listener.addresses()[0].port) });

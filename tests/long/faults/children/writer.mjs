@@ -19,8 +19,10 @@ const settings = join(home, "config.json");
 const tokenOf = (name, n) => `${name}-${String(n).padStart(8, "0")}-${"x".repeat(24)}`;
 
 const writes = {
-  settings: (n) => updateFile(settings, (text) =>
-    editJson(text, [{ path: ["channels", "pico", "max_connections"], value: n }], settings)),
+  settings: (n) =>
+    updateFile(settings, (text) =>
+      editJson(text, [{ path: ["channels", "pico", "max_connections"], value: n }], settings),
+    ),
   pico: (n) => tokens.write("pico", tokenOf("pico", n), { setupPending: false }),
   launcher: (n) => tokens.write("launcher", tokenOf("launcher", n), { setupPending: false }),
   log: async (n) => {
@@ -28,7 +30,13 @@ const writes = {
   },
   conversation: async (n) => {
     const newId = () => n.toString(16).padStart(32, "0");
-    const given = { home, profile: String(n % 1_000), url: "ws://127.0.0.1:1/pico", newId, log: silent };
+    const given = {
+      home,
+      profile: String(n % 1_000),
+      url: "ws://127.0.0.1:1/pico",
+      newId,
+      log: silent,
+    };
     const { release } = await openConversation(given);
     await release();
   },

@@ -3,7 +3,11 @@ import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { PICO, withOffice, type Office } from "./office.ts";
 
-async function join(office: Office, session: string, headers: Record<string, string> = {}): Promise<WebSocket> {
+async function join(
+  office: Office,
+  session: string,
+  headers: Record<string, string> = {},
+): Promise<WebSocket> {
   const ws = new WebSocket(`ws://127.0.0.1:${office.port}/pico?session_id=${session}`, {
     headers: { authorization: `Bearer ${PICO}`, ...headers },
   });
@@ -14,14 +18,22 @@ async function join(office: Office, session: string, headers: Record<string, str
 describe("GET /api/connections", () => {
   test("lists a page of them, filtered by any text", () =>
     withOffice(async (office) => {
-      for (const name of ["one", "two", "three"]) await join(office, name, { "user-agent": `Tester/${name}` });
+      for (const name of ["one", "two", "three"])
+        await join(office, name, { "user-agent": `Tester/${name}` });
       const all = await office.ask("GET", "/api/connections");
       expect(all.body.total).toBe(3);
       expect(all.body.connections[0]).toMatchObject({
-        session: "one", method: "header", address: "127.0.0.1", userAgent: "Tester/one", messagesIn: 0,
+        session: "one",
+        method: "header",
+        address: "127.0.0.1",
+        userAgent: "Tester/one",
+        messagesIn: 0,
       });
       const page = await office.ask("GET", "/api/connections?offset=1&limit=1");
-      expect([page.body.total, page.body.connections.map((each: { session: string }) => each.session)]).toEqual([3, ["two"]]);
+      expect([
+        page.body.total,
+        page.body.connections.map((each: { session: string }) => each.session),
+      ]).toEqual([3, ["two"]]);
       const found = await office.ask("GET", "/api/connections?text=TESTER%2Fthree");
       expect(found.body).toMatchObject({ total: 1, connections: [{ session: "three" }] });
       expect(await office.ask("GET", "/api/connections?limit=-1")).toMatchObject({ status: 400 });
@@ -34,9 +46,14 @@ describe("GET /api/connections", () => {
       const closed = once(ws, "close");
       expect(await office.ask("DELETE", `/api/connections/${id}`)).toMatchObject({ status: 200 });
       expect((await closed)[0]).toBe(4403);
-      await vi.waitFor(async () => {
-        expect(await office.ask("DELETE", `/api/connections/${id}`)).toMatchObject({ status: 404 });
-      }, { timeout: 20_000 });
+      await vi.waitFor(
+        async () => {
+          expect(await office.ask("DELETE", `/api/connections/${id}`)).toMatchObject({
+            status: 404,
+          });
+        },
+        { timeout: 20_000 },
+      );
     }));
 });
 
@@ -44,47 +61,73 @@ describe("GET /api/channels", () => {
   test("says what the overview says", () =>
     withOffice(async (office) => {
       const { body } = await office.ask("GET", "/api/channels");
-      expect(body.channels).toEqual([expect.objectContaining({ name: "pico", enabled: true, connections: 0 })]);
+      expect(body.channels).toEqual([
+        expect.objectContaining({ name: "pico", enabled: true, connections: 0 }),
+      ]);
     }));
 });
 
 describe("POST /api/channels/pico/try", () => {
   const codes = ({ body }: { body: any }) =>
-    Object.fromEntries(body.results.map(({ method, ok, code }: Record<string, string>) => [method, `${code} ${ok}`]));
+    Object.fromEntries(
+      body.results.map(({ method, ok, code }: Record<string, string>) => [method, `${code} ${ok}`]),
+    );
 
   test("knocks by each method, and the answer holds no token", () =>
     withOffice(async (office) => {
       const asked = await office.ask("POST", "/api/channels/pico/try");
       expect(codes(asked)).toEqual({
-        header: "101 true", subprotocol: "101 true", query: "token_query_disabled false", requests: "200 true",
+        header: "101 true",
+        subprotocol: "101 true",
+        query: "token_query_disabled false",
+        requests: "200 true",
       });
       expect(JSON.stringify(asked.body)).not.toContain(PICO);
-      await expect.poll(async () => (await office.ask("GET", "/api/connections")).body.total).toBe(0);
+      await expect
+        .poll(async () => (await office.ask("GET", "/api/connections")).body.total)
+        .toBe(0);
     }));
 
   test("sees that the query is allowed", () =>
-    withOffice(async (office) => {
-      expect(codes(await office.ask("POST", "/api/channels/pico/try"))["query"]).toBe("101 true");
-    }, { config: { channels: { pico: { enabled: true, allow_token_query: true } } } }));
+    withOffice(
+      async (office) => {
+        expect(codes(await office.ask("POST", "/api/channels/pico/try"))["query"]).toBe("101 true");
+      },
+      { config: { channels: { pico: { enabled: true, allow_token_query: true } } } },
+    ));
 
   test("sends a token of any characters by each method", () =>
-    withOffice(async (office) => {
-      expect(codes(await office.ask("POST", "/api/channels/pico/try"))).toMatchObject({
-        header: "101 true", subprotocol: "101 true", query: "101 true", requests: "200 true",
-      });
-    }, {
-      config: { channels: { pico: { enabled: true, allow_token_query: true } } },
-      env: { SERVICE_CHANNELS_PICO_TOKEN: "ünïcödé & {odd} 🔑 token" },
-    }));
+    withOffice(
+      async (office) => {
+        expect(codes(await office.ask("POST", "/api/channels/pico/try"))).toMatchObject({
+          header: "101 true",
+          subprotocol: "101 true",
+          query: "101 true",
+          requests: "200 true",
+        });
+      },
+      {
+        config: { channels: { pico: { enabled: true, allow_token_query: true } } },
+        env: { SERVICE_CHANNELS_PICO_TOKEN: "ünïcödé & {odd} 🔑 token" },
+      },
+    ));
 
   test("says that the channel is off", () =>
-    withOffice(async (office) => {
-      expect(codes(await office.ask("POST", "/api/channels/pico/try"))["header"]).toBe("not_found false");
-    }, { config: { channels: { pico: { enabled: false } } } }));
+    withOffice(
+      async (office) => {
+        expect(codes(await office.ask("POST", "/api/channels/pico/try"))["header"]).toBe(
+          "not_found false",
+        );
+      },
+      { config: { channels: { pico: { enabled: false } } } },
+    ));
 
   test("is done one at a time", () =>
     withOffice(async ({ ask }) => {
-      const both = await Promise.all([ask("POST", "/api/channels/pico/try"), ask("POST", "/api/channels/pico/try")]);
+      const both = await Promise.all([
+        ask("POST", "/api/channels/pico/try"),
+        ask("POST", "/api/channels/pico/try"),
+      ]);
       expect(both.map(({ status }) => status).sort()).toEqual([200, 409]);
     }));
 });

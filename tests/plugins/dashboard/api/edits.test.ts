@@ -9,13 +9,16 @@ import { PICO, TOKEN, withOffice, type Office } from "./office.ts";
 const OTHER = "another-token-of-the-launcher-0123456789-abc";
 const probe = async ({ get }: Office, token: string): Promise<number> =>
   (await get("/pico", { authorization: `Bearer ${token}` })).status;
-const eventually = (check: () => unknown): Promise<unknown> => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const eventually = (check: () => unknown): Promise<unknown> =>
+  vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
 describe("an edit of the files while it runs", () => {
   test("that takes the channel's token away sends everybody off with 4401 and answers 503 until there is one", () =>
     withOffice(async (office) => {
       const file = join(office.home, ".security.yml");
-      const ws = new WebSocket(`ws://127.0.0.1:${office.port}/pico`, { headers: { authorization: `Bearer ${PICO}` } });
+      const ws = new WebSocket(`ws://127.0.0.1:${office.port}/pico`, {
+        headers: { authorization: `Bearer ${PICO}` },
+      });
       await once(ws, "open");
       const closed = once(ws, "close");
       await writeFile(file, "channels: {}\n");
@@ -28,7 +31,10 @@ describe("an edit of the files while it runs", () => {
 
   test("of the launcher's token ends every session and opens with the new one", () =>
     withOffice(async (office) => {
-      await writeFile(join(office.home, "launcher-config.json"), JSON.stringify({ launcher_token: OTHER }));
+      await writeFile(
+        join(office.home, "launcher-config.json"),
+        JSON.stringify({ launcher_token: OTHER }),
+      );
       await eventually(async () => expect(await isIn(office, office.session)).toBe(false));
       expect(await isIn(office, { authorization: `Bearer ${OTHER}` })).toBe(true);
       expect(await isIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
@@ -36,10 +42,15 @@ describe("an edit of the files while it runs", () => {
 
   test("of settings acts as a change of the dashboard does, and the etag shows it", () =>
     withOffice(async (office) => {
-      const pico = async () => (await office.ask("GET", "/api/settings")).body.sections
-        .find((each: { section: string }) => each.section === "channels.pico");
+      const pico = async () =>
+        (await office.ask("GET", "/api/settings")).body.sections.find(
+          (each: { section: string }) => each.section === "channels.pico",
+        );
       const before = await pico();
-      await writeFile(join(office.home, "config.json"), JSON.stringify({ channels: { pico: { enabled: false } } }));
+      await writeFile(
+        join(office.home, "config.json"),
+        JSON.stringify({ channels: { pico: { enabled: false } } }),
+      );
       await eventually(async () => expect((await pico()).value.enabled).toBe(false));
       expect((await pico()).etag).not.toBe(before.etag);
       expect(await probe(office, PICO)).toBe(404);

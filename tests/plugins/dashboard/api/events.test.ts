@@ -11,9 +11,16 @@ interface Event {
 }
 
 /** A real event stream, read as it comes. */
-async function listen(office: Office, path = "/api/events", headers: Record<string, string> = office.session) {
+async function listen(
+  office: Office,
+  path = "/api/events",
+  headers: Record<string, string> = office.session,
+) {
   const answer = await new Promise<IncomingMessage>((done, failed) => {
-    get({ port: office.port, host: "127.0.0.1", path, headers: { ...headers }, agent: false }, done).on("error", failed);
+    get(
+      { port: office.port, host: "127.0.0.1", path, headers: { ...headers }, agent: false },
+      done,
+    ).on("error", failed);
   });
   const events: Event[] = [];
   let text = "";
@@ -25,19 +32,27 @@ async function listen(office: Office, path = "/api/events", headers: Record<stri
       text = text.slice(at + 2);
       const field = (name: string) => new RegExp(`^${name}: (.*)$`, "m").exec(block)?.[1];
       const name = field("event");
-      if (name !== undefined) events.push({ name, id: field("id"), data: JSON.parse(field("data") ?? "null") });
+      if (name !== undefined)
+        events.push({ name, id: field("id"), data: JSON.parse(field("data") ?? "null") });
     }
   });
-  answer.on("close", () => { ended = true; });
+  answer.on("close", () => {
+    ended = true;
+  });
   answer.on("error", () => undefined);
   const event = (name: string) =>
-    vi.waitFor(() => {
-      const found = events.find((each) => each.name === name);
-      expect(found, `${name} among ${events.map((each) => each.name).join(" ")}`).toBeDefined();
-      return found!;
-    }, { timeout: 20_000, interval: 10 });
+    vi.waitFor(
+      () => {
+        const found = events.find((each) => each.name === name);
+        expect(found, `${name} among ${events.map((each) => each.name).join(" ")}`).toBeDefined();
+        return found!;
+      },
+      { timeout: 20_000, interval: 10 },
+    );
   return {
-    answer, events, event,
+    answer,
+    events,
+    event,
     ended: () => vi.waitFor(() => expect(ended).toBe(true), { timeout: 20_000, interval: 10 }),
     close: () => answer.destroy(),
   };
@@ -47,9 +62,14 @@ describe("GET /api/events", () => {
   test("begins with a hello and is no cacheable answer; without a session there is none", () =>
     withOffice(async (office) => {
       const stream = await listen(office);
-      expect(await stream.event("hello")).toMatchObject({ data: { resumed: false, state: "running" }, id: expect.any(String) });
+      expect(await stream.event("hello")).toMatchObject({
+        data: { resumed: false, state: "running" },
+        id: expect.any(String),
+      });
       expect(stream.answer.headers).toMatchObject({
-        "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-frame-options": "DENY",
+        "content-type": "text/event-stream; charset=utf-8",
+        "cache-control": "no-store",
+        "x-frame-options": "DENY",
       });
       expect((await office.ask("GET", "/api/events", undefined, {})).status).toBe(401);
     }));
@@ -62,12 +82,26 @@ describe("GET /api/events", () => {
       await office.post("/login", { token: "wrong-token-of-somebody" });
       await office.ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN });
       const { body } = await office.ask("GET", "/api/settings");
-      const { etag } = body.sections.find((each: { section: string }) => each.section === "channels.pico");
-      await office.ask("PUT", "/api/channels/pico", { max_connections: 9 }, { ...office.session, "if-match": etag });
-      expect((await stream.event("signed-in")).data).toMatchObject({ address: "127.0.0.1", via: "form", at: office.clock.now() });
+      const { etag } = body.sections.find(
+        (each: { section: string }) => each.section === "channels.pico",
+      );
+      await office.ask(
+        "PUT",
+        "/api/channels/pico",
+        { max_connections: 9 },
+        { ...office.session, "if-match": etag },
+      );
+      expect((await stream.event("signed-in")).data).toMatchObject({
+        address: "127.0.0.1",
+        via: "form",
+        at: office.clock.now(),
+      });
       expect((await stream.event("sign-in-refused")).data).toMatchObject({ code: "invalid_token" });
       expect((await stream.event("token")).data).toMatchObject({ name: "pico", what: "rotated" });
-      expect((await stream.event("settings")).data).toMatchObject({ section: "channels.pico", keys: ["max_connections"] });
+      expect((await stream.event("settings")).data).toMatchObject({
+        section: "channels.pico",
+        keys: ["max_connections"],
+      });
     }));
 
   test("tells connections and messages per second", () =>
@@ -75,12 +109,22 @@ describe("GET /api/events", () => {
       const stream = await listen(office);
       await stream.event("hello");
       await office.ask("POST", "/api/channels/pico/try");
-      expect((await stream.event("connected")).data).toMatchObject({ method: "header", session: expect.any(String) });
+      expect((await stream.event("connected")).data).toMatchObject({
+        method: "header",
+        session: expect.any(String),
+      });
       expect((await stream.event("disconnected")).data).toMatchObject({ code: expect.any(Number) });
       expect((await stream.event("refused")).data).toMatchObject({ code: "token_query_disabled" });
-      await expect.poll(async () => (await office.ask("GET", "/api/connections")).body.total).toBe(0);
+      await expect
+        .poll(async () => (await office.ask("GET", "/api/connections")).body.total)
+        .toBe(0);
       office.clock.increment(1_000);
-      expect((await stream.event("rate")).data).toMatchObject({ in: 0, out: 0, connections: 0, queuedBytes: 0 });
+      expect((await stream.event("rate")).data).toMatchObject({
+        in: 0,
+        out: 0,
+        connections: 0,
+        queuedBytes: 0,
+      });
     }));
 
   test("resumes after the last event a page knew, and says when it cannot", () =>
@@ -91,13 +135,19 @@ describe("GET /api/events", () => {
       const { id } = await first.event("signed-in");
       first.close();
       await office.post("/login", { token: "wrong-token-of-somebody" });
-      const second = await listen(office, "/api/events", { ...office.session, "last-event-id": id! });
+      const second = await listen(office, "/api/events", {
+        ...office.session,
+        "last-event-id": id!,
+      });
       expect((await second.event("hello")).data.resumed).toBe(true);
       await second.event("sign-in-refused");
       expect(second.events.map(({ name }) => name)).toEqual(["hello", "sign-in-refused"]);
       const byAddress = await listen(office, `/api/events?last=${id}`);
       await byAddress.event("sign-in-refused");
-      const stranger = await listen(office, "/api/events", { ...office.session, "last-event-id": "00000000-1" });
+      const stranger = await listen(office, "/api/events", {
+        ...office.session,
+        "last-event-id": "00000000-1",
+      });
       expect((await stranger.event("hello")).data.resumed).toBe(false);
     }));
 
@@ -112,18 +162,32 @@ describe("GET /api/events", () => {
       await streams[0]!.ended();
       const other = await listen(office, "/api/events", await signedIn(office));
       await other.event("hello");
-      expect(streams.slice(1).some(({ events }) => events.some(({ name }) => name === "superseded"))).toBe(false);
+      expect(
+        streams.slice(1).some(({ events }) => events.some(({ name }) => name === "superseded")),
+      ).toBe(false);
     }));
 
   test.each([
     ["a sign-out", "sign-out", (office: Office) => office.ask("POST", "/logout")],
-    ["a revocation", "revoked", async (office: Office) => {
-      const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
-      await office.ask("DELETE", `/api/sessions/${id}`);
-    }],
-    ["the end of seven days", "expired", async (office: Office) => office.clock.increment(7 * 86_400_000)],
-    ["a rotation of the launcher token", "rotated", (office: Office) =>
-      office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN })],
+    [
+      "a revocation",
+      "revoked",
+      async (office: Office) => {
+        const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
+        await office.ask("DELETE", `/api/sessions/${id}`);
+      },
+    ],
+    [
+      "the end of seven days",
+      "expired",
+      async (office: Office) => office.clock.increment(7 * 86_400_000),
+    ],
+    [
+      "a rotation of the launcher token",
+      "rotated",
+      (office: Office) =>
+        office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN }),
+    ],
   ])("ends with its session by %s", (_, reason, end) =>
     withOffice(async (office) => {
       const stream = await listen(office);
@@ -131,7 +195,8 @@ describe("GET /api/events", () => {
       await end(office);
       expect((await stream.event("ended")).data).toEqual({ reason });
       await stream.ended();
-    }));
+    }),
+  );
 
   test("of a program with the launcher token ends when that is replaced", () =>
     withOffice(async (office) => {
@@ -155,11 +220,15 @@ describe("GET /api/events", () => {
       const stream = await listen(office);
       await stream.event("hello");
       for (let n = 0; n < 30; n += 1) {
-        await Promise.all(Array.from({ length: 4 }, () => office.post("/login", { token: `wrong-token-${n}` })));
+        await Promise.all(
+          Array.from({ length: 4 }, () => office.post("/login", { token: `wrong-token-${n}` })),
+        );
       }
       office.clock.increment(1_000);
       expect((await stream.event("missed")).data.count).toBeGreaterThan(0);
-      expect(stream.events.filter(({ name }) => name === "sign-in-refused").length).toBeLessThanOrEqual(100);
+      expect(
+        stream.events.filter(({ name }) => name === "sign-in-refused").length,
+      ).toBeLessThanOrEqual(100);
     }));
 });
 
@@ -188,48 +257,65 @@ function writable() {
 describe("the log", () => {
   test("is on the stream when asked for, from a level on, and followed only while somebody listens", () => {
     const { source, write, followers } = writable();
-    return withOffice(async (office) => {
-      const without = await listen(office);
-      await without.event("hello");
-      expect(followers.size).toBe(0);
-      const stream = await listen(office, "/api/events?log=warn");
-      await stream.event("hello");
-      write("info", "quiet");
-      write("warn", "loud");
-      expect((await stream.event("log")).data).toEqual({ at: 1, level: "warn", text: "loud", fields: {} });
-      expect(without.events.map(({ name }) => name)).toEqual(["hello"]);
-      stream.close();
-      await expect.poll(() => followers.size).toBe(0);
-    }, { dashboard: { log: source } });
+    return withOffice(
+      async (office) => {
+        const without = await listen(office);
+        await without.event("hello");
+        expect(followers.size).toBe(0);
+        const stream = await listen(office, "/api/events?log=warn");
+        await stream.event("hello");
+        write("info", "quiet");
+        write("warn", "loud");
+        expect((await stream.event("log")).data).toEqual({
+          at: 1,
+          level: "warn",
+          text: "loud",
+          fields: {},
+        });
+        expect(without.events.map(({ name }) => name)).toEqual(["hello"]);
+        stream.close();
+        await expect.poll(() => followers.size).toBe(0);
+      },
+      { dashboard: { log: source } },
+    );
   });
 
   test("a flood of lines is sampled, and said to be", () => {
     const { source, write } = writable();
-    return withOffice(async (office) => {
-      const stream = await listen(office, "/api/events?log=info");
-      await stream.event("hello");
-      for (let n = 0; n < 80; n += 1) write("info", `line ${n}`);
-      office.clock.increment(1_000);
-      expect((await stream.event("log-skipped")).data).toEqual({ count: 30 });
-      expect(stream.events.filter(({ name }) => name === "log")).toHaveLength(50);
-    }, { dashboard: { log: source } });
+    return withOffice(
+      async (office) => {
+        const stream = await listen(office, "/api/events?log=info");
+        await stream.event("hello");
+        for (let n = 0; n < 80; n += 1) write("info", `line ${n}`);
+        office.clock.increment(1_000);
+        expect((await stream.event("log-skipped")).data).toEqual({ count: 30 });
+        expect(stream.events.filter(({ name }) => name === "log")).toHaveLength(50);
+      },
+      { dashboard: { log: source } },
+    );
   });
 
   test("is read and downloaded where there is one, and 404 elsewhere", () => {
     const { source, write, lines } = writable();
     write("info", "first");
     write("info", "second");
-    return withOffice(async (office) => {
-      expect((await office.ask("GET", "/api/log?limit=1")).body)
-        .toEqual({ lines: [{ at: 1, level: "info", text: "second", fields: {} }], truncated: true });
-      expect(await office.ask("GET", "/api/log?level=loud")).toMatchObject({ status: 400 });
-      for (let n = 0; n < 1_100; n += 1) write("info", "many");
-      expect((await office.ask("GET", "/api/log?limit=5000")).body.lines).toHaveLength(1_000);
-      lines.splice(2);
-      const file = await office.ask("GET", "/api/log/download");
-      expect(file.body).toBe("first\nsecond\n");
-      expect(file.headers.get("content-disposition")).toBe('attachment; filename="launcher.log"');
-    }, { dashboard: { log: source } }).then(() =>
-      withOffice(async ({ ask }) => expect((await ask("GET", "/api/log")).status).toBe(404)));
+    return withOffice(
+      async (office) => {
+        expect((await office.ask("GET", "/api/log?limit=1")).body).toEqual({
+          lines: [{ at: 1, level: "info", text: "second", fields: {} }],
+          truncated: true,
+        });
+        expect(await office.ask("GET", "/api/log?level=loud")).toMatchObject({ status: 400 });
+        for (let n = 0; n < 1_100; n += 1) write("info", "many");
+        expect((await office.ask("GET", "/api/log?limit=5000")).body.lines).toHaveLength(1_000);
+        lines.splice(2);
+        const file = await office.ask("GET", "/api/log/download");
+        expect(file.body).toBe("first\nsecond\n");
+        expect(file.headers.get("content-disposition")).toBe('attachment; filename="launcher.log"');
+      },
+      { dashboard: { log: source } },
+    ).then(() =>
+      withOffice(async ({ ask }) => expect((await ask("GET", "/api/log")).status).toBe(404)),
+    );
   });
 });

@@ -17,7 +17,10 @@ function stand() {
   const followers = new Set<(line: LogLineView) => void>();
   const sum = { in: 0, out: 0, connections: 0, queuedBytes: 0 };
   const feed = createFeed({
-    clock, epoch: "e", state: () => "running", traffic: () => ({ ...sum }),
+    clock,
+    epoch: "e",
+    state: () => "running",
+    traffic: () => ({ ...sum }),
     after(ms, run) {
       const id = clock.setTimeout(run, ms);
       return () => clock.clearTimeout(id);
@@ -41,10 +44,17 @@ function stand() {
       },
     };
     const { left } = feed.open(sink, { owner: {}, lastId, log });
-    const all = (name: string) => heard.filter((each) => each.name === name).map(({ data }) => data);
-    return { left, all, last: () => heard.findLast(({ id }) => id !== undefined)!.id, resumed: () => heard[0]!.data.resumed };
+    const all = (name: string) =>
+      heard.filter((each) => each.name === name).map(({ data }) => data);
+    return {
+      left,
+      all,
+      last: () => heard.findLast(({ id }) => id !== undefined)!.id,
+      resumed: () => heard[0]!.data.resumed,
+    };
   };
-  const line = (text: string): void => followers.forEach((heard) => heard({ at: 1, level: "info", text, fields: {} }));
+  const line = (text: string): void =>
+    followers.forEach((heard) => heard({ at: 1, level: "info", text, fields: {} }));
   return { clock, feed, sum, open, line };
 }
 
@@ -78,7 +88,11 @@ test("a page that was hidden in a flood hears what was left out of it, facts and
   page.left();
   clock.increment(1_000);
   const again = open(page.last(), "info");
-  expect([again.resumed(), again.all("missed"), again.all("log-skipped")]).toEqual([true, [{ count: 20 }], [{ count: 10 }]]);
+  expect([again.resumed(), again.all("missed"), again.all("log-skipped")]).toEqual([
+    true,
+    [{ count: 20 }],
+    [{ count: 10 }],
+  ]);
 });
 
 test("a flood whose only listener leaves before the second is over is told when it comes back", () => {
@@ -101,7 +115,12 @@ test("steady traffic is told each second, silence every 15 seconds", () => {
   expect(page.all("rate").map((rate) => rate.in)).toEqual([7, 7, 7, 7, 7]);
   clock.increment(1_000);
   for (let second = 0; second < 60; second += 1) clock.increment(1_000);
-  expect(page.all("rate").slice(5).map((rate) => rate.in)).toEqual([0, 0, 0, 0, 0]);
+  expect(
+    page
+      .all("rate")
+      .slice(5)
+      .map((rate) => rate.in),
+  ).toEqual([0, 0, 0, 0, 0]);
 });
 
 test("a stream that is opened beside others hears the rate as it is, though it does not change", () => {

@@ -2,7 +2,9 @@ import { describe, expect, test } from "vitest";
 import { PICO, withOffice, type Office } from "./office.ts";
 
 const upgrade = {
-  connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13",
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 };
 const refused = async (office: Office): Promise<any[]> =>
@@ -11,7 +13,8 @@ const refused = async (office: Office): Promise<any[]> =>
 describe("clients that were refused", () => {
   test("are listed with the reason, how the token came and how often, the newest first", () =>
     withOffice(async (office) => {
-      const knock = (headers: Record<string, string>, path = "/pico") => office.ask("GET", path, undefined, headers);
+      const knock = (headers: Record<string, string>, path = "/pico") =>
+        office.ask("GET", path, undefined, headers);
       for (let n = 0; n < 3; n += 1) await knock({ ...upgrade, authorization: "Bearer wrong" });
       await knock({ authorization: `Bearer  ${PICO}` });
       await knock({ "sec-websocket-protocol": "token.wrong" });
@@ -34,27 +37,46 @@ describe("clients that were refused", () => {
       const answer = await office.ask("GET", `/picos/${PICO}`, undefined, upgrade);
       expect([answer.status, answer.body.error]).toEqual([404, "not_found"]);
       await office.ask("GET", "/picos", undefined, {});
-      const row = { at: office.clock.now(), times: 1, address: "127.0.0.1", via: "none", code: "wrong_path" };
+      const row = {
+        at: office.clock.now(),
+        times: 1,
+        address: "127.0.0.1",
+        via: "none",
+        code: "wrong_path",
+      };
       expect(await refused(office)).toEqual([row]);
     }));
 
   test("are blocked until a time that is told", () =>
     withOffice(async (office) => {
-      for (let n = 0; n < 11; n += 1) await office.ask("GET", "/pico", undefined, { authorization: `Bearer wrong${n}` });
-      expect((await refused(office))[0]).toMatchObject({ code: "rate_limited", until: office.clock.now() + 60_000 });
+      for (let n = 0; n < 11; n += 1)
+        await office.ask("GET", "/pico", undefined, { authorization: `Bearer wrong${n}` });
+      expect((await refused(office))[0]).toMatchObject({
+        code: "rate_limited",
+        until: office.clock.now() + 60_000,
+      });
     }));
 
   test("by their page's origin, which is named", () =>
-    withOffice(async (office) => {
-      const headers = { authorization: `Bearer ${PICO}`, origin: "https://b.example" };
-      await office.ask("GET", "/pico", undefined, headers);
-      expect((await refused(office))[0]).toMatchObject({ code: "origin_not_allowed", origin: "https://b.example" });
-    }, { config: { channels: { pico: { enabled: true, allow_origins: ["https://a.example"] } } } }));
+    withOffice(
+      async (office) => {
+        const headers = { authorization: `Bearer ${PICO}`, origin: "https://b.example" };
+        await office.ask("GET", "/pico", undefined, headers);
+        expect((await refused(office))[0]).toMatchObject({
+          code: "origin_not_allowed",
+          origin: "https://b.example",
+        });
+      },
+      { config: { channels: { pico: { enabled: true, allow_origins: ["https://a.example"] } } } },
+    ));
 
   test("behind a proxy that drops Upgrade are told so, though the token is right", () =>
     withOffice(async (office) => {
       const { upgrade: _, connection: __, ...left } = upgrade;
-      const answer = await office.ask("GET", "/pico", undefined, { ...left, authorization: `Bearer ${PICO}` });
+      const answer = await office.ask("GET", "/pico", undefined, {
+        ...left,
+        authorization: `Bearer ${PICO}`,
+      });
       expect(answer).toMatchObject({ status: 426, body: { error: "upgrade_required" } });
       expect(answer.body.message).toContain("proxy");
       expect((await refused(office))[0]).toMatchObject({ code: "upgrade_required", via: "header" });

@@ -11,8 +11,11 @@ describe("sessions", () => {
       expect(body.sessions).toEqual([
         expect.objectContaining({ current: false, createdAt: office.clock.now() }),
         expect.objectContaining({
-          current: true, id: expect.stringMatching(/^[0-9a-f]{8}$/), address: "127.0.0.1",
-          lastUsedAt: office.clock.now(), expiresAt: office.clock.now() - 5_000 + 7 * 86_400_000,
+          current: true,
+          id: expect.stringMatching(/^[0-9a-f]{8}$/),
+          address: "127.0.0.1",
+          lastUsedAt: office.clock.now(),
+          expiresAt: office.clock.now() - 5_000 + 7 * 86_400_000,
         }),
       ]);
     }));
@@ -24,8 +27,14 @@ describe("sessions", () => {
       expect((await office.ask("DELETE", `/api/sessions/${id}`)).status).toBe(200);
       expect(await isIn(office, other)).toBe(false);
       expect(await isIn(office, office.session)).toBe(true);
-      expect(await office.ask("DELETE", `/api/sessions/${id}`)).toMatchObject({ status: 404, body: { error: "not_found" } });
-      expect(office.facts.at(-1)).toMatchObject({ type: "dashboard:signed-out", fact: { signIn: id, reason: "revoked" } });
+      expect(await office.ask("DELETE", `/api/sessions/${id}`)).toMatchObject({
+        status: 404,
+        body: { error: "not_found" },
+      });
+      expect(office.facts.at(-1)).toMatchObject({
+        type: "dashboard:signed-out",
+        fact: { signIn: id, reason: "revoked" },
+      });
     }));
 
   test("the own one is revoked with its cookie", () =>
@@ -39,7 +48,10 @@ describe("sessions", () => {
   test("all others are revoked at once", () =>
     withOffice(async (office) => {
       const others = [await signedIn(office), await signedIn(office)];
-      expect(await office.ask("DELETE", "/api/sessions")).toMatchObject({ status: 200, body: { ended: 2 } });
+      expect(await office.ask("DELETE", "/api/sessions")).toMatchObject({
+        status: 200,
+        body: { ended: 2 },
+      });
       for (const other of others) expect(await isIn(office, other)).toBe(false);
       expect(await isIn(office, office.session)).toBe(true);
     }));

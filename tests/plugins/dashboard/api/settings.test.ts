@@ -11,7 +11,9 @@ import type { Tokens } from "../../../../plugins/token-store/index.ts";
 import { PICO, TOKEN, withOffice, type Office } from "./office.ts";
 
 const section = async ({ ask }: Office, name: string) =>
-  (await ask("GET", "/api/settings")).body.sections.find((each: { section: string }) => each.section === name);
+  (await ask("GET", "/api/settings")).body.sections.find(
+    (each: { section: string }) => each.section === name,
+  );
 async function put(office: Office, path: string, name: string, body: object, etag?: string) {
   const own = etag ?? (await section(office, name)).etag;
   return office.ask("PUT", path, body, { ...office.session, "if-match": own });
@@ -19,30 +21,54 @@ async function put(office: Office, path: string, name: string, body: object, eta
 
 describe("GET /api/settings", () => {
   test("has each section with its schema, value, etag and what can be changed, and no token", () =>
-    withOffice(async (office) => {
-      const { body } = await office.ask("GET", "/api/settings");
-      expect(body.sections.map((each: { section: string }) => each.section).sort()).toEqual(["channels.pico", "launcher"]);
-      const pico = await section(office, "channels.pico");
-      expect(pico).toMatchObject({ value: { enabled: true, max_connections: 7 }, etag: expect.any(String) });
-      expect(pico.editable).toContain("allow_origins");
-      expect(pico.editable).not.toContain("max_connections");
-      expect(pico.managedByEnv).toEqual({ max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS" });
-      expect(pico.schema.properties.ping_interval).toMatchObject({ default: 30, editable: true });
-      const launcher = await section(office, "launcher");
-      expect(launcher.editable.sort())
-        .toEqual(["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"]);
-      expect(JSON.stringify(body)).not.toContain(PICO);
-      expect(JSON.stringify(body)).not.toContain(TOKEN);
-    }, { env: { SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "7" } }));
+    withOffice(
+      async (office) => {
+        const { body } = await office.ask("GET", "/api/settings");
+        expect(body.sections.map((each: { section: string }) => each.section).sort()).toEqual([
+          "channels.pico",
+          "launcher",
+        ]);
+        const pico = await section(office, "channels.pico");
+        expect(pico).toMatchObject({
+          value: { enabled: true, max_connections: 7 },
+          etag: expect.any(String),
+        });
+        expect(pico.editable).toContain("allow_origins");
+        expect(pico.editable).not.toContain("max_connections");
+        expect(pico.managedByEnv).toEqual({
+          max_connections: "SERVICE_CHANNELS_PICO_MAX_CONNECTIONS",
+        });
+        expect(pico.schema.properties.ping_interval).toMatchObject({ default: 30, editable: true });
+        const launcher = await section(office, "launcher");
+        expect(launcher.editable.sort()).toEqual([
+          "allowed_hosts",
+          "allowed_origins",
+          "login_attempts_per_minute",
+          "session_days",
+        ]);
+        expect(JSON.stringify(body)).not.toContain(PICO);
+        expect(JSON.stringify(body)).not.toContain(TOKEN);
+      },
+      { env: { SERVICE_CHANNELS_PICO_MAX_CONNECTIONS: "7" } },
+    ));
 });
 
 test("over HTTP exactly these settings can be changed: no token, path, name of a program or way in", () => {
-  const editable = (...schemas: readonly z.ZodType[]): string[] => schemas.flatMap((schema) => {
-    const { properties = {} } = z.toJSONSchema(schema, { io: "input" }) as { properties?: Record<string, { editable?: true }> };
-    return Object.keys(properties).filter((key) => properties[key]?.editable === true);
-  }).sort();
-  expect(editable(launcherSchema, dashboardSchema))
-    .toEqual(["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"]);
+  const editable = (...schemas: readonly z.ZodType[]): string[] =>
+    schemas
+      .flatMap((schema) => {
+        const { properties = {} } = z.toJSONSchema(schema, { io: "input" }) as {
+          properties?: Record<string, { editable?: true }>;
+        };
+        return Object.keys(properties).filter((key) => properties[key]?.editable === true);
+      })
+      .sort();
+  expect(editable(launcherSchema, dashboardSchema)).toEqual([
+    "allowed_hosts",
+    "allowed_origins",
+    "login_attempts_per_minute",
+    "session_days",
+  ]);
   expect(editable(picoClientSchema)).toEqual(["enabled", "url"]);
   expect(editable(picoSchema)).not.toContain("token");
   expect(editable(gatewaySchema)).toEqual([]);
@@ -52,44 +78,73 @@ describe("PUT /api/launcher", () => {
   test("changes what it may, keeps the file's formatting, and says what acts when", () =>
     withOffice(async (office) => {
       expect(await put(office, "/api/launcher", "launcher", { session_days: 3 })).toMatchObject({
-        status: 200, body: { now: ["session_days"], afterRestart: [], etag: expect.any(String) },
+        status: 200,
+        body: { now: ["session_days"], afterRestart: [], etag: expect.any(String) },
       });
-      expect(JSON.parse(await readFile(join(office.home, "launcher-config.json"), "utf8")))
-        .toMatchObject({ launcher_token: TOKEN, session_days: 3 });
+      expect(
+        JSON.parse(await readFile(join(office.home, "launcher-config.json"), "utf8")),
+      ).toMatchObject({ launcher_token: TOKEN, session_days: 3 });
     }));
 
-  test.each([{ allowed_hosts: ["door.example.org"] }, { allowed_origins: ["https://door.example.org"] }])(
-    "of %j asks for the launcher token", (patch) =>
-      withOffice(async (office) => {
-        expect(await put(office, "/api/launcher", "launcher", patch)).toMatchObject({ status: 400 });
-        expect(await put(office, "/api/launcher", "launcher", { ...patch, current: "wrong-one" }))
-          .toMatchObject({ status: 403, body: { error: "invalid_token" } });
-        expect(await put(office, "/api/launcher", "launcher", { ...patch, current: TOKEN })).toMatchObject({ status: 200 });
-      }));
+  test.each([
+    { allowed_hosts: ["door.example.org"] },
+    { allowed_origins: ["https://door.example.org"] },
+  ])("of %j asks for the launcher token", (patch) =>
+    withOffice(async (office) => {
+      expect(await put(office, "/api/launcher", "launcher", patch)).toMatchObject({ status: 400 });
+      expect(
+        await put(office, "/api/launcher", "launcher", { ...patch, current: "wrong-one" }),
+      ).toMatchObject({ status: 403, body: { error: "invalid_token" } });
+      expect(
+        await put(office, "/api/launcher", "launcher", { ...patch, current: TOKEN }),
+      ).toMatchObject({ status: 200 });
+    }),
+  );
 
-  test.each(["host", "public", "port", "trusted_proxies", "tls", "base_path", "launcher_token", "handler", "plugins", "tls.cert"])(
-    "never changes %s", (field) =>
-      withOffice(async (office) => {
-        const before = await readFile(join(office.home, "launcher-config.json"), "utf8");
-        const asked = await put(office, "/api/launcher", "launcher", { [field]: "x", current: TOKEN });
-        expect(asked.status).toBe(422);
-        expect(["field_not_editable", "invalid_setting"]).toContain(asked.body.error);
-        expect(await readFile(join(office.home, "launcher-config.json"), "utf8")).toBe(before);
-      }));
+  test.each([
+    "host",
+    "public",
+    "port",
+    "trusted_proxies",
+    "tls",
+    "base_path",
+    "launcher_token",
+    "handler",
+    "plugins",
+    "tls.cert",
+  ])("never changes %s", (field) =>
+    withOffice(async (office) => {
+      const before = await readFile(join(office.home, "launcher-config.json"), "utf8");
+      const asked = await put(office, "/api/launcher", "launcher", {
+        [field]: "x",
+        current: TOKEN,
+      });
+      expect(asked.status).toBe(422);
+      expect(["field_not_editable", "invalid_setting"]).toContain(asked.body.error);
+      expect(await readFile(join(office.home, "launcher-config.json"), "utf8")).toBe(before);
+    }),
+  );
 
   test("of two editors the second is told", () =>
     withOffice(async (office) => {
       const { etag } = await section(office, "launcher");
-      expect(await put(office, "/api/launcher", "launcher", { session_days: 3 }, etag)).toMatchObject({ status: 200 });
-      expect(await put(office, "/api/launcher", "launcher", { session_days: 4 }, etag))
-        .toMatchObject({ status: 412, body: { error: "etag_mismatch" } });
-      expect(await office.ask("PUT", "/api/launcher", { session_days: 4 })).toMatchObject({ status: 428 });
+      expect(
+        await put(office, "/api/launcher", "launcher", { session_days: 3 }, etag),
+      ).toMatchObject({ status: 200 });
+      expect(
+        await put(office, "/api/launcher", "launcher", { session_days: 4 }, etag),
+      ).toMatchObject({ status: 412, body: { error: "etag_mismatch" } });
+      expect(await office.ask("PUT", "/api/launcher", { session_days: 4 })).toMatchObject({
+        status: 428,
+      });
     }));
 });
 
 /** Stands for a client of a remote channel: its section and its token. */
 const client: Plugin<{ config: { enabled: boolean; url: string }; needs: { tokens: Tokens } }> = {
-  name: "client", api: 1, needs: { tokens: true },
+  name: "client",
+  api: 1,
+  needs: { tokens: true },
   config: {
     section: "channels.pico_client",
     schema: z.strictObject({
@@ -107,7 +162,9 @@ describe("PUT /api/channels/pico_client", () => {
   const remote = "the-token-of-the-remote-side";
   const options = {
     plugins: [client] as unknown as AnyPlugin[],
-    config: { channels: { pico: {}, pico_client: { url: "wss://one.example/pico", token: remote } } },
+    config: {
+      channels: { pico: {}, pico_client: { url: "wss://one.example/pico", token: remote } },
+    },
   };
   const path = "/api/channels/pico_client";
   const name = "channels.pico_client";
@@ -115,9 +172,13 @@ describe("PUT /api/channels/pico_client", () => {
   test("to another origin asks for the remote token, which a stolen session has not", () =>
     withOffice(async (office) => {
       const url = "wss://two.example/pico";
-      expect(await put(office, path, name, { url })).toMatchObject({ status: 422, body: { error: "token_required" } });
-      expect(await put(office, path, name, { url, token: "guessed-token-of-remote" }))
-        .toMatchObject({ status: 403, body: { error: "invalid_token" } });
+      expect(await put(office, path, name, { url })).toMatchObject({
+        status: 422,
+        body: { error: "token_required" },
+      });
+      expect(
+        await put(office, path, name, { url, token: "guessed-token-of-remote" }),
+      ).toMatchObject({ status: 403, body: { error: "invalid_token" } });
       expect((await section(office, name)).value.url).toBe("wss://one.example/pico");
       expect(await put(office, path, name, { url, token: remote })).toMatchObject({ status: 200 });
       expect((await section(office, name)).value.url).toBe(url);
@@ -125,11 +186,15 @@ describe("PUT /api/channels/pico_client", () => {
 
   test("within the same origin, and of other fields, asks for nothing", () =>
     withOffice(async (office) => {
-      expect(await put(office, path, name, { url: "wss://one.example/other", enabled: true })).toMatchObject({ status: 200 });
+      expect(
+        await put(office, path, name, { url: "wss://one.example/other", enabled: true }),
+      ).toMatchObject({ status: 200 });
     }, options));
 
   test("is 404 where no client is loaded", () =>
     withOffice(async (office) => {
-      expect(await office.ask("PUT", path, { enabled: true }, { ...office.session, "if-match": "x" })).toMatchObject({ status: 404 });
+      expect(
+        await office.ask("PUT", path, { enabled: true }, { ...office.session, "if-match": "x" }),
+      ).toMatchObject({ status: 404 });
     }));
 });

@@ -14,12 +14,20 @@ describe("GET /api/tokens", () => {
       expect(body).toEqual({
         tokens: [
           {
-            name: "launcher", source: "config", managedByEnv: false, variable: "SERVICE_LAUNCHER_TOKEN",
-            changedAt: expect.any(Number), others: [],
+            name: "launcher",
+            source: "config",
+            managedByEnv: false,
+            variable: "SERVICE_LAUNCHER_TOKEN",
+            changedAt: expect.any(Number),
+            others: [],
           },
           {
-            name: "pico", source: "security", managedByEnv: false, variable: "SERVICE_CHANNELS_PICO_TOKEN",
-            changedAt: expect.any(Number), others: [],
+            name: "pico",
+            source: "security",
+            managedByEnv: false,
+            variable: "SERVICE_CHANNELS_PICO_TOKEN",
+            changedAt: expect.any(Number),
+            others: [],
           },
         ],
       });
@@ -30,13 +38,24 @@ describe("POST /api/token/rotate", () => {
   test("of the launcher ends every session, gives the asking one another, and stores the new token", () =>
     withOffice(async (office) => {
       const other = await signedIn(office);
-      const { status, headers, body } = await office.ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN });
+      const { status, headers, body } = await office.ask("POST", "/api/token/rotate", {
+        which: "launcher",
+        current: TOKEN,
+      });
       expect(status).toBe(200);
-      expect(body).toEqual({ which: "launcher", source: "config", token: expect.stringMatching(/^[\w-]{43}$/) });
+      expect(body).toEqual({
+        which: "launcher",
+        source: "config",
+        token: expect.stringMatching(/^[\w-]{43}$/),
+      });
       expect(await isIn(office, other)).toBe(false);
       expect(await isIn(office, office.session)).toBe(false);
-      expect(await isIn(office, { cookie: cookieFrom(new Response(null, { headers })) })).toBe(true);
-      const stored = JSON.parse(await readFile(join(office.home, "launcher-config.json"), "utf8")) as Record<string, unknown>;
+      expect(await isIn(office, { cookie: cookieFrom(new Response(null, { headers })) })).toBe(
+        true,
+      );
+      const stored = JSON.parse(
+        await readFile(join(office.home, "launcher-config.json"), "utf8"),
+      ) as Record<string, unknown>;
       expect(stored["launcher_token"]).toBe(body.token);
       expect(await isIn(office, { authorization: `Bearer ${body.token}` })).toBe(true);
       expect(await isIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
@@ -44,17 +63,30 @@ describe("POST /api/token/rotate", () => {
 
   test("by a program with the token sets no cookie", () =>
     withOffice(async ({ ask }) => {
-      const asked = await ask("POST", "/api/token/rotate", { which: "launcher", current: TOKEN, token: CHOSEN }, {
-        authorization: `Bearer ${TOKEN}`,
-      });
+      const asked = await ask(
+        "POST",
+        "/api/token/rotate",
+        { which: "launcher", current: TOKEN, token: CHOSEN },
+        {
+          authorization: `Bearer ${TOKEN}`,
+        },
+      );
       expect(asked.body).toMatchObject({ token: CHOSEN });
       expect(asked.headers.getSetCookie()).toEqual([]);
     }));
 
   test("of the channel makes 64 hex digits, writes them to .security.yml and leaves sessions alone", () =>
     withOffice(async (office) => {
-      const { body } = await office.ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN, grace: 60 });
-      expect(body).toEqual({ which: "pico", source: "security", token: expect.stringMatching(/^[0-9a-f]{64}$/) });
+      const { body } = await office.ask("POST", "/api/token/rotate", {
+        which: "pico",
+        current: TOKEN,
+        grace: 60,
+      });
+      expect(body).toEqual({
+        which: "pico",
+        source: "security",
+        token: expect.stringMatching(/^[0-9a-f]{64}$/),
+      });
       expect(await readFile(join(office.home, ".security.yml"), "utf8")).toContain(body.token);
       expect(await isIn(office, office.session)).toBe(true);
       expect(office.logged()).not.toContain(body.token);
@@ -63,12 +95,18 @@ describe("POST /api/token/rotate", () => {
   test("asks for the launcher token: missing 400, wrong 403 and counted, nothing changed", () =>
     withOffice(async (office) => {
       expect(await office.ask("POST", "/api/token/rotate", { which: "pico" })).toMatchObject({
-        status: 400, body: { error: "invalid_body" },
+        status: 400,
+        body: { error: "invalid_body" },
       });
-      expect(await office.ask("POST", "/api/token/rotate", { which: "pico", current: wrong(1) })).toMatchObject({
-        status: 403, body: { error: "invalid_token" },
+      expect(
+        await office.ask("POST", "/api/token/rotate", { which: "pico", current: wrong(1) }),
+      ).toMatchObject({
+        status: 403,
+        body: { error: "invalid_token" },
       });
-      expect(office.facts.filter(({ type }) => type === "dashboard:sign-in-refused")).toHaveLength(1);
+      expect(office.facts.filter(({ type }) => type === "dashboard:sign-in-refused")).toHaveLength(
+        1,
+      );
       expect(await office.kernel.services.tokens.verify("pico", PICO)).not.toBe(false);
     }));
 
@@ -78,20 +116,36 @@ describe("POST /api/token/rotate", () => {
     [{ which: "pico", grace: 3_601, current: TOKEN }, 400, "invalid_body"],
   ])("of %j is refused", (body, status, error) =>
     withOffice(async ({ ask }) => {
-      expect(await ask("POST", "/api/token/rotate", body)).toMatchObject({ status, body: { error } });
-    }));
+      expect(await ask("POST", "/api/token/rotate", body)).toMatchObject({
+        status,
+        body: { error },
+      });
+    }),
+  );
 
   test("of a token that the environment holds is 409", () =>
-    withOffice(async ({ ask }) => {
-      expect(await ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN })).toMatchObject({
-        status: 409, body: { error: "token_managed_by_env", message: expect.stringContaining("SERVICE_CHANNELS_PICO_TOKEN") },
-      });
-    }, { env: { SERVICE_CHANNELS_PICO_TOKEN: PICO } }));
+    withOffice(
+      async ({ ask }) => {
+        expect(
+          await ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN }),
+        ).toMatchObject({
+          status: 409,
+          body: {
+            error: "token_managed_by_env",
+            message: expect.stringContaining("SERVICE_CHANNELS_PICO_TOKEN"),
+          },
+        });
+      },
+      { env: { SERVICE_CHANNELS_PICO_TOKEN: PICO } },
+    ));
 
   test("twice at once has one winner", () =>
     withOffice(async ({ ask }) => {
       const body = { which: "pico", current: TOKEN };
-      const answers = await Promise.all([ask("POST", "/api/token/rotate", body), ask("POST", "/api/token/rotate", body)]);
+      const answers = await Promise.all([
+        ask("POST", "/api/token/rotate", body),
+        ask("POST", "/api/token/rotate", body),
+      ]);
       expect(answers.map(({ status }) => status).sort()).toEqual([200, 409]);
       expect(answers.find(({ status }) => status === 409)?.body.error).toBe("rotation_in_progress");
     }));
@@ -101,8 +155,11 @@ describe("POST /api/token/rotate", () => {
       await rm(home, { recursive: true });
       await writeFile(home, "in the way");
       try {
-        expect(await ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN })).toMatchObject({
-          status: 503, body: { error: "store_unavailable" },
+        expect(
+          await ask("POST", "/api/token/rotate", { which: "pico", current: TOKEN }),
+        ).toMatchObject({
+          status: 503,
+          body: { error: "store_unavailable" },
         });
         expect(await kernel.services.tokens.verify("pico", PICO)).not.toBe(false);
       } finally {
@@ -115,16 +172,25 @@ describe("POST /api/token/rotate", () => {
 describe("POST /api/token/reveal", () => {
   test("shows the channel's token to who types the launcher's, and logs that it did without the value", () =>
     withOffice(async (office) => {
-      const asked = await office.ask("POST", "/api/token/reveal", { which: "pico", current: TOKEN });
+      const asked = await office.ask("POST", "/api/token/reveal", {
+        which: "pico",
+        current: TOKEN,
+      });
       expect(asked).toMatchObject({ status: 200, body: { token: PICO } });
       expect(asked.headers.get("cache-control")).toBe("no-store");
-      expect(office.lines.some(({ text }) => text === "the pico token was shown in the dashboard")).toBe(true);
+      expect(
+        office.lines.some(({ text }) => text === "the pico token was shown in the dashboard"),
+      ).toBe(true);
       expect(office.logged()).not.toContain(PICO);
     }));
 
   test("never shows the launcher's, and nothing without the launcher token", () =>
     withOffice(async ({ ask }) => {
-      expect(await ask("POST", "/api/token/reveal", { which: "launcher", current: TOKEN })).toMatchObject({ status: 400 });
-      expect(await ask("POST", "/api/token/reveal", { which: "pico", current: "not-the-token" })).toMatchObject({ status: 403 });
+      expect(
+        await ask("POST", "/api/token/reveal", { which: "launcher", current: TOKEN }),
+      ).toMatchObject({ status: 400 });
+      expect(
+        await ask("POST", "/api/token/reveal", { which: "pico", current: "not-the-token" }),
+      ).toMatchObject({ status: 403 });
     }));
 });
