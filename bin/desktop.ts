@@ -1,10 +1,11 @@
+// Starts the user's browser, and names what a user on another machine does instead.
 import { spawn } from "node:child_process";
 import { hostname, userInfo } from "node:os";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Opens a page in the person's browser; false when there is nowhere to open it. The address is visible in the process
- *  list: it may carry a one-time link, never a lasting token. */
+/** Opens an address in the user's browser; false when no browser could be started. Every user of the machine can read
+ *  the address in the argument list: what signs in is opened by `createSignInPages`. */
 export async function openBrowser(
   url: URL,
   env: Environment,
@@ -19,7 +20,9 @@ export async function openBrowser(
 function openers(url: string, env: Environment, platform: NodeJS.Platform): string[][] {
   if (platform === "darwin") return [["open", url]];
   if (platform === "win32") return [["rundll32.exe", "url.dll,FileProtocolHandler", url]];
-  const own = env["BROWSER"] ? [[env["BROWSER"], url]] : [];
+  // In a remote terminal of VS Code `BROWSER` opens addresses on the user's own machine, where no file of this one is.
+  const isElsewhere = url.startsWith("file:") && Boolean(env["VSCODE_IPC_HOOK_CLI"]);
+  const own = env["BROWSER"] && !isElsewhere ? [[env["BROWSER"], url]] : [];
   const desktop =
     env["DISPLAY"] || env["WAYLAND_DISPLAY"]
       ? [

@@ -1,3 +1,4 @@
+// Starts the launcher in this process and ends with it.
 import { join, resolve } from "node:path";
 import { launcher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../config/files/index.ts";
@@ -9,10 +10,11 @@ import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
 import { keepCompiled } from "./code/kept.ts";
 import type { CompiledFiles } from "./code/program.ts";
-import { isRemote, openBrowser } from "./desktop.ts";
+import { isRemote } from "./desktop.ts";
 import { homeOf } from "./home.ts";
 import { createRandom } from "./random.ts";
 import { remedy } from "./remedy.ts";
+import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
 export interface LaunchOptions extends LauncherArguments {
@@ -30,12 +32,14 @@ export async function launch(options: LaunchOptions): Promise<number> {
   let kernel: Launcher | undefined;
   let end: End | undefined;
   let keeping: NodeJS.Timeout | undefined;
+  const pages = createSignInPages({ home, env });
   try {
     const quitting = new AbortController();
-    kernel = await build(home, log, options, () => quitting.abort());
+    kernel = await build(home, log, { ...options, pages }, () => quitting.abort());
     end = untilEnd(kernel, log, quitting.signal);
     await kernel.start();
-    await welcome(kernel, home, options);
+    removeUsed(pages, kernel);
+    await welcome(kernel, home, pages, options);
     keeping = setTimeout(() => void keep(home, options, log.log), settledMs);
     return await end.code;
   } catch (error) {
@@ -60,6 +64,17 @@ export async function launch(options: LaunchOptions): Promise<number> {
   }
 }
 const lingerMs = 500;
+
+/** Removes the pages that led a browser here, also those of `doorward open`: once a link is spent, after a while, and
+ *  at the end. */
+function removeUsed(pages: SignInPages, kernel: Launcher): void {
+  pages.sweep(unusedMs);
+  kernel.on("dashboard:signed-in", ({ via }) => {
+    if (via === "link" || via === "setup") pages.sweep(0);
+  });
+  setInterval(() => pages.sweep(unusedMs), unusedMs / 2).unref();
+  process.once("exit", () => pages.sweep(0));
+}
 /** By then the start is over, and what it called is compiled. */
 const settledMs = 3_000;
 
@@ -104,7 +119,7 @@ const ofProgram =
 async function build(
   home: string,
   log: LauncherLog,
-  options: LaunchOptions,
+  options: LaunchOptions & { readonly pages: SignInPages },
   quit: () => void,
 ): Promise<Launcher> {
   const { env, version, config, tray = !options.console } = options;
@@ -139,7 +154,7 @@ async function build(
     },
     ...(tray && {
       tray: {
-        open: (url: URL) => openBrowser(url, env),
+        open: options.pages.open,
         quit,
         required: options.tray === true,
         shown: (is: boolean) => {
@@ -196,14 +211,19 @@ function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): En
   return { code, hasBegun: () => stopping };
 }
 
-async function welcome(kernel: Launcher, home: string, options: LaunchOptions): Promise<void> {
+async function welcome(
+  kernel: Launcher,
+  home: string,
+  pages: SignInPages,
+  options: LaunchOptions,
+): Promise<void> {
   const { tokens, tokenSecrets, http, signInLinks, picoServer } = kernel.services;
   const { program } = kernel.services as { program?: Program };
   const addresses = http.addresses();
   const { source } = tokens.info("launcher");
   const state = kernel.state();
   const path = (relative: string): URL => new URL(relative, addresses[0]);
-  const opened = options.browser && (await openBrowser(path(signInLinks.mint().path), options.env));
+  const opened = options.browser && (await pages.open(path(signInLinks.mint().path)));
   const isNew = source === "random" || state === "setup";
   const shows = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const value = shows ? tokenSecrets.reveal("launcher") : undefined;

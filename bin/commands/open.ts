@@ -1,4 +1,6 @@
-import { isRemote, openBrowser, tunnel } from "../desktop.ts";
+// `doorward open`: shows the dashboard of the running launcher, signed in.
+import { isRemote, tunnel } from "../desktop.ts";
+import { createSignInPages } from "../sign-in-page.ts";
 import { UsageError } from "../usage.ts";
 import { exit, printJson, type Call } from "./command.ts";
 import { askLauncher, nobodyThere, refused } from "./local.ts";
@@ -9,7 +11,7 @@ interface Link {
   readonly expiresAt: number;
 }
 
-/** `doorward open`: the browser gets a one-time link, so that the lasting token is in no history and process list. */
+/** Opens a one-time link by a private page, which the launcher removes once the link is spent. */
 export async function open(call: Call): Promise<number> {
   if (call.words.length > 0) throw new UsageError('"open" takes nothing but -print');
   const answer = await askLauncher<Link>(call, "POST", "links");
@@ -18,8 +20,10 @@ export async function open(call: Call): Promise<number> {
   const { url, copyUrl, expiresAt } = answer.body;
   if (call.json) printJson(call, { url: copyUrl, expiresAt: new Date(expiresAt).toISOString() });
   const opened =
-    !call.json && call.values["print"] !== true && (await openBrowser(new URL(url), call.env));
-  if (opened) call.say("your browser was opened\n");
+    !call.json &&
+    call.values["print"] !== true &&
+    (await createSignInPages(call).open(new URL(url)));
+  if (opened) call.say("your browser was opened; if it shows an error: doorward open -print\n");
   else if (!call.json) {
     call.out(`${copyUrl}\n`);
     call.say("good once, within 5 minutes\n");

@@ -91,7 +91,9 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   const settings = join(home, ".config", "xfce4", "xfconf", "xfce-perchannel-xml");
   await mkdir(settings, { recursive: true });
   await writeFile(join(settings, "xfce4-panel.xml"), panelSettings);
-  await writeFile(join(home, "opener"), `#!/bin/sh\necho "$1" >> ${join(home, "opened")}\n`, {
+  // As a browser follows the page that it is given.
+  const follow = String.raw`sed -n 's/.*content="0; url=\([^"]*\)".*/\1/p' "$(echo "$1" | cut -c8-)" | sed 's/&amp;/\&/g'`;
+  await writeFile(join(home, "opener"), `#!/bin/sh\n${follow} >> ${join(home, "opened")}\n`, {
     mode: 0o755,
   });
   await mkdir(join(home, "run"), { mode: 0o700 });

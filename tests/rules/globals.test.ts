@@ -17,7 +17,7 @@ const own = "kernel/defaults|config/(files/(atomic|lock|stamp|watch)|plugins/lim
 const kit = "plugins/testing/(fault-line|queue|rules)";
 const http = "plugins/http/(answers|closing|occupant|queued)";
 const plugins = "plugins/(command/process|pico-server/(drain|sink)|pico-link/connect)";
-const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/]+)\\.ts$`);
+const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("globals", () => {
   test("only the command line reads the environment", () => {

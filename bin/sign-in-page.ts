@@ -1,0 +1,153 @@
+// Hands a one-time link to the browser in a private file: every user of the machine can read arguments.
+import { createHash } from "node:crypto";
+import { existsSync, lstatSync, readdirSync, rmdirSync, statSync, unlinkSync } from "node:fs";
+import { mkdtemp, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { makeFolder } from "../config/files/index.ts";
+import type { Environment } from "../config/load/index.ts";
+import { openBrowser } from "./desktop.ts";
+
+const fileName = "sign-in.html";
+
+/** How long a page stays that no browser has used: a cold start of a browser takes that long on small machines. */
+export const unusedMs = 60_000;
+
+/** Browsers that snap confines read no hidden folder of the user and no `/tmp`. */
+const snapBrowsers = ["firefox", "chromium", "brave", "opera", "vivaldi", "microsoft-edge"];
+
+export interface SignInPagesOptions {
+  readonly home: string;
+  readonly env: Environment;
+  readonly platform?: NodeJS.Platform;
+  /** Where snap puts its commands. @defaultValue `"/snap/bin"` */
+  readonly snapFolder?: string;
+}
+
+export interface SignInPages {
+  /** Shows `link` in the user's browser. Resolves to false when no browser could be started or no private file could
+   *  be written; the link is then in no argument list either. */
+  open(link: URL): Promise<boolean>;
+  /** Removes the pages of this home that are at least this old, those of other processes included. */
+  sweep(olderThanMs: number): void;
+}
+
+interface Parent {
+  readonly folder: string;
+  /** Names of the page folders in it begin with this. */
+  readonly prefix: string;
+}
+
+/** Creates and removes the pages of one home. Nothing is written before the first `open`. */
+export function createSignInPages(options: SignInPagesOptions): SignInPages {
+  const { platform = process.platform, env } = options;
+  const parents = parentsOf(options, platform);
+  const sweep = (olderThanMs: number): void => {
+    for (const parent of parents) sweepIn(parent, olderThanMs);
+  };
+  return {
+    sweep,
+    async open(link) {
+      sweep(unusedMs);
+      const page = await write(link, parents, platform);
+      if (page === undefined) return false;
+      const isOpen = await openBrowser(pathToFileURL(join(page, fileName)), env, platform);
+      if (!isOpen) remove(page);
+      return isOpen;
+    },
+  };
+}
+
+/** The folders that may hold pages, best first. */
+function parentsOf(
+  { home, env, snapFolder = "/snap/bin" }: SignInPagesOptions,
+  platform: NodeJS.Platform,
+): Parent[] {
+  const hash = createHash("sha256").update(resolve(home)).digest("hex").slice(0, 16);
+  // These folders are shared with other homes; `run` is not.
+  const shared = (folder: string | undefined): Parent[] =>
+    folder?.trim() ? [{ folder: folder.trim(), prefix: `doorward-open-${hash}-` }] : [];
+  const hasSnap =
+    platform === "linux" && snapBrowsers.some((name) => existsSync(join(snapFolder, name)));
+  return [
+    ...(hasSnap ? shared(env["HOME"]) : []),
+    { folder: join(home, "run"), prefix: "open-" },
+    ...shared(env["XDG_RUNTIME_DIR"]),
+  ];
+}
+
+/** Writes the page to a folder of its own; undefined when none of the parents is private and writable. */
+async function write(
+  link: URL,
+  parents: readonly Parent[],
+  platform: NodeJS.Platform,
+): Promise<string | undefined> {
+  for (const { folder, prefix } of parents) {
+    try {
+      if (prefix === "open-") await makeFolder(folder);
+      if (!isPrivate(folder, platform)) continue;
+      const page = await mkdtemp(join(folder, prefix)); // 0700
+      await writeFile(join(page, fileName), pageOf(link), { flag: "wx", mode: 0o600 });
+      return page;
+    } catch {
+      // A read-only or full file system; the next folder may be elsewhere.
+    }
+  }
+  return undefined;
+}
+
+/** Where others could rename the page's folder they could show the browser a page of theirs. */
+function isPrivate(folder: string, platform: NodeJS.Platform): boolean {
+  if (platform === "win32") return true;
+  const { uid, mode } = statSync(folder);
+  return (uid === process.getuid?.() || uid === 0) && (mode & 0o022) === 0;
+}
+
+function sweepIn({ folder, prefix }: Parent, olderThanMs: number): void {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return; // no page was ever written there
+  }
+  for (const name of names.filter((each) => each.startsWith(prefix))) {
+    const page = join(folder, name);
+    const found = lstatSync(page, { throwIfNoEntry: false });
+    // A clock that was set back makes a page of the future, which nothing else would remove.
+    const isOld = found && Math.abs(Date.now() - found.mtimeMs) >= olderThanMs;
+    if (isOld && found.isDirectory()) remove(page);
+  }
+}
+
+function remove(page: string): void {
+  for (const act of [() => unlinkSync(join(page, fileName)), () => rmdirSync(page)]) {
+    try {
+      act();
+    } catch {
+      // Another process removed it first; what stays holds a link that ends within five minutes.
+    }
+  }
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** The page: it leads to `link` by itself, sends no referrer and loads nothing. */
+export function pageOf({ href }: URL): string {
+  const url = href.replace(/[&<>"']/g, (character) => escapes[character]!);
+  return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'">
+<meta http-equiv="refresh" content="0; url=${url}">
+<title>Doorward</title>
+<p><a href="${url}" rel="noreferrer">Open the dashboard</a></p>
+</html>
+`;
+}
