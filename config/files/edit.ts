@@ -45,7 +45,7 @@ async function underLock(
 ): Promise<boolean> {
   const lock = await lockFile(path, waitMs === undefined ? {} : { waitMs }).catch(
     (error: unknown) => {
-      throw codeOf(error) === "FILE_LOCKED" ? busy(path, error) : unavailable(path, error);
+      throw (refusals[codeOf(error)] ?? unavailable)(path, error);
     },
   );
   try {
@@ -60,11 +60,14 @@ async function underLock(
   }
 }
 
-const busy = (path: string, cause: unknown) =>
-  fileErrors.store_unavailable(path, "another process keeps it locked", {
-    details: { path },
-    cause,
-  });
+const notLocked = (path: string, reason: string, cause: unknown) =>
+  fileErrors.store_unavailable(path, reason, { details: { path }, cause });
+
+const refusals: Readonly<Record<string, typeof unavailable>> = {
+  FILE_LOCKED: (path, cause) => notLocked(path, "another process keeps it locked", cause),
+  FILE_LOCK_BLOCKED: (path, cause) =>
+    notLocked(path, (cause as Error).message.replace(/\.$/, ""), cause),
+};
 
 async function stillOurs(path: string, lock: FileLock): Promise<void> {
   if (!(await lock.held())) {

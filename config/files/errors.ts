@@ -25,6 +25,8 @@ export const fileErrors = errorTable({
   FILE_TOO_LARGE: (path: string) =>
     `${path} is larger than 1 MiB, which no file of this service is. Look what it holds.`,
   FILE_LOCKED: (path: string, holder: string) => `${path} is in use by ${holder}.`,
+  FILE_LOCK_BLOCKED: (lock: string, problem: string) =>
+    `${lock} has the name of a lock file, but ${problem}. Remove it if you do not need it.`,
   FILE_EDIT_REFUSED: (path: string, reason: string) => `${path} was not changed: ${reason}`,
   FILE_WRITABLE_BY_OTHERS: (path: string, problem: string, fix: string) =>
     `${path} decides which program runs as you, and it ${problem}; ${fix}`,

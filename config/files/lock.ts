@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, openSync, unlinkSync, writeSync } from "node:fs";
-import { readFile, stat, unlink, utimes } from "node:fs/promises";
+import { closeSync, constants, openSync, unlinkSync, writeSync, type Stats } from "node:fs";
+import { lstat, open, unlink, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { codeOf } from "../../kernel/index.ts";
 import { targetOf } from "./atomic.ts";
-import { errno, fileErrors } from "./errors.ts";
+import { errno, fileErrors, reasonOf } from "./errors.ts";
 import { host, isAlive, startOf } from "./process.ts";
 
 /* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it
@@ -16,6 +17,10 @@ const staleMs = 10_000;
 const touchMs = 2_000;
 /** A lock without content: its maker died between the two system calls, or is in between them now. */
 const emptyMs = 1_000;
+/** A lock has some 60 bytes; nothing longer is read. */
+const maxLockBytes = 256;
+/** Beyond the caller's wait and the removal of a stale lock. Locks that come and go this long are not waited for. */
+const graceMs = 3 * staleMs;
 
 export interface FileLock {
   /** False when the lock was taken away: the process had been stopped for longer than 10 s. */
@@ -24,7 +29,8 @@ export interface FileLock {
 }
 
 /** The exclusive right to `path` among processes, also for long: `.<name>.lock` beside it.
- *  Rejects `FILE_LOCKED` after `waitMs` (0: at once), or with the system's error when the lock cannot be made. */
+ *  Rejects `FILE_LOCKED` after `waitMs` (0: without waiting), `FILE_LOCK_BLOCKED` when something that is not a lock has
+ *  its name, or with the system's error when the lock cannot be made. */
 export async function lockFile(
   path: string,
   { waitMs = 15_000 }: { waitMs?: number } = {},
@@ -37,8 +43,12 @@ export async function lockFile(
   let seenAt = begun;
   while (!create(lock, content)) {
     const found = await read(lock);
-    if (!found) continue;
     const now = performance.now();
+    if (now - begun >= waitMs + graceMs)
+      throw fileErrors.FILE_LOCKED(path, found ? holderOf(found) : manyHolders, {
+        details: { path },
+      });
+    if (!found) continue; // released in between
     if (!isSame(found, seen)) seenAt = now;
     seen = found;
     if (isStale(found, now - seenAt)) await bury(lock, found, now - seenAt);
@@ -55,7 +65,7 @@ function keep(lock: string, content: string): FileLock {
     touchMs,
   );
   timer.unref();
-  const held = async () => (await read(lock))?.content === content;
+  const held = async () => (await read(lock).catch(() => undefined))?.content === content;
   return {
     held,
     async release() {
@@ -92,20 +102,49 @@ interface Found {
   readonly touchedAt: number;
 }
 
+/** Undefined: there is no lock. Rejects `FILE_LOCK_BLOCKED` for anything that is not a readable regular file. */
 async function read(lock: string): Promise<Found | undefined> {
   try {
-    const { mtimeMs, ino } = await stat(lock);
-    const content = await readFile(lock, "utf8");
-    const [machine = "", pid = "", start = "", nonce] = content.split(" ");
-    const identity =
-      nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
-    const owner = { host: machine, pid: Number(pid), start: start === "-" ? "" : start };
-    return { content, identity, ...owner, touchedAt: mtimeMs };
+    requireFile(lock, await lstat(lock)); // opening another user's pipe or device could block or act
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // undefined on Windows
+    const file = await open(lock, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
+    try {
+      const found = await file.stat();
+      requireFile(lock, found); // it may have been replaced since
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(maxLockBytes), 0, maxLockBytes, 0);
+      return parse(buffer.toString("utf8", 0, bytesRead), found);
+    } finally {
+      await file.close();
+    }
   } catch (error) {
     if (errno(error) === "ENOENT") return undefined;
-    throw error;
+    if (codeOf(error) !== "internal") throw error;
+    throw blocked(lock, `it cannot be read: ${reasonOf(error)}`, error);
   }
 }
+
+function parse(content: string, { mtimeMs, ino }: Stats): Found {
+  const [machine = "", pid = "", start = "", nonce] = content.split(" ");
+  const identity =
+    nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
+  const owner = { host: machine, pid: Number(pid), start: start === "-" ? "" : start };
+  return { content, identity, ...owner, touchedAt: mtimeMs };
+}
+
+function requireFile(path: string, found: Stats): void {
+  if (found.isFile()) return;
+  const kinds = [
+    [found.isSymbolicLink(), "it is a symbolic link"],
+    [found.isDirectory(), "it is a folder"],
+    [found.isFIFO(), "it is a pipe"],
+    [found.isSocket(), "it is a socket"],
+  ] as const;
+  const kind = kinds.find(([is]) => is)?.[1] ?? "it is not a regular file";
+  throw blocked(path, kind);
+}
+
+const blocked = (path: string, problem: string, cause?: unknown) =>
+  fileErrors.FILE_LOCK_BLOCKED(path, problem, { details: { path }, cause });
 
 const isSame = (found: Found, before: Found | undefined): boolean =>
   found.identity === before?.identity && found.touchedAt === before.touchedAt;
@@ -122,9 +161,10 @@ function isStale({ content, touchedAt, ...owner }: Found, watchedMs: number): bo
 async function bury(lock: string, stale: Found, watchedMs: number): Promise<void> {
   const tombstone = `${lock}.${stale.identity}`;
   if (!create(tombstone, "")) {
-    const found = await stat(tombstone).catch(() => undefined);
+    const found = await lstat(tombstone).catch(() => undefined);
+    if (found) requireFile(tombstone, found);
     const isLeft = found && (watchedMs > 2 * staleMs || Date.now() - found.mtimeMs > staleMs);
-    if (isLeft) await unlink(tombstone).catch(() => {}); // its maker was killed
+    if (isLeft) await remove(tombstone); // its maker was killed
     return pause(5);
   }
   try {
@@ -145,5 +185,7 @@ const holderOf = (found: Found) =>
   found.host === host
     ? `another process (${found.pid})`
     : "a process on another machine or in another container";
+
+const manyHolders = "other processes, one after the other";
 
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));

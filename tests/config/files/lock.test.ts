@@ -1,12 +1,16 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import {
   chmodSync,
   existsSync,
+  lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import { afterEach, describe, expect, test, vi } from "vitest";
@@ -229,5 +233,61 @@ describe("clocks that are set", () => {
     await expect(second).rejects.toMatchObject({ code: "FILE_LOCKED" });
     vi.useRealTimers();
     await lock.release();
+  });
+});
+
+describe("lockFile", () => {
+  const inTheWay: readonly (readonly [string, (lock: string) => unknown])[] = [
+    ["a dangling symbolic link", (lock) => symlinkSync("nowhere", lock)],
+    ["a symbolic link to a file", (lock) => symlinkSync("/etc/hostname", lock)],
+    ["a symbolic link to a device", (lock) => symlinkSync("/dev/zero", lock)],
+    ["a folder", (lock) => mkdirSync(lock)],
+    ["a pipe", (lock) => execFileSync("mkfifo", [lock])],
+    ["a socket", (lock) => new Promise<void>((done) => createServer().listen(lock, done).unref())],
+  ];
+
+  test.each(inTheWay)("names %s that has the name of the lock", async (_, make) => {
+    const path = join(temporaryFolder(), "a");
+    const lock = join(path, "..", ".a.lock");
+    await make(lock);
+    await expect(lockFile(path)).rejects.toMatchObject({
+      code: "FILE_LOCK_BLOCKED",
+      message: expect.stringContaining(lock),
+    });
+    await expect(updateFile(path, () => "x")).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(/a cannot be written: .*\.a\.lock has the name/),
+    });
+    expect(lstatSync(lock, { throwIfNoEntry: false })).toBeDefined();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  const isRoot = process.getuid?.() === 0;
+  test("names a lock that it may not read", { skip: isRoot }, async () => {
+    const path = join(temporaryFolder(), "a");
+    writeFileSync(join(path, "..", ".a.lock"), "", { mode: 0 });
+    await expect(lockFile(path)).rejects.toMatchObject({
+      code: "FILE_LOCK_BLOCKED",
+      message: expect.stringContaining("permission denied"),
+    });
+  });
+
+  test("names a link that has the name of a tombstone", async () => {
+    const path = join(temporaryFolder(), "a");
+    const lock = join(path, "..", ".a.lock");
+    writeFileSync(lock, "00000000 1 1 0123456789abcdef");
+    utimesSync(lock, new Date(), new Date(Date.now() - 11_000));
+    symlinkSync("nowhere", `${lock}.0123456789abcdef`);
+    await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({
+      code: "FILE_LOCK_BLOCKED",
+      message: expect.stringContaining(`${lock}.0123456789abcdef`),
+    });
+  });
+
+  test("reads no more than a lock has", async () => {
+    const path = join(temporaryFolder(), "a");
+    const lock = join(path, "..", ".a.lock");
+    writeFileSync(lock, Buffer.alloc(8 * 1024 * 1024, "x"));
+    await expect(lockFile(path, { waitMs: 0 })).rejects.toMatchObject({ code: "FILE_LOCKED" });
   });
 });
