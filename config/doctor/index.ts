@@ -4,6 +4,7 @@ import type { CheckView, DoctorFacts, PluginView } from "../../plugins/dashboard
 import type { Environment } from "../load/index.ts";
 import { channelChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
+import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
 import { pluginChecks } from "./plugins.ts";
 import { refusedChecks } from "./refused.ts";
@@ -37,6 +38,7 @@ export async function examine(options: DoctorOptions): Promise<CheckView[]> {
     refusedChecks,
     tokenChecks,
     fileChecks,
+    foreignChecks,
     networkChecks,
     programChecks,
     pluginChecks,

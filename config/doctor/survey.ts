@@ -2,6 +2,12 @@ import { join } from "node:path";
 import { files, memory, type TokenPlace } from "../../plugins/token-store/index.ts";
 import type { DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
 import { readJson, readYaml } from "../files/index.ts";
+import {
+  foreignInConfig,
+  foreignInLauncher,
+  foreignInSecurity,
+  foreignVariables,
+} from "../foreign/index.ts";
 import type { Environment } from "../load/index.ts";
 import type { DoctorOptions } from "./index.ts";
 
@@ -26,6 +32,8 @@ export interface Survey {
   readonly pluginEntries: unknown;
   /** `handler` of `config.json` as it stands there. */
   readonly handler: unknown;
+  /** What only PicoClaw reads, in sentences. */
+  readonly foreign: readonly string[];
   readonly now: number;
 }
 
@@ -81,6 +89,12 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
     now,
     pluginEntries: main["plugins"],
     handler: main["handler"],
+    foreign: [
+      ...foreignVariables(env, brand),
+      ...foreignInConfig(paths.config, main, isOfPlugin(main["plugins"])),
+      ...foreignInLauncher(paths.launcher, launcher),
+      ...foreignInSecurity(paths.security, security),
+    ],
     launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
     pico: {
       ...objectAt(main, "channels", "pico"),
@@ -88,6 +102,12 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
     },
   };
 }
+
+/** A plugin by another author may serve any channel; its code is not run here. */
+const isOfPlugin =
+  (plugins: unknown) =>
+  (section: string, key?: string): boolean =>
+    key === undefined && section.startsWith("channels.") && Boolean(plugins);
 
 /** What variables say, as far as checks look at it. */
 function fromEnvironment(env: Environment, prefix: string): Raw {

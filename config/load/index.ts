@@ -1,6 +1,13 @@
 import { join } from "node:path";
 import { hint, type AnyPlugin } from "../../kernel/index.ts";
 import { readJson } from "../files/index.ts";
+import {
+  foreignInConfig,
+  foreignInLauncher,
+  foreignVariables,
+  isForeignKey,
+  isForeignPath,
+} from "../foreign/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
 import { choice } from "./known.ts";
@@ -50,6 +57,8 @@ export interface Loaded {
   /** `plugins` of `config.json` as it stands there. */
   readonly pluginEntries: unknown;
   readonly warnings: readonly string[];
+  /** Those of the warnings that explain settings of PicoClaw, which are ignored. */
+  readonly foreign: readonly string[];
 }
 
 /** Keys of the files that have an owner of their own and are no settings. */
@@ -83,11 +92,14 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
       ? { path: launcherFile, keys: [] }
       : { path: configFile, keys: section.split(".") };
 
+  const declared = declaredBy(sections);
+  const isOther = (section: string, key: string): boolean =>
+    ownedBy(section).includes(key) || (isForeignKey(section, key) && !declared(section, key));
   const overlay = (section: string, raw: Raw): Raw =>
-    merge(
-      Object.fromEntries(Object.entries(raw).filter(([key]) => !ownedBy(section).includes(key))),
-      { ...fromEnv.values.get(section), ...flags?.[section] },
-    );
+    merge(Object.fromEntries(Object.entries(raw).filter(([key]) => !isOther(section, key))), {
+      ...fromEnv.values.get(section),
+      ...flags?.[section],
+    });
   const contents = new Map<string, Raw>();
   const missing: string[] = [];
   for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {
@@ -105,6 +117,11 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     loaded[info.section] = overlay(info.section, raw);
   }
   const main = contents.get(configFile) ?? {};
+  const foreign = [
+    ...foreignVariables(env, brand),
+    ...foreignInConfig(configFile, main, declared),
+    ...foreignInLauncher(launcherFile, contents.get(launcherFile) ?? {}, declared),
+  ];
   const stray = strayKeys(main, sections, configFile, onStray === "refuse");
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
   const given: Sources["flags"] = (section) =>
@@ -120,7 +137,8 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     sources: { home, file, overlay, managed, flags: given, loaded: (section) => loaded[section] },
     handler: main["handler"],
     pluginEntries: main["plugins"],
-    warnings: [...missing, ...fromEnv.warnings, ...stray],
+    warnings: [...missing, ...fromEnv.warnings, ...stray, ...foreign],
+    foreign,
   };
 }
 
@@ -137,9 +155,20 @@ export function pick(content: Raw, keys: readonly string[], path: string): Raw {
   return node;
 }
 
+/** Whether a plugin reads a section, or this key of it. */
+function declaredBy(sections: readonly SectionInfo[]) {
+  return (section: string, key?: string): boolean =>
+    sections.some(({ section: name, properties }) =>
+      key === undefined
+        ? name === section || name.startsWith(`${section}.`)
+        : name === section && Object.hasOwn(properties, key),
+    );
+}
+
 function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string): void {
   for (const key of Object.keys(raw)) {
     if (Object.hasOwn(properties, key) || ownedBy(section).includes(key)) continue;
+    if (isForeignKey(section, key)) continue;
     const full = section === "launcher" ? key : `${section}.${key}`;
     throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, choice(key, Object.keys(properties)));
   }
@@ -159,7 +188,7 @@ function strayKeys(
     [...known].filter((name) => name.includes(".")).map((name) => name.split(".")[0]!),
   );
   const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
-    if (known.has(name) || name === "$schema") return [];
+    if (known.has(name) || name === "$schema" || isForeignPath(name)) return [];
     const meant = hint(last, alternatives);
     if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
     const where = Object.hasOwn(launcher, name)

@@ -15,6 +15,7 @@ import { picoServer } from "../../plugins/pico-server/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import type { TrayOptions } from "../../plugins/tray/index.ts";
+import { foreignSecrets } from "../foreign/index.ts";
 import { programOf, secretsOf, watchHandler, type GivenProgram } from "../handler/index.ts";
 import type { Environment } from "../load/index.ts";
 import { localPaths } from "../local/index.ts";
@@ -104,7 +105,8 @@ export async function launcher(options: LauncherOptions) {
   });
   for (const { from, problem } of loaded.found)
     if (problem !== undefined) log.error({ plugin: from }, problem);
-  for (const warning of loaded.warnings) log.warn({}, warning);
+  for (const warning of [...loaded.warnings, ...(await foreignSecrets(home))])
+    log.warn({}, warning);
   const file = config ?? join(home, "config.json");
   for (const value of secretsOf(loaded.handler)) secret?.(value);
   const program = await programOf(loaded.handler, {

@@ -276,13 +276,13 @@ describe("unknown keys", () => {
       await home.write("config.json", {
         $schema: "x",
         mine: {},
-        channels: { telegram: { token: secret } },
+        channels: { signal: { token: secret } },
         port: 1,
       });
       const { warnings } = await from(home);
       expect(warnings).toEqual([
         `${home.at("config.json")}: nothing reads "mine"`,
-        `${home.at("config.json")}: nothing reads "channels.telegram"`,
+        `${home.at("config.json")}: nothing reads "channels.signal"`,
         `${home.at("config.json")}: nothing reads "port"; it is a setting of launcher-config.json`,
       ]);
     }));

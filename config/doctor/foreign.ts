@@ -1,0 +1,16 @@
+// Doctor check for settings of another product.
+import type { CheckView } from "../../plugins/dashboard/index.ts";
+import type { Survey } from "./survey.ts";
+import { check } from "./verdict.ts";
+
+/** Lists the settings of PicoClaw in files and environment, with what to write instead. */
+export function foreignChecks({ foreign }: Survey): CheckView[] {
+  if (foreign.length === 0) return [];
+  const own = check("foreign-settings", "Settings of PicoClaw");
+  return [
+    own.warning(
+      foreign.join(" "),
+      "set what is named in the place of Doorward, and leave the rest: it is ignored",
+    ),
+  ];
+}
