@@ -4,6 +4,8 @@ import { WebSocket, type ClientOptions } from "ws";
 import type { Clock, Log } from "../../kernel/index.ts";
 import { retryAfterMs, type Dial, type Hear, type Refusal } from "../pico-link/index.ts";
 import { proxyFor, tunnel, type ProxyVariables } from "./proxy.ts";
+import { followed, type Hop } from "./redirects.ts";
+import { createRemarks, shortly } from "./remarks.ts";
 
 type CreateConnection = NonNullable<ClientOptions["createConnection"]>;
 
@@ -21,9 +23,11 @@ export interface SocketOptions {
   readonly ca: string | undefined;
 }
 
-/** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is named. */
+/** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is named. Redirects
+ *  are followed on the same origin only. */
 export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
   const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
+  const name = createNamer(log, clock);
 
   async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
     const body = await bodyOf(answer);
@@ -31,34 +35,62 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
     return { status: answer.statusCode, code: codeIn(body), retryAfterMs: retry };
   }
 
+  function nextHop(hop: Hop, answer: IncomingMessage): Hop | undefined {
+    const found = followed(hop, answer);
+    if (!found) return undefined;
+    if ("next" in found) return found.next;
+    const { elsewhere } = found;
+    name(elsewhere, "The server redirects elsewhere, which Doorward does not follow. Use", "warn");
+    return undefined;
+  }
+
   return ({ url, token }, hear) => {
-    const target = new URL(url);
     const proxy = proxyFor(url, env);
     const left = new AbortController();
-    const options: ClientOptions = {
-      // Node writes Latin-1: so the token's UTF-8 goes out as it is.
-      headers: token ? { Authorization: `Bearer ${Buffer.from(token).toString("latin1")}` } : {},
-      perMessageDeflate: false,
-      maxPayload: mostPayload,
-      ...(trusted && { ca: trusted }),
-      ...(proxy && {
-        createConnection: tunnel(proxy, target, {
-          ca: trusted,
-          left: left.signal,
-        }) as unknown as CreateConnection,
-      }),
-    };
-    const socket = new WebSocket(url, options);
-    listen(socket, hear, { clock, log, refusalOf });
+    let socket: WebSocket;
     let cutting: unknown;
-    socket.once("close", () => {
-      clock.clearTimeout(cutting);
-      left.abort();
-    });
+    let isClosing = false;
+
+    function open(hop: Hop): void {
+      const options: ClientOptions = {
+        // Node writes Latin-1: so the token's UTF-8 goes out as it is.
+        headers: token ? { Authorization: `Bearer ${Buffer.from(token).toString("latin1")}` } : {},
+        perMessageDeflate: false,
+        maxPayload: mostPayload,
+        ...(trusted && { ca: trusted }),
+        ...(proxy && {
+          createConnection: tunnel(proxy, hop.url, {
+            ca: trusted,
+            left: left.signal,
+          }) as unknown as CreateConnection,
+        }),
+      };
+      const own = new WebSocket(hop.url, options);
+      socket = own;
+      listen(own, hear, { log, refusalOf, redirect: (answer) => redirect(hop, answer) });
+      own.once("open", () => {
+        if (hop.count > 0) name(hop.url, "The server redirects: the channel is at", "info");
+      });
+      own.once("close", () => {
+        if (socket !== own) return; // the handshake goes on at another address
+        clock.clearTimeout(cutting);
+        left.abort();
+      });
+    }
+
+    function redirect(hop: Hop, answer: IncomingMessage): boolean {
+      const next = nextHop(hop, answer);
+      if (!next || isClosing) return false;
+      open(next);
+      return true;
+    }
+
+    open({ url: new URL(url), count: 0, isSlash: false });
     return {
       write: (text) => socket.send(text),
       buffered: () => socket.bufferedAmount,
       close() {
+        isClosing = true;
         cutting = clock.setTimeout(() => socket.terminate(), cutMs);
         socket.close(1000);
       },
@@ -66,11 +98,26 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
   };
 }
 
-interface Means extends Pick<SocketOptions, "clock" | "log"> {
-  readonly refusalOf: (answer: IncomingMessage) => Promise<Refusal>;
+/** Says where a redirect leads, once for each address that follows another. */
+function createNamer(log: Log, clock: Clock) {
+  const remark = createRemarks(log, clock);
+  let last = "";
+  return ({ protocol, host, pathname }: URL, text: string, level: "info" | "warn"): void => {
+    const url = shortly(`${protocol}//${host}${pathname}`);
+    if (url === last) return;
+    last = url;
+    if (level === "warn") remark({ url }, `${text} ${url}`);
+    else log.info({ url }, `${text} ${url}`);
+  };
 }
 
-function listen(socket: WebSocket, hear: Hear, { log, refusalOf }: Means): void {
+interface Means extends Pick<SocketOptions, "log"> {
+  readonly refusalOf: (answer: IncomingMessage) => Promise<Refusal>;
+  /** True when the handshake goes on at another address. */
+  readonly redirect: (answer: IncomingMessage) => boolean;
+}
+
+function listen(socket: WebSocket, hear: Hear, { log, refusalOf, redirect }: Means): void {
   let isOpen = false;
   let isOver = false;
   const fail = (refusal: Refusal): void => {
@@ -85,6 +132,8 @@ function listen(socket: WebSocket, hear: Hear, { log, refusalOf }: Means): void 
   socket.on("message", (data) => hear({ type: "message", data: data as Buffer }));
   socket.on("ping", () => hear({ type: "heard" }));
   socket.on("unexpected-response", (q, answer) => {
+    isOver ||= redirect(answer);
+    if (isOver) return void q.destroy();
     void refusalOf(answer)
       .then(fail, () => fail({ status: answer.statusCode }))
       .finally(() => q.destroy());
