@@ -4,8 +4,9 @@ import { hostname, userInfo } from "node:os";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Opens an address in the user's browser; false when no browser could be started. Every user of the machine can read
- *  the address in the argument list: what signs in is opened by `createSignInPages`. */
+/** Opens an address in the user's browser; false when no browser could be started. Every user of
+ *  the machine can read the address in the argument list: what signs in is opened by
+ *  `createSignInPages`. */
 export async function openBrowser(
   url: URL,
   env: Environment,
@@ -20,7 +21,8 @@ export async function openBrowser(
 function openers(url: string, env: Environment, platform: NodeJS.Platform): string[][] {
   if (platform === "darwin") return [["open", url]];
   if (platform === "win32") return [["rundll32.exe", "url.dll,FileProtocolHandler", url]];
-  // In a remote terminal of VS Code `BROWSER` opens addresses on the user's own machine, where no file of this one is.
+  // In a remote terminal of VS Code `BROWSER` opens addresses on the user's own machine, where no
+  // file of this one is.
   const isElsewhere = url.startsWith("file:") && Boolean(env["VSCODE_IPC_HOOK_CLI"]);
   const own = env["BROWSER"] && !isElsewhere ? [[env["BROWSER"], url]] : [];
   const desktop =

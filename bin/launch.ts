@@ -65,8 +65,8 @@ export async function launch(options: LaunchOptions): Promise<number> {
 }
 const lingerMs = 500;
 
-/** Removes the pages that led a browser here, also those of `doorward open`: once a link is spent, after a while, and
- *  at the end. */
+/** Removes the pages that led a browser here, also those of `doorward open`: once a link is spent,
+ *  after a while, and at the end. */
 function removeUsed(pages: SignInPages, kernel: Launcher): void {
   pages.sweep(unusedMs);
   kernel.on("dashboard:signed-in", ({ via }) => {

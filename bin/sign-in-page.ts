@@ -1,4 +1,5 @@
-// Hands a one-time link to the browser in a private file: every user of the machine can read arguments.
+// Hands a one-time link to the browser in a private file: every user of the machine can read
+// arguments.
 import { createHash } from "node:crypto";
 import { existsSync, lstatSync, readdirSync, rmdirSync, statSync, unlinkSync } from "node:fs";
 import { mkdtemp, writeFile } from "node:fs/promises";
@@ -10,7 +11,8 @@ import { openBrowser } from "./desktop.ts";
 
 const fileName = "sign-in.html";
 
-/** How long a page stays that no browser has used: a cold start of a browser takes that long on small machines. */
+/** How long a page stays that no browser has used: a cold start of a browser takes that long on
+ *  small machines. */
 export const unusedMs = 60_000;
 
 /** Browsers that snap confines read no hidden folder of the user and no `/tmp`. */
@@ -25,10 +27,10 @@ export interface SignInPagesOptions {
 }
 
 export interface SignInPages {
-  /** Shows `link` in the user's browser. Resolves to false when no browser could be started or no private file could
-   *  be written; the link is then in no argument list either. */
+  /** Shows `link` in the user's browser. Resolves to false when no browser could be started or no
+   *  private file could be written; the link is then in no argument list either. */
   open(link: URL): Promise<boolean>;
-  /** Removes the pages of this home that are at least this old, those of other processes included. */
+  /** Removes the pages of this home that are at least this old, also those of other processes. */
   sweep(olderThanMs: number): void;
 }
 
@@ -76,7 +78,8 @@ function parentsOf(
   ];
 }
 
-/** Writes the page to a folder of its own; undefined when none of the parents is private and writable. */
+/** Writes the page to a folder of its own; undefined when none of the parents is private and
+ *  writable. */
 async function write(
   link: URL,
   parents: readonly Parent[],

@@ -19,7 +19,8 @@ const touchMs = 2_000;
 const emptyMs = 1_000;
 /** A lock has some 60 bytes; nothing longer is read. */
 const maxLockBytes = 256;
-/** Beyond the caller's wait and the removal of a stale lock. Locks that come and go this long are not waited for. */
+/** Beyond the caller's wait and the removal of a stale lock. Locks that come and go this long are
+ *  not waited for. */
 const graceMs = 3 * staleMs;
 
 export interface FileLock {
@@ -28,9 +29,9 @@ export interface FileLock {
   release(): Promise<void>;
 }
 
-/** The exclusive right to `path` among processes, also for long: `.<name>.lock` beside it.
- *  Rejects `FILE_LOCKED` after `waitMs` (0: without waiting), `FILE_LOCK_BLOCKED` when something that is not a lock has
- *  its name, or with the system's error when the lock cannot be made. */
+/** The exclusive right to `path` among processes, also for long: `.<name>.lock` beside it. Rejects
+ *  `FILE_LOCKED` after `waitMs` (0: without waiting), `FILE_LOCK_BLOCKED` when something that is
+ *  not a lock has its name, or with the system's error when the lock cannot be made. */
 export async function lockFile(
   path: string,
   { waitMs = 15_000 }: { waitMs?: number } = {},
@@ -102,10 +103,12 @@ interface Found {
   readonly touchedAt: number;
 }
 
-/** Undefined: there is no lock. Rejects `FILE_LOCK_BLOCKED` for anything that is not a readable regular file. */
+/** Undefined: there is no lock. Rejects `FILE_LOCK_BLOCKED` for anything that is not a readable
+ *  regular file. */
 async function read(lock: string): Promise<Found | undefined> {
   try {
-    requireFile(lock, await lstat(lock)); // opening another user's pipe or device could block or act
+    // Before it is opened: opening a device can act.
+    requireFile(lock, await lstat(lock));
     const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // undefined on Windows
     const file = await open(lock, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
     try {

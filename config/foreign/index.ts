@@ -1,5 +1,6 @@
-/* Explains settings of PicoClaw, whose files and variables many homes still hold: each is ignored with one sentence that
- * names Doorward's own setting. Sentences name keys and never values, which may be secrets. */
+/* Explains settings of PicoClaw, whose files and variables many homes still hold: each is ignored
+ * with one sentence that names Doorward's own setting. Sentences name keys and never values, which
+ * may be secrets. */
 import { join } from "node:path";
 import { readYaml } from "../files/index.ts";
 import {
@@ -89,7 +90,8 @@ function inSection(file: string, section: string, raw: Raw): string[] {
   });
 }
 
-/** Explains what only PicoClaw reads in `config.json`. `declared`: keys that a plugin reads all the same. */
+/** Explains what only PicoClaw reads in `config.json`. `declared`: keys that a plugin reads all the
+ *  same. */
 export function foreignInConfig(
   file: string,
   content: Raw,
@@ -155,7 +157,8 @@ export function foreignVariables(env: Environment, brand = "service"): string[] 
   });
 }
 
-/** Reads `.security.yml` of a home for `foreignInSecurity`. A file that cannot be read is the token store's to report. */
+/** Reads `.security.yml` of a home for `foreignInSecurity`. A file that cannot be read is the token
+ *  store's to report. */
 export async function foreignSecrets(home: string): Promise<string[]> {
   const file = join(home, ".security.yml");
   const content = await readYaml(file).catch(() => undefined);

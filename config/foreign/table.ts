@@ -1,5 +1,6 @@
-// Keys and variables that PicoClaw reads and Doorward does not: its configuration schemas 0 to 3 (up to 2026), and what
-// to write instead. A key that a plugin of Doorward declares is Doorward's, whatever this table says.
+// Keys and variables that PicoClaw reads and Doorward does not: its configuration schemas 0 to 3
+// (up to 2026), and what to write instead. A key that a plugin of Doorward declares is Doorward's,
+// whatever this table says.
 
 export const product = "PicoClaw";
 
@@ -54,7 +55,8 @@ const channelFields: ForeignKeys = {
   streaming: "A program streams by updating a message; no setting is needed.",
 };
 
-/** Fields of the sections that both products have. `settings` of a channel is explained field by field. */
+/** Fields of the sections that both products have. `settings` of a channel is explained field by
+ *  field. */
 export const sectionKeys: Readonly<Record<string, ForeignKeys>> = {
   "channels.pico": { ...channelFields, settings: "" },
   "channels.pico_client": {

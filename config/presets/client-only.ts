@@ -59,7 +59,8 @@ export async function clientOnly(options: ClientOnlyOptions) {
   });
   const flags = url === undefined ? {} : { [section]: { url } };
   const { config, warnings, foreign } = await load([client], { home, env, flags });
-  // The launcher and the doctor explain settings of other products; one message is not the place for it.
+  // The launcher and the doctor explain settings of other products; one message is not the place
+  // for it.
   for (const warning of warnings) (foreign.includes(warning) ? log.info : log.warn)({}, warning);
   const named: { enabled?: unknown; url?: unknown } = { enabled: true, ...config[section] };
   if (!named.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");

@@ -23,8 +23,8 @@ export interface SocketOptions {
   readonly ca: string | undefined;
 }
 
-/** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is named. Redirects
- *  are followed on the same origin only. */
+/** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is
+ *  named. Redirects are followed on the same origin only. */
 export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
   const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
   const name = createNamer(log, clock);

@@ -1,5 +1,5 @@
-// Decides where a handshake goes on that was answered with a redirect: on the same origin or nowhere, since the token
-// goes with it.
+// Decides where a handshake goes on that was answered with a redirect: on the same origin or
+// nowhere, since the token goes with it.
 import type { IncomingMessage } from "node:http";
 
 /** Addresses after the first one. */
@@ -10,13 +10,15 @@ export interface Hop {
   readonly url: URL;
   /** Redirects that led here. */
   readonly count: number;
-  /** The redirect only appended a slash: servers that have the channel at `/pico/ws` send `/pico` to `/pico/`. */
+  /** The redirect only appended a slash: servers that have the channel at `/pico/ws` send `/pico`
+   *  to `/pico/`. */
   readonly isSlash: boolean;
 }
 
 type Answer = Pick<IncomingMessage, "statusCode" | "headers">;
 
-/** @returns The next address on the same origin; an address elsewhere, to be named and not used; or undefined. */
+/** @returns The next address on the same origin; an address elsewhere, to be named and not used; or
+ *  undefined. */
 export function followed(
   from: Hop,
   { statusCode = 0, headers }: Answer,

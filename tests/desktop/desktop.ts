@@ -92,7 +92,9 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   await mkdir(settings, { recursive: true });
   await writeFile(join(settings, "xfce4-panel.xml"), panelSettings);
   // As a browser follows the page that it is given.
-  const follow = String.raw`sed -n 's/.*content="0; url=\([^"]*\)".*/\1/p' "$(echo "$1" | cut -c8-)" | sed 's/&amp;/\&/g'`;
+  const page = '"$(echo "$1" | cut -c8-)"';
+  const link = String.raw`s/.*content="0; url=\([^"]*\)".*/\1/p`;
+  const follow = String.raw`sed -n '${link}' ${page} | sed 's/&amp;/\&/g'`;
   await writeFile(join(home, "opener"), `#!/bin/sh\n${follow} >> ${join(home, "opened")}\n`, {
     mode: 0o755,
   });

@@ -185,13 +185,13 @@ describe("launcher", () => {
 describe("foreignVariables", () => {
   test("names the variable of Doorward where there is one", () => {
     const found = foreignVariables({
-      PICOCLAW_HOME: "/home/x",
+      PICOCLAW_HOME: "/x",
       PICOCLAW_LAUNCHER_TOKEN: secret,
       PICOCLAW_CHANNELS_PICO_TOKEN: secret,
       PICOCLAW_CONFIG: "/c.json",
       PICOCLAW_TOOLS_WEB_BRAVE_API_KEYS: secret,
       PICOCLAW_EMPTY: " ",
-      SERVICE_HOME: "/home/y",
+      SERVICE_HOME: "/y",
     });
     expect(found.map((text) => /reads (SERVICE_\w+)\./.exec(text)?.[1])).toEqual([
       "SERVICE_HOME",
