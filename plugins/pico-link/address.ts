@@ -15,6 +15,9 @@ export function dialUrl(address: string, sessionId: string, resume: Resume | und
   return url.href;
 }
 
+/** The address for plain requests. */
+export const httpUrl = (address: string): string => new URL(address).href.replace(/^ws/, "http");
+
 /** Seconds or a date, as `Retry-After` has it, in milliseconds. */
 export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
   if (!header) return undefined;

@@ -1,12 +1,12 @@
 import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as bounds from "./bounds.ts";
-import * as timing from "./timing.ts";
 import { set, tell, type Run } from "./run.ts";
-import type { LinkMessage } from "./types.ts";
+import type { LinkMessage, Part } from "./types.ts";
 
-/* Answers come in pieces: a create, then updates with the full text so far. A server of extension 1 marks the last
- * piece, be it the first; of others an answer is whole at `typing.stop` or when nothing more came for three seconds.
- * Placeholders, thoughts and tool calls are no answers. */
+/* A message arrives in parts: a create, then updates with the full text so far. A server of extension 1 marks the last
+ * part. Other servers do not; their message is complete when they attach `context_usage`, send `typing.stop` or begin the
+ * next message, and assumed to be complete after `silenceMs` without an update. Placeholders, thoughts and tool calls
+ * are not messages. */
 
 type MessageFrame = Extract<
   ServerFrame,
@@ -21,7 +21,7 @@ const millis = (timestamp: number | undefined, now: number): number =>
   timestamp === undefined ? now : timestamp < 1e11 ? timestamp * 1_000 : timestamp;
 
 export function assemble(run: Run, frame: MessageFrame, isExtension: boolean): void {
-  const { payload } = frame;
+  const { payload, type } = frame;
   if (isAside(payload)) return;
   const isNameless = !payload.message_id;
   const message: LinkMessage = {
@@ -30,28 +30,42 @@ export function assemble(run: Run, frame: MessageFrame, isExtension: boolean): v
     ...(payload.request_id && { requestId: payload.request_id }),
     attachments: payload.attachments ?? [],
     at: millis(frame.timestamp, run.now),
-    final: payload.final === true || isNameless || (!isExtension && frame.type === "media.create"),
+    final:
+      payload.final === true ||
+      isNameless ||
+      // The original server attaches the usage to the finished message only.
+      (!isExtension && (type === "media.create" || payload.context_usage !== undefined)),
   };
-  forget(run, message.id);
+  const { id } = message;
+  const { parts, told } = run.core;
+  const isKnown = parts.some(({ message }) => message.id === id);
+  if (type !== "message.update") set(run, { told: told.filter((name) => name !== id) });
+  if (!isExtension && !isKnown && !run.core.told.includes(id)) complete(run);
+  forget(run, id);
   if (message.final) return whole(run, message);
   tell(run, "onUpdate", message);
-  const wholeAt = isExtension ? Infinity : run.now + timing.silence;
+  const wholeAt = isExtension ? Infinity : run.now + run.silenceMs;
   set(run, { parts: [...run.core.parts, { message, wholeAt }].slice(-bounds.parts) });
 }
 
 function whole(run: Run, message: LinkMessage): void {
+  const { told } = run.core;
   const final = { ...message, final: true };
   tell(run, "onUpdate", final);
+  if (told.includes(message.id)) return;
   tell(run, "onMessage", final);
+  set(run, { told: [...told, message.id].slice(-bounds.told) });
 }
 
 export function forget(run: Run, id: string): void {
   set(run, { parts: run.core.parts.filter(({ message }) => message.id !== id) });
 }
 
-/** Nothing more is expected of the answers that were due before. */
-export function complete(run: Run, before: number): void {
+/** Completes the messages of a server that marks no end: those due by `by`, as assumed, or all of them. */
+export function complete(run: Run, by?: number): void {
+  const isDue = ({ wholeAt }: Part): boolean => wholeAt <= (by ?? Number.MAX_VALUE);
   const { parts } = run.core;
-  set(run, { parts: parts.filter(({ wholeAt }) => wholeAt >= before) });
-  for (const { message, wholeAt } of parts) if (wholeAt < before) whole(run, message);
+  set(run, { parts: parts.filter((part) => !isDue(part)) });
+  for (const { message } of parts.filter(isDue))
+    whole(run, by === undefined ? message : { ...message, assumed: true });
 }

@@ -10,3 +10,5 @@ export const perSecond = 80;
 export const burst = 150;
 /** Messages in progress. */
 export const parts = 64;
+/** Remembered ids of complete messages. */
+export const told = 256;

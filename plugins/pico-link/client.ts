@@ -8,6 +8,7 @@ import { connectWith, ownSocket, type Client, type ConnectOptions } from "./conn
 export type { Client, ConnectOptions } from "./connect.ts";
 export type { LinkError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
+export type { MediaLimits } from "./media.ts";
 export type { LinkHandlers, LinkOutgoing } from "./service.ts";
 export type { LinkChange, LinkGap, LinkMessage, LinkReceipt, LinkState } from "./types.ts";
 

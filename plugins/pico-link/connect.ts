@@ -1,7 +1,9 @@
 import { dialer, type Dial, type SocketConstructor } from "./dial.ts";
+import { httpUrl } from "./address.ts";
 import { createLink } from "./link.ts";
+import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
 import type { Link, LinkHandlers } from "./service.ts";
-import type { Clock } from "./types.ts";
+import type { Clock, LinkMessage } from "./types.ts";
 
 export interface ConnectOptions extends LinkHandlers {
   /** `ws://host:port/pico`, `wss:`, `http:` or `https:`; in a page it may be relative. */
@@ -12,6 +14,9 @@ export interface ConnectOptions extends LinkHandlers {
   readonly sessionId?: string;
   /** Unset: the platform's; in Node 20, which has none, that of the package `ws`. */
   readonly WebSocket?: SocketConstructor;
+  /** Milliseconds without an update after which a message is assumed to be complete (`assumed`), for servers that do
+   *  not mark the end. At most one hour. @defaultValue 30,000 */
+  readonly silenceMs?: number;
   /** `WebSocket` takes `{ headers }` as its second argument; unset: as the platform's does. */
   readonly headers?: boolean;
   readonly fetch?: typeof globalThis.fetch;
@@ -21,7 +26,11 @@ export interface ConnectOptions extends LinkHandlers {
 }
 
 /** A link that stays. `stop` ends it. */
-export type Client = Omit<Link, "start">;
+export interface Client extends Omit<Link, "start"> {
+  /** Fetches an attachment, with the token where it is on the server's origin. Rejects with a `LinkError`:
+   *  `media_too_large` (over 20 MiB, or `maxBytes`) or `media_unavailable`. */
+  fetchMedia(attachment: LinkMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
+}
 
 const system: Clock = {
   now: () => Date.now(),
@@ -45,9 +54,11 @@ export function connectWith(
   const dial = async (): Promise<Dial> => dialer(await Socket, { headers, clock, fetch });
   const newId = (): string =>
     [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const { token } = options;
+  const url = new URL(options.url, page.location?.href).href;
   const { start, ...client } = createLink({
     ...options,
-    url: new URL(options.url, page.location?.href).href,
+    url,
     sessionId: options.sessionId ?? newId(),
     clock,
     random: () => random(4).reduce((sum, byte) => (sum + byte) / 256, 0),
@@ -55,5 +66,11 @@ export function connectWith(
     dial: dial(),
   });
   start();
-  return client;
+  const source: MediaSource = {
+    base: httpUrl(url),
+    token: () => (typeof token === "string" ? token : token()),
+    fetch,
+    clock,
+  };
+  return { ...client, fetchMedia: (attachment, limits) => fetchMedia(attachment, source, limits) };
 }

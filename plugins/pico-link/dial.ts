@@ -61,7 +61,7 @@ const tokenProtocol = (token: string): string =>
   /^[\w!#$%&'*+.^`|~-]+$/.test(token) ? `token.${token}` : `token64.${base64url(token)}`;
 
 /** An empty token is none: the server knows the page, or the address holds it. */
-const authorization = (token: string): Record<string, string> =>
+export const authorization = (token: string): Record<string, string> =>
   token ? { Authorization: `Bearer ${binary(token)}` } : {};
 
 /** Dials with a WebSocket constructor. When the handshake fails, a plain request to the same place tells why. */

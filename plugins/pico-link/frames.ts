@@ -11,6 +11,7 @@ export const heard = (run: Run): void => note(run, { heardAt: run.now });
 /** The server has no extension. */
 export function isPlain(run: Run): void {
   note(run, { mode: "plain" });
+  set(run, { isPlain: true });
   begin(run, undefined);
 }
 
@@ -41,7 +42,7 @@ function handle(run: Run, frame: ServerFrame): void {
     case "typing.start":
     case "typing.stop":
       tell(run, "onTyping", frame.type === "typing.start");
-      return frame.type === "typing.stop" ? complete(run, Infinity) : undefined;
+      return frame.type === "typing.stop" ? complete(run) : undefined;
     case "error":
       return failed(run, frame.payload);
     case "hello":

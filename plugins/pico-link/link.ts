@@ -1,5 +1,5 @@
 import { bytesOf, decodeServer, type ServerFrame } from "../pico-wire/index.ts";
-import { dialUrl } from "./address.ts";
+import { dialUrl, httpUrl } from "./address.ts";
 import type { Dialed, Hear } from "./dial.ts";
 import { inOrder } from "./driver.ts";
 import { linkError } from "./errors.ts";
@@ -9,7 +9,8 @@ import { steady } from "./steady.ts";
 import { nextAt, step } from "./step.ts";
 import type { Core, Effect, LinkReceipt } from "./types.ts";
 
-const flushPollMs = 50;
+/** Short, because a server without the extension gets the next message only when the one before has left. */
+const flushPollMs = 10;
 /** A timer this late tells of a process that was held up, or asleep: as long it may hear what came meanwhile. */
 const lagMs = 100;
 
@@ -23,6 +24,7 @@ interface Waiting {
 export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
   const now = steady(clock);
+  const base = httpUrl(url);
   const waiting = new Map<string, Waiting>();
   let socket: Dialed | undefined;
   let shown: string | undefined;
@@ -31,7 +33,8 @@ export function createLink(options: LinkOptions): Link {
 
   const machine = (options.drive ?? inOrder)({
     initial,
-    step: (core, event) => step(core, event, { now: now(), random: options.random() }),
+    step: (core, event) =>
+      step(core, event, { now: now(), random: options.random(), silenceMs: options.silenceMs }),
     perform(effects, core) {
       for (const effect of effects) guarded(effect);
       flush();
@@ -67,7 +70,7 @@ export function createLink(options: LinkOptions): Link {
     (news) =>
       dispatch(
         news.type === "message"
-          ? { type: "frame", generation, frame: read(news.data) }
+          ? { type: "frame", generation, frame: read(news.data, base) }
           : { ...news, generation },
       );
 
@@ -158,9 +161,9 @@ export function createLink(options: LinkOptions): Link {
 }
 
 /** Undefined for what is no frame, which is all that the codec throws for. */
-function read(data: string | Uint8Array): ServerFrame | undefined {
+function read(data: string | Uint8Array, base: string): ServerFrame | undefined {
   try {
-    return decodeServer(data);
+    return decodeServer(data, base);
   } catch {
     return undefined;
   }

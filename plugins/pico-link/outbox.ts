@@ -61,13 +61,21 @@ export function expire(run: Run): void {
 const everyMs = 1_000 / bounds.perSecond;
 const burstMs = bounds.burst * everyMs;
 
-/** Writes what waits, in order, no faster than servers take it. */
+const isSent = ({ sent }: Entry): boolean => sent;
+
+/** Servers without the extension cannot tell a repeated message from a new one. So they get one at a time: if the
+ *  connection ends, only that one is repeated. The same holds until the server has said which kind it is. */
+const isFull = ({ cursor, outbox }: Core): boolean => !cursor && outbox.some(isSent);
+
+/** Writes the waiting messages, in order, no faster than servers accept them. */
 export function pump(run: Run): void {
-  const { connection, outbox } = run.core;
-  if (!connection || outbox.every(({ sent }) => sent)) return;
+  const { connection, outbox, cursor } = run.core;
+  if (!connection || outbox.every(isSent)) return;
+  let stops = isFull(run.core);
   let paceAt = Math.max(connection.paceAt, run.now);
   const after = outbox.map((entry) => {
-    if (entry.sent || paceAt > run.now + burstMs) return entry;
+    if (entry.sent || stops || paceAt > run.now + burstMs) return entry;
+    stops = !cursor;
     paceAt += everyMs;
     effect(run, { type: "write", text: entry.text });
     return { ...entry, sent: true };
@@ -76,8 +84,8 @@ export function pump(run: Run): void {
   note(run, { paceAt });
 }
 
-/** When the next message may be written, if one waits. */
-export const pumpAt = ({ connection, outbox }: Core): number =>
-  connection && outbox.some(({ sent }) => !sent)
-    ? Math.ceil(connection.paceAt - burstMs)
+/** When the next waiting message may be written. */
+export const pumpAt = (core: Core): number =>
+  core.connection && !core.outbox.every(isSent) && !isFull(core)
+    ? Math.ceil(core.connection.paceAt - burstMs)
     : Infinity;

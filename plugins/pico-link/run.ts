@@ -6,6 +6,8 @@ export interface Run {
   readonly now: number;
   /** From 0 up to, but without, 1. */
   readonly random: number;
+  /** Milliseconds after which an unmarked message is assumed to be complete. */
+  readonly silenceMs: number;
   readonly effects: Effect[];
 }
 
@@ -18,6 +20,9 @@ export const initial: Core = {
   due: Infinity,
   outbox: [],
   parts: [],
+  told: [],
+  isPlain: false,
+  quietMs: 0,
   isTypingUnknown: false,
 };
 

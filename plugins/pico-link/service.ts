@@ -24,6 +24,9 @@ export interface LinkOptions extends LinkHandlers {
   /** A new name that nobody had before. */
   readonly newId: () => string;
   readonly drive?: Driver;
+  /** Milliseconds without an update after which a message is assumed to be complete, for servers that do not mark the
+   *  end. At most one hour. @defaultValue 30,000 */
+  readonly silenceMs?: number | undefined;
 }
 
 export interface LinkOutgoing {

@@ -11,11 +11,12 @@ import { closed, failed, stop, wait } from "./verdicts.ts";
 export function step(
   core: Core,
   event: LinkEvent,
-  moment: { now: number; random: number },
+  moment: { now: number; random: number; silenceMs?: number | undefined },
 ): readonly [Core, readonly Effect[]] {
   if ("generation" in event && (event.generation !== core.generation || !hasSocket(core)))
     return [core, []];
-  const run: Run = { core, ...moment, effects: [] };
+  const silenceMs = Math.min(moment.silenceMs || timing.silence, timing.longestRetry);
+  const run: Run = { core, ...moment, silenceMs, effects: [] };
   take(run, event);
   pump(run);
   acknowledge(run);
@@ -63,10 +64,11 @@ function connect(run: Run): void {
 }
 
 function opened(run: Run): void {
-  const { now } = run;
+  const { now, core } = run;
   set(run, {
     refusals: 0,
     connection: {
+      mode: core.isPlain ? "plain" : undefined,
       openedAt: now,
       heardAt: now,
       pingedAt: now,
@@ -99,14 +101,17 @@ function life({ hello }: Core, { heardAt, pingedAt }: Connection) {
   };
 }
 
-/** Silence means no extension, but not where there was one: there the line may be dead. */
-const helloBy = ({ connection, cursor }: Core): number =>
-  connection && !connection.mode && !cursor ? connection.openedAt + timing.hello : Infinity;
+/** When silence shows that the server lacks the extension. Short connections add up. A server that had the extension
+ *  still has it: there, silence means a dead line. */
+const helloBy = ({ connection, cursor, quietMs }: Core): number =>
+  connection && !connection.mode && !cursor
+    ? connection.openedAt + timing.hello - quietMs
+    : Infinity;
 
 function tick(run: Run): void {
   const late = run.now - nextAt(run.core);
   expire(run);
-  complete(run, run.now + 1);
+  complete(run, run.now);
   const { connection, due, state } = run.core;
   if (connection) return watch(run, connection, late);
   if (due > run.now) return;

@@ -18,7 +18,7 @@ export function hello(run: Run, hello: Hello): void {
   const { epoch, seq, replay, resumed } = hello;
   const next = { epoch, seq: Math.max(0, seq - replay) };
   note(run, { mode: "extension" });
-  set(run, { hello });
+  set(run, { hello, isPlain: false });
   if (hello.gap) note(run, { next });
   else if (!resumed || run.core.cursor?.epoch !== epoch) begin(run, next);
 }

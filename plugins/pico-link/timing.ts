@@ -16,7 +16,7 @@ export const dead = 60_000;
 /** From a ping to giving up, at least. */
 export const grace = 10_000;
 export const ack = 1_000;
-/** Without it, or `typing.stop`, an answer of a plain server would never be whole. */
-export const silence = 3_000;
+/** Default of `silenceMs`. Language models pause for seconds in the middle of a message, rarely for half a minute. */
+export const silence = 30_000;
 /** A message nobody confirmed. The server remembers ids for twice as long. */
 export const outbox = 300_000;

@@ -33,8 +33,11 @@ export interface LinkMessage {
   readonly attachments: readonly Attachment[];
   /** Unix milliseconds. */
   readonly at: number;
-  /** Nothing will be added. */
+  /** True if nothing will be added. */
   readonly final: boolean;
+  /** Present if `final` is a guess: the server does not mark the end of a message, and sent nothing more for
+   *  `silenceMs`. The message may be incomplete. */
+  readonly assumed?: true;
 }
 
 /** Messages that will not come: from and to are numbers of the stream, inclusive. Without a range, the server cannot
@@ -64,7 +67,7 @@ export interface Entry {
 /** A message that is not whole yet. */
 export interface Part {
   readonly message: LinkMessage;
-  /** Taken for whole when nothing changes until then; `Infinity` when the server will say so itself. */
+  /** Unix milliseconds after which the message is assumed to be complete; `Infinity` if the server marks the end. */
   readonly wholeAt: number;
 }
 
@@ -104,6 +107,12 @@ export interface Core {
   readonly holeAt?: number | undefined;
   readonly outbox: readonly Entry[];
   readonly parts: readonly Part[];
+  /** The latest ids passed to `onMessage`: later updates of them do not repeat it. */
+  readonly told: readonly string[];
+  /** The server is known to lack the extension. Outlives connections, until a server sends `hello`. */
+  readonly isPlain: boolean;
+  /** Milliseconds of earlier connections that ended before the server sent anything. */
+  readonly quietMs: number;
   /** The server does not know `typing.*`. */
   readonly isTypingUnknown: boolean;
 }

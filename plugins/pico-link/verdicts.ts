@@ -27,9 +27,16 @@ const byStatus: Readonly<Record<number, string>> = {
 
 /** Leaves the socket, if there is one: whatever it still says is ignored. */
 export function leave(run: Run): void {
+  const { connection, generation, quietMs } = run.core;
   if (hasSocket(run.core)) effect(run, { type: "drop" });
   unsend(run);
-  set(run, { connection: undefined, generation: run.core.generation + 1 });
+  const quiet = connection && !connection.mode ? run.now - connection.openedAt : 0;
+  set(run, {
+    connection: undefined,
+    generation: generation + 1,
+    // A longer silence would have been noticed, had the process not been suspended: it shows nothing.
+    quietMs: quietMs + (quiet < timing.hello ? quiet : 0),
+  });
 }
 
 export function wait(run: Run, reason: string, named?: number, floor?: number): void {

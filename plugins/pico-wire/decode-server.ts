@@ -14,19 +14,37 @@ import type {
 } from "./messages.ts";
 import { isId, isSessionId } from "./text.ts";
 
-/** A server's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
-export function decodeServer(input: string | Uint8Array): ServerFrame {
+/** A server's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. `base`: the
+ *  `http:` or `https:` address of the server, against which attachments with a path are resolved. */
+export function decodeServer(input: string | Uint8Array, base?: string): ServerFrame {
   const object = readObject(input, "A frame");
-  return readFrame(object, (type, envelope, payload) => read(type, envelope, payload, object));
+  return readFrame(object, (type, envelope, payload) =>
+    read(type, envelope, payload, { object, base }),
+  );
 }
 
-function read(type: string, envelope: Envelope, payload: Json, object: Json): ServerFrame {
+interface Whole {
+  readonly object: Json;
+  readonly base: string | undefined;
+}
+
+function read(
+  type: string,
+  envelope: Envelope,
+  payload: Json,
+  { object, base }: Whole,
+): ServerFrame {
   switch (type) {
     case "message.create":
     case "media.create":
     case "message.update":
       if (type === "message.update") needed(payload, "message_id");
-      return { type, ...envelope, ...readNumber(object), payload: readServerMessage(payload) };
+      return {
+        type,
+        ...envelope,
+        ...readNumber(object),
+        payload: readServerMessage(payload, base),
+      };
     case "message.delete":
       return {
         type,
@@ -112,11 +130,11 @@ function counts<K extends string>(
   return Object.fromEntries(entries) as { [P in K]: number };
 }
 
-function readServerMessage(payload: Json): ServerMessage {
+function readServerMessage(payload: Json, base: string | undefined): ServerMessage {
   const kind = own(payload, "kind");
   const calls = own(payload, "tool_calls");
   const usage = own(payload, "context_usage");
-  const attachments = readAttachments(own(payload, "attachments"));
+  const attachments = readAttachments(own(payload, "attachments"), base);
   const model_name = readText(payload, "model_name");
   return {
     message_id: readName(payload, "message_id", isId) ?? "",

@@ -44,17 +44,21 @@ function isBase64(text: string): boolean {
   return wrong === -1 || wrong === text.length - padding(text);
 }
 
-/** Attachments of a server's message; those a page could not show safely are left out. */
-export function readAttachments(value: unknown): Attachment[] {
+/** `data:`, `https:`, or a path on the server. `//host` and what browsers take for it are not paths. */
+const safeUrl = /^(?:data:|https:|\/(?![/\\\s]))/i;
+
+/** Attachments of a server's message; those a page could not show safely are left out. Paths are resolved against
+ *  `base`, the `http:` or `https:` address of the server, if there is one. */
+export function readAttachments(value: unknown, base?: string): Attachment[] {
   if (!Array.isArray(value)) return [];
   return value.slice(0, frameLimits.media).flatMap((item) => {
     const object = asObject(item);
     const url = object && own(object, "url");
-    if (!object || typeof url !== "string" || !/^(?:data|https):/i.test(url)) return [];
+    if (!object || typeof url !== "string" || !safeUrl.test(url)) return [];
     return [
       {
         ...text(object, "type"),
-        url,
+        url: base && url.startsWith("/") ? new URL(url, base).href : url,
         ...text(object, "filename"),
         ...text(object, "content_type"),
       },

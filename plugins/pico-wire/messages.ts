@@ -27,7 +27,7 @@ export interface MessagePayload {
 
 export interface Attachment {
   readonly type?: string;
-  /** `data:` or `https:`. */
+  /** `data:`, `https:`, or a path on the server; the link resolves paths. */
   readonly url: string;
   readonly filename?: string;
   readonly content_type?: string;

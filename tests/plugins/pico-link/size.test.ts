@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { expect, test } from "vitest";
 
-test("the library for pages is under 8 kB, minified and gzipped", async () => {
+test("the library for pages is under 9 kB, minified and gzipped", async () => {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(new URL("../../../plugins/pico-link/page.ts", import.meta.url))],
     bundle: true,
@@ -13,5 +13,5 @@ test("the library for pages is under 8 kB, minified and gzipped", async () => {
     target: "es2022",
     write: false,
   });
-  expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(8_000);
+  expect(gzipSync(outputFiles[0]!.contents, { level: 9 }).length).toBeLessThan(9_000);
 });

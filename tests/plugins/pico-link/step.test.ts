@@ -197,6 +197,7 @@ describe("a close", () => {
   test("over a message that was too big gives that one back", () => {
     const stand = play();
     stand.open();
+    stand.frame(hello());
     stand.send("small", 10);
     stand.send("big", 900);
     stand.close(1009);
@@ -286,7 +287,79 @@ describe("a server of the original kind", () => {
     expect(stand.written()).toEqual(["a"]);
   });
 
-  test("its answers are whole after typing.stop or three seconds of silence", () => {
+  test("gets one message at a time, and the next when that has left", () => {
+    const stand = play();
+    stand.open();
+    for (const id of ["a", "b", "c"]) stand.send(id);
+    expect(stand.written()).toEqual(["a"]);
+    stand.frame({ type: "typing.start" });
+    stand.do({ type: "flushed", generation: stand.core().generation });
+    expect(stand.written()).toEqual(["a", "b"]);
+    expect(nextAt(stand.core())).toBeGreaterThan(1_000_000);
+  });
+
+  test("stays known as such on the next connection, until it says hello", () => {
+    const stand = play();
+    stand.open();
+    stand.frame({ type: "typing.start" });
+    stand.close(1006);
+    stand.pass(2_000);
+    stand.open();
+    expect(stand.core().connection).toMatchObject({ mode: "plain" });
+    stand.frame(hello());
+    stand.close(1006);
+    stand.pass(2_000);
+    stand.open();
+    expect(stand.core().connection?.mode).toBeUndefined();
+  });
+
+  test("is known by its silence over several short connections", () => {
+    const stand = play();
+    for (let n = 0; n < 3; n++) {
+      stand.open();
+      stand.pass(timing.hello / 2 - 1);
+      stand.close(1006);
+      stand.pass(5_000);
+    }
+    stand.open();
+    stand.pass(1);
+    expect(stand.core().isPlain).toBe(true);
+  });
+
+  test("completes a message with the next one, its context_usage or typing.stop", () => {
+    const stand = play();
+    stand.open();
+    stand.frame(create("1", "one"));
+    stand.frame(create("2", "thinking", { kind: "thought" }));
+    expect(stand.news("onMessage")).toEqual([]);
+    stand.frame(create("3", "two"));
+    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["one"]);
+    stand.frame(update("3", "two!", { context_usage: { used_tokens: 1 } }));
+    stand.frame(create("4", "three"));
+    stand.frame({ type: "typing.stop" });
+    expect(stand.news("onMessage").map(({ content, assumed }) => [content, assumed])).toEqual([
+      ["one", undefined],
+      ["two!", undefined],
+      ["three", undefined],
+    ]);
+  });
+
+  test("updates of a complete message do not repeat onMessage, a new create does", () => {
+    const stand = play();
+    stand.open();
+    stand.frame(create("1", "half"));
+    stand.pass(timing.silence);
+    expect(stand.news("onMessage")).toMatchObject([{ content: "half", assumed: true }]);
+    stand.frame(update("1", "half and half"));
+    stand.frame({ type: "typing.stop" });
+    expect(stand.news("onMessage").length).toBe(1);
+    expect(stand.news("onUpdate").at(-1)).toMatchObject({ content: "half and half", final: true });
+    stand.frame(create("1", "again"));
+    stand.frame({ type: "typing.stop" });
+    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["half", "again"]);
+  });
+
+  test("its answers are whole after typing.stop, and assumed to be after the silence", () => {
     const stand = play();
     stand.open();
     stand.frame(create("1", "He"));

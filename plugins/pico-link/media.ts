@@ -1,0 +1,58 @@
+// Fetches attachments of a server, with the token where they are on its own origin.
+import type { Attachment } from "../pico-wire/index.ts";
+import { authorization } from "./dial.ts";
+import { linkError } from "./errors.ts";
+import type { Clock } from "./types.ts";
+
+export interface MediaLimits {
+  /** @defaultValue 20 MiB */
+  readonly maxBytes?: number;
+  /** @defaultValue 30,000 */
+  readonly timeoutMs?: number;
+}
+
+export interface MediaSource {
+  /** `http:` or `https:` address of the server. */
+  readonly base: string;
+  readonly token: () => string | Promise<string>;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  readonly clock: Clock;
+}
+
+/**
+ * Fetches an attachment. The token goes to the server alone: other origins get a request without it, and a redirect
+ * from the server is an error.
+ *
+ * @throws LinkError `media_too_large`; `media_unavailable` for anything else, with the cause.
+ */
+export async function fetchMedia(
+  { url }: Attachment,
+  { base, token, fetch = globalThis.fetch, clock }: MediaSource,
+  { maxBytes = 20 * 1024 * 1024, timeoutMs = 30_000 }: MediaLimits = {},
+): Promise<Blob> {
+  const left = new AbortController();
+  const timer = clock.setTimeout(() => left.abort(), timeoutMs);
+  try {
+    const isOwn = new URL(url).origin === new URL(base).origin;
+    const answer = await fetch(url, {
+      ...(isOwn && { headers: authorization(await token()), redirect: "error" }),
+      signal: left.signal,
+    });
+    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    let size = 0;
+    const reader = answer.body!.getReader();
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      size += part.value.length;
+      if (size > maxBytes) throw linkError("media_too_large");
+      parts.push(part.value);
+    }
+    return new Blob(parts, { type: answer.headers.get("content-type") ?? "" });
+  } catch (cause) {
+    if ((cause as Error).name === "LinkError") throw cause;
+    throw Object.assign(linkError("media_unavailable"), { cause });
+  } finally {
+    clock.clearTimeout(timer);
+    left.abort();
+  }
+}
