@@ -41,6 +41,7 @@ function answerTo(id: string, message: Outgoing): Outgoing {
   const {
     content,
     kind,
+    placeholder,
     toolCalls,
     attachments,
     inReplyTo = id,
@@ -50,6 +51,7 @@ function answerTo(id: string, message: Outgoing): Outgoing {
   } = message;
   const answer: { -readonly [K in keyof Outgoing]: Outgoing[K] } = { content, inReplyTo };
   if (kind !== undefined) answer.kind = kind;
+  if (placeholder !== undefined) answer.placeholder = placeholder;
   if (toolCalls !== undefined) answer.toolCalls = toolCalls;
   if (attachments !== undefined) answer.attachments = attachments;
   if (model !== undefined) answer.model = model;

@@ -5,10 +5,11 @@ export interface Address {
   readonly session: string;
 }
 export interface Media {
-  /** MIME type. */
+  /** MIME type, or only its first part (`image`) where the sender named no more. */
   readonly type: string;
   readonly bytes?: Uint8Array;
   readonly url?: string;
+  readonly filename?: string;
 }
 export interface ToolCall {
   readonly id: string;
@@ -20,11 +21,21 @@ export interface ToolCall {
 export interface ContextUsage {
   readonly used: number;
   readonly total: number;
+  /** Tokens of the conversation so far, without instructions and tools. */
+  readonly history?: number;
+  /** Tokens at which the application compresses the context. */
+  readonly compressAt?: number;
+  /** Tokens at which the application summarises the conversation. */
+  readonly summarizeAt?: number;
+  /** From 0 to 100. */
+  readonly usedPercent?: number;
 }
 export interface Outgoing {
   readonly content: string;
   /** What clients may fold away: thoughts, and calls of tools. */
   readonly kind?: "thought" | "tool_calls";
+  /** A sign of life that a later update of this message replaces; clients that come later do not get it. */
+  readonly placeholder?: boolean;
   /** Goes with `kind: "tool_calls"`. */
   readonly toolCalls?: readonly ToolCall[];
   readonly attachments?: readonly Media[];

@@ -33,6 +33,8 @@ interface Sent {
   /** What updates say again: whether it is a thought, and what it answers. */
   readonly again: Pick<Outgoing, "kind" | "inReplyTo">;
   isFinal: boolean;
+  /** No update has replaced the placeholder yet. */
+  isPlaceholder: boolean;
   /** The text so far, while it grows. */
   content: string;
   next: Outgoing | undefined;
@@ -116,7 +118,8 @@ export function createAnswers({
     if (!place) return;
     const { request, address } = place;
     request?.touch();
-    const { message_id: name, final = true, kind } = payload;
+    const { message_id: name, kind, placeholder = false } = payload;
+    const final = !placeholder && payload.final !== false;
     const again = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
     const message = { ...outgoing(payload), ...(final ? {} : { final }), ...again };
     const sent = inOrder(address, () => channels.send(address, message));
@@ -133,6 +136,7 @@ export function createAnswers({
       id,
       again,
       isFinal: final,
+      isPlaceholder: placeholder,
       content: final ? "" : message.content,
       next: undefined,
       updatedAt: clock.now(),
@@ -177,6 +181,7 @@ export function createAnswers({
       return;
     }
     message.request?.touch();
+    message.isPlaceholder = false;
     message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {
       const isAnswer = !message.isFinal && message.again.kind === undefined;
@@ -244,6 +249,10 @@ export function createAnswers({
     },
     ended() {
       for (const [name, message] of [...shown]) {
+        if (message.isPlaceholder) {
+          remove(name);
+          continue;
+        }
         if (!message.isFinal)
           conclude(undefined, change(message, { content: message.content, final: true }));
         forget(name);

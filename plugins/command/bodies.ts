@@ -1,12 +1,26 @@
 import * as z from "zod";
-import type { Media, Message, Outgoing } from "../channels/index.ts";
+import type { ContextUsage, Media, Message, Outgoing } from "../channels/index.ts";
 
 /* A line of the program: what a Pico server says, with the `request_id` of the message it is about. Unknown keys are
  * ignored. */
 
 const name = z.string().min(1).max(256);
 const place = { channel: name.optional(), session_id: name.optional() };
-const attachment = z.object({ url: z.string(), content_type: z.string().optional() });
+const attachment = z.object({
+  type: z.string().optional(),
+  url: z.string(),
+  filename: z.string().max(1_024).optional(),
+  content_type: z.string().optional(),
+});
+const count = z.number().optional();
+const contextUsage = z.object({
+  used_tokens: z.number(),
+  total_tokens: z.number(),
+  history_tokens: count,
+  compress_at_tokens: count,
+  summarize_at_tokens: count,
+  used_percent: count,
+});
 const toolCall = z.object({
   id: z.string(),
   function: z.object({ name: z.string(), arguments: z.string() }),
@@ -16,7 +30,7 @@ const shown = {
   final: z.boolean().optional(),
   attachments: z.array(attachment).max(64).optional(),
   model_name: z.string().optional(),
-  context_usage: z.object({ used_tokens: z.number(), total_tokens: z.number() }).optional(),
+  context_usage: contextUsage.optional(),
 };
 
 const create = z.object({
@@ -27,6 +41,7 @@ const create = z.object({
     request_id: name.optional(),
     message_id: name.optional(),
     kind: z.enum(["thought", "tool_calls"]).optional(),
+    placeholder: z.boolean().optional(),
     tool_calls: z.array(toolCall).optional(),
   }),
 });
@@ -66,19 +81,34 @@ export function readLine(value: unknown): Line | string {
   return `${path ? `"${path}": ` : ""}${issue?.message ?? "not a message"}`;
 }
 
-function media({ url, content_type }: z.output<typeof attachment>): Media {
-  const [, type, base64] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
-  if (type !== undefined && base64 !== undefined)
-    return { type, bytes: Buffer.from(base64, "base64") };
-  return { type: content_type ?? "application/octet-stream", url };
+function media({ type, url, filename, content_type }: z.output<typeof attachment>): Media {
+  const named = filename === undefined ? {} : { filename };
+  const [, inline, base64] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
+  if (inline !== undefined && base64 !== undefined)
+    return { type: inline, bytes: Buffer.from(base64, "base64"), ...named };
+  return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
+}
+
+function usageOf(usage: z.output<typeof contextUsage>): ContextUsage {
+  const { history_tokens: history, compress_at_tokens: compressAt } = usage;
+  const { summarize_at_tokens: summarizeAt, used_percent: usedPercent } = usage;
+  return {
+    used: usage.used_tokens,
+    total: usage.total_tokens,
+    ...(history !== undefined && { history }),
+    ...(compressAt !== undefined && { compressAt }),
+    ...(summarizeAt !== undefined && { summarizeAt }),
+    ...(usedPercent !== undefined && { usedPercent }),
+  };
 }
 
 export function outgoing(payload: Shown): Outgoing {
   const { content, attachments, model_name: model, context_usage: usage } = payload;
-  const { kind, tool_calls: calls } = payload as Create["payload"];
+  const { kind, tool_calls: calls, placeholder } = payload as Create["payload"];
   return {
     content,
     ...(kind && { kind }),
+    ...(placeholder && { placeholder }),
     ...(calls && {
       toolCalls: calls.map(({ id, function: { name: called, arguments: text } }) => ({
         id,
@@ -88,12 +118,19 @@ export function outgoing(payload: Shown): Outgoing {
     }),
     ...(attachments && { attachments: attachments.map(media) }),
     ...(model !== undefined && { model }),
-    ...(usage && { contextUsage: { used: usage.used_tokens, total: usage.total_tokens } }),
+    ...(usage && { contextUsage: usageOf(usage) }),
   };
 }
 
 function urlOf({ type, bytes, url }: Media): string | undefined {
   return bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
+}
+
+/** What the URLs of `media` do not say, in the same order; absent if no medium has a filename. */
+function attachmentsOf(media: readonly Media[]): object {
+  if (media.every(({ filename }) => filename === undefined)) return {};
+  const attachments = media.map(({ type, filename }) => ({ content_type: type, filename }));
+  return { attachments };
 }
 
 /** Ends of lines for some readers, newer Node among them; JSON leaves them as they are. */
@@ -111,7 +148,7 @@ export function lineOf(id: string, message: Message): string {
     timestamp: at,
     payload: {
       content,
-      ...(media.length > 0 && { media: media.map(urlOf) }),
+      ...(media.length > 0 && { media: media.map(urlOf), ...attachmentsOf(media) }),
       client_id: message.id,
       ...(sender !== undefined && { sender }),
       ...(hops > 0 && { hops }),

@@ -22,7 +22,8 @@ export function meantBy(value: unknown): Meant {
   const line = fieldsOf(value);
   if (!line || !kinds.includes(line["type"])) return {};
   const payload = fieldsOf(line["payload"]) ?? line;
-  if (payload["kind"] !== undefined || payload["final"] === false) return {};
+  const isOnTheWay = payload["final"] === false || payload["placeholder"] === true;
+  if (payload["kind"] !== undefined || isOnTheWay) return {};
   if (line["type"] !== "message.update")
     return { request: nameOf(payload["request_id"] ?? line["request_id"]) };
   return payload["final"] === undefined ? {} : { message: nameOf(payload["message_id"]) };
@@ -30,6 +31,6 @@ export function meantBy(value: unknown): Meant {
 
 /** The same of a line that is too long, from its beginning. A quotation mark inside a text has a backslash. */
 export function meantByBeginning(text: string): Meant {
-  if (/(?<!\\)"(?:kind"|final"\s*:\s*false)/.test(text)) return {};
+  if (/(?<!\\)"(?:kind"|final"\s*:\s*false|placeholder"\s*:\s*true)/.test(text)) return {};
   return { request: /(?<!\\)"request_id"\s*:\s*"([^"\\]+)"/.exec(text)?.[1] };
 }

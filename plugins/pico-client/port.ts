@@ -6,16 +6,25 @@ import type { Hops } from "./hops.ts";
 
 const channelName = "pico_client";
 
-const dataUrl = ({ type, bytes, url }: Media): string => {
+function dataUrl({ type, bytes, url }: Media): string {
   if (bytes) return `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
   if (url?.startsWith("data:")) return url;
   throw picoClientErrors.unsupported();
-};
+}
 
-const mediumOf = ({ url, content_type, type }: LinkMessage["attachments"][number]): Media => {
+/** An object only where it says more: servers without names expect text. */
+function mediumFrom(media: Media): string | { readonly url: string; readonly filename: string } {
+  const { filename } = media;
+  const url = dataUrl(media);
+  return filename === undefined ? url : { url, filename };
+}
+
+const mediumOf = (attachment: LinkMessage["attachments"][number]): Media => {
+  const { url, content_type, type, filename } = attachment;
+  const named = filename === undefined ? {} : { filename };
   const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);
-  if (inline) return { type: inline[1]!, bytes: Buffer.from(inline[2]!, "base64") };
-  return { type: content_type ?? type ?? "application/octet-stream", url };
+  if (inline) return { type: inline[1]!, bytes: Buffer.from(inline[2]!, "base64"), ...named };
+  return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
 };
 
 function translate(error: unknown): Error {
@@ -31,9 +40,9 @@ export async function sendOver(
   link: Link,
   message: Outgoing & { readonly id?: string },
 ): Promise<Receipt> {
-  const { content, kind, attachments = [], hops, id } = message;
-  if (kind !== undefined) throw picoClientErrors.unsupported();
-  const media = attachments.map(dataUrl);
+  const { content, kind, placeholder, attachments = [], hops, id } = message;
+  if (kind !== undefined || placeholder) throw picoClientErrors.unsupported();
+  const media = attachments.map(mediumFrom);
   try {
     return await link.send({
       content,

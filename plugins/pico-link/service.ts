@@ -31,8 +31,8 @@ export interface LinkOptions extends LinkHandlers {
 
 export interface LinkOutgoing {
   readonly content: string;
-  /** `data:` URLs of images. */
-  readonly media?: readonly string[];
+  /** Images as `data:` URLs. */
+  readonly media?: readonly (string | { readonly url: string; readonly filename?: string })[];
   /** Bridges the message has crossed. */
   readonly hops?: number;
   /** Unset: a new one. */

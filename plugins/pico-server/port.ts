@@ -1,5 +1,12 @@
 import type { Awaitable, Clock } from "../../kernel/index.ts";
-import type { ChannelPort, Media, Outgoing, PortReceipt, ToolCall } from "../channels/index.ts";
+import type {
+  ChannelPort,
+  ContextUsage,
+  Media,
+  Outgoing,
+  PortReceipt,
+  ToolCall,
+} from "../channels/index.ts";
 import {
   encode,
   isId,
@@ -15,11 +22,16 @@ import { WrittenEntry, writeText, type Text } from "./written.ts";
 
 const majors = ["image", "audio", "video"];
 
-function attachment({ type, bytes, url }: Media): Attachment {
+function attachment({ type, bytes, url, filename }: Media): Attachment {
   const major = type.split("/")[0] ?? "";
   const address = bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
   if (address === undefined || !/^(?:https|data):/i.test(address)) throw picoErrors.unsupported();
-  return { type: majors.includes(major) ? major : "file", url: address, content_type: type };
+  return {
+    type: majors.includes(major) ? major : "file",
+    url: address,
+    ...(filename !== undefined && { filename }),
+    ...(type.includes("/") && { content_type: type }),
+  };
 }
 
 const none: readonly Media[] = [];
@@ -32,9 +44,21 @@ const toolCall = ({ id, name, arguments: text }: ToolCall): object => ({
   function: { name, arguments: text },
 });
 
-function isText({ kind, attachments, toolCalls, contextUsage, model }: Update): boolean {
+/** JSON leaves out what is undefined. */
+const usage = (given: ContextUsage): object => ({
+  used_tokens: given.used,
+  total_tokens: given.total,
+  history_tokens: given.history,
+  compress_at_tokens: given.compressAt,
+  summarize_at_tokens: given.summarizeAt,
+  used_percent: given.usedPercent,
+});
+
+function isText(message: Update): boolean {
+  const { kind, placeholder, attachments, toolCalls, contextUsage, model } = message;
   return (
     kind === undefined &&
+    placeholder === undefined &&
     toolCalls === undefined &&
     contextUsage === undefined &&
     model === undefined &&
@@ -47,7 +71,8 @@ const requestOf = ({ inReplyTo }: Update): string | undefined =>
   inReplyTo !== undefined && isId(inReplyTo) ? inReplyTo : undefined;
 
 function payloadOf(id: string, message: Update, final: boolean | undefined): ServerMessage {
-  const { content, kind, attachments = none, toolCalls, contextUsage, model } = message;
+  const { content, kind, placeholder, attachments = none } = message;
+  const { toolCalls, contextUsage, model } = message;
   const request = requestOf(message);
   return {
     message_id: id,
@@ -55,11 +80,10 @@ function payloadOf(id: string, message: Update, final: boolean | undefined): Ser
     ...(request !== undefined && { request_id: request }),
     ...(kind && { kind }),
     ...(kind === "thought" && { thought: true }),
+    ...(placeholder && { placeholder }),
     ...(final && { final }),
     ...(toolCalls && { tool_calls: toolCalls.map(toolCall) }),
-    ...(contextUsage && {
-      context_usage: { used_tokens: contextUsage.used, total_tokens: contextUsage.total },
-    }),
+    ...(contextUsage && { context_usage: usage(contextUsage) }),
     ...(model !== undefined && { model_name: model }),
     ...(attachments.length > 0 && { attachments: attachments.map(attachment) }),
   };
@@ -133,7 +157,9 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
   return {
     name: "pico",
     send: (session, id, message) =>
-      say("message.create", session, id, message, message.final ?? true, true),
+      message.placeholder
+        ? say("message.create", session, id, message, undefined, false)
+        : say("message.create", session, id, message, message.final ?? true, true),
     update: (session, id, message) =>
       say("message.update", session, id, message, message.final, message.final ?? false),
     remove(session, id) {

@@ -13,7 +13,10 @@ const writeMessage = ({ content, media, hops }: MessagePayload): object => ({
   ...(hops > 0 && { hops }),
 });
 
-const dataUrl = ({ type, base64 }: Inline): string => `data:${type};base64,${base64}`;
+const dataUrl = ({ type, base64, filename }: Inline): string | object => {
+  const url = `data:${type};base64,${base64}`;
+  return filename === undefined ? url : { url, filename };
+};
 
 const escaped = /["\\\p{Cc}\p{Cs}]/u;
 

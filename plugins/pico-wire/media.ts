@@ -31,7 +31,7 @@ function readInline(item: unknown): Inline {
   if (typeof url !== "string" || !head) throw refused("invalid_media");
   const base64 = url.slice(head[0].length);
   if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw refused("invalid_media");
-  return { type: head[1]!.toLowerCase(), base64 };
+  return { type: head[1]!.toLowerCase(), base64, ...(object && text(object, "filename")) };
 }
 
 const padding = (base64: string): number =>

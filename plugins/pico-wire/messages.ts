@@ -16,6 +16,8 @@ export interface Inline {
   readonly type: string;
   /** Standard alphabet, padded; never empty. */
   readonly base64: string;
+  /** As the client names it; for people, not for paths. */
+  readonly filename?: string;
 }
 
 export interface MessagePayload {

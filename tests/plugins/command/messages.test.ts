@@ -27,6 +27,82 @@ describe("a program answers", () => {
     });
   });
 
+  test("passes every documented field of an answer", async () => {
+    await using door = await stand(`each((m) => answer(m, "hi", {
+      model_name: "large",
+      context_usage: {
+        used_tokens: 1, total_tokens: 2, history_tokens: 3,
+        compress_at_tokens: 4, summarize_at_tokens: 5, used_percent: 50,
+      },
+      attachments: [
+        { type: "image", url: "https://example.org/a", filename: "a.png" },
+        { type: "file", url: "data:text/plain;base64,aGk=", filename: "b.txt", content_type: "text/plain" },
+      ],
+    }));`);
+    await door.say("hello");
+    expect((await door.seen.next("the answer")).message).toEqual({
+      content: "hi",
+      model: "large",
+      contextUsage: {
+        used: 1,
+        total: 2,
+        history: 3,
+        compressAt: 4,
+        summarizeAt: 5,
+        usedPercent: 50,
+      },
+      attachments: [
+        { type: "image", url: "https://example.org/a", filename: "a.png" },
+        { type: "text/plain", bytes: Buffer.from("hi"), filename: "b.txt" },
+      ],
+      inReplyTo: "m1",
+    });
+  });
+
+  test("passes a placeholder, which is not the answer", async () => {
+    await using door = await stand(`each((m) => {
+      answer(m, "Thinking", { message_id: "a", placeholder: true });
+      if (m.payload.content === "wait") return setTimeout(() => process.exit(0), 50);
+      say({ type: "message.update", payload: { message_id: "a", content: "42", final: true } });
+    });`);
+    const accepted = door.say("hello");
+    const { id, message } = await door.seen.next("the placeholder");
+    expect(message).toEqual({
+      content: "Thinking",
+      placeholder: true,
+      final: false,
+      inReplyTo: "m1",
+    });
+    expect(await door.seen.next("the answer")).toMatchObject({
+      what: "update",
+      id,
+      message: { content: "42", final: true },
+    });
+    expect(await accepted).toBe("accepted");
+    door.say("wait").catch(() => undefined);
+    const second = await door.seen.next("the placeholder");
+    expect(await door.seen.next("its end")).toMatchObject({ what: "remove", id: second.id });
+  });
+
+  test("is told the filenames of the media it gets", async () => {
+    await using door = await stand("each((m) => answer(m, JSON.stringify(m.payload)));");
+    const media = [
+      { type: "image/png", bytes: Buffer.from("hi"), filename: "cat.png" },
+      { type: "image/gif", bytes: Buffer.from("ho") },
+    ];
+    await door.say("look", "s", "m1", media);
+    const { message } = await door.seen.next("the answer");
+    expect(JSON.parse(message!.content)).toEqual({
+      content: "look",
+      media: ["data:image/png;base64,aGk=", "data:image/gif;base64,aG8="],
+      attachments: [
+        { content_type: "image/png", filename: "cat.png" },
+        { content_type: "image/gif" },
+      ],
+      client_id: "m1",
+    });
+  });
+
   test("a message that grows is created once, updated with its text so far and ends with final", async () => {
     await using door = await stand(
       `each((m) => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isAlive as isThere } from "../../../config/files/process.ts";
 import { createKernel, type Clock } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
-import { channels, type ChannelPort } from "../../../plugins/channels/index.ts";
+import { channels, type ChannelPort, type Media } from "../../../plugins/channels/index.ts";
 import {
   command,
   type CommandEvents,
@@ -74,10 +74,10 @@ export async function stand(
     isStopped = true;
   };
   const status = () => kernel.services.program.status();
-  const say = (content: string, session = "s", id?: string) =>
+  const say = (content: string, session = "s", id?: string, media: readonly Media[] = []) =>
     channel
       .inlet()
-      .deliver(channel.message({ content, session, ...(id === undefined ? {} : { id }) }));
+      .deliver(channel.message({ content, session, media, ...(id === undefined ? {} : { id }) }));
   return {
     folder,
     kernel,

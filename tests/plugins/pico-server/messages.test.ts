@@ -55,6 +55,82 @@ describe("a client's message", () => {
     });
   });
 
+  test("keeps the filename of an attachment", async () => {
+    const { taken, app } = collect();
+    await using door = await stand({ app });
+    const peer = await door.connect("/pico?session_id=s1");
+    const attachments = [{ type: "image", url: png, filename: "cat.png" }];
+    peer.send({ type: "message.send", id: "m1", payload: { content: "hi", attachments } });
+    const { media } = await until(() => taken[0]);
+    expect(media).toMatchObject([{ type: "image/png", filename: "cat.png" }]);
+  });
+
+  test("every documented field of an answer reaches the client", async () => {
+    await using door = await stand({
+      app: async ({ reply }) =>
+        void (await reply({
+          content: "hi",
+          model: "large",
+          contextUsage: {
+            used: 1,
+            total: 2,
+            history: 3,
+            compressAt: 4,
+            summarizeAt: 5,
+            usedPercent: 50,
+          },
+          attachments: [{ type: "image", url: "https://example.org/a", filename: "a.png" }],
+        })),
+    });
+    const peer = await door.connect("/pico?session_id=s1");
+    peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
+    const { payload } = (await peer.next()) as { payload: object };
+    expect(payload).toEqual({
+      message_id: expect.any(String) as string,
+      content: "hi",
+      request_id: "m1",
+      final: true,
+      model_name: "large",
+      context_usage: {
+        used_tokens: 1,
+        total_tokens: 2,
+        history_tokens: 3,
+        compress_at_tokens: 4,
+        summarize_at_tokens: 5,
+        used_percent: 50,
+      },
+      attachments: [{ type: "image", url: "https://example.org/a", filename: "a.png" }],
+    });
+  });
+
+  test("a placeholder has no number and is replaced by the final update", async () => {
+    await using door = await stand({
+      app: async ({ reply, channel, session }) => {
+        const { id } = await reply({ content: "Thinking", placeholder: true });
+        await door.services.channels.update({ channel, session }, id, {
+          content: "42",
+          final: true,
+        });
+      },
+    });
+    const peer = await door.connect("/pico?session_id=s1&pico_ext=1");
+    await peer.next();
+    peer.send({ type: "message.send", id: "m1", payload: { content: "hi" } });
+    const placeholder = await peer.next();
+    const message_id = placeholder.payload?.["message_id"];
+    expect(placeholder).toEqual({
+      type: "message.create",
+      session_id: "s1",
+      timestamp: door.clock.now(),
+      payload: { message_id, content: "Thinking", request_id: "m1", placeholder: true },
+    });
+    expect(await peer.next()).toMatchObject({
+      type: "message.update",
+      seq: 1,
+      payload: { message_id, content: "42", final: true },
+    });
+  });
+
   test("an application that fails after it had accepted is an error that names the message, without details", async () => {
     await using door = await stand({
       app: (message) => {
