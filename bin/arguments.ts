@@ -92,7 +92,8 @@ Commands (each takes -json):
 ${asRows(rows)}
 
 One or two dashes are the same. Files live in $SERVICE_HOME (default ~/.service). The dashboard has the documentation.
-Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 refused by the other side, 4 other side not reachable.
+Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 rejected by the server, 4 server not reachable,
+5 a reply may be incomplete.
 `;
 }
 

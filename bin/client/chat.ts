@@ -1,6 +1,7 @@
 import type { LinkChange } from "../../plugins/pico-link/index.ts";
 import { exit, type Call } from "../commands/command.ts";
 import { fateOf, interrupted, sentenceOf } from "./fate.ts";
+import { assumedSentence } from "./incomplete.ts";
 import { textOf } from "./media.ts";
 import { reasonOf, type ClientArguments } from "./options.ts";
 import { createScreen } from "./screen.ts";
@@ -54,9 +55,10 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
         screen.say(textOf(message));
       },
       hear: {
-        onUpdate({ id, content, final }) {
+        onUpdate({ id, content, final, assumed }) {
           news.typing(false);
           if (!final) screen.grow(id, plain(content));
+          if (assumed) screen.note(assumedSentence(given.silenceMs));
         },
         onRemoved: (id) => screen.grow(id, undefined),
         onTyping: news.typing,

@@ -9,6 +9,7 @@ import {
 import { exit, type Call } from "../commands/command.ts";
 import { converse } from "./converse.ts";
 import { createExpectation } from "./expectation.ts";
+import { createIncomplete } from "./incomplete.ts";
 import { readerLeft } from "./input.ts";
 import { reasonOf, type ClientArguments } from "./options.ts";
 import { openSession } from "./session.ts";
@@ -19,6 +20,7 @@ type Sent = Extract<ClientFrame, { type: "message.send" | "media.send" }>;
 /** For programs: one Pico message per line, in and out. What goes wrong is a line of type `error`. */
 export async function json(call: Call, given: ClientArguments): Promise<number> {
   const expected = createExpectation(given.timeoutMs);
+  const incomplete = createIncomplete();
   /** Id -> the message that is on its way. */
   const open = new Map<string, Sent["payload"]>();
   let failed = 0;
@@ -40,7 +42,11 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     ...given,
     notice: (text) => call.say(`doorward: ${text}\n`),
     answer: ({ inReplyTo }) => expected.answered(inReplyTo),
-    hear: { onFrame: forward },
+    hear: {
+      onFrame: forward,
+      onUpdate: incomplete.update,
+      onRemoved: incomplete.removed,
+    },
   });
 
   async function send({ id: own, payload }: Sent): Promise<void> {
@@ -49,8 +55,8 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     const before = open.get(id);
     if (before && isDeepStrictEqual(before, payload)) return; // what becomes of it is told once
     if (before) return report("id_reused", "Another message with this id is on its way.", id);
-    const attachments = media.map(({ type, base64 }) => ({
-      type,
+    const attachments = media.map(({ base64, ...rest }) => ({
+      ...rest,
       bytes: Buffer.from(base64, "base64"),
     }));
     open.set(id, payload);
@@ -98,14 +104,18 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
 
   const outcome = await converse({ call, session, expected, left }, take);
   if (outcome === undefined) return exit.done;
+  const begun = incomplete.begun().length;
+  const isIncomplete = begun > 0 || incomplete.assumed();
   if (typeof outcome === "object") {
     if (outcome.exit !== exit.done) report(outcome.code, outcome.sentence);
-    return outcome.exit;
+    return outcome.exit || (isIncomplete ? exit.incomplete : exit.done);
   }
-  if (outcome > 0)
+  const missing = outcome - begun;
+  if (missing > 0)
     report(
       "no_answer",
-      `No answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s.`,
+      `No answer to ${missing} of the messages within ${given.timeoutMs / 1_000} s.`,
     );
-  return outcome > 0 || failed > 0 ? exit.failed : exit.done;
+  if (missing > 0 || failed > 0) return exit.failed;
+  return isIncomplete ? exit.incomplete : exit.done;
 }

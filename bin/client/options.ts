@@ -6,8 +6,10 @@ export interface ClientArguments {
   readonly url?: string;
   readonly tokenFile?: string;
   readonly sessionId?: string;
-  /** How long to wait for what is still to come; 0: for ever. */
+  /** How long to wait for the next sign of a reply; 0: without limit. */
   readonly timeoutMs: number;
+  /** Silence after which a reply counts as complete, if the server does not mark the end. */
+  readonly silenceMs: number;
 }
 
 const text = ({ values }: Call, name: string): string | undefined => {
@@ -21,6 +23,7 @@ export function clientArguments(call: Call): ClientArguments {
   const tokenFile = text(call, "token-file");
   const sessionId = text(call, "session");
   const timeout = text(call, "timeout") ?? "60";
+  const silence = text(call, "silence") ?? "30";
   if (url !== undefined) checkUrl(url);
   if (
     sessionId !== undefined &&
@@ -29,9 +32,12 @@ export function clientArguments(call: Call): ClientArguments {
     throw new UsageError('"-session" takes a name of at most 256 bytes without control characters');
   }
   if (!/^\d{1,5}$/.test(timeout))
-    throw new UsageError('"-timeout" takes whole seconds, 0 for ever');
+    throw new UsageError('"-timeout" takes whole seconds; 0 means no limit');
+  if (!/^\d{1,4}$/.test(silence) || Number(silence) < 1 || Number(silence) > 3_600)
+    throw new UsageError('"-silence" takes whole seconds from 1 to 3600');
   return {
     timeoutMs: Number(timeout) * 1_000,
+    silenceMs: Number(silence) * 1_000,
     ...(url && { url }),
     ...(tokenFile && { tokenFile }),
     ...(sessionId && { sessionId }),

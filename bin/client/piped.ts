@@ -4,6 +4,7 @@ import { openSession } from "./session.ts";
 import { exit, type Call } from "../commands/command.ts";
 import { converse } from "./converse.ts";
 import { createExpectation } from "./expectation.ts";
+import { assumedSentence, begunSentence, createIncomplete } from "./incomplete.ts";
 import { readerLeft } from "./input.ts";
 import { textOf } from "./media.ts";
 import { reasonOf, type ClientArguments } from "./options.ts";
@@ -12,6 +13,7 @@ import { plainLine } from "./text.ts";
 /** A conversation without a terminal: a message from each line of the input, answers to the output. */
 export async function piped(call: Call, given: ClientArguments): Promise<number> {
   const expected = createExpectation(given.timeoutMs);
+  const incomplete = createIncomplete();
   const say = (text: string): void => call.say(`doorward: ${text}\n`);
   let failed = 0;
   const options: SessionOptions = {
@@ -22,7 +24,12 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
       expected.answered(message.inReplyTo);
     },
     hear: {
-      onUpdate: expected.sign,
+      onUpdate(message) {
+        incomplete.update(message);
+        expected.sign();
+        if (message.assumed) say(assumedSentence(given.silenceMs));
+      },
+      onRemoved: incomplete.removed,
       onTyping: expected.sign,
       onState({ to, reason, retryInMs = 0, attempt }) {
         if (to === "waiting" && attempt === 1) {
@@ -52,11 +59,19 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
     line.trim() === "" ? undefined : send(session, line);
   const outcome = await converse({ call, session, expected, left }, take);
   if (outcome === undefined) return exit.done;
+  const begun = incomplete.begun();
+  for (const { content } of begun) {
+    call.out(`${textOf({ content, media: [] })}\n`);
+    say(begunSentence);
+  }
+  const isIncomplete = begun.length > 0 || incomplete.assumed();
   if (typeof outcome === "object") {
     if (outcome.exit !== exit.done) say(plainLine(outcome.sentence));
-    return outcome.exit;
+    return outcome.exit || (isIncomplete ? exit.incomplete : exit.done);
   }
-  if (outcome > 0)
-    say(`no answer to ${outcome} of the messages within ${given.timeoutMs / 1_000} s`);
-  return outcome > 0 || failed > 0 ? exit.failed : exit.done;
+  const missing = outcome - begun.length;
+  if (missing > 0)
+    say(`no answer to ${missing} of the messages within ${given.timeoutMs / 1_000} s`);
+  if (missing > 0 || failed > 0) return exit.failed;
+  return isIncomplete ? exit.incomplete : exit.done;
 }

@@ -28,7 +28,7 @@ export interface Session {
 
 /** Connects in the background. Rejects when what is configured cannot do. */
 export async function openSession(call: Call, options: SessionOptions): Promise<Session> {
-  const { answer, hear = {}, notice, url, tokenFile, sessionId, profile } = options;
+  const { answer, hear = {}, notice, url, tokenFile, sessionId, profile, silenceMs } = options;
   const redactor = createRedactor();
   let end: (fate: Fate) => void;
   const ended = new Promise<Fate>((resolve) => {
@@ -52,6 +52,7 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
     log: logFor(call, (text) => notice(plainLine(redactor.redact(text)))),
     hear: { ...hear, onState },
     secret: (value) => redactor.add(value),
+    silenceMs,
     ...(url && { url }),
     ...(tokenFile && { tokenFile }),
     ...(sessionId && { sessionId }),

@@ -30,7 +30,14 @@ export interface Call {
   say(text: string): void;
 }
 
-/** 0 done, 1 failed, 2 wrong usage, 3 refused by the other side, 4 other side not reachable. */
-export const exit = { done: 0, failed: 1, usage: 2, refused: 3, unreachable: 4 } as const;
+/** `incomplete`: a reply ended too early, or only its silence says that it ended. */
+export const exit = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  refused: 3,
+  unreachable: 4,
+  incomplete: 5,
+} as const;
 
 export const printJson = ({ out }: Call, value: unknown): void => out(`${plainJson(value, 2)}\n`);

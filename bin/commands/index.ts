@@ -8,6 +8,7 @@ const linkOptions = {
   "token-file": { type: "string" },
   session: { type: "string" },
   timeout: { type: "string" },
+  silence: { type: "string" },
 } as const;
 
 /** Name -> command. A first word with a dot or a slash is the path of a configuration file. */
@@ -56,10 +57,8 @@ export const commands: Readonly<Record<string, Command>> = {
         "client",
         "talks to this launcher's channel, or to another one; -json: a Pico message per line, for programs",
       ],
-      [
-        "",
-        "-url U, -token-file F, -session S, -timeout S (for silence at the end; 60, 0 = for ever)",
-      ],
+      ["", "-url U, -token-file F, -session S, -timeout SECONDS (without a reply; 60, 0 = never)"],
+      ["", "-silence SECONDS (then a reply without a marked end counts as complete; 30)"],
     ],
     options: linkOptions,
     load: async () => (await import("./client.ts")).client,

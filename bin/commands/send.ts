@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { assumedSentence, begunSentence, createIncomplete } from "../client/incomplete.ts";
 import { textOf } from "../client/media.ts";
 import { clientArguments, reasonOf } from "../client/options.ts";
 import { openSession, type SessionOptions } from "../client/session.ts";
@@ -47,6 +48,7 @@ export async function send(call: Call): Promise<number> {
   const answered = new Promise<Message>((resolve) => {
     tell = resolve;
   });
+  const incomplete = createIncomplete();
   function hear(message: Message): void {
     if (message.inReplyTo === undefined || message.inReplyTo === id) return tell(message);
     remark(`an answer to an earlier message: ${plainLine(textOf(message))}`);
@@ -56,7 +58,14 @@ export async function send(call: Call): Promise<number> {
     profile: "send",
     notice: remark,
     answer: hear,
-    hear: { onUpdate: wait, onTyping: wait },
+    hear: {
+      onUpdate(message) {
+        wait();
+        if (message.requestId === undefined || message.requestId === id) incomplete.update(message);
+      },
+      onRemoved: incomplete.removed,
+      onTyping: wait,
+    },
   };
   const fail = (code: number, error: string, message: string): number => {
     if (call.json) printJson(call, { error, message });
@@ -64,7 +73,18 @@ export async function send(call: Call): Promise<number> {
     return code;
   };
 
+  function print(
+    content: string,
+    { id, session, media }: Pick<Message, "id" | "session" | "media">,
+    complete: boolean,
+  ): void {
+    if (!call.json) return call.out(`${textOf({ content, media })}\n`);
+    const kinds = media.map(({ type, url, filename }) => ({ type, url, filename }));
+    printJson(call, { id, session_id: session, content, media: kinds, complete });
+  }
+
   const session = await openSession(call, options);
+  const conversation = session.link.session() ?? "";
   wait();
   const refused = session.link.send({ content, id }).then(
     () => answered,
@@ -74,19 +94,18 @@ export async function send(call: Call): Promise<number> {
   isOver = true;
   clearTimeout(timer);
   await session.close();
+  const [begun] = incomplete.begun();
+  if (begun && (outcome === "late" || "exit" in outcome)) {
+    print(begun.content, { id: begun.id, session: conversation, media: [] }, false);
+    remark(begunSentence);
+    return exit.incomplete;
+  }
   if (outcome === "late")
     return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);
   if ("exit" in outcome) return fail(outcome.exit || exit.failed, outcome.code, outcome.sentence);
   if (!("content" in outcome)) return fail(exit.failed, outcome.code, outcome.message);
-  const { session: conversation, media } = outcome;
-  const kinds = media.map(({ type, url }) => ({ type, url }));
-  if (call.json)
-    printJson(call, {
-      id: outcome.id,
-      session_id: conversation,
-      content: outcome.content,
-      media: kinds,
-    });
-  else call.out(`${textOf(outcome)}\n`);
-  return exit.done;
+  print(outcome.content, outcome, !incomplete.assumed());
+  if (!incomplete.assumed()) return exit.done;
+  remark(assumedSentence(given.silenceMs));
+  return exit.incomplete;
 }

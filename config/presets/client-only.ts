@@ -26,6 +26,8 @@ export interface ClientOnlyOptions {
   readonly sessionId?: string;
   /** Keeps conversations with one address apart. */
   readonly profile?: string;
+  /** Silence after which a reply counts as complete, if the server does not mark the end. */
+  readonly silenceMs?: number;
   /** Told every token that is read, so that logs can keep it out. */
   readonly secret?: (value: string) => void;
 }
@@ -50,12 +52,13 @@ async function handedOver(form: StoreForm, token: string): Promise<StoreForm> {
  *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, `CLIENT_NO_ADDRESS`, and what reading the files
  *  rejects. */
 export async function clientOnly(options: ClientOnlyOptions) {
-  const { home, env, log, url, sessionId, profile, secret, hear = {} } = options;
+  const { home, env, log, url, sessionId, profile, silenceMs, secret, hear = {} } = options;
   const client = picoClient({
     home,
     env,
     ...(profile && { profile }),
     ...(sessionId && { sessionId }),
+    ...(silenceMs && { silenceMs }),
   });
   const flags = url === undefined ? {} : { [section]: { url } };
   const { config, warnings, foreign } = await load([client], { home, env, flags });

@@ -105,6 +105,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       token: () => needs.tokenSecrets.reveal("pico_client") ?? "",
       dial: createDial({ clock, log, env, ca }),
       drive: actorDriver(clock),
+      silenceMs: options.silenceMs,
       onMessage: (message) => {
         deliver(sessionId, message);
         tell("onMessage", message);

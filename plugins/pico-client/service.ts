@@ -28,6 +28,9 @@ export interface PicoClientOptions {
   readonly profile?: string;
   /** `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, in either case. */
   readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Milliseconds without an update after which a message is assumed to be complete, for servers that do not mark the
+   *  end. At most one hour. @defaultValue 30,000 */
+  readonly silenceMs?: number;
   /** Start of environment variables that sentences name; default `SERVICE`. */
   readonly envPrefix?: string;
 }

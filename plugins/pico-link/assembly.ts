@@ -3,10 +3,10 @@ import * as bounds from "./bounds.ts";
 import { set, tell, type Run } from "./run.ts";
 import type { LinkMessage, Part } from "./types.ts";
 
-/* A message arrives in parts: a create, then updates with the full text so far. A server of extension 1 marks the last
- * part. Other servers do not; their message is complete when they attach `context_usage`, send `typing.stop` or begin the
- * next message, and assumed to be complete after `silenceMs` without an update. Placeholders, thoughts and tool calls
- * are not messages. */
+/* A message arrives in parts: a create, then updates with the full text so far. A server of extension 1
+ * marks the last part. Other servers do not; their message is complete when they attach `context_usage`,
+ * send `typing.stop` or begin the next message, and assumed to be complete after `silenceMs` without an
+ * update. Placeholders, thoughts and tool calls are not messages. */
 
 type MessageFrame = Extract<
   ServerFrame,

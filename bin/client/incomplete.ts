@@ -1,0 +1,34 @@
+// Keeps track of replies that are not known to be complete.
+import type { LinkMessage } from "../../plugins/pico-link/index.ts";
+
+export interface Incomplete {
+  update(message: LinkMessage): void;
+  removed(id: string): void;
+  /** True if the end of a reply was assumed. */
+  assumed(): boolean;
+  /** The replies that have begun and not ended. */
+  begun(): readonly LinkMessage[];
+}
+
+export function createIncomplete(): Incomplete {
+  const open = new Map<string, LinkMessage>();
+  let hasAssumed = false;
+  return {
+    update(message) {
+      hasAssumed ||= message.assumed === true;
+      if (message.final) open.delete(message.id);
+      else open.set(message.id, message);
+    },
+    removed: (id) => void open.delete(id),
+    assumed: () => hasAssumed,
+    begun: () => [...open.values()],
+  };
+}
+
+/** For a reply whose end was assumed after this silence. */
+export const assumedSentence = (silenceMs: number): string =>
+  "The reply may be incomplete: the server does not mark the end of a reply, " +
+  `and sent nothing more for ${silenceMs / 1_000} s.`;
+
+/** For a reply that had not ended when the client did. */
+export const begunSentence = "The reply is incomplete: its end did not arrive.";
