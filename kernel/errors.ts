@@ -1,10 +1,14 @@
+// The error class, the helper for tables of errors, and the kernel's own table.
 export interface ErrorContext {
-  /** Facts for programs and for the log; never a secret. */
+  /** Values for programs and for the log; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly cause?: unknown;
 }
 
-/** The only error class. Programs branch on `code`; `message` is one sentence a person can act on. */
+/**
+ * The only error class. Programs branch on `code`; `message` is one sentence that a person can act
+ * on.
+ */
 export class DoorwardError extends Error {
   override readonly name = "DoorwardError";
   readonly code: string;
@@ -17,26 +21,34 @@ export class DoorwardError extends Error {
   }
 }
 
-type Sentence = string | ((...facts: any[]) => string);
-type Factory<T> = T extends (...facts: infer A) => string
-  ? (...args: [...facts: A, context?: ErrorContext]) => DoorwardError
+type MessageTemplate = string | ((...values: any[]) => string);
+type ErrorFactory<T> = T extends (...values: infer A) => string
+  ? (...args: [...values: A, context?: ErrorContext]) => DoorwardError
   : (context?: ErrorContext) => DoorwardError;
 
-type Factories<T> = { readonly [K in keyof T]: Factory<T[K]> };
+type ErrorFactories<T> = { readonly [K in keyof T]: ErrorFactory<T[K]> };
 
-/** Turns a plugin's table of `code: sentence` into factories. A sentence may be a function of the facts it names. */
-export function errorTable<const T extends Record<string, Sentence>>(table: T): Factories<T> {
-  const made = Object.entries<Sentence>(table).map(([code, sentence]) => {
+/**
+ * Turns a table of `code: sentence` into error factories. A sentence may be a function of the
+ * values it contains.
+ */
+export function errorTable<const T extends Record<string, MessageTemplate>>(
+  table: T,
+): ErrorFactories<T> {
+  const made = Object.entries<MessageTemplate>(table).map(([code, sentence]) => {
     const say = typeof sentence === "string" ? () => sentence : sentence;
     return [
       code,
       (...args: any[]) => new DoorwardError(code, say(...args), args[say.length] as ErrorContext),
     ];
   });
-  return Object.fromEntries(made) as Factories<T>;
+  return Object.fromEntries(made) as ErrorFactories<T>;
 }
 
-/** The code of anything thrown: ours, else `internal`. Two copies of the package may be loaded, so no `instanceof`. */
+/**
+ * @returns The code of a DoorwardError, otherwise `internal`. Does not use `instanceof`, because
+ * two copies of the package may be loaded.
+ */
 export function codeOf(error: unknown): string {
   const own = error as { name?: unknown; code?: unknown } | null | undefined;
   return own?.name === "DoorwardError" && typeof own.code === "string" ? own.code : "internal";
@@ -45,18 +57,23 @@ export function codeOf(error: unknown): string {
 export const kernelErrors = errorTable({
   KERNEL_PLUGIN_NAME: (name: string) =>
     `"${name}" is not a plugin name: use lower-case words joined by hyphens.`,
+  KERNEL_NOT_A_PLUGIN: (place: number, what: string, fix: string) =>
+    `Place ${place} of the plugin list holds ${what}, which isn't a plugin: ${fix}.`,
   KERNEL_PLUGIN_API: (name: string, api: unknown) =>
-    `Plugin "${name}" was made for version ${String(api)} of the plugin contract; this kernel takes "api: 1".`,
+    api === undefined
+      ? `Plugin "${name}" does not name its version of the plugin contract: add "api: 1".`
+      : `Plugin "${name}" was made for version ${String(api)} of the plugin contract; ` +
+        'this kernel takes "api: 1".',
   KERNEL_DUPLICATE_PLUGIN: (name: string) =>
     `Two plugins are named "${name}"; give one of them another name.`,
-  KERNEL_NEED_UNMET: (plugin: string, need: string) =>
-    `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.`,
-  KERNEL_START_SLOW: (plugin: string) =>
-    `Plugin "${plugin}" did not start within 10 s and was given up.`,
+  KERNEL_NEED_UNMET: (plugin: string, need: string, hint: string) =>
+    `Plugin "${plugin}" needs the service "${need}", which no earlier plugin offers.${hint}`,
+  KERNEL_START_SLOW: (plugin: string, seconds: number) =>
+    `Plugin "${plugin}" did not start within ${seconds} s.`,
   KERNEL_SERVICE_TAKEN: (plugin: string, service: string) =>
     `Plugin "${plugin}" offers the service "${service}", which another plugin offers already.`,
   KERNEL_FOREIGN_FACT: (plugin: string, type: string) =>
-    `Plugin "${plugin}" announced "${type}"; a plugin announces only facts named after itself.`,
+    `Plugin "${plugin}" emitted "${type}"; a plugin may only emit events named "${plugin}:…".`,
   KERNEL_NOT_DRIVER: (plugin: string) =>
     `Plugin "${plugin}" sent a lifecycle command without declaring that it drives the lifecycle.`,
   KERNEL_UNKNOWN_SECTION: (path: string, hint: string) =>
@@ -67,5 +84,5 @@ export const kernelErrors = errorTable({
   KERNEL_BAD_CONFIG: (path: string, problem: string) =>
     `The setting "${path}" is not valid: ${problem}.`,
   KERNEL_BUSY: "The kernel is already started; stop it before starting it again.",
-  KERNEL_START_ABORTED: "The start was called off before it had finished.",
+  KERNEL_START_ABORTED: "Startup was aborted.",
 });

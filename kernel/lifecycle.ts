@@ -1,52 +1,177 @@
-import { createActor, setup, type Snapshot } from "xstate";
-import type { Clock, LauncherCommand, LauncherState } from "./plugin.ts";
+// The statechart of the kernel: the process that starts and stops plugins, and the launcher while
+// the process is live.
+import { assign, createActor, fromPromise, setup, waitFor, type InspectionEvent } from "xstate";
+import { Deadline } from "./deadline.ts";
+import { kernelErrors } from "./errors.ts";
+import type { Clock, LauncherCommand, LauncherState, ProcessState } from "./plugin.ts";
+import type { PluginRun } from "./plugin-run.ts";
+import { stopPlugins } from "./shutdown.ts";
+import { startPlugins } from "./startup.ts";
+
+/** Milliseconds to clean up after a start that failed. */
+const failedStartTimeoutMs = 10_000;
+
+export interface MachineContext {
+  readonly clock: Clock;
+  readonly runs: readonly PluginRun[];
+  /** When the stop under way ends. */
+  readonly deadline: Deadline;
+  /** Why the last start did not succeed. */
+  readonly failure?: { readonly error: unknown; readonly isAborted: boolean } | undefined;
+}
+export type MachineEvent =
+  | { readonly type: "process.start"; readonly runs: readonly PluginRun[] }
+  | { readonly type: "process.stop"; readonly timeoutMs: number }
+  | { readonly type: LauncherCommand };
 
 /**
- * The launcher's life and nothing else: no I/O, no timer. The driver does the work and reports back with commands.
- * A command that means nothing in the present state is ignored: that is what makes the first of two setups win.
+ * No I/O and no timer: the driver does the work and reports with commands. A command that has no
+ * meaning in the present state is ignored, so the first of two setups wins.
  */
-const launcherMachine = setup({ types: { events: {} as { type: LauncherCommand } } }).createMachine(
-  {
-    id: "launcher",
-    initial: "unconfigured",
-    states: {
-      unconfigured: { on: { "accept-credentials": "running", "begin-setup": "setup" } },
-      setup: { on: { "finish-setup": "running" } },
-      running: { on: { "begin-rotation": "rotating" } },
-      rotating: { on: { "finish-rotation": "running", "abandon-rotation": "running" } },
+const launcher = {
+  initial: "unconfigured",
+  states: {
+    unconfigured: { on: { "accept-credentials": "running", "begin-setup": "setup" } },
+    setup: { on: { "finish-setup": "running" } },
+    running: { on: { "begin-rotation": "rotating" } },
+    rotating: { on: { "finish-rotation": "running", "abandon-rotation": "running" } },
+  },
+} as const;
+const commands = new Set(Object.values(launcher.states).flatMap(({ on }) => Object.keys(on)));
+
+/**
+ * What an invoked sequence of steps over all plugins receives. Leaving the state aborts its signal.
+ */
+export interface SequenceInput extends MachineContext {
+  readonly send: (event: MachineEvent) => void;
+}
+const sequence = (run: (input: SequenceInput, signal: AbortSignal) => Promise<void>) =>
+  fromPromise<void, SequenceInput>(({ input, signal }) => run(input, signal));
+type InvokeArgs = { context: MachineContext; self: { send: SequenceInput["send"] } };
+const input = ({ context, self }: InvokeArgs): SequenceInput => ({
+  ...context,
+  send: (event) => self.send(event),
+});
+const errorOf = ({ event }: { event: { error: unknown } }): unknown => event.error;
+
+export const kernelMachine = setup({
+  types: {
+    context: {} as MachineContext,
+    input: {} as { readonly clock: Clock },
+    events: {} as MachineEvent,
+  },
+  actors: { startPlugins: sequence(startPlugins), stopPlugins: sequence(stopPlugins) },
+  guards: { hasFailed: ({ context: { failure } }) => failure?.isAborted === false },
+  actions: {
+    beginStart: assign(({ event }) =>
+      event.type === "process.start" ? { runs: event.runs, failure: undefined } : {},
+    ),
+    recordAbort: assign(() => ({
+      failure: { error: kernelErrors.KERNEL_START_ABORTED(), isAborted: true },
+    })),
+    recordFailure: assign((_, error: unknown) => ({ failure: { error, isAborted: false } })),
+    beginStop: assign(({ event, context: { clock } }) => {
+      const timeoutMs = event.type === "process.stop" ? event.timeoutMs : failedStartTimeoutMs;
+      return { deadline: new Deadline(clock, timeoutMs) };
+    }),
+    shortenStop({ event, context: { deadline } }) {
+      if (event.type === "process.stop") deadline.shorten(event.timeoutMs);
     },
   },
-);
+}).createMachine({
+  id: "kernel",
+  initial: "stopped",
+  context: ({ input: { clock } }) => ({ clock, runs: [], deadline: new Deadline(clock, Infinity) }),
+  states: {
+    stopped: { on: { "process.start": { target: "live", actions: "beginStart" } } },
+    failed: { on: { "process.start": { target: "live", actions: "beginStart" } } },
+    live: {
+      type: "parallel",
+      states: {
+        launcher,
+        process: {
+          initial: "starting",
+          states: {
+            starting: {
+              on: { "process.stop": { target: "stopping", actions: ["recordAbort", "beginStop"] } },
+              invoke: {
+                src: "startPlugins",
+                input,
+                onDone: "ready",
+                onError: {
+                  target: "stopping",
+                  actions: [{ type: "recordFailure", params: errorOf }, "beginStop"],
+                },
+              },
+            },
+            ready: { on: { "process.stop": { target: "stopping", actions: "beginStop" } } },
+            stopping: {
+              on: { "process.stop": { actions: "shortenStop" } },
+              invoke: {
+                src: "stopPlugins",
+                input,
+                onDone: [{ guard: "hasFailed", target: "#kernel.failed" }, "#kernel.stopped"],
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+});
 
-export interface Lifecycle {
-  state(): LauncherState;
-  /** `false`: ignored in the present state. */
-  send(command: LauncherCommand): boolean;
-  /** Until `stop`. */
-  onChange(changed: (from: LauncherState, to: LauncherState) => void): void;
-  stop(): void;
+export interface Status {
+  readonly process: ProcessState;
+  readonly launcher: LauncherState;
 }
+export const isOver = ({ process }: Status): boolean =>
+  process === "stopped" || process === "failed";
 
-export function createLifecycle(clock: Clock): Lifecycle {
-  const actor = createActor(launcherMachine, { clock: clock as never });
+/**
+ * Runs the statechart of one kernel. `onTransition` also receives the time of the stop in
+ * milliseconds.
+ */
+export function createLifecycle(
+  clock: Clock,
+  onTransition: (from: Status, to: Status, timeoutMs: number) => void,
+  inspect?: (event: InspectionEvent) => void,
+) {
+  // XState declares timer ids as numbers; it only passes them back to the clock.
+  const options = { clock: clock as never, input: { clock }, ...(inspect && { inspect }) };
+  const actor = createActor(kernelMachine, options);
+  const status = ({ value } = actor.getSnapshot()): Status =>
+    typeof value === "string" ? { process: value, launcher: "unconfigured" } : value.live;
+  let last = status();
+  actor.subscribe((snapshot) => {
+    const from = last;
+    last = status(snapshot);
+    onTransition(from, last, snapshot.context.deadline.timeoutMs);
+  });
   actor.start();
-  const state = (): LauncherState => actor.getSnapshot().value;
+
   return {
-    state,
-    send(command) {
-      const snapshot = actor.getSnapshot();
-      if (snapshot.status !== "active" || !snapshot.can({ type: command })) return false;
+    status: () => status(),
+    /** The plugins of the present start, or of the last one. */
+    runs: () => actor.getSnapshot().context.runs,
+    state: () => status().launcher,
+    /** @returns False if the command has no meaning in the present state; it is ignored then. */
+    send(command: LauncherCommand): boolean {
+      if (!commands.has(command) || !actor.getSnapshot().can({ type: command })) return false;
       actor.send({ type: command });
       return true;
     },
-    onChange(changed) {
-      let from = state();
-      actor.subscribe(({ value }: Snapshot<unknown> & { value: LauncherState }) => {
-        const before = from;
-        from = value;
-        if (from !== before) changed(before, from);
+    /** Rejects with the reason after everything that had started has been cleaned up. */
+    async start(runs: readonly PluginRun[]): Promise<void> {
+      actor.send({ type: "process.start", runs });
+      const { context } = await waitFor(actor, (snapshot) => {
+        const now = status(snapshot);
+        return now.process === "ready" || isOver(now);
       });
+      if (context.failure) throw context.failure.error;
     },
-    stop: () => void actor.stop(),
+    /** Begins a stop, or brings the end of the present one forward. */
+    requestStop: (timeoutMs: number) => actor.send({ type: "process.stop", timeoutMs }),
+    untilStopped: () => waitFor(actor, (snapshot) => isOver(status(snapshot))),
   };
 }
+export type Lifecycle = ReturnType<typeof createLifecycle>;

@@ -1,9 +1,14 @@
-/* Life of a plugin
- *  1. config     its section is validated; unknown keys and `token` keys never reach it
- *  2. start      in list order, awaited; everything in `needs` is already offered by an earlier plugin
- *  3. ready      steps given to `onReady` run after every start, in list order, awaited; a failure fails the start
- *  4. running    facts arrive one at a time in one order for the whole kernel; a throw becomes kernel:fault
- *  5. stop       undo of ready steps first, then of starts; last in first out, awaited, each guarded */
+/**
+ * The contract between the kernel and its plugins. Life of a plugin:
+ *
+ *  1. config   its section is validated; unknown keys and `token` keys are rejected
+ *  2. start    in list order, awaited, within a time limit; all `needs` have been offered before
+ *  3. ready    steps passed to `onReady`, after every start; a failure fails the start
+ *  4. running  listeners begin in one order for the whole kernel and are not awaited
+ *  5. stop     cleanup of ready steps, then of starts; last in first out, within a share of the time
+ *
+ * @module
+ */
 
 export type Awaitable<T> = T | Promise<T>;
 export type Release = () => void;
@@ -18,31 +23,43 @@ export type LauncherCommand =
   | "finish-rotation"
   | "abandon-rotation";
 
-/** What a plugin is, as one type; every key is optional. */
+export type ProcessState = "stopped" | "starting" | "ready" | "stopping" | "failed";
+
+/** What a plugin is, as one type. Every key is optional. */
 export interface Shape {
-  /** What its section parses to. */
+  /** The validated value of its section. */
   readonly config?: unknown;
-  /** Facts only it may announce: `<name>:<past-tense>`. */
+  /**
+   * Its section by name, as users write it: `{ launcher: z.input<typeof schema> }`. Types the
+   * kernel's `config`.
+   */
+  readonly section?: Record<string, object>;
+  /** Events that only this plugin may emit: `<name>:<past-tense>`. */
   readonly emits?: EventMap;
-  /** Facts of others: a `Pick<>` of their maps. */
+  /** Events of other plugins: a `Pick<>` of their maps. */
   readonly hears?: EventMap;
-  /** Questions it answers. */
+  /** Services that it provides. */
   readonly offers?: Record<string, unknown>;
-  /** Questions it asks. */
+  /** Services that it requires. */
   readonly needs?: Record<string, unknown>;
-  /** Questions it asks when somebody answers them. */
+  /** Services that it uses if an earlier plugin offers them. */
   readonly uses?: Record<string, unknown>;
-  /** Sends lifecycle commands: token-store, nobody else. */
+  /** Sends launcher commands. Only the token store does. */
   readonly drives?: true;
-  /** Changes configuration at run time: settings, nobody else. */
+  /** Changes the configuration at run time. Only the settings plugin does. */
   readonly configures?: true;
 }
 
-export type Part<S, K extends keyof Shape, Otherwise> =
+export type ShapePart<S, K extends keyof Shape, Otherwise> =
   S extends Record<K, infer V> ? V : Otherwise;
-export type None = Record<never, never>;
+export type EmptyMap = Record<never, never>;
+export type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (
+  u: infer I,
+) => void
+  ? I
+  : never;
 
-/** Standard Schema with JSON Schema: zod 4 objects fit as they are. */
+/** Standard Schema with JSON Schema. Zod 4 objects fit as they are. */
 export interface Schema<T> {
   readonly "~standard": {
     validate(raw: unknown): unknown;
@@ -51,82 +68,121 @@ export interface Schema<T> {
   };
 }
 
-/** A place in the configuration: `channels.pico`, `launcher`. Several plugins may share one. */
-export interface Section<T> {
-  readonly section: string;
+/** An object in the configuration: `channels.pico`, `launcher`. Several plugins may share one. */
+export interface Section<T, Name extends string = string> {
+  readonly section: Name;
   readonly schema: Schema<T>;
 }
 
-interface Base<S extends Shape> {
-  readonly name: string;
-  /** Major version of this contract; another number is refused at start. */
+/** The plugin name in the names of its events. Two different names intersect to `never`. */
+type EventOwner<Name> = [Name] extends [never]
+  ? string
+  : UnionToIntersection<Name extends `${infer Owner}:${string}` ? Owner : never>;
+type SectionName<S> = S extends { section: infer V } ? keyof V & string : string;
+
+interface PluginBase<S extends Shape> {
+  /** Lower-case words joined by hyphens; the prefix of its events. */
+  readonly name: EventOwner<keyof ShapePart<S, "emits", EmptyMap> & string>;
+  /** Major version of this contract. Another version is rejected at start. */
   readonly api: 1;
   /** Never set: carries the type. */
   readonly shape?: S;
-  readonly drives?: Part<S, "drives", never>;
-  readonly configures?: Part<S, "configures", never>;
-  start(scope: Scope<S>): Awaitable<Part<S, "offers", void>>;
+  readonly drives?: ShapePart<S, "drives", never>;
+  readonly configures?: ShapePart<S, "configures", never>;
+  start(scope: Scope<S>): Awaitable<ShapePart<S, "offers", void>>;
 }
 
-/** A forgotten name does not compile. */
-type Listed<S, K extends "needs" | "uses"> =
+/**
+ * The type is enough. A value must name every service; the kernel then checks it before `start`.
+ */
+type DependencyFlags<S, K extends "needs" | "uses"> =
   S extends Record<K, infer V>
-    ? { readonly [P in K]: { readonly [N in keyof V]: true } }
+    ? { readonly [P in K]?: { readonly [N in keyof V]: true } }
     : { readonly [P in K]?: never };
 
-export type Plugin<S extends Shape = Shape> = Base<S> &
-  Listed<S, "needs"> &
-  Listed<S, "uses"> &
+export type Plugin<S extends Shape = Shape> = PluginBase<S> &
+  DependencyFlags<S, "needs"> &
+  DependencyFlags<S, "uses"> &
   (S extends { drives: true } ? { readonly drives: true } : unknown) &
   (S extends { configures: true } ? { readonly configures: true } : unknown) &
-  (S extends { config: infer C } ? { readonly config: Section<C> } : { readonly config?: never });
+  (S extends { config: infer C }
+    ? { readonly config: Section<C, SectionName<S>> }
+    : { readonly config?: never });
 
-export type Audible<S> = Part<S, "hears", None> & Part<S, "emits", None> & KernelEvents;
+export type SubscribableEvents<S> = ShapePart<S, "hears", EmptyMap> &
+  ShapePart<S, "emits", EmptyMap> &
+  KernelEvents;
 
-/** All a plugin may touch; everything registered here is undone when the plugin stops. */
+interface Driver {
+  /** @returns False if the command has no meaning in the present state; it is ignored then. */
+  send(command: LauncherCommand): boolean;
+}
+
+/**
+ * Everything that a plugin may use. Whatever it registers here is cleaned up when the plugin stops.
+ */
 export interface Scope<S extends Shape> {
-  readonly needs: Part<S, "needs", None>;
-  readonly uses: Partial<Part<S, "uses", None>>;
+  readonly needs: ShapePart<S, "needs", EmptyMap>;
+  readonly uses: Partial<ShapePart<S, "uses", EmptyMap>>;
   readonly log: Log;
   readonly clock: Clock;
-  readonly lifecycle: { state(): LauncherState } & (S extends { drives: true }
-    ? { /** `false`: ignored in the present state. */ send(command: LauncherCommand): boolean }
-    : unknown);
+  readonly lifecycle: { state(): LauncherState } & (S extends { drives: true } ? Driver : unknown);
   readonly configuration: S extends { configures: true } ? Configuration : undefined;
   random(bytes: number): Uint8Array;
   /** Always the current, validated value. */
-  config(): Part<S, "config", undefined>;
-  /** A throw refuses the change: every plugin of the section keeps the old value. `ignored`: fields without effect in
-   *  this deployment, not even after a restart. */
+  config(): ShapePart<S, "config", undefined>;
+  /**
+   * A throw rejects the change: every plugin of the section keeps the old value. `afterRestart`:
+   * fields that take effect after a restart. `ignored`: fields without effect in this deployment,
+   * even after a restart.
+   */
   onConfig(
     apply: (
-      next: Part<S, "config", undefined>,
-      before: Part<S, "config", undefined>,
+      next: ShapePart<S, "config", undefined>,
+      before: ShapePart<S, "config", undefined>,
     ) => Awaitable<{ afterRestart?: string[]; ignored?: string[] } | void>,
   ): void;
-  on<K extends keyof Audible<S>>(type: K, handler: (fact: Audible<S>[K]) => Awaitable<void>): void;
-  /** A function is called only when somebody listens. */
-  emit<K extends keyof Part<S, "emits", None>>(
+  /**
+   * Listeners begin in one order for the whole kernel. A returned promise is not awaited, and its
+   * rejection is the event `kernel:fault`. Whatever a listener does after its first `await` may
+   * overlap with later events. A caller that needs an answer or an order calls a service.
+   */
+  on<K extends keyof SubscribableEvents<S>>(
     type: K,
-    fact: Part<S, "emits", None>[K] | (() => Part<S, "emits", None>[K]),
+    handler: (fact: SubscribableEvents<S>[K]) => Awaitable<void>,
   ): void;
-  /** A timer (milliseconds) that cannot outlive the plugin. */
+  /** A function is called only if the event has listeners. */
+  emit<K extends keyof ShapePart<S, "emits", EmptyMap>>(
+    type: K,
+    fact: ShapePart<S, "emits", EmptyMap>[K] | (() => ShapePart<S, "emits", EmptyMap>[K]),
+  ): void;
+  /** Starts a timer (milliseconds) that ends with the plugin. */
   after(ms: number, run: () => void): Release;
-  /** The returned undo runs before any other undo: accepting stops first. */
+  /**
+   * Registers a step that runs after every plugin has started. The cleanup that it returns, and
+   * what it registers, is run before the cleanup of any start: accepting stops first.
+   */
   onReady(step: () => Awaitable<void | (() => Awaitable<void>)>): void;
-  onStop(undo: () => Awaitable<void>): void;
+  /** Registers a cleanup step. Steps run last in first out. */
+  onStop(step: () => Awaitable<void>): void;
 }
 
 export interface Configuration {
   describe(): { section: string; schema: object; value: unknown }[];
-  /** Gives `raw` to every plugin of the section, or to none. Names the fields that act now and those that wait. */
+  /**
+   * Applies `raw` to every plugin of the section, or to none. Returns the fields that take effect
+   * now and those that take effect after a restart.
+   */
   apply(section: string, raw: unknown): Promise<{ now: string[]; afterRestart: string[] }>;
 }
 
 /** XState's `Clock` plus `now()` in Unix milliseconds; XState's `SimulatedClock` fits. */
 export interface Clock {
   now(): number;
-  /** Milliseconds since some moment, which setting the clock does not move; where it is absent, `now` serves. */
+  /**
+   * Milliseconds since an arbitrary moment; setting the system time does not change it.
+   * @defaultValue `now`
+   */
   monotonic?(): number;
   setTimeout(run: () => void, ms: number): unknown;
   clearTimeout(id: unknown): void;
@@ -142,10 +198,13 @@ export interface Log {
 }
 
 export type KernelEvents = {
-  /** Once when everything is ready (`from: null`), then at every transition. */
+  /** Emitted once when everything is ready (`from: null`), then at every transition. */
   "kernel:state-changed": { from: LauncherState | null; to: LauncherState };
-  /** A stop of what was ready: everything still works, and has this long in all. */
+  /**
+   * A ready kernel begins to stop. Everything still works, and all plugins together have this much
+   * time.
+   */
   "kernel:stop-begun": { timeoutMs: number };
-  /** A handler, timer or undo step threw. */
+  /** A listener, timer or cleanup step threw, or an optional plugin failed. */
   "kernel:fault": { plugin: string; during: string; code: string; message: string };
 };

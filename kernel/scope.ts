@@ -1,111 +1,79 @@
-import type { Bus } from "./bus.ts";
-import type { Configured } from "./configuration.ts";
+// The scope of one plugin: everything that it may use.
+import { noop } from "./defaults.ts";
 import { kernelErrors } from "./errors.ts";
-import type { Lifecycle } from "./lifecycle.ts";
-import type { Awaitable, Clock, LauncherCommand, Log, LogLine, Release, Scope } from "./plugin.ts";
-import type { AnyPlugin } from "./wiring.ts";
+import type { LauncherCommand, Log, LogLine, Scope } from "./plugin.ts";
+import type { PluginRun } from "./plugin-run.ts";
+import { hint } from "./suggest.ts";
 
-export interface Undo {
-  readonly plugin: string;
-  readonly step: () => Awaitable<unknown>;
+type Services = Readonly<Record<string, unknown>>;
+
+const pick = (services: Services, names: object): Services =>
+  Object.fromEntries(Object.keys(names).map((name) => [name, services[name]]));
+
+/**
+ * For a plugin that states its needs in its type only. Reading a service that no earlier plugin
+ * offers throws.
+ */
+function rejectUnknown(plugin: string, services: Services): Services {
+  return new Proxy(services, {
+    get(_, service) {
+      if (typeof service === "symbol" || Object.hasOwn(services, service))
+        return Reflect.get(services, service);
+      throw kernelErrors.KERNEL_NEED_UNMET(plugin, service, hint(service, Object.keys(services)));
+    },
+  });
 }
 
-/** What the scopes of one start share. */
-export interface Stage {
-  readonly bus: Bus;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: (bytes: number) => Uint8Array;
-  readonly lifecycle: Lifecycle;
-  readonly configuration: Configured;
-  readonly services: Record<string, unknown>;
-  /** Insertion order is registration order; entries leave when they have run or lost their object. */
-  readonly undo: Set<Undo>;
-  readonly ready: {
-    readonly plugin: AnyPlugin;
-    readonly step: Parameters<Scope<any>["onReady"]>[0];
-  }[];
-  /** The time of a stop that came before the start was over has passed. */
-  readonly late: Promise<void>;
-  /** Optional plugins that could not start. */
-  readonly failed: Set<string>;
-  /** False when everything is undone: nothing new can be registered. */
-  live: boolean;
-  fault(plugin: string, during: string, error: unknown): void;
-}
-
-/** Whether a plugin may still register something. */
-export const isLive = ({ live, failed }: Stage, plugin: string): boolean =>
-  live && !failed.has(plugin);
-
-/** Remembers how to undo something; the answer forgets it. */
-export function keep(stage: Stage, plugin: string, step: () => Awaitable<unknown>): Release {
-  const entry: Undo = { plugin, step };
-  if (isLive(stage, plugin)) stage.undo.add(entry);
-  // A start that finishes after the kernel has stopped, or has given it up, leaves nothing behind.
-  else
-    void Promise.resolve()
-      .then(step)
-      .catch((error: unknown) => stage.fault(plugin, "stop", error));
-  return () => void stage.undo.delete(entry);
-}
-
-/** One plugin's scope. Its methods do not use `this`. */
-export function createScope(plugin: AnyPlugin, stage: Stage): Scope<any> {
+/** The methods do not use `this`, so that plugins can destructure the scope. */
+export function createScope(run: PluginRun): Scope<any> {
+  const { plugin, context } = run;
+  const { bus, clock, lifecycle, configuration, reportFault } = context;
   const { name } = plugin;
-  const { bus, clock } = stage;
-  const pick = (names: object | undefined): Record<string, unknown> =>
-    Object.fromEntries(
-      Object.keys(names ?? {}).map((service) => [service, stage.services[service]]),
-    );
+  const services = { ...context.services };
   const send = (command: LauncherCommand): boolean => {
     if (plugin.drives !== true) throw kernelErrors.KERNEL_NOT_DRIVER(name);
-    return stage.lifecycle.send(command);
+    return run.canRegister && lifecycle.send(command);
   };
   const line =
     (level: keyof Log): LogLine =>
     (fields, text) =>
-      stage.log[level]({ plugin: name, ...fields }, text);
+      context.log[level]({ plugin: name, ...fields }, text);
 
   return {
-    needs: pick(plugin.needs),
-    uses: pick(plugin.uses),
+    needs: plugin.needs ? pick(services, plugin.needs) : rejectUnknown(name, services),
+    uses: plugin.uses ? pick(services, plugin.uses) : services,
     log: { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") },
     clock,
-    lifecycle: { state: stage.lifecycle.state, send } as Scope<any>["lifecycle"],
-    configuration: (plugin.configures === true ? stage.configuration : undefined) as never,
-    random: stage.random,
-    config: () => stage.configuration.value(name) as never,
-    onConfig: (apply) => stage.configuration.onConfig(name, apply),
+    lifecycle: { state: lifecycle.state, send } as Scope<any>["lifecycle"],
+    configuration: (plugin.configures === true ? configuration : undefined) as never,
+    random: context.random,
+    config: () => configuration.value(name) as never,
+    onConfig: (listener) => configuration.onConfig(name, listener),
     on(type, handler) {
-      if (isLive(stage, name))
-        keep(
-          stage,
-          name,
-          bus.on(type, handler, (error) => stage.fault(name, type, error)),
-        );
+      if (!run.canRegister) return;
+      run.registerCleanup(bus.on(type, handler, (error) => reportFault(name, type, error)));
     },
-    emit(type: string, fact: object | (() => object)) {
+    emit(type: string, payload: object | (() => object)) {
       if (!type.startsWith(`${name}:`)) throw kernelErrors.KERNEL_FOREIGN_FACT(name, type);
-      bus.emit(type, fact);
+      bus.emit(type, payload);
     },
-    after(ms, run) {
-      if (!isLive(stage, name)) return () => undefined;
+    after(ms, callback) {
+      if (!run.canRegister) return noop;
       const id = clock.setTimeout(() => {
         forget();
         try {
-          run();
+          callback();
         } catch (error) {
-          stage.fault(name, "timer", error);
+          reportFault(name, "timer", error);
         }
       }, ms);
-      const forget = keep(stage, name, () => clock.clearTimeout(id));
+      const forget = run.registerCleanup(() => clock.clearTimeout(id));
       return () => {
         forget();
         clock.clearTimeout(id);
       };
     },
-    onReady: (step) => void stage.ready.push({ plugin, step }),
-    onStop: (step) => void keep(stage, name, step),
+    onReady: (step) => void run.readySteps.push(step),
+    onStop: (step) => void run.registerCleanup(step),
   };
 }

@@ -40,11 +40,11 @@ export interface Stand<L extends readonly unknown[]> {
 export async function withKernel<const L extends readonly AnyPlugin[]>(
   plugins: L & Wired<L>,
   visit: (stand: Stand<L>) => void | Promise<void>,
-  options: Omit<KernelOptions, "clock" | "log"> & { readonly clock?: StoppedClock } = {},
+  options: Omit<KernelOptions<L>, "clock" | "log"> & { readonly clock?: StoppedClock } = {},
 ): Promise<void> {
   const clock = options.clock ?? stoppedClock();
   const { log, lines } = capturedLog();
-  const kernel = createKernel<L>(plugins, { ...options, clock, log });
+  const kernel = createKernel<L>(plugins, { ...options, clock, log } as KernelOptions<L>);
   await kernel.start();
   try {
     await visit({ kernel, clock, lines });

@@ -1,47 +1,91 @@
-import type { KernelEvents, None, Part, Plugin } from "./plugin.ts";
+// Compile-time checks of a plugin list. Each mistake appears as a missing property whose name is a
+// sentence.
+import type { EmptyMap, KernelEvents, Plugin, ShapePart, UnionToIntersection } from "./plugin.ts";
 
+/** Any plugin, whatever its shape. */
 export type AnyPlugin = Pick<Plugin<any>, "name" | "api" | "shape" | "start"> & {
   readonly needs?: object | undefined;
   readonly uses?: object | undefined;
   readonly config?: object | undefined;
   readonly drives?: boolean | undefined;
   readonly configures?: boolean | undefined;
-  /** Only for plugins known at run time: its failure to start leaves the others running. */
+  /** Only for plugins known at run time: if it fails to start, the others run without it. */
   readonly optional?: boolean | undefined;
 };
 
 type ShapeOf<P> = P extends { readonly shape?: infer S } ? NonNullable<S> : never;
-type Keys<P, K extends "needs" | "offers" | "emits" | "hears"> = keyof Part<ShapeOf<P>, K, None> &
-  string;
-type Emitted<L extends readonly unknown[]> =
-  | { [I in keyof L]: Keys<L[I], "emits"> }[number]
-  | keyof KernelEvents;
-type Heard<L extends readonly unknown[]> = { [I in keyof L]: Keys<L[I], "hears"> }[number];
+type PartOf<P, K extends "needs" | "uses" | "offers" | "emits" | "hears" | "section"> = ShapePart<
+  ShapeOf<P>,
+  K,
+  EmptyMap
+>;
+type KeysOf<P, K extends "needs" | "offers" | "hears"> = keyof PartOf<P, K> & string;
 
-type Ordered<L extends readonly unknown[], Have = never> = L extends readonly [
+/** Names that both maps have, if the type in `Have` does not fit the one in `Wanted`. */
+type Mismatches<Wanted, Have> = {
+  [K in keyof Wanted & keyof Have]: [Have[K]] extends [Wanted[K]] ? never : K;
+}[keyof Wanted & keyof Have] &
+  string;
+
+type ServiceMistakes<P, Offered> =
+  | `no earlier plugin offers ${Exclude<KeysOf<P, "needs">, keyof Offered>}`
+  | `${Mismatches<PartOf<P, "needs">, Offered>} is needed with another type than is offered`
+  | `${Mismatches<PartOf<P, "uses">, Offered>} is used with another type than is offered`
+  | `two plugins offer ${KeysOf<P, "offers"> & keyof Offered}`;
+type CheckNeedsInOrder<L extends readonly unknown[], Offered = EmptyMap> = L extends readonly [
   infer Head,
   ...infer Rest,
 ]
-  ? [Exclude<Keys<Head, "needs">, Have>] extends [never]
-    ? Ordered<Rest, Have | Keys<Head, "offers">>
-    : {
-        readonly [
-          K in Exclude<Keys<Head, "needs">, Have> & string as `no earlier plugin offers ${K}`
-        ]: never;
-      }
-  : unknown;
-
-/** `unknown` when every need is offered by an earlier plugin and every fact heard has an owner; else it names what is
- *  missing. */
-export type Wired<L extends readonly unknown[]> = Ordered<L> &
-  ([Exclude<Heard<L>, Emitted<L>>] extends [never]
-    ? unknown
-    : { readonly [K in Exclude<Heard<L>, Emitted<L>> & string as `no plugin emits ${K}`]: never });
-
-type Merge<U> = (U extends unknown ? (u: U) => void : never) extends (m: infer I) => void
-  ? I
+  ? [ServiceMistakes<Head, Offered>] extends [never]
+    ? CheckNeedsInOrder<Rest, Offered & PartOf<Head, "offers">>
+    : ServiceMistakes<Head, Offered>
   : never;
+
+type EventMistakes<P, Emitted> =
+  | `no plugin emits ${Exclude<KeysOf<P, "hears">, keyof Emitted>}`
+  | `${Mismatches<PartOf<P, "hears">, Emitted>} has another payload where it is emitted`;
+type CheckEvents<L extends readonly unknown[]> = {
+  [I in keyof L]: EventMistakes<L[I], FactsOf<L>>;
+}[number];
+
+type Rejected<Sentence extends string> = [Sentence] extends [never]
+  ? unknown
+  : { readonly [K in Sentence]: never };
+
+/**
+ * `unknown` if every need is offered by an earlier plugin and every event that is listened to is
+ * emitted, with the same types. Otherwise its property names say what is wrong.
+ */
+export type Wired<L extends readonly unknown[]> = number extends L["length"]
+  ? Rejected<"the list has no fixed length: write it inside createKernel([...]) or add `as const`">
+  : Rejected<CheckNeedsInOrder<L> | CheckEvents<L>>;
+
+/** All events that the plugins of a list emit, and those of the kernel. */
 export type FactsOf<L extends readonly unknown[]> = KernelEvents &
-  Merge<{ [I in keyof L]: Part<ShapeOf<L[I]>, "emits", None> }[number]>;
-export type ServicesOf<L extends readonly unknown[]> = None &
-  Merge<{ [I in keyof L]: Part<ShapeOf<L[I]>, "offers", None> }[number]>;
+  UnionToIntersection<{ [I in keyof L]: PartOf<L[I], "emits"> }[number]>;
+/** All services that the plugins of a list offer. */
+export type ServicesOf<L extends readonly unknown[]> = EmptyMap &
+  UnionToIntersection<{ [I in keyof L]: PartOf<L[I], "offers"> }[number]>;
+
+type RawSections = Readonly<Record<string, unknown>>;
+type SectionsOf<L extends readonly unknown[]> = UnionToIntersection<
+  { [I in keyof L]: PartOf<L[I], "section"> }[number]
+>;
+/** Plugins with settings whose shape does not name their section. */
+type Untyped<P> =
+  ShapeOf<P> extends { config: unknown }
+    ? ShapeOf<P> extends { section: object }
+      ? never
+      : P
+    : never;
+/**
+ * The sections of a list as users write them, if every plugin with settings names its section.
+ * Otherwise any record is accepted.
+ */
+export type ConfigOf<L extends readonly unknown[]> = number extends L["length"]
+  ? RawSections
+  : L extends readonly []
+    ? RawSections
+    : [{ [I in keyof L]: Untyped<L[I]> }[number]] extends [never]
+      ? { readonly [S in keyof SectionsOf<L>]?: SectionsOf<L>[S] }
+      : RawSections;

@@ -59,9 +59,11 @@ export function viewPlugins(
 }
 const states = {
   waiting: "starting",
+  starting: "starting",
   started: "starting",
   ready: "started",
   failed: "failed",
+  stopping: "stopped",
   stopped: "stopped",
 } as const;
 

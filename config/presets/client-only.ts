@@ -80,6 +80,6 @@ export async function clientOnly(options: ClientOnlyOptions) {
   if (found) secret?.(found.token);
   return createKernel(
     [tokenStore(tokens), channels(), client, listener(hear), application(options.application)],
-    { config: { [section]: own }, log },
+    { config: { [section]: own } as Readonly<Record<string, unknown>>, log },
   );
 }

@@ -5,13 +5,13 @@ import type { Application, ApplicationOptions, Channels } from "./service.ts";
 export function application(
   handler: Application,
   options: ApplicationOptions = {},
-): Plugin<{ needs: { channels: Channels } }> {
+): Plugin<{ needs: { channels: Channels }; offers: { application: string } }> {
   return {
     name: "application",
     api: 1,
-    needs: { channels: true },
     start({ needs, onStop }) {
       onStop(needs.channels.handle(handler, options));
+      return { application: "application" };
     },
   };
 }

@@ -34,7 +34,7 @@ export interface CommandOptions {
 export type CommandShape = {
   emits: CommandEvents;
   needs: { channels: Channels };
-  offers: { program: Program };
+  offers: { program: Program; application: string };
 };
 
 /** Messages of one session that it may have accepted and not finished. */
@@ -160,6 +160,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       });
 
       return {
+        application: "command",
         program: {
           status() {
             const pid = supervisor.running()?.pid;

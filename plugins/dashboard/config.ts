@@ -39,3 +39,5 @@ export const dashboardSchema = z.strictObject({
   }),
 });
 export type DashboardConfig = z.output<typeof dashboardSchema>;
+/** The section as users write it. */
+export type DashboardInput = z.input<typeof dashboardSchema>;

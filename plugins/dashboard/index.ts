@@ -13,7 +13,7 @@ import { publishFacts } from "./api/publish.ts";
 import { tokensView } from "./api/tokens.ts";
 import { createApp } from "./app.ts";
 import { loadAssets } from "./assets.ts";
-import { dashboardSchema, type DashboardConfig } from "./config.ts";
+import { dashboardSchema, type DashboardConfig, type DashboardInput } from "./config.ts";
 import { tokenSigner } from "./cookies.ts";
 import type { Door } from "./door.ts";
 import type { DashboardEvents } from "./events.ts";
@@ -68,6 +68,7 @@ export interface DashboardOptions {
 
 export type DashboardShape = {
   config: DashboardConfig;
+  section: { launcher: DashboardInput };
   emits: DashboardEvents;
   hears: Pick<TokenStoreEvents, "token-store:rotated">;
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };

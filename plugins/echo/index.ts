@@ -2,11 +2,10 @@ import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
 
 /** The application a new owner meets: it answers with what it received. */
-export function echo(): Plugin<{ needs: { channels: Channels } }> {
+export function echo(): Plugin<{ needs: { channels: Channels }; offers: { application: string } }> {
   return {
     name: "echo",
     api: 1,
-    needs: { channels: true },
     start({ needs, onStop }) {
       const release = needs.channels.handle(async ({ content, media, reply }) => {
         try {
@@ -17,6 +16,7 @@ export function echo(): Plugin<{ needs: { channels: Channels } }> {
         }
       });
       onStop(release);
+      return { application: "echo" };
     },
   };
 }

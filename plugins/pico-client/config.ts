@@ -36,3 +36,5 @@ export const picoClientSchema = z.strictObject({
 });
 
 export type PicoClientConfig = z.output<typeof picoClientSchema>;
+/** The section as users write it. */
+export type PicoClientInput = z.input<typeof picoClientSchema>;

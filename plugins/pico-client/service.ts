@@ -2,7 +2,7 @@ import type { Release } from "../../kernel/index.ts";
 import type { Channels, Outgoing, Receipt } from "../channels/index.ts";
 import type { LinkHandlers, LinkState } from "../pico-link/index.ts";
 import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
-import type { PicoClientConfig } from "./config.ts";
+import type { PicoClientConfig, PicoClientInput } from "./config.ts";
 import type { PicoClientEvents } from "./events.ts";
 
 export interface PicoLink {
@@ -37,6 +37,7 @@ export interface PicoClientOptions {
 
 export interface PicoClientShape {
   readonly config: PicoClientConfig;
+  readonly section: { "channels.pico_client": PicoClientInput };
   readonly emits: PicoClientEvents;
   readonly hears: Pick<TokenStoreEvents, "token-store:rotated">;
   readonly needs: { tokens: Tokens; tokenSecrets: TokenSecrets };

@@ -69,7 +69,7 @@ test("health follows the life of each plugin", async () => {
   await Promise.resolve();
   await new Promise((done) => setImmediate(done));
   expect(kernel.health()).toMatchObject({ live: true, ready: false });
-  expect(phases(kernel)).toEqual(["one started", "two waiting"]);
+  expect(phases(kernel)).toEqual(["one started", "two starting"]);
   second.open();
   await started;
   expect(kernel.health()).toMatchObject({ live: true, ready: true });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
-import { createLifecycle } from "../../kernel/lifecycle.ts";
 import type { LauncherCommand, LauncherState } from "../../kernel/index.ts";
+import { createLauncher } from "./parts.ts";
 
 const commands: readonly LauncherCommand[] = [
   "accept-credentials",
@@ -28,33 +28,31 @@ for (const state of Object.keys(paths) as LauncherState[]) {
   for (const command of commands) {
     const target = accepted[state][command];
     test(`in ${state}, ${command} ${target ? `leads to ${target}` : "is ignored"}`, () => {
-      const lifecycle = createLifecycle(new SimulatedClock());
-      for (const step of paths[state]) lifecycle.send(step);
-      expect(lifecycle.state()).toBe(state);
-      expect(lifecycle.send(command)).toBe(target !== undefined);
-      expect(lifecycle.state()).toBe(target ?? state);
+      const launcher = createLauncher(new SimulatedClock());
+      for (const step of paths[state]) launcher.send(step);
+      expect(launcher.state()).toBe(state);
+      expect(launcher.send(command)).toBe(target !== undefined);
+      expect(launcher.state()).toBe(target ?? state);
     });
   }
 }
 
 test("every transition is reported once with where it came from, and ignored commands are not", () => {
-  const lifecycle = createLifecycle(new SimulatedClock());
+  const launcher = createLauncher(new SimulatedClock());
   const changes: string[] = [];
-  lifecycle.onChange((from, to) => void changes.push(`${from}>${to}`));
-  lifecycle.send("finish-rotation");
-  lifecycle.send("begin-setup");
-  lifecycle.send("begin-setup");
-  lifecycle.send("finish-setup");
-  lifecycle.stop();
-  lifecycle.send("begin-rotation");
+  launcher.onChange((from, to) => void changes.push(`${from}>${to}`));
+  launcher.send("finish-rotation");
+  launcher.send("begin-setup");
+  launcher.send("begin-setup");
+  launcher.send("finish-setup");
   expect(changes).toEqual(["unconfigured>setup", "setup>running"]);
 });
 
 test("no time ends a rotation: only its driver does", () => {
   const clock = new SimulatedClock();
-  const lifecycle = createLifecycle(clock);
-  lifecycle.send("accept-credentials");
-  lifecycle.send("begin-rotation");
+  const launcher = createLauncher(clock);
+  launcher.send("accept-credentials");
+  launcher.send("begin-rotation");
   clock.increment(24 * 3_600_000);
-  expect(lifecycle.state()).toBe("rotating");
+  expect(launcher.state()).toBe("rotating");
 });

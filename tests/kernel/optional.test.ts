@@ -101,7 +101,7 @@ describe("an optional plugin", () => {
     await turn();
     clock.increment(9_999);
     await turn();
-    expect(phases()).toEqual(["waiting"]);
+    expect(phases()).toEqual(["starting"]);
     clock.increment(1);
     await starting;
     expect(kernel.health().plugins[0]).toMatchObject({

@@ -1,6 +1,9 @@
 import { expect } from "vitest";
 import { codeOf } from "../../kernel/index.ts";
-import type { AnyPlugin, Plugin, Scope, Shape } from "../../kernel/index.ts";
+import type { AnyPlugin, Clock, LauncherState, Plugin, Scope, Shape } from "../../kernel/index.ts";
+import { createLifecycle } from "../../kernel/lifecycle.ts";
+import { PluginRun, type KernelContext } from "../../kernel/plugin-run.ts";
+import { capturedLog } from "../../kernel/testing.ts";
 
 type Bare = Plugin<{ emits: Record<never, never> }>;
 
@@ -45,3 +48,22 @@ export async function codeFrom(attempt: (() => unknown) | Promise<unknown>): Pro
 
 /** Lets everything that is due in the queue of promises run. */
 export const turn = (): Promise<void> => new Promise((done) => setImmediate(done));
+
+/** The launcher region of a kernel whose only plugin, the driver, never finishes its start. */
+export function createLauncher(clock: Clock) {
+  let listener: ((from: LauncherState, to: LauncherState) => void) | undefined;
+  const lifecycle = createLifecycle(
+    clock,
+    (from, to) => from.launcher !== to.launcher && listener?.(from.launcher, to.launcher),
+    () => undefined,
+  );
+  const driver = plugin("driver", () => gate().promise, { drives: true });
+  const context = { clock, log: capturedLog().log, services: {}, startTimeoutMs: 1, lifecycle };
+  void lifecycle.start([new PluginRun(driver, context as unknown as KernelContext)]).catch(codeOf);
+  return {
+    ...lifecycle,
+    onChange(changed: (from: LauncherState, to: LauncherState) => void) {
+      listener = changed;
+    },
+  };
+}

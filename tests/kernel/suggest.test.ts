@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
 import { hint } from "../../kernel/index.ts";
-import { nearest } from "../../kernel/suggest.ts";
+import { closestMatch } from "../../kernel/suggest.ts";
 
 test.each([
   ["allow_origin", "allow_origins"],
   ["max_conections", "max_connections"],
   ["enabeld", "enabled"],
 ])("%s is taken for %s", (typed, meant) => {
-  expect(nearest(typed, ["enabled", "allow_origins", "max_connections", "ping_interval"])).toBe(
-    meant,
-  );
+  expect(
+    closestMatch(typed, ["enabled", "allow_origins", "max_connections", "ping_interval"]),
+  ).toBe(meant);
 });
 
 test("a word that is nobody's slip gets no suggestion", () => {
-  expect(nearest("telegram", ["pico", "pico_client"])).toBeUndefined();
+  expect(closestMatch("telegram", ["pico", "pico_client"])).toBeUndefined();
   expect(
-    nearest("SERVICE_CHANNELS_TELEGRAM_ENABLED", ["SERVICE_CHANNELS_PICO_ENABLED"]),
+    closestMatch("SERVICE_CHANNELS_TELEGRAM_ENABLED", ["SERVICE_CHANNELS_PICO_ENABLED"]),
   ).toBeUndefined();
   expect(hint("telegram", ["pico"])).toBe("");
 });
@@ -26,6 +26,6 @@ test("the suggestion follows a sentence", () => {
 
 test("an enormous word is judged quickly", () => {
   const started = process.cpuUsage();
-  nearest("x".repeat(1_000_000), ["gateway", "channels"]);
+  closestMatch("x".repeat(1_000_000), ["gateway", "channels"]);
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });

@@ -72,9 +72,8 @@ test("a kernel offers and announces what its plugins do, and nothing else", () =
   kernel.on("baker:baked", ({ temperature }) => void temperature);
 });
 
-test("a plugin that forgets a name does not compile", () => {
-  // @ts-expect-error - `needs` must name `oven`
-  const forgotten: Plugin<{ needs: { oven: Oven } }> = {
+test("a plugin whose value contradicts its type does not compile", () => {
+  const typeOnly: Plugin<{ needs: { oven: Oven } }> = {
     name: "a",
     api: 1,
     start: () => undefined,
@@ -87,10 +86,13 @@ test("a plugin that forgets a name does not compile", () => {
     needs: { oven: true },
     start: () => undefined,
   };
-  // @ts-expect-error - `uses` must name `oven`
-  const unused: Plugin<{ uses: { oven: Oven } }> = { name: "a", api: 1, start: () => undefined };
-  const extra: Plugin<{ emits: BakerFacts }> = {
+  const usesTypeOnly: Plugin<{ uses: { oven: Oven } }> = {
     name: "a",
+    api: 1,
+    start: () => undefined,
+  };
+  const extra: Plugin<{ emits: BakerFacts }> = {
+    name: "baker",
     api: 1,
     // @ts-expect-error - needs what its shape does not
     needs: { oven: true },
@@ -111,9 +113,9 @@ test("a plugin that forgets a name does not compile", () => {
     start: () => undefined,
   };
   expect([
-    forgotten,
+    typeOnly,
     half,
-    unused,
+    usesTypeOnly,
     extra,
     empty,
     old,
@@ -190,4 +192,60 @@ test("a scope gives what the shape names and nothing else", () => {
     },
   };
   expect([plain, driver]).toHaveLength(2);
+});
+
+test("services and events are compared by type, not only by name", () => {
+  const electric: Plugin<{ offers: { oven: { heat(): void } } }> = {
+    name: "electric",
+    api: 1,
+    start: () => ({ oven: { heat: () => undefined } }),
+  };
+  const listener: Plugin<{ hears: { "baker:baked": { slices: number } } }> = {
+    name: "listener",
+    api: 1,
+    start: () => undefined,
+  };
+  const cook: Plugin<{ needs: { oven: Oven } }> = { name: "cook", api: 1, start: () => undefined };
+  // @ts-expect-error - the oven has another type
+  createKernel([electric, cook]);
+  // @ts-expect-error - the used oven has another type
+  createKernel([electric, maybe]);
+  // @ts-expect-error - the payload has another type
+  createKernel([baker, listener]);
+  // @ts-expect-error - two plugins offer `oven`
+  createKernel([baker, electric]);
+  const list: Plugin[] = [];
+  // @ts-expect-error - the length of the list is unknown
+  createKernel(list);
+  const stranger: Plugin<{ emits: BakerFacts }> = {
+    // @ts-expect-error - the events belong to `baker`
+    name: "stranger",
+    api: 1,
+    start: () => undefined,
+  };
+  expect(stranger.name).toBe("stranger");
+});
+
+test("the configuration is typed from the sections of the shapes", () => {
+  const schema = z.strictObject({ minutes: z.int().default(40) });
+  const timer: Plugin<{
+    config: z.output<typeof schema>;
+    section: { timer: z.input<typeof schema> };
+  }> = { name: "timer", api: 1, config: { section: "timer", schema }, start: () => undefined };
+  createKernel([timer], { config: { timer: { minutes: 30 } } });
+  createKernel([timer], { config: { timer: {} } as Record<string, unknown> });
+  // @ts-expect-error - no section has this name
+  createKernel([timer], { config: { time: { minutes: 30 } } });
+  // @ts-expect-error - no setting has this name
+  createKernel([timer], { config: { timer: { minute: 30 } } });
+  // @ts-expect-error - the setting is a number
+  createKernel([timer], { config: { timer: { minutes: "30" } } });
+  const misplaced: Plugin<{ config: { minutes: number }; section: { timer: object } }> = {
+    name: "misplaced",
+    api: 1,
+    // @ts-expect-error - the value names another section than the type
+    config: { section: "other", schema },
+    start: () => undefined,
+  };
+  expect(misplaced.name).toBe("misplaced");
 });

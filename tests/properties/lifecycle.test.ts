@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
-import { createLifecycle } from "../../kernel/lifecycle.ts";
 import type { LauncherCommand, LauncherState, Plugin } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
+import { createLauncher } from "../kernel/parts.ts";
 import {
   memory,
   tokenStore,
@@ -29,12 +29,12 @@ test("random commands never lead out of the four states, and running is entered 
   fc.assert(
     fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
       const clock = new SimulatedClock();
-      const lifecycle = createLifecycle(clock);
-      let from = lifecycle.state();
+      const launcher = createLauncher(clock);
+      let from = launcher.state();
       for (const each of commands) {
-        const accepted = lifecycle.send(each);
+        const accepted = launcher.send(each);
         clock.increment(60_000);
-        const to = lifecycle.state();
+        const to = launcher.state();
         expect(states).toContain(to);
         expect(accepted).toBe(from !== to);
         if (to === "running" && from === "unconfigured") expect(each).toBe("accept-credentials");

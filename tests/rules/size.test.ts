@@ -2,11 +2,11 @@ import { describe, expect, test } from "vitest";
 import { codeLines, filesUnder, linesThat, read, sources } from "./source.ts";
 
 describe("size", () => {
-  test("the kernel stays under 1,100 lines of code", () => {
+  test("the kernel stays under 1,200 lines of code", () => {
     const kernel = sources().filter(
       ({ path }) => path.startsWith("kernel/") && path !== "kernel/testing.ts",
     );
-    expect(kernel.reduce((sum, { text }) => sum + codeLines(text), 0)).toBeLessThan(1_100);
+    expect(kernel.reduce((sum, { text }) => sum + codeLines(text), 0)).toBeLessThan(1_200);
   });
 
   test("a file is short enough to be read at once", () => {
