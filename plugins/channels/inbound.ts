@@ -120,6 +120,7 @@ export function createInbound({
 }: InboundOptions): Inbound {
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
+  let isWarned = false;
   const tickets = createTickets((err) =>
     log.error({ err }, "a channel could not be told what became of a message"),
   );
@@ -200,7 +201,12 @@ export function createInbound({
       if (incoming.hops > mostHops) return outcome.rejected(channelsErrors.loop());
       const before = once ? dedupe.find(incoming) : undefined;
       if (before) return again(incoming, before, outcome);
-      if (!current) return outcome.rejected(channelsErrors.no_application());
+      if (!current) {
+        if (!isWarned)
+          log.warn({ channel: incoming.channel }, channelsErrors.no_application().message);
+        isWarned = true;
+        return outcome.rejected(channelsErrors.no_application());
+      }
       if (!once) return take(incoming, outcome);
       take(incoming, new First(dedupe, incoming, dedupe.remember(incoming), outcome));
     },

@@ -44,7 +44,11 @@ export const launcherSchema = z.strictObject({
     }),
 });
 export type HttpConfig = z.output<typeof launcherSchema>;
+/** The section as users write it. */
+export type HttpInput = z.input<typeof launcherSchema>;
 
 /** Without a port there is no second listener. `host` defaults to where the first one is bound. */
 export const gatewaySchema = z.strictObject({ port: port.optional(), host: host.optional() });
 export type GatewayConfig = z.output<typeof gatewaySchema>;
+/** The section as users write it. */
+export type GatewayInput = z.input<typeof gatewaySchema>;

@@ -1,6 +1,7 @@
 import { errorTable } from "../../kernel/index.ts";
 
 export const httpErrors = errorTable({
+  HTTP_SERVER: (what: string, fix: string) => `http({ server }) got ${what}: ${fix}.`,
   HTTP_PORT_IN_USE: (port: number, by: string, remedy: string) =>
     `port ${port} is in use${by}; ${remedy}`,
   HTTP_PORT_FORBIDDEN: (port: number, remedy: string) =>

@@ -1,9 +1,13 @@
 import type { Plugin } from "../../kernel/index.ts";
-import { gatewaySchema, type GatewayConfig } from "./config.ts";
+import { gatewaySchema, type GatewayConfig, type GatewayInput } from "./config.ts";
 import type { Http } from "./service.ts";
 
 /** A listener of its own for the channels, apart from the dashboard's: opened when `gateway.port` is set. */
-export function gateway(): Plugin<{ config: GatewayConfig; needs: { http: Http } }> {
+export function gateway(): Plugin<{
+  config: GatewayConfig;
+  section: { gateway: GatewayInput };
+  needs: { http: Http };
+}> {
   return {
     name: "gateway",
     api: 1,

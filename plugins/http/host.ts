@@ -2,9 +2,26 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
 import type { Dispatcher } from "./dispatch.ts";
+import { httpErrors } from "./errors.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
 
 type Emit = Server["emit"];
+
+/** Throws HTTP_SERVER for a value that hosts pass by mistake in place of a server. */
+export function assertServer(server: unknown): void {
+  if (server === undefined)
+    throw httpErrors.HTTP_SERVER("undefined", "create the server first, or leave the option out");
+  if (typeof server === "function")
+    throw httpErrors.HTTP_SERVER(
+      "a function, such as an Express app",
+      "pass createServer(app) of node:http, and call listen() of that server",
+    );
+  const { emit, on, server: inner } = (server ?? {}) as Record<string, unknown>;
+  if (typeof emit === "function" && typeof on === "function") return;
+  throw inner === undefined
+    ? httpErrors.HTTP_SERVER("a value that isn't a server", "pass an http.Server or https.Server")
+    : httpErrors.HTTP_SERVER("an app, such as that of Fastify", "pass app.server");
+}
 
 /**
  * Serves our routes on a server that belongs to somebody else. Its `emit` is wrapped, since a listener of ours could

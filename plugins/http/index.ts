@@ -3,11 +3,11 @@ import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Plugin } from "../../kernel/index.ts";
 import { isLoopback } from "./addresses.ts";
 import { refuse } from "./answers.ts";
-import { launcherSchema, type HttpConfig } from "./config.ts";
+import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { createDispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import type { HttpEvents } from "./events.ts";
-import { serveOnHost } from "./host.ts";
+import { assertServer, serveOnHost } from "./host.ts";
 import { createHostIdentities, createIdentities } from "./identities.ts";
 import { createLimiter } from "./limiter.ts";
 import { createListeners } from "./listeners.ts";
@@ -64,6 +64,7 @@ function overruled({ server, port, host, basePath }: HttpOptions): ReadonlySet<R
  *  started. */
 export function http(options: HttpOptions = {}): Plugin<{
   config: HttpConfig;
+  section: { launcher: HttpInput };
   emits: HttpEvents;
   offers: { http: Http };
 }> {
@@ -73,6 +74,7 @@ export function http(options: HttpOptions = {}): Plugin<{
     config: { section: "launcher", schema: launcherSchema },
 
     start({ config, onConfig, onReady, onStop, emit, clock, log, random }) {
+      if ("server" in options) assertServer(options.server);
       const settings = config();
       const fixed = overruled(options);
       const givenPath = options.basePath ?? settings.base_path;
@@ -105,8 +107,9 @@ export function http(options: HttpOptions = {}): Plugin<{
       });
 
       const port = options.port ?? settings.port;
-      if (!options.server)
-        listeners.plan("dashboard", { port, host: bindHost, remedy: "start with -port N" });
+      const isOption = options.port !== undefined;
+      const remedy = isOption ? "pass another one to http({ port })" : "start with -port N";
+      if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy });
       onStop(listeners.finish);
       onConfig((next, before) => {
         const changed = changedKeys(next, before);

@@ -6,7 +6,7 @@ import { descriptorsMissing } from "./descriptors.ts";
 import { picoErrors } from "./errors.ts";
 
 interface Checked {
-  readonly tokens: Pick<Tokens, "info">;
+  readonly tokens: Pick<Tokens, "info" | "describe">;
   readonly http: Pick<Http, "openFiles">;
   readonly log: Log;
   readonly envPrefix: string;
@@ -19,7 +19,11 @@ export async function checkSettings(
 ): Promise<void> {
   const { enabled, ping_interval, read_timeout, max_connections } = next;
   if (!enabled) return;
-  if (tokens.info("pico").source === "none") throw picoErrors.PICO_TOKEN_MISSING(envPrefix);
+  if (tokens.info("pico").source === "none") {
+    // Only a token store that reads the environment names a variable.
+    const { variable } = await tokens.describe("pico");
+    throw picoErrors.PICO_TOKEN_MISSING(variable === undefined ? undefined : envPrefix);
+  }
   const files = descriptorsMissing(max_connections, await http.openFiles());
   if (files) throw picoErrors.PICO_DESCRIPTORS(max_connections, files.has, files.needs);
   if (ping_interval < read_timeout) return;

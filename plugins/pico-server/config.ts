@@ -118,6 +118,8 @@ export const picoSchema = z.strictObject({
 });
 
 export type PicoServerConfig = z.output<typeof picoSchema>;
+/** The section as users write it. */
+export type PicoServerInput = z.input<typeof picoSchema>;
 
 const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate => ({
   perSecond: message_rate,

@@ -4,10 +4,11 @@
 import type { Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
+import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
 import { createBudget } from "./budget.ts";
 import { checkSettings } from "./checks.ts";
-import { picoSchema, rateOf, type PicoServerConfig } from "./config.ts";
+import { picoSchema, rateOf, type PicoServerConfig, type PicoServerInput } from "./config.ts";
 import { Connection } from "./connection.ts";
 import { createConnections, type Link } from "./connections.ts";
 import { newCounters } from "./counters.ts";
@@ -52,9 +53,11 @@ export interface PicoServerOptions {
 
 export type PicoServerShape = {
   config: PicoServerConfig;
+  section: { "channels.pico": PicoServerInput };
   emits: PicoServerEvents;
   hears: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
   needs: { tokens: Tokens; http: Http; channels: Channels };
+  uses: { settings: Settings };
   offers: { picoServer: PicoServer };
 };
 
@@ -91,6 +94,10 @@ export function picoServer({
       await tokens.claim("pico");
       const checked = { tokens, http, log, envPrefix };
       await checkSettings(config(), checked);
+      if (!config().enabled && !scope.uses.settings) {
+        const setting = '{ config: { "channels.pico": { enabled: true } } }';
+        log.warn({}, `picoServer() is in the list, but the channel is off: pass ${setting}`);
+      }
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
       const connections = createConnections({

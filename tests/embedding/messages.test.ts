@@ -17,9 +17,15 @@ import { application, channels, type Channels } from "doorward/plugins/channels"
 import { http } from "doorward/plugins/http";
 import { picoServer, type PicoServerEvents } from "doorward/plugins/pico-server";
 import { memory, tokenStore } from "doorward/plugins/token-store";
+import { echo } from "doorward/plugins/echo";
 const all = [tokenStore(memory()), channels(), http(), picoServer()] as const;
 const kernel = createKernel(all);
 declare const sends: Channels;
+declare const wrong: () => Plugin<{ offers: { tokens: number } }>;
+createKernel(all, { config: { launcher: { port: 0 }, "channels.pico": { enabled: true } } });
+createKernel(all, { config: {} as Record<string, unknown> });
+createKernel([...all, ...(Math.random() > 0.5 ? [echo()] as const : [] as const)]);
+createKernel([], { plugins: [echo()], config: { anything: { goes: 1 } } });
 `.trim();
 
 /** Mistake -> words of the message. */
@@ -63,9 +69,59 @@ const mistakes: readonly (readonly [what: string, code: string, words: RegExp])[
   ],
   ["an option is misspelt", "http({ prot: 80 });", /'prot' does not exist in type 'HttpOptions'/],
   [
-    "a need is not named",
-    'const p: Plugin<{ needs: { channels: Channels } }> = { name: "a", api: 1, start() {} }; void p;',
-    /'needs' is missing/,
+    "a need is half named",
+    'const p: Plugin<{ needs: { channels: Channels; a: 1 } }> = { name: "a", api: 1, needs: { a: true }, start() {} }; void p;',
+    /'channels' is missing/,
+  ],
+  [
+    "a service has another type",
+    "createKernel([wrong(), channels(), http(), picoServer()]);",
+    /tokens is needed with another type than is offered/,
+  ],
+  [
+    "an event has another payload",
+    'declare const s: Plugin<{ hears: { "http:listening": { port: number } } }>; createKernel([http(), s]);',
+    /http:listening has another payload where it is emitted/,
+  ],
+  [
+    "two plugins offer one service",
+    "createKernel([tokenStore(memory()), wrong()]);",
+    /two plugins offer tokens/,
+  ],
+  [
+    "two applications are listed",
+    "createKernel([channels(), application(() => {}), echo()]);",
+    /two plugins offer application/,
+  ],
+  [
+    "the list is a plain array",
+    "const list = [channels(), http()]; createKernel(list);",
+    /no fixed length: write it inside createKernel.*as const/,
+  ],
+  [
+    "a part of the list is a plain array",
+    "declare const some: Plugin[]; createKernel([...some, picoServer()]);",
+    /no fixed length/,
+  ],
+  [
+    "an event has the prefix of another plugin",
+    'const t: Plugin<{ emits: { "other:done": { n: 1 } } }> = { name: "own", api: 1, start() {} }; void t;',
+    /'"own"' is not assignable to type '"other"'/,
+  ],
+  [
+    "a section is misspelt",
+    'createKernel(all, { config: { "channels.pco": {} } });',
+    /'"channels.pco"' does not exist.*|Did you mean/,
+  ],
+  [
+    "a setting is misspelt",
+    "createKernel(all, { config: { launcher: { prot: 80 } } });",
+    /'prot' does not exist/,
+  ],
+  [
+    "a setting has another type",
+    'createKernel(all, { config: { launcher: { port: "80" } } });',
+    /'string' is not assignable to type 'number/,
   ],
   [
     "a promised service is not given",

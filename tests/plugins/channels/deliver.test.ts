@@ -172,11 +172,14 @@ describe("a delivery", () => {
 
   test("without an application: no_application, and nothing is announced", async () => {
     const { plugin, inlet, message } = toy();
-    await withKernel([channels(), plugin], async ({ kernel }) => {
+    await withKernel([channels(), plugin], async ({ kernel, lines }) => {
       const facts: unknown[] = [];
       kernel.on("channels:message-received", (fact) => void facts.push(fact));
-      await expect(inlet().deliver(message())).rejects.toEqual(code("no_application"));
+      for (let sent = 0; sent < 2; sent += 1)
+        await expect(inlet().deliver(message())).rejects.toEqual(code("no_application"));
       expect(facts).toEqual([]);
+      const warnings = lines.filter(({ level }) => level === "warn").map(({ text }) => text);
+      expect(warnings).toEqual([expect.stringContaining("add application() or echo()")]);
     });
   });
 

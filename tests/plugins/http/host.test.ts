@@ -156,3 +156,18 @@ describe("a host's server", () => {
     server.close();
   });
 });
+
+describe("http({ server })", () => {
+  test.each<[string, unknown, RegExp]>([
+    ["undefined", undefined, /got undefined: create the server first/],
+    ["an Express app", (_: unknown, r: { end(): void }) => r.end(), /pass createServer\(app\)/],
+    ["a Fastify app", { server: createServer(), listen: () => undefined }, /pass app\.server/],
+    ["a port", 8080, /a value that isn't a server/],
+  ])("rejects %s with the fix", async (_, server, sentence) => {
+    const error = await createKernel([http({ server: server as Server })])
+      .start()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "HTTP_SERVER" });
+    expect((error as Error).message).toMatch(sentence);
+  });
+});

@@ -46,7 +46,7 @@ describe("the port", () => {
       services.http.request("/healthz", (_, r) => void r.end('{"status":"ok"}'));
       const port = portOf(services.http);
       const second = createKernel([http({ port }), gateway()]);
-      const sentence = `port ${port} is in use (by a launcher that is already running); start with -port N`;
+      const sentence = `port ${port} is in use (by a launcher that is already running); pass another one to http({ port })`;
       await expect(second.start()).rejects.toMatchObject({
         code: "HTTP_PORT_IN_USE",
         message: sentence,
@@ -65,7 +65,7 @@ describe("the port", () => {
     const { port } = silent.address() as AddressInfo;
     const kernel = createKernel([http({ port })]);
     await expect(kernel.start()).rejects.toMatchObject({
-      message: `port ${port} is in use; start with -port N`,
+      message: `port ${port} is in use; pass another one to http({ port })`,
     });
     silent.close();
   });

@@ -4,13 +4,17 @@ import { capturedLog } from "../../../kernel/testing.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
 import { stand } from "./stand.ts";
 
-const make = (config: object, options = {}) =>
-  createKernel([tokenStore(memory({})), channels(), http({ port: 0 }), picoServer(options)], {
+const make = (
+  config: object,
+  options = {},
+  { form = environment({ env: {} }), log = capturedLog().log } = {},
+) =>
+  createKernel([tokenStore(form), channels(), http({ port: 0 }), picoServer(options)], {
     config: { "channels.pico": config },
-    log: capturedLog().log,
+    log,
   });
 
 describe("enabled without a token", () => {
@@ -45,9 +49,21 @@ describe("enabled without a token", () => {
     expect(await door.configure({ enabled: true })).toEqual({ now: ["enabled"], afterRestart: [] });
     await (await door.connect("/pico", { token: made })).settled();
   });
-  test("is no matter while the channel is off", async () => {
-    await using kernel = make({});
+  test("tells a host to give the token to the token store", async () => {
+    const error = await make({ enabled: true }, {}, { form: memory({}) })
+      .start()
+      .catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: "PICO_TOKEN_MISSING" });
+    expect((error as Error).message).toContain("tokenStore(memory({ pico: token }))");
+    expect((error as Error).message).not.toMatch(/environment|SERVICE_|\.yml|config\.json/);
+  });
+  test("starts with a warning while the channel is off", async () => {
+    const { log, lines } = capturedLog();
+    await using kernel = make({}, {}, { form: memory({}), log });
     await kernel.start();
+    expect(lines.filter(({ level }) => level === "warn").map(({ text }) => text)).toEqual([
+      expect.stringContaining('pass { config: { "channels.pico": { enabled: true } } }'),
+    ]);
     expect(kernel.services.picoServer.status()).toMatchObject({ enabled: false, connections: 0 });
   });
 });
