@@ -1,8 +1,10 @@
-// A vitest reporter for .ci/run. In the folder $RESULTS it keeps `counts`, "PASSED FAILED SOUND", where SOUND are the
-// passed tests of the files in which nothing failed; `notes`, what has to be seen at the end of the log: each failed test
-// with its error, each that needed a second try, and after a run that was broken off the files it was at. Both are written
-// whenever a file begins or ends, so that they outlive a kill. At the end `again` is added, the files in which something
-// failed, unless something failed that belongs to no file.
+// A Vitest reporter for .ci/run. It writes these files to the directory $RESULTS:
+// - `counts`: "PASSED FAILED SOUND"; SOUND counts the passed tests of files without a failure.
+// - `notes`, for the end of the log: failed tests with their errors, tests that passed at the second
+//   attempt, and the files that an aborted run did not finish.
+// - `skipped`: the files in which tests were skipped.
+// - `again`, at the end of the run: the files with a failure. Missing if a failure belongs to no file.
+// All but the last are written whenever a file starts or ends, so that they survive a kill.
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -17,6 +19,7 @@ export default class Results {
   #retried = [];
   #open = new Set();
   #bad = new Set();
+  #skipped = new Set();
 
   onTestModuleStart({ relativeModuleId }) {
     this.#open.add(relativeModuleId);
@@ -43,6 +46,8 @@ export default class Results {
   onTestModuleEnd(module) {
     if (module.errors().length > 0)
       this.#fail(module.relativeModuleId, module.relativeModuleId, module.errors());
+    if (!module.children.allTests("skipped").next().done)
+      this.#skipped.add(module.relativeModuleId);
     this.#open.delete(module.relativeModuleId);
     this.#write();
   }
@@ -58,8 +63,7 @@ export default class Results {
       if (!file && cut.length === 0) isEnough = false;
     }
     this.#write();
-    if (isEnough)
-      writeFileSync(path.join(folder, "again"), [...this.#bad].map((name) => `${name}\n`).join(""));
+    if (isEnough) writeFileSync(path.join(folder, "again"), linesOf(this.#bad));
   }
 
   #fail(file, name, errors) {
@@ -75,6 +79,7 @@ export default class Results {
     ];
     const passed = [...this.#passed.values()].reduce((sum, more) => sum + more, 0);
     const sound = [...this.#bad].reduce((sum, file) => sum - (this.#passed.get(file) ?? 0), passed);
+    writeFileSync(path.join(folder, "skipped"), linesOf(this.#skipped));
     writeFileSync(path.join(folder, "counts"), `${passed} ${this.#failures.length} ${sound}\n`);
     writeFileSync(
       path.join(folder, "notes"),
@@ -82,6 +87,8 @@ export default class Results {
     );
   }
 }
+
+const linesOf = (names) => [...names].map((name) => `${name}\n`).join("");
 
 /** What is said of an error, where, and its cause; bounded. */
 function lines({ name, message = "", diff = "", stack = "", cause }) {

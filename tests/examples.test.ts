@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
+import { findTool } from "./support/tools.ts";
 import { connect } from "../plugins/testing/index.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -14,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
+const python = findTool("python");
 let built: string;
 const children: ChildProcess[] = [];
 /** Its exit code and signal, once all its output is here. */
@@ -126,11 +128,13 @@ describe("examples", () => {
     expect(await ended(child)).toEqual([0, null]);
   });
 
-  test.each([
-    ["echo.py", ["python3"], "you said two words"],
-    ["words.sh", ["bash"], "two words: 2 words"],
-    ["stream.mjs", [process.execPath], "You asked: two words."],
-  ])("the program %s answers behind the launcher", async (name, [interpreter], answer) => {
+  test.for([
+    ["echo.py", python, "you said two words"],
+    ["words.sh", "bash", "two words: 2 words"],
+    ["stream.mjs", process.execPath, "You asked: two words."],
+  ] as const)("the program %s answers behind the launcher", async (example, { skip }) => {
+    const [name, interpreter, answer] = example;
+    if (interpreter === undefined) return skip("needs Python");
     const home = await mkdtemp(join(tmpdir(), "doorward-handlers-"));
     try {
       const channel = {
@@ -141,7 +145,7 @@ describe("examples", () => {
       // A checkout may be open to a group: only what the owner alone can change is run.
       await copyFile(join(root, "examples", "handlers", name), join(home, name));
       await chmod(join(home, name), 0o644);
-      const words = ["run", "-port", "0", "-no-browser", "--", interpreter!, join(home, name)];
+      const words = ["run", "-port", "0", "-no-browser", "--", interpreter, join(home, name)];
       const child = start([program, ...words], { SERVICE_HOME: join(home, "s"), ...channel }, home);
       const [, address] = await said(child, /Pico +(\S+)[^]*Files/);
       await using client = await connect(address!, { token: channel.SERVICE_CHANNELS_PICO_TOKEN });

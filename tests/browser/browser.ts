@@ -1,58 +1,113 @@
-import { accessSync, constants, mkdirSync } from "node:fs";
+/**
+ * Starts the browser of the tests: the one that `TEST_BROWSER` names (a path, `packaged` or `none`), else
+ * an installed one, else the one of the development dependency `@sparticuz/chromium`. That package
+ * comes with `npm ci` and brings its own libraries and fonts, so browser tests need no installation
+ * on 64-bit Linux. Elsewhere they are skipped if no browser is installed.
+ *
+ * @module
+ */
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
 import { chromium, type Browser } from "playwright-core";
+import type { TestContext } from "vitest";
+import { findExecutables, isExecutable, optional } from "../support/tools.ts";
 
-/** Chromium's engine without its windows: less than half the work. */
-const lean = ["/usr/bin/chromium-headless-shell"];
-/** As people have them. */
-const whole = [
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-  "/snap/bin/chromium",
-  "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-  "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
-  "C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe",
+/** Chromium's engine without its windows, which needs less than half the processor time. */
+const headless = findExecutables("chromium-headless-shell");
+/** Browsers as people use them. */
+const complete = [
+  ...["chromium", "chromium-browser", "google-chrome"].flatMap(findExecutables),
+  ...[
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe",
+    "C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe",
+  ].filter(isExecutable),
 ];
+const packaged = "packaged";
+const hasPackaged = process.platform === "linux" && process.arch === "x64";
+
+/** A path or `packaged`. A path in `TEST_BROWSER` is not checked, so that a wrong one fails. */
+function chooseBrowser(preferred: readonly string[]): string | undefined {
+  const wanted = process.env["TEST_BROWSER"];
+  if (wanted !== undefined) return wanted === "none" ? undefined : wanted;
+  const [installed] = [...preferred, ...headless, ...complete];
+  return installed ?? (hasPackaged ? packaged : undefined);
+}
+
+const need = "a browser (Debian: chromium, or TEST_BROWSER=/path/to/chrome)";
+export const hasBrowser = optional(chooseBrowser([]), need) !== undefined;
+
+/** For `beforeEach`: skips the tests of a file. Its `beforeAll` must start no browser then. */
+export const skipWithoutBrowser = ({ skip }: TestContext): void =>
+  skip(!hasBrowser, `needs ${need}`);
 
 /**
- * A browser for the tests: the one named by `TEST_BROWSER` (a path, or `packaged`), else the first installed one of this
- * kind, else any installed one, else the packaged one. A wrong path fails loudly.
+ * Starts a browser.
+ *
+ * @param args - Additional command-line arguments.
+ * @param kind - Which of the installed browsers to prefer.
  */
 export async function launchBrowser(
   args: string[] = [],
-  kind: "lean" | "whole" = "lean",
+  kind: "headless" | "complete" = "headless",
 ): Promise<Browser> {
-  const asked = process.env["TEST_BROWSER"];
-  const installed = kind === "lean" ? [...lean, ...whole] : [...whole, ...lean];
-  const executablePath = asked === "packaged" ? undefined : (asked ?? installed.find(isExecutable));
-  return executablePath ? chromium.launch({ executablePath, args }) : launchPackaged(args);
+  const executablePath = chooseBrowser(kind === "headless" ? headless : complete);
+  if (executablePath === undefined) throw new Error(`There is no browser. This test needs ${need}`);
+  if (executablePath !== packaged) return chromium.launch({ executablePath, args });
+  const folder = await unpackBrowser();
+  const env = {
+    ...process.env,
+    LD_LIBRARY_PATH: path.join(folder, "al2023", "lib"),
+    FONTCONFIG_FILE: path.join(folder, "fonts.conf"),
+  } as Record<string, string>;
+  return chromium.launch({ executablePath: path.join(folder, "chromium"), env, args });
 }
 
 /**
- * The packaged Chromium brings its own system libraries and fonts, so it runs on a machine that has none. It trusts
- * whatever it finds unpacked in the temporary folder, so it gets a private one.
+ * Unpacks the packaged browser into the user's cache once. The package itself would use whatever
+ * another user had put into the temporary directory. The rename makes a complete copy visible, so
+ * that test processes can unpack in parallel and an aborted one leaves no damaged copy behind.
+ *
+ * @returns The directory of the browser.
  */
-async function launchPackaged(args: string[]): Promise<Browser> {
-  if (process.platform !== "linux" || process.arch !== "x64") {
-    throw new Error("No browser found: install Chrome or set TEST_BROWSER=/path/to/chrome");
-  }
-  const folder = path.join(homedir(), ".cache", "doorward-test-chromium-143");
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // The package reads both at import: the second makes it unpack its libraries.
-  return withEnvironment(
-    { TMPDIR: folder, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs20.x" },
-    async () => {
-      const { default: packaged } = await import("@sparticuz/chromium");
-      const env = {
-        ...process.env,
-        LD_LIBRARY_PATH: path.join(folder, "al2023", "lib"),
-        FONTCONFIG_PATH: path.join(folder, "fonts"),
-      } as Record<string, string>;
-      return chromium.launch({ executablePath: await packaged.executablePath(), env, args });
-    },
+async function unpackBrowser(): Promise<string> {
+  const { devDependencies } = createRequire(import.meta.url)("../../package.json") as {
+    devDependencies: Readonly<Record<string, string>>;
+  };
+  const cache = path.join(homedir(), ".cache");
+  const folder = path.join(
+    cache,
+    `doorward-test-browser-${devDependencies["@sparticuz/chromium"]}`,
   );
+  if (existsSync(folder)) return folder;
+  mkdirSync(cache, { recursive: true, mode: 0o700 });
+  const temporary = mkdtempSync(`${folder}-`);
+  try {
+    // The package reads both at import: the second makes it unpack its libraries.
+    await withEnvironment(
+      { TMPDIR: temporary, AWS_EXECUTION_ENV: "AWS_Lambda_nodejs20.x" },
+      async () => (await import("@sparticuz/chromium")).default.executablePath(),
+    );
+    // Its own fonts.conf names directories of the cloud service it is made for. A page without any
+    // font ends the process that renders it.
+    writeFileSync(
+      path.join(temporary, "fonts.conf"),
+      `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${path.join(folder, "fonts", "fonts")}</dir>
+  <cachedir>${path.join(folder, "fonts-cache")}</cachedir>
+</fontconfig>
+`,
+    );
+    renameSync(temporary, folder);
+  } catch (error) {
+    rmSync(temporary, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
 }
 
 async function withEnvironment<T>(
@@ -68,14 +123,5 @@ async function withEnvironment<T>(
       if (value === undefined) delete process.env[name];
       else process.env[name] = value;
     }
-  }
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
   }
 }

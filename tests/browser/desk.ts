@@ -1,6 +1,6 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach } from "vitest";
-import { launchBrowser } from "./browser.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 import { sampleAnswers } from "./sample-api.ts";
 import { running } from "./sample.ts";
 import { startSite, type SentRequest, type TestSite } from "./site.ts";
@@ -21,7 +21,9 @@ export interface Desk {
 export function useDesk(): Desk {
   let browser: Browser;
   let site: TestSite;
+  beforeEach(skipWithoutBrowser);
   beforeAll(async () => {
+    if (!hasBrowser) return;
     [browser, site] = await Promise.all([launchBrowser(), startSite()]);
   });
   afterAll(async () => {

@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { expectAccessible } from "./axe.ts";
-import { launchBrowser } from "./browser.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 import { fresh, program, running } from "./sample.ts";
 import { articles, pages, startSite, type TestSite } from "./site.ts";
 
@@ -12,7 +12,9 @@ let visitor: BrowserContext;
 /** Lets the checker's own script in. */
 let checker: BrowserContext;
 
+beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
+  if (!hasBrowser) return;
   [browser, site] = await Promise.all([launchBrowser(), startSite()]);
   visitor = await browser.newContext();
   checker = await browser.newContext({ bypassCSP: true, reducedMotion: "reduce" });

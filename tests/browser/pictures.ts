@@ -9,7 +9,7 @@ import { launchBrowser } from "./browser.ts";
 const folder = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
 let browser: Browser;
 beforeAll(async () => {
-  browser = await launchBrowser([], "whole");
+  browser = await launchBrowser([], "complete");
   await mkdir(folder, { recursive: true });
 });
 afterAll(() => browser.close());

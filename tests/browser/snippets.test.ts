@@ -1,11 +1,13 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { delimiter, dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { snippets, tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
-import { launchBrowser } from "./browser.ts";
+import { findTool } from "../support/tools.ts";
+import { launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 const token = "c0ffee".repeat(10);
 let server: Server;
@@ -57,20 +59,17 @@ async function inShell(text: string): Promise<string> {
   return printed;
 }
 
-/** The system's own programs first: Debian's packages belong to Debian's Python. */
-const env = { ...process.env, PATH: `/usr/bin:${process.env["PATH"]}` };
-
-/** Whether a program of the system is absent: said, and an error where everything must be there. */
-function missing(program: string, ...args: string[]): boolean {
-  if (spawnSync(program, args, { env }).status === 0) return false;
-  if (process.env["CI"] === "true")
-    throw new Error(`${[program, ...args].join(" ")} does not work here`);
-  console.warn(`skipped: ${[program, ...args].join(" ")} does not work here`);
-  return true;
-}
+const python = findTool("python-websockets");
+const curl = findTool("curl");
+/** Puts the Python with the library first. */
+const env = {
+  ...process.env,
+  PATH: [...(python ? [dirname(python)] : []), process.env["PATH"]].join(delimiter),
+};
 
 describe("a snippet, pasted with its token, connects and prints the answer", () => {
-  test("Browser", async () => {
+  test("Browser", async (context) => {
+    skipWithoutBrowser(context);
     const browser = await launchBrowser();
     const page = await browser.newPage();
     const printed: string[] = [];
@@ -88,11 +87,11 @@ describe("a snippet, pasted with its token, connects and prints the answer", () 
     expect(printed).toContain("closed 1000 done");
   });
 
-  test.skipIf(missing("python3", "-c", "import websockets"))("Python", async () => {
+  test.skipIf(!python)("Python", async () => {
     expect(await inShell(pasted("python"))).toContain("echo: hello");
   });
 
-  test.skipIf(missing("curl", "--version"))("curl", async () => {
+  test.skipIf(!curl)("curl", async () => {
     expect(await inShell(pasted("curl"))).toContain('{"protocol":"pico"}');
   });
 });

@@ -1,18 +1,20 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { finishSetup, startLauncher } from "../walks/launcher.ts";
 import { tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
-import { launchBrowser } from "./browser.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 let browser: Browser;
 /** A name on the local network, by plain http: no secure context, no `Sec-Fetch-Site`, no clipboard. */
 const lan = "door.example";
+beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
+  if (!hasBrowser) return;
   browser = await launchBrowser([`--host-resolver-rules=MAP ${lan} 127.0.0.1`]);
 });
-afterAll(() => browser.close());
+afterAll(() => browser?.close());
 
 /** A page that reports what must never happen on ours. */
 async function openPage(): Promise<{ page: Page; problems: string[] }> {

@@ -1,29 +1,22 @@
-import { execFile, spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { vi } from "vitest";
 import { startBus, type BusDaemon } from "../plugins/tray/bus.ts";
+import { hasTools } from "../support/tools.ts";
 
 const run = promisify(execFile);
 
-const needed: Readonly<Record<string, string>> = {
-  Xvfb: "xvfb",
-  "xfce4-panel": "xfce4-panel",
-  xclip: "xclip",
-  xdotool: "xdotool",
-  import: "imagemagick",
-  "dbus-daemon": "dbus",
-};
-const missing = Object.entries(needed).filter(
-  ([name]) => spawnSync("sh", ["-c", `command -v ${name}`]).status !== 0,
+export const hasDesktop = hasTools(
+  "Xvfb",
+  "xfce4-panel",
+  "xclip",
+  "xdotool",
+  "import",
+  "dbus-daemon",
 );
-export const hasDesktop = missing.length === 0;
-const names = missing.map(([, name]) => name).join(" ");
-if (!hasDesktop && process.env["CI"] === "true")
-  throw new Error(`Debian packages are missing: ${names}`);
-if (!hasDesktop) console.warn(`skipped: no desktop can be made here (Debian: ${names})`);
 
 /** A panel at the upper edge with nothing but icons of programs, at its right end. */
 const panelSettings = `<?xml version="1.0" encoding="UTF-8"?>

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Browser, Page } from "playwright-core";
 import { startDoor, type DoorStand } from "../attack/door.ts";
 import { isIn, refusal, signedIn, TOKEN, wrong } from "../plugins/dashboard/stand.ts";
-import { launchBrowser } from "../browser/browser.ts";
+import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../browser/browser.ts";
 
 let browser: Browser;
 let evil: Server;
@@ -16,8 +16,13 @@ let page: Page;
 /** As the owner's browser knows it. */
 let victim: string;
 
+beforeEach(skipWithoutBrowser);
 beforeAll(async () => {
-  browser = await launchBrowser(["--host-resolver-rules=MAP rebound.example 127.0.0.1"], "whole");
+  if (!hasBrowser) return;
+  browser = await launchBrowser(
+    ["--host-resolver-rules=MAP rebound.example 127.0.0.1"],
+    "complete",
+  );
   evil = createServer((request, response) => {
     const policy = request.url?.includes("silent")
       ? '<meta name="referrer" content="no-referrer">'
@@ -30,9 +35,9 @@ beforeAll(async () => {
   evilPort = (evil.address() as AddressInfo).port;
 });
 afterAll(async () => {
-  await browser.close();
-  evil.closeAllConnections();
-  evil.close();
+  await browser?.close();
+  evil?.closeAllConnections();
+  evil?.close();
 });
 beforeEach(async () => {
   door = await startDoor();

@@ -1,22 +1,15 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connect } from "../../plugins/testing/index.ts";
+import { findTool } from "../support/tools.ts";
 import { sessionCookie, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const guesses = 500;
-
-function hasHydra(): boolean {
-  try {
-    execFileSync("hydra", ["-h"], { stdio: "ignore" });
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ENOENT"; // its help ends with 255
-  }
-  return true;
-}
+const hydra = findTool("hydra");
 
 /** What it found, after at most ten seconds. */
 function guess(
@@ -41,7 +34,7 @@ function guess(
     how,
   ];
   return new Promise((done) => {
-    execFile("hydra", what, { cwd, timeout: 10_000 }, (_, stdout, stderr) => done(stdout + stderr));
+    execFile(hydra!, what, { cwd, timeout: 10_000 }, (_, stdout, stderr) => done(stdout + stderr));
   });
 }
 
@@ -67,12 +60,7 @@ async function knock(
   return seen;
 }
 
-const isThere = hasHydra();
-if (!isThere && process.env["CI"] === "true")
-  throw new Error("the Debian package hydra is missing");
-if (!isThere) console.warn("skipped: needs hydra (Debian: hydra)");
-
-test.skipIf(!isThere)(
+test.skipIf(!hydra)(
   "all doors at once: nobody gets in, and nobody who belongs here is kept out",
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "doorward-hydra-"));

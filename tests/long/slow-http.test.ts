@@ -1,40 +1,29 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
 import { connect } from "../../plugins/testing/index.ts";
+import { findTool } from "../support/tools.ts";
 import { startLauncher, type RunningLauncher } from "../walks/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const connections = 200;
 const seconds = 25;
 
-function hasTool(): boolean {
-  try {
-    execFileSync("slowhttptest", ["-h"], { stdio: "ignore" });
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ENOENT";
-  }
-  return true;
-}
+const slowhttptest = findTool("slowhttptest");
 
 /** What the tool saw, without its colours. */
 function slow({ base }: RunningLauncher, how: string): Promise<string> {
   const target = ["-u", new URL("/login", base).href, "-c", `${connections}`, "-r", "200"];
   const args = [how, ...target, "-i", "2", "-x", "10", "-p", "5", "-l", `${seconds}`];
   return new Promise((done, failed) => {
-    execFile("slowhttptest", args, { timeout: (seconds + 15) * 1_000 }, (error, stdout) =>
+    execFile(slowhttptest!, args, { timeout: (seconds + 15) * 1_000 }, (error, stdout) =>
       error && stdout === "" ? failed(error) : done(stripVTControlCharacters(stdout)),
     );
   });
 }
 
-const isThere = hasTool();
-if (!isThere && process.env["CI"] === "true")
-  throw new Error("the Debian package slowhttptest is missing");
-if (!isThere) console.warn("skipped: needs slowhttptest (Debian: slowhttptest)");
-
-test.skipIf(!isThere)(
+test.skipIf(!slowhttptest)(
   "slow headers, slow bodies and slow readers: nobody else notices, and nothing is left of them",
   async () => {
     await using launcher = await startLauncher({

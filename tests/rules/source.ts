@@ -25,18 +25,22 @@ export interface Source {
   readonly imports: readonly Import[];
 }
 
-/** What belongs to the project, as paths with slashes: what git knows of, or, without git, what lies there. */
+/** The project's files, as paths with slashes: those that git lists, or without git all but built ones. */
 export const projectFiles: readonly string[] = listFiles();
 
 function listFiles(): string[] {
   const git = spawnSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" });
   if (git.status === 0)
     return git.stdout.split("\0").filter((path) => path !== "" && existsSync(join(root, path)));
-  const made = /^(node_modules|dist|coverage|\.git)(\/|$)/;
-  const all = readdirSync(root, { recursive: true, encoding: "utf8" }).map((path) =>
-    path.split(sep).join("/"),
-  );
-  return all.filter((path) => !made.test(path) && basename(path).includes("."));
+  const built = /^(node_modules|dist|coverage|\.git)$|\.(tgz|log)$/;
+  const list = (folder: string): string[] =>
+    readdirSync(join(root, folder), { withFileTypes: true })
+      .filter(({ name }) => !built.test(name))
+      .flatMap((entry) => {
+        const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+        return entry.isDirectory() ? list(path) : [path];
+      });
+  return list("");
 }
 
 /** Files under the folders whose names fit, sorted. */

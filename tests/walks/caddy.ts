@@ -1,12 +1,11 @@
-import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
 import { exchange, runProxy, type Proxy } from "./proxies.ts";
 
-const program = "/usr/bin/caddy";
-export const hasCaddy = spawnSync(program, ["version"]).status === 0;
+export const caddy = findTool("caddy");
 const documented = new URL("../../docs/deploy/Caddyfile", import.meta.url);
 
 /** Caddy as docs/deploy/Caddyfile sets it up, with a certificate of its own authority, and once more without https. */
@@ -38,6 +37,6 @@ export async function startCaddy(port: string, path: string): Promise<Proxy> {
   await writeFile(config, `{\n\t${options.join("\n\t")}\n}\n${site}\n${withoutTls}`);
   const encrypted = new URL(`https://127.0.0.1:${first}${path}/`);
   const plain = new URL(`http://127.0.0.1:${second}${path}/`);
-  const words = [program, "run", "--adapter", "caddyfile", "--config", config] as const;
+  const words = [caddy!, "run", "--adapter", "caddyfile", "--config", config] as const;
   return { encrypted, plain, ...(await runProxy(words, folder, [plain, encrypted])) };
 }

@@ -9,7 +9,7 @@ import { expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { token } from "../plugins/pico-client/stand.ts";
 import { awayFrom, startClient } from "./client.ts";
-import { atTerminal, hasPython } from "./terminal.ts";
+import { atTerminal, python } from "./terminal.ts";
 
 /* That the client's process is gone when there is nothing left to do. */
 
@@ -72,7 +72,7 @@ test("a client that waits for its token can be interrupted", async () => {
   expect(client.child.signalCode).toBe("SIGINT");
 });
 
-test.skipIf(!hasPython)("so can one at a terminal", async () => {
+test.skipIf(!python)("so can one at a terminal", async () => {
   const env = {
     PATH: process.env["PATH"] ?? "",
     HOME: place.folder,

@@ -2,13 +2,13 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { token } from "../plugins/pico-client/stand.ts";
 import { awayFrom } from "./client.ts";
-import { atTerminal, hasPython } from "./terminal.ts";
+import { atTerminal, python } from "./terminal.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const shell = ["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"];
 const place = awayFrom();
 
-test.skipIf(!hasPython)(
+test.skipIf(!python)(
   "a conversation that was suspended goes on when the shell's fg brings it back",
   async () => {
     const env = {

@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +6,7 @@ import { far, token, type Far } from "../plugins/pico-client/stand.ts";
 import { startClient, type Running, type Variables } from "./client.ts";
 import { freePort } from "./free-port.ts";
 import { startLauncher, type RunningLauncher } from "./launcher.ts";
+import { python } from "./terminal.ts";
 
 /* The built program as a client, in processes of its own: against a launcher, and against services that are slow to
  * answer or not there. */
@@ -314,15 +314,9 @@ while True:
         else: sources.remove(0)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
-const python = "/usr/bin/python3";
-const hasTerminal = spawnSync(python, ["-c", "import pty"]).status === 0;
-if (!hasTerminal && process.env["CI"] === "true")
-  throw new Error("the Debian package python3 is missing");
-if (!hasTerminal) console.warn("skipped: a terminal needs Python (Debian: python3)");
-
-describe.skipIf(!hasTerminal)("doorward client at a terminal", () => {
+describe.skipIf(!python)("doorward client at a terminal", () => {
   const atTerminal = (args: readonly string[], env: Variables = {}): Promise<Running> =>
-    start(args, env, [python, "-c", terminal, process.execPath]);
+    start(args, env, [python!, "-c", terminal, process.execPath]);
 
   test("answers grow above the line being typed, arrow keys bring back what was said, Ctrl+D ends", async () => {
     let finish = (): void => {};

@@ -1,13 +1,12 @@
-import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { selfSigned } from "../plugins/http/certificate.ts";
+import { findTool } from "../support/tools.ts";
 import { freePort } from "./free-port.ts";
 import { exchange, runProxy, type Proxy } from "./proxies.ts";
 
-const program = "/usr/sbin/nginx";
-export const hasNginx = spawnSync(program, ["-v"]).status === 0;
+export const nginx = findTool("nginx");
 const documented = new URL("../../docs/deploy/nginx.conf", import.meta.url);
 
 export interface Nginx extends Proxy {
@@ -68,7 +67,7 @@ export async function startNginx(port: string, path: string): Promise<Nginx> {
       "",
     ].join("\n"),
   );
-  const words = [program, "-p", folder, "-c", join(folder, "nginx.conf")] as const;
+  const words = [nginx!, "-p", folder, "-c", join(folder, "nginx.conf")] as const;
   const running = await runProxy(words, folder, [url(0), url(1)]);
   return {
     encrypted: url(0),

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it, vi } from "vitest";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
-import { closeTerminal, hasPython } from "./terminal.ts";
+import { closeTerminal, python } from "./terminal.ts";
 
 const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
 const made: string[] = [];
@@ -80,7 +80,7 @@ it("ends with 0 when it is stopped while it starts", async () => {
   expect(launcher.stderr()).not.toContain("doorward:");
 });
 
-it.skipIf(!hasPython)("stops in good order when its terminal is closed", async () => {
+it.skipIf(!python)("stops in good order when its terminal is closed", async () => {
   const home = await homeWith("scope.onStop(() => new Promise((done) => setTimeout(done, 500)));");
   const log = join(home, "logs", "launcher.log");
   const command = [process.execPath, program, "-console", "-no-browser", "-port", "0"];

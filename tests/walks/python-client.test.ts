@@ -1,13 +1,9 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { expect, it } from "vitest";
+import { findTool } from "../support/tools.ts";
 import { enablePico, finishSetup, startLauncher } from "./launcher.ts";
 
-const python = "/usr/bin/python3";
-const present = spawnSync(python, ["-c", "import websockets"]).status === 0;
-if (!present && process.env["CI"] === "true")
-  throw new Error("the Debian package python3-websockets is missing");
-if (!present)
-  console.warn("skipped: Python's websockets is not installed (Debian: python3-websockets)");
+const python = findTool("python-websockets");
 
 /** Sends one message by each method and prints the contents that come back. */
 const program = `
@@ -37,12 +33,12 @@ async def main():
 asyncio.run(main())
 `;
 
-it.skipIf(!present)(
+it.skipIf(!python)(
   "Python's websockets connects by header and by subprotocol, and is refused with 401",
   async () => {
     await using launcher = await startLauncher();
     const token = await enablePico(launcher, await finishSetup(launcher));
-    const child = spawn(python, ["-c", program, `ws://${launcher.base.host}/pico`], {
+    const child = spawn(python!, ["-c", program, `ws://${launcher.base.host}/pico`], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     child.stdin.end(`${token}\n`);

@@ -1,7 +1,8 @@
-import { execFile, spawn, spawnSync } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { findTool } from "../support/tools.ts";
 
-const python = "/usr/bin/python3";
-export const hasPython = spawnSync(python, ["-c", "import os; os.login_tty"]).status === 0;
+/** Undefined: there are no pseudo-terminals for tests. */
+export const python = findTool("python");
 
 /** Runs a command at a pseudo terminal of its own: waits for each text, types what belongs to it, and tells at the end
  *  what the screen showed and whether the terminal is as it was. */
@@ -49,7 +50,7 @@ export function atTerminal(
   env: Record<string, string>,
 ): Promise<Shown> {
   return new Promise((done, failed) => {
-    const child = spawn(python, ["-c", program, JSON.stringify(steps), ...command], { env });
+    const child = spawn(python!, ["-c", program, JSON.stringify(steps), ...command], { env });
     let out = "";
     let err = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => void (out += text));
@@ -85,7 +86,7 @@ export function closeTerminal(
 ): Promise<number> {
   return new Promise((done, failed) => {
     execFile(
-      python,
+      python!,
       ["-c", closing, wanted, log, ...command],
       { env, timeout: 55_000 },
       (error, out) => {
