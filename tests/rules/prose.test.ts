@@ -33,8 +33,8 @@ describe("sourceProse", () => {
   });
 
   test("replaces code, URLs and paths", () => {
-    const source = "// See `x.y`, https://example.org/gate and plugins/gate.ts for (a) door.";
-    expect(texts(sourceProse("a.ts", source))).toEqual(["See X, X and X for (a) door."]);
+    const source = "// See `x.y`, https://example.org/path and plugins/file.ts for (a) client.";
+    expect(texts(sourceProse("a.ts", source))).toEqual(["See X, X and X for (a) client."]);
   });
 
   test("fails for a file that does not parse", () => {
@@ -59,7 +59,7 @@ describe("markdownProse", () => {
   });
 
   test("skips fenced code, code spans and comments", () => {
-    const page = "A `code` span.\n```sh\nwhat waits\n```\n<!-- nobody\nsees -->\nEnd.";
+    const page = "A `code` span.\n```sh\necho hello\n```\n<!-- not\nshown -->\nEnd.";
     expect(texts(markdownProse(page))).toEqual(["A X span.", "End."]);
   });
 });
