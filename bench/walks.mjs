@@ -1,0 +1,223 @@
+// npm run walks [-- walk ... --json]: counts the source files that a request enters on its way to the
+// response, which is how many files a reader must follow. The launcher runs in this process, from
+// dist/, with its files in a temporary home; V8's precise coverage says which functions were entered.
+//
+// Each walk runs several times, and a file counts if every run entered it. Consequences after the
+// response count too, such as those of a changed file, without the files that the launcher enters in an
+// idle time of the same length.
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { Session } from "node:inspector/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { WebSocket } from "ws";
+import { launcherToken, picoToken } from "./settings.mjs";
+
+/**
+ * @typedef {object} Walk
+ * @property {number} settleMs How long consequences after the response are awaited
+ * @property {boolean} [connects] Whether each run needs a connection with the current token
+ * @property {(at: Place) => Promise<unknown>} run
+ */
+/**
+ * @typedef {object} Place
+ * @property {(method: string, path: string, body?: object, etag?: string) => Promise<any>} ask
+ *   Sends a request as the signed-in owner. Resolves to the body of the response.
+ * @property {() => Promise<void>} connect Opens the connection to the channel
+ * @property {() => WebSocket} socket That connection
+ */
+
+const runs = 3;
+/** Between runs, so that one leaves no timer for the next. */
+const pauseMs = 300;
+const dist = new URL("../dist/", import.meta.url).href;
+const { version } = createRequire(import.meta.url)("../package.json");
+let connections = 1_000;
+
+/** @type {Record<string, Walk>} */
+const walks = {
+  "sign-in": {
+    settleMs: 0,
+    run: ({ ask }) => ask("POST", "/login", { token: launcherToken }),
+  },
+  message: {
+    settleMs: 0,
+    run: async ({ socket }) => {
+      socket().send('{"type":"message.send","payload":{"content":"hello"}}');
+      await nextFrame(socket(), "message.create");
+    },
+  },
+  rotation: {
+    settleMs: 1_000,
+    connects: true,
+    run: async ({ ask, socket }) => {
+      const closed = once(socket(), "close");
+      await ask("POST", "/api/token/rotate", { which: "pico", current: launcherToken });
+      await closed;
+    },
+  },
+  settings: {
+    settleMs: 1_000,
+    run: async ({ ask }) => {
+      const { sections } = await ask("GET", "/api/settings");
+      const { etag } = sections.find((/** @type {any} */ each) => each.section === "channels.pico");
+      connections += 1;
+      await ask("PUT", "/api/channels/pico", { max_connections: connections }, etag);
+    },
+  },
+};
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "boolean" } },
+});
+const names = positionals.length > 0 ? positionals : Object.keys(walks);
+const unknown = names.filter((name) => !Object.hasOwn(walks, name));
+if (unknown.length > 0)
+  fail(`Unknown walk: ${unknown[0]}. Walks: ${Object.keys(walks).join(", ")}`);
+if (!existsSync(new URL("config/presets/launcher.js", dist)))
+  fail("dist/ is missing. Run: npm run build");
+const entered = await measure(names);
+if (options.json) console.log(JSON.stringify(entered));
+else
+  for (const [name, files] of Object.entries(entered))
+    console.log(`${name}: ${files.length} files\n  ${files.join("\n  ")}`);
+
+/** @param {string} message @returns {never} */
+function fail(message) {
+  process.stderr.write(`${message}\n`);
+  process.exit(2);
+}
+
+/** @param {readonly string[]} names @returns {Promise<Record<string, string[]>>} walk -> files */
+async function measure(names) {
+  const home = await mkdtemp(path.join(tmpdir(), "doorward-walks-"));
+  const session = new Session();
+  session.connect();
+  await session.post("Profiler.enable");
+  await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  const kernel = await startLauncher(home);
+  try {
+    const place = await visit(kernel, home);
+    /** @type {Record<string, string[]>} */
+    const found = {};
+    for (const name of names) {
+      const walk = walks[name];
+      if (walk) found[name] = await filesOf(walk, place, session);
+    }
+    place.socket().terminate();
+    return found;
+  } finally {
+    session.disconnect();
+    await kernel.stop();
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+/** @param {Walk} walk @param {Place} place @param {Session} session */
+async function filesOf({ run, settleMs, connects }, place, session) {
+  /** @type {Set<string>[]} */
+  const entered = [];
+  /** @type {Set<string>[]} */
+  const later = [];
+  /** @type {Set<string>} */
+  const idle = new Set();
+  for (let n = 0; n <= runs; n += 1) {
+    if (connects) await place.connect();
+    await wait(pauseMs);
+    await takeCoverage(session);
+    await run(place);
+    const files = await takeCoverage(session);
+    // The first run may enter files that later ones do not need: it does not count.
+    if (n > 0) entered.push(files);
+    if (settleMs === 0) continue;
+    await wait(settleMs);
+    later.push(await takeCoverage(session));
+    await wait(pauseMs);
+    await takeCoverage(session);
+    await wait(settleMs);
+    for (const file of await takeCoverage(session)) idle.add(file);
+  }
+  const consequences = inAll(later).filter((file) => !idle.has(file));
+  return [...new Set([...inAll(entered), ...consequences])].sort();
+}
+
+/** @param {readonly Set<string>[]} sets */
+function inAll([first = new Set(), ...others]) {
+  return [...first].filter((file) => others.every((files) => files.has(file)));
+}
+
+/** The files below dist/ of which a function was entered since the last call. @param {Session} session */
+async function takeCoverage(session) {
+  const { result } = await session.post("Profiler.takePreciseCoverage");
+  const isEntered = (/** @type {{ ranges: { count: number }[] }} */ { ranges }) =>
+    ranges.some(({ count }) => count > 0);
+  return new Set(
+    result
+      .filter(({ url, functions }) => url.startsWith(dist) && functions.some(isEntered))
+      .map(({ url }) => url.slice(dist.length)),
+  );
+}
+
+/** @param {string} home */
+async function startLauncher(home) {
+  const write = (/** @type {string} */ name, /** @type {string} */ text) =>
+    writeFile(path.join(home, name), text, { mode: 0o600 });
+  await write("launcher-config.json", JSON.stringify({ launcher_token: launcherToken }));
+  await write(".security.yml", `channels:\n  pico:\n    token: ${picoToken}\n`);
+  await write("config.json", JSON.stringify({ channels: { pico: { enabled: true } } }));
+  const ignore = () => {};
+  const preset = await import(new URL("config/presets/launcher.js", dist).href);
+  const kernel = await preset.launcher({
+    home,
+    env: {},
+    version,
+    flags: { port: 0 },
+    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
+  });
+  await kernel.start();
+  return kernel;
+}
+
+/** Signs in and connects. @param {any} kernel @param {string} home @returns {Promise<Place>} */
+async function visit(kernel, home) {
+  const [base] = kernel.services.http.addresses();
+  let cookie = "";
+  /** @type {WebSocket} */
+  let socket;
+  /** @type {Place["ask"]} */
+  const ask = async (method, path, body, etag) => {
+    const response = await fetch(new URL(path, base), {
+      method,
+      headers: { "content-type": "application/json", cookie, ...(etag && { "if-match": etag }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    const set = response.headers.getSetCookie().find((line) => line.includes("_session_"));
+    if (set) [cookie = ""] = set.split(";");
+    return JSON.parse(text);
+  };
+  const connect = async () => {
+    const text = await readFile(path.join(home, ".security.yml"), "utf8");
+    const [, token] = /token: ["']?([^\s"']+)/.exec(text) ?? [];
+    socket?.terminate();
+    socket = new WebSocket(new URL("/pico", base), [`token.${token}`]);
+    await once(socket, "open");
+  };
+  await ask("POST", "/login", { token: launcherToken });
+  await connect();
+  return { ask, connect, socket: () => socket };
+}
+
+/** @param {WebSocket} socket @param {string} type */
+async function nextFrame(socket, type) {
+  for (;;) {
+    const [data] = await once(socket, "message");
+    if (JSON.parse(String(data)).type === type) return;
+  }
+}
