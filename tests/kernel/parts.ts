@@ -1,9 +1,9 @@
 import { expect } from "vitest";
-import { codeOf } from "../../kernel/index.ts";
+import { codeOf, createKernel } from "../../kernel/index.ts";
 import type { AnyPlugin, Clock, LauncherState, Plugin, Scope, Shape } from "../../kernel/index.ts";
 import { createLifecycle } from "../../kernel/lifecycle.ts";
 import { PluginRun, type KernelContext } from "../../kernel/plugin-run.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { capturedLog, stoppedClock } from "../../kernel/testing.ts";
 
 type Bare = Plugin<{ emits: Record<never, never> }>;
 
@@ -66,4 +66,14 @@ export function createLauncher(clock: Clock) {
       listener = changed;
     },
   };
+}
+
+/** A kernel with a stopped clock and a captured log, not started yet. */
+export function createTestKernel(plugins: readonly AnyPlugin[], options: object = {}) {
+  const clock = stoppedClock();
+  const { log, lines } = capturedLog();
+  const kernel = createKernel([], { plugins, clock, log, ...options });
+  const logged = (level: string): string[] =>
+    lines.filter((line) => line.level === level).map(({ text }) => text);
+  return { kernel, clock, logged };
 }

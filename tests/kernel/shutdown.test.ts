@@ -1,17 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
+import type { AnyPlugin } from "../../kernel/index.ts";
 import { Deadline, shareOf } from "../../kernel/deadline.ts";
-import { capturedLog, stoppedClock, type StoppedClock } from "../../kernel/testing.ts";
-import { gate, plugin, turn } from "./parts.ts";
+import type { StoppedClock } from "../../kernel/testing.ts";
+import { createTestKernel, codeFrom, gate, plugin, turn } from "./parts.ts";
 
-function createTestKernel(plugins: readonly AnyPlugin[], options: object = {}) {
-  const clock = stoppedClock();
-  const { log, lines } = capturedLog();
-  const kernel = createKernel([], { plugins, clock, log, ...options });
-  const logged = (level: string): string[] =>
-    lines.filter((line) => line.level === level).map(({ text }) => text);
-  return { kernel, clock, logged };
-}
+type AnyListener = (type: string, handler: () => void) => void;
+type AnyEmitter = (type: string, payload: object) => void;
 
 const hanging = (name: string): AnyPlugin =>
   plugin(name, ({ onStop }) => onStop(() => new Promise(() => undefined)));
@@ -147,16 +141,50 @@ describe("Kernel.stop", () => {
     expect(kernel.health().process).toBe("stopped");
   });
 
+  test("cleans up next what a cleanup step registers", async () => {
+    const steps: string[] = [];
+    const one = plugin("one", ({ onStop }) => {
+      onStop(() => void steps.push("first"));
+      onStop(() => {
+        steps.push("second");
+        onStop(() => void steps.push("third"));
+      });
+    });
+    const { kernel } = createTestKernel([one]);
+    await kernel.start();
+    await kernel.stop();
+    expect(steps).toEqual(["second", "third", "first"]);
+  });
+
+  test("begins no further ready step and ends as stopped", async () => {
+    const steps: string[] = [];
+    const first = gate();
+    const one = plugin("one", ({ onReady }) => {
+      onReady(() => first.promise);
+      onReady(() => void steps.push("second"));
+    });
+    const { kernel } = createTestKernel([one]);
+    const starting = codeFrom(kernel.start());
+    await turn();
+    const stopping = kernel.stop();
+    await turn();
+    first.open();
+    await stopping;
+    expect([steps, await starting]).toEqual([[], "KERNEL_START_ABORTED"]);
+    expect(kernel.health().process).toBe("stopped");
+  });
+
   test("cleans up immediately what a stopped plugin registers", async () => {
     const steps: string[] = [];
     let registerLate = (): void => undefined;
     const { kernel, clock } = createTestKernel([
       plugin("first", ({ onStop }) => onStop(() => registerLate())),
-      plugin("last", ({ onStop, after, on }) => {
+      plugin("last", ({ onStop, after, on, emit }) => {
         registerLate = () => {
           onStop(() => void steps.push("cleanup"));
           after(1, () => void steps.push("timer"));
-          on("kernel:state-changed", () => void steps.push("listener"));
+          (on as AnyListener)("last:rang", () => void steps.push("listener"));
+          (emit as AnyEmitter)("last:rang", {});
         };
       }),
     ]);

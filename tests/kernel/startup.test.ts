@@ -1,16 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
-import { capturedLog, stoppedClock } from "../../kernel/testing.ts";
-import { gate, plugin, refusal, turn } from "./parts.ts";
-
-function createTestKernel(plugins: readonly AnyPlugin[], options: object = {}) {
-  const clock = stoppedClock();
-  const { log, lines } = capturedLog();
-  const kernel = createKernel([], { plugins, clock, log, ...options });
-  const logged = (level: string): string[] =>
-    lines.filter((line) => line.level === level).map(({ text }) => text);
-  return { kernel, clock, logged };
-}
+import type { AnyPlugin } from "../../kernel/index.ts";
+import { createTestKernel, gate, plugin, refusal, turn } from "./parts.ts";
 
 describe("Kernel.start", () => {
   test("warns about a slow plugin, then fails with its name", async () => {
@@ -114,6 +104,49 @@ describe("Kernel.start", () => {
     expect([code, message]).toEqual([
       "KERNEL_NEED_UNMET",
       'Plugin "guest" needs the service "tokns", which no earlier plugin offers. Did you mean "tokens"?',
+    ]);
+  });
+});
+
+describe("Scope.lifecycle.send", () => {
+  type Send = (command: string) => boolean;
+  const createDriver = () => {
+    const sends: Send[] = [];
+    const driver = plugin(
+      "driver",
+      ({ lifecycle }) => void sends.push((lifecycle as unknown as { send: Send }).send),
+      { drives: true },
+    );
+    return { ...createTestKernel([driver]), sends };
+  };
+
+  test("ignores events that are not launcher commands", async () => {
+    const { kernel, sends } = createDriver();
+    await kernel.start();
+    expect(["process.stop", "process.start", ""].map((event) => sends[0]!(event))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(kernel.health().process).toBe("ready");
+    await kernel.stop();
+  });
+
+  test("ignores commands of a plugin from an earlier start", async () => {
+    const { kernel, sends } = createDriver();
+    const changes: object[] = [];
+    kernel.on("kernel:state-changed", (change) => void changes.push(change));
+    await kernel.start();
+    sends[0]!("accept-credentials");
+    await kernel.stop();
+    await kernel.start();
+    expect([sends[0]!("begin-setup"), sends[1]!("begin-setup")]).toEqual([false, true]);
+    await kernel.stop();
+    expect(changes).toEqual([
+      { from: null, to: "unconfigured" },
+      { from: "unconfigured", to: "running" },
+      { from: null, to: "unconfigured" },
+      { from: "unconfigured", to: "setup" },
     ]);
   });
 });
