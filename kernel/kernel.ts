@@ -66,7 +66,7 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
   health(): Health;
   on<K extends keyof FactsOf<L>>(
     type: K,
-    handler: (fact: FactsOf<L>[K]) => Awaitable<void>,
+    handler: (payload: FactsOf<L>[K]) => Awaitable<void>,
   ): Release;
 }
 

@@ -149,12 +149,12 @@ export interface Scope<S extends Shape> {
    */
   on<K extends keyof SubscribableEvents<S>>(
     type: K,
-    handler: (fact: SubscribableEvents<S>[K]) => Awaitable<void>,
+    handler: (payload: SubscribableEvents<S>[K]) => Awaitable<void>,
   ): void;
   /** A function is called only if the event has listeners. */
   emit<K extends keyof ShapePart<S, "emits", EmptyMap>>(
     type: K,
-    fact: ShapePart<S, "emits", EmptyMap>[K] | (() => ShapePart<S, "emits", EmptyMap>[K]),
+    payload: ShapePart<S, "emits", EmptyMap>[K] | (() => ShapePart<S, "emits", EmptyMap>[K]),
   ): void;
   /** Starts a timer (milliseconds) that ends with the plugin. */
   after(ms: number, run: () => void): Release;

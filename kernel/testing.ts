@@ -1,3 +1,4 @@
+// Starts plugins in tests, with a stopped clock and a captured log.
 import { SimulatedClock } from "xstate";
 import { createKernel, type Kernel, type KernelOptions } from "./kernel.ts";
 import type { Clock, Log, LogLine } from "./plugin.ts";
@@ -9,7 +10,7 @@ export interface LogEntry {
   readonly [field: string]: unknown;
 }
 
-/** A log that keeps its lines. */
+/** Creates a log that keeps its lines. */
 export function capturedLog(): { log: Log; lines: LogEntry[] } {
   const lines: LogEntry[] = [];
   const line =
@@ -22,7 +23,7 @@ export function capturedLog(): { log: Log; lines: LogEntry[] } {
   };
 }
 
-/** Stands still until it is moved; timers that have come due run while it is. */
+/** A clock that only a test advances; `increment` runs the timers that are due. */
 export interface StoppedClock extends Clock {
   increment(ms: number): void;
   /** Unix milliseconds. */
@@ -36,10 +37,10 @@ export interface Stand<L extends readonly unknown[]> {
   readonly lines: readonly LogEntry[];
 }
 
-/** Starts the plugins with a stopped clock and a log that can be read; always stops them. */
+/** Starts the plugins with a stopped clock and a captured log, and always stops them. */
 export async function withKernel<const L extends readonly AnyPlugin[]>(
   plugins: L & Wired<L>,
-  visit: (stand: Stand<L>) => void | Promise<void>,
+  visit: (testKernel: Stand<L>) => void | Promise<void>,
   options: Omit<KernelOptions<L>, "clock" | "log"> & { readonly clock?: StoppedClock } = {},
 ): Promise<void> {
   const clock = options.clock ?? stoppedClock();

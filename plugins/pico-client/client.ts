@@ -46,7 +46,11 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
     if (url === "") throw picoClientErrors.PICO_CLIENT_URL_MISSING(envPrefix);
     const hasToken =
       needs.tokens.info("pico_client").source !== "none" || new URL(url).searchParams.has("token");
-    if (!hasToken) throw picoClientErrors.PICO_CLIENT_TOKEN_MISSING(envPrefix);
+    if (!hasToken) {
+      // Only a token store that reads the environment names a variable.
+      const { variable } = await needs.tokens.describe("pico_client");
+      throw picoClientErrors.PICO_CLIENT_TOKEN_MISSING(variable && envPrefix);
+    }
     proxyFor(url, env);
     if (ca_file === "") return undefined;
     return readFile(ca_file, "utf8").catch((error: unknown) => {

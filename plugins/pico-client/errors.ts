@@ -5,10 +5,14 @@ export const picoClientErrors = errorTable({
     "The pico client has no address: " +
     `set the environment variable ${prefix}_CHANNELS_PICO_CLIENT_URL, or channels.pico_client.url in config.json, ` +
     "to the address of the channel (ws://host:port/pico).",
-  PICO_CLIENT_TOKEN_MISSING: (prefix: string) =>
+  PICO_CLIENT_TOKEN_MISSING: (prefix: string | undefined) =>
     "The pico client has no token: " +
-    `set the environment variable ${prefix}_CHANNELS_PICO_CLIENT_TOKEN, or channels.pico_client.token in ` +
-    ".security.yml, to the token of the channel at the other end (on the command line also: -token-file).",
+    (prefix === undefined
+      ? "give the channel token of the server to the token store, " +
+        "tokenStore(memory({ pico_client: token }))."
+      : `set the environment variable ${prefix}_CHANNELS_PICO_CLIENT_TOKEN, or ` +
+        "channels.pico_client.token in .security.yml, to the channel token of the server " +
+        "(on the command line also: -token-file)."),
   PICO_CLIENT_CA_UNREADABLE: (path: string, reason: string) =>
     `The certificates in "${path}" (channels.pico_client.ca_file) cannot be read: ${reason}.`,
   PICO_CLIENT_BAD_PROXY: (variable: string) =>

@@ -7,7 +7,7 @@ import { createKernel } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
 import type { LinkMessage } from "../../../plugins/pico-link/index.ts";
-import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
+import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
 import { far, near, token } from "./stand.ts";
 
 let home: string;
@@ -174,6 +174,21 @@ describe("settings", () => {
       { log: capturedLog().log, config: { "channels.pico_client": config } },
     );
     await expect(kernel.start()).rejects.toMatchObject({ code });
+  });
+
+  test.each([
+    ["the token store for a host", memory(), /tokenStore\(memory\(\{ pico_client: token \}\)\)\.$/],
+    [
+      "the variable for an environment",
+      environment({ env: {} }),
+      /ACME_CHANNELS_PICO_CLIENT_TOKEN/,
+    ],
+  ])("names %s when the token is missing", async (_, form, sentence) => {
+    const kernel = createKernel([tokenStore(form), picoClient({ envPrefix: "ACME" })], {
+      log: capturedLog().log,
+      config: { "channels.pico_client": { enabled: true, url: "ws://127.0.0.1:1/pico" } },
+    });
+    await expect(kernel.start()).rejects.toThrow(sentence);
   });
 
   test("without channels there is the bare link; switched off it is idle and takes nothing", async () => {
