@@ -101,9 +101,11 @@ function refused(door: Door, { address }: Peer, code: string, via: string, secon
 }
 
 export interface Admitted {
-  /** Of the launcher token that opened. */
+  /** Version of the launcher token that opened it. */
   readonly version: number;
   readonly via: Via;
+  /** The sign-in whose link was spent. Absent when the launcher token or the owner opened it. */
+  readonly maker?: Session | undefined;
 }
 
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
@@ -117,12 +119,17 @@ export async function judgeCredential(
   if (!isLink(candidate))
     return { version: await judgeToken(door, peer, candidate, { via, foreign }), via };
   const { version } = door.tokens.info("launcher");
-  if (door.links.redeem(candidate, version)) return { version, via: "link" };
+  const redeemed = door.links.redeem(candidate, version);
+  if (redeemed) return { version, via: "link", ...redeemed };
   refused(door, peer, "link_expired", "link");
   throw new Refusal("invalid_token");
 }
 
-/** Opens a session and sets its cookie. */
+/**
+ * Creates a sign-in and sets its cookie. It replaces the sign-in that the same browser had.
+ *
+ * A link that a sign-in made proves less than the cookie of a browser that is signed in already: that one stays.
+ */
 export function signIn(
   door: Door,
   request: FastifyRequest,
@@ -130,17 +137,23 @@ export function signIn(
   by: Admitted,
 ): Session {
   const { peer } = seen(request);
-  // Replaced since the comparison: what was right is not the token any more.
+  // The token was rotated after the comparison: the value that matched is not the token any more.
   if (by.version !== door.tokens.info("launcher").version) throw new Refusal("invalid_token");
-  const { session_days: days } = door.config();
-  const session = door.sessions.create({
+  const own = sessionsOf(door, request.headers, peer);
+  if (own[0] && by.maker) return own[0];
+  for (const before of own) door.sessions.end(before, "replaced");
+  const created = door.sessions.create({
     address: peer.address,
     userAgent: request.headers["user-agent"] ?? "",
     version: by.version,
-    days,
+    days: door.config().session_days,
+    maker: by.maker,
   });
-  const signed = door.signer.session.sign(`${session.id}.${session.expiresAt}`);
-  setCookie(reply, cookieBy(door, "session", peer), signed, Math.round(days * 86_400));
+  if (!created) throw new Refusal("invalid_token");
+  const { session, secret } = created;
+  const signed = door.signer.session.sign(`${secret}.${session.expiresAt}`);
+  const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
+  setCookie(reply, cookieBy(door, "session", peer), signed, seconds);
   void reply.header("cache-control", "no-store");
   door.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
   door.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
@@ -148,20 +161,24 @@ export function signIn(
   return session;
 }
 
-/** The session a request's cookie stands for; each value sent under the name is tried. */
-export function sessionOf(
+/** The live sessions of a request's cookies: a name can arrive with several values. */
+function sessionsOf(door: Door, headers: IncomingMessage["headers"], peer: Peer): Session[] {
+  const found: Session[] = [];
+  for (const value of cookieValues(headers.cookie, cookieBy(door, "session", peer).name)) {
+    const { valid, value: plain } = door.signer.session.unsign(value);
+    const [secret = "", expiry = ""] = valid && plain ? plain.split(".") : [];
+    const session = door.sessions.find(secret);
+    if (session && String(session.expiresAt) === expiry) found.push(session);
+  }
+  return found;
+}
+
+/** The first live session of a request's cookies. */
+export const sessionOf = (
   door: Door,
   headers: IncomingMessage["headers"],
   peer: Peer,
-): Session | undefined {
-  for (const value of cookieValues(headers.cookie, cookieBy(door, "session", peer).name)) {
-    const { valid, value: plain } = door.signer.session.unsign(value);
-    const [id = "", expiry = ""] = valid && plain ? plain.split(".") : [];
-    const session = door.sessions.find(id);
-    if (session && String(session.expiresAt) === expiry) return session;
-  }
-  return undefined;
-}
+): Session | undefined => sessionsOf(door, headers, peer)[0];
 
 /** Takes a cookie away that no longer means anything, so that it is not sent for ever. */
 export function clearDeadSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {

@@ -27,6 +27,8 @@ export const rotateBody = z.object({
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
 });
+/** The launcher token, typed again. */
+export const currentBody = z.object({ current: text.optional() }).optional();
 /** The launcher's token is never shown: whoever could ask for it has just typed it. */
 export const revealBody = z.object({ which: z.literal("pico"), current: text.optional() });
 /** `upgrade`: whether the page that asks could open a WebSocket to its own origin. */

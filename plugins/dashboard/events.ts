@@ -8,6 +8,6 @@ export type DashboardEvents = {
   "dashboard:sign-in-refused": { code: string; address: string; via: string };
   "dashboard:signed-out": {
     signIn: string;
-    reason: "sign-out" | "revoked" | "expired" | "evicted" | "rotated";
+    reason: "sign-out" | "revoked" | "expired" | "evicted" | "rotated" | "replaced" | "maker-ended";
   };
 };

@@ -9,20 +9,22 @@ export interface HostSessions {
 }
 
 export function createHostSessions(): HostSessions {
-  /** The host's id -> id of the session. */
-  const known = new Map<string, string>();
+  /** The host's id -> its session here. */
+  const known = new Map<string, Session>();
 
-  function open(door: Door, request: FastifyRequest, { id, onEnd }: Identity): Session {
+  function open(door: Door, request: FastifyRequest, { id, onEnd }: Identity): Session | undefined {
     const { address } = seen(request).peer;
     const { session_days: days } = door.config();
     const userAgent = request.headers["user-agent"] ?? "";
     const { version } = door.tokens.info("launcher");
-    const session = door.sessions.create({ address, userAgent, version, days });
-    known.set(id, session.id);
+    const by = { address, userAgent, version, days, ofHost: true };
+    const session = door.sessions.create(by)?.session;
+    if (!session) return undefined;
+    known.set(id, session);
     const release = onEnd(() => door.sessions.end(session, "sign-out"));
     session.ended.add(() => {
       release();
-      if (known.get(id) === session.id) known.delete(id);
+      if (known.get(id) === session) known.delete(id);
     });
     door.activity.signedIn({ at: session.createdAt, address, via: "host" });
     door.log.info({ signIn: session.signIn, ip: address, via: "host" }, "signed in");
@@ -34,10 +36,10 @@ export function createHostSessions(): HostSessions {
     sessionOf(door, request) {
       const found = door.http.who(request.raw);
       if (found?.kind !== "owner") return undefined;
-      return (
-        door.sessions.find(known.get(found.identity.id) ?? "") ??
-        open(door, request, found.identity)
-      );
+      const session = known.get(found.identity.id);
+      return session && door.sessions.isLive(session)
+        ? session
+        : open(door, request, found.identity);
     },
   };
 }

@@ -116,6 +116,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         clock,
         random,
         after,
+        onChange: () => undefined,
         onEnd: ({ signIn }, reason) => {
           log.info({ signIn, reason }, "signed out");
           emit("dashboard:signed-out", { signIn, reason });
@@ -153,7 +154,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
         hostSessions: createHostSessions(),
-        links: createLinks(clock, random),
+        links: createLinks(clock, random, sessions.isLive),
         activity: createActivity(clock, after, messages),
         assets: loadAssets(),
         feed,

@@ -1,34 +1,51 @@
+/** One-time sign-in links: `ott_` and 32 random bytes, good for five minutes, kept as digests only. @module */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import { isAlive, lifetime, type Lifetime } from "./lifetime.ts";
+import type { Session } from "./sessions.ts";
 
-const LIFE_MS = 5 * 60_000;
-const MAX_ALIVE = 20;
+const lifeMs = 5 * 60_000;
+const maxAlive = 20;
 const digest = (link: string): string => createHash("sha256").update(link).digest("base64");
 
 export const isLink = (value: string): boolean => value.startsWith("ott_");
 
-/** One-time sign-in links: `ott_` and 32 random bytes; kept as digests, bound to the launcher token of their making. */
-export function createLinks(clock: Clock, random: (bytes: number) => Uint8Array) {
-  const alive = new Map<string, { version: number; life: Lifetime }>();
+interface LiveLink {
+  /** Version of the launcher token when the link was made. */
+  readonly version: number;
+  readonly life: Lifetime;
+  readonly maker: Session | undefined;
+}
+
+/** `isLive`: whether a sign-in that made a link still lives. */
+export function createLinks(
+  clock: Clock,
+  random: (bytes: number) => Uint8Array,
+  isLive: (maker: Session) => boolean,
+) {
+  const alive = new Map<string, LiveLink>();
   return {
-    mint(version: number): { link: string; expiresAt: number } {
+    /** `maker`: the sign-in that asked for the link. Without one, the caller has proved to be the owner. */
+    mint(version: number, maker?: Session): { link: string; expiresAt: number } {
       const link = `ott_${Buffer.from(random(32)).toString("base64url")}`;
-      const life = lifetime(clock, LIFE_MS);
-      alive.set(digest(link), { version, life });
+      const left = maker ? Math.min(lifeMs, maker.expiresAt - clock.now()) : lifeMs;
+      const life = lifetime(clock, left);
+      alive.set(digest(link), { version, life, maker });
       // Insertion order is age: the first key is the oldest.
       for (const oldest of alive.keys()) {
-        if (alive.size <= MAX_ALIVE) break;
+        if (alive.size <= maxAlive) break;
         alive.delete(oldest);
       }
       return { link, expiresAt: life.until };
     },
-    /** True once for a live link; it is spent then. */
-    redeem(link: string, version: number): boolean {
+    /** Spends a link. @returns its maker if the link was good, else undefined. */
+    redeem(link: string, version: number): { readonly maker: Session | undefined } | undefined {
       const key = digest(link.trim());
       const found = alive.get(key);
       alive.delete(key);
-      return found !== undefined && found.version === version && isAlive(clock, found.life);
+      if (!found || found.version !== version || !isAlive(clock, found.life)) return undefined;
+      if (found.maker && !isLive(found.maker)) return undefined;
+      return { maker: found.maker };
     },
   };
 }

@@ -1,13 +1,21 @@
+/** The registry of signed-in browsers: creates, finds and ends sign-ins, and keeps at most 25 of them. @module */
 import { hash } from "node:crypto";
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { Identity } from "../http/index.ts";
 
-export type SignOutReason = "sign-out" | "revoked" | "expired" | "evicted" | "rotated";
+export type SignOutReason =
+  | "sign-out"
+  | "revoked"
+  | "expired"
+  | "evicted"
+  | "rotated"
+  | "replaced"
+  | "maker-ended";
 
 export interface Session {
-  /** The secret part of the cookie: 16 random bytes. */
-  readonly id: string;
-  /** 8 hex digits of the id's digest: names the session in events, logs and lists. */
+  /** SHA-256 of the secret part of the cookie, in hex. The secret itself is only in the browser. */
+  readonly digest: string;
+  /** First 8 hex digits of the digest: names the session in events, logs and lists. */
   readonly signIn: string;
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -15,6 +23,10 @@ export interface Session {
   readonly userAgent: string;
   /** Version of the launcher token that opened it. */
   readonly version: number;
+  /** The sign-in whose link opened this one; it ends when its maker ends. Absent after proof of the launcher token. */
+  readonly maker: Session | undefined;
+  /** A host's own session check opened it: it is never stored. */
+  readonly ofHost: boolean;
   lastUsedAt: number;
   used: boolean;
   readonly ended: Set<(reason: string) => void>;
@@ -23,83 +35,132 @@ export interface Session {
   cancelExpiry: Release;
 }
 
+export interface NewSession {
+  readonly address: string;
+  readonly userAgent: string;
+  readonly version: number;
+  readonly days: number;
+  readonly maker?: Session | undefined;
+  readonly ofHost?: boolean;
+}
+
+/** A sign-in as it is stored between two starts: without the secret of its cookie. */
+export interface SessionRecord {
+  readonly digest: string;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly lastUsedAt: number;
+  readonly used: boolean;
+  readonly address: string;
+  readonly userAgent: string;
+  /** Digest of the maker. */
+  readonly maker?: string | undefined;
+}
+
 export interface SessionOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly after: (ms: number, run: () => void) => Release;
+  /** Called after each change of the list. */
+  readonly onChange: () => void;
   readonly onEnd: (session: Session, reason: SignOutReason) => void;
 }
 
-/** More than this and the least recently used one leaves. */
-const MAX_SESSIONS = 25;
+/** When another sign-in is created beyond this number, the least recently used one ends. */
+export const maxSessions = 25;
 /** Longest delay a Node timer takes. */
-const MAX_DELAY = 2 ** 31 - 1;
+const maxDelayMs = 2 ** 31 - 1;
 
-/** One that was never used goes first, then the longest unused. */
+const digestOf = (secret: string): string => hash("sha256", secret, "hex");
+
+/** Unused sign-ins go first, then the least recently used one. */
 const leavesBefore = (a: Session, b: Session): boolean =>
   a.used === b.used ? a.lastUsedAt < b.lastUsedAt : !a.used;
 
 export type Sessions = ReturnType<typeof createSessions>;
 
-/** Signed-in browsers, in memory only: a restart ends them all. */
-export function createSessions({ clock, random, after, onEnd }: SessionOptions) {
+export function createSessions({ clock, random, after, onChange, onEnd }: SessionOptions) {
   const sessions = new Map<string, Session>();
 
   function end(session: Session, reason: SignOutReason): void {
-    if (!sessions.delete(session.id)) return;
+    if (!sessions.delete(session.digest)) return;
     session.cancelExpiry();
     session.endedBy = reason;
     for (const ended of session.ended) ended(reason);
     session.ended.clear();
     onEnd(session, reason);
+    const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
+    for (const other of [...sessions.values()]) if (other.maker === session) end(other, inherited);
+    onChange();
   }
   /** Timers follow elapsed time, so that a clock which is set back lengthens no session. */
   function endIn(ms: number, session: Session): void {
-    const delay = Math.min(MAX_DELAY, ms);
+    const delay = Math.min(maxDelayMs, ms);
     session.cancelExpiry = after(delay, () => {
       const left = Math.min(ms - delay, session.expiresAt - clock.now());
       if (left > 0) endIn(left, session);
       else end(session, "expired");
     });
   }
-  function makeRoom(): void {
-    while (sessions.size >= MAX_SESSIONS) {
-      end(
-        [...sessions.values()].reduce((first, next) => (leavesBefore(next, first) ? next : first)),
-        "evicted",
-      );
+  /** Spares the makers of the session to come, as long as others can go. */
+  function makeRoom(maker: Session | undefined): void {
+    const makers = new Set<Session>();
+    for (let each = maker; each; each = each.maker) makers.add(each);
+    while (sessions.size >= maxSessions) {
+      const others = [...sessions.values()].filter((session) => !makers.has(session));
+      const candidates = others.length > 0 ? others : [...sessions.values()];
+      const first = candidates.reduce((a, b) => (leavesBefore(b, a) ? b : a));
+      end(first, "evicted");
     }
+  }
+  function add(by: Omit<Session, "signIn" | "ended" | "cancelExpiry" | "endedBy">): Session {
+    const session: Session = {
+      ...by,
+      signIn: by.digest.slice(0, 8),
+      ended: new Set(),
+      cancelExpiry: () => undefined,
+    };
+    sessions.set(session.digest, session);
+    endIn(session.expiresAt - clock.now(), session);
+    return session;
+  }
+  /** Ends a session that is past its expiry, also when its timer has not run yet. */
+  function isLive(session: Session): boolean {
+    const now = clock.now();
+    if (now >= session.expiresAt) end(session, "expired");
+    return session.endedBy === undefined && session.createdAt <= now;
   }
 
   return {
-    create(by: { address: string; userAgent: string; version: number; days: number }): Session {
-      makeRoom();
+    /** The new session and the secret of its cookie; undefined when its maker has ended. */
+    create(by: NewSession): { session: Session; secret: string } | undefined {
+      const { maker } = by;
+      makeRoom(maker);
+      if (maker && !isLive(maker)) return undefined;
       const now = clock.now();
-      const id = Buffer.from(random(16)).toString("base64url");
-      const session: Session = {
-        id,
-        signIn: hash("sha256", id, "hex").slice(0, 8),
+      const secret = Buffer.from(random(16)).toString("base64url");
+      const until = now + Math.round(by.days * 86_400_000);
+      const session = add({
+        digest: digestOf(secret),
         createdAt: now,
-        expiresAt: now + Math.round(by.days * 86_400_000),
+        expiresAt: maker ? Math.min(until, maker.expiresAt) : until,
         address: by.address,
         userAgent: by.userAgent.slice(0, 300),
         version: by.version,
+        maker,
+        ofHost: by.ofHost ?? false,
         lastUsedAt: now,
         used: false,
-        ended: new Set(),
-        cancelExpiry: () => undefined,
-      };
-      sessions.set(id, session);
-      endIn(session.expiresAt - now, session);
-      return session;
+      });
+      onChange();
+      return { session, secret };
     },
-    /** The live session of an id: begun, not expired, not ended. */
-    find(id: string): Session | undefined {
-      const session = sessions.get(id);
-      const now = clock.now();
-      if (session && now >= session.expiresAt) end(session, "expired");
-      return session && session.createdAt <= now && now < session.expiresAt ? session : undefined;
+    /** The live session of a cookie's secret: begun, not expired, not ended. */
+    find(secret: string): Session | undefined {
+      const session = sessions.get(digestOf(secret));
+      return session && isLive(session) ? session : undefined;
     },
+    isLive,
     touch(session: Session): void {
       session.lastUsedAt = clock.now();
       session.used = true;
@@ -114,7 +175,7 @@ export function createSessions({ clock, random, after, onEnd }: SessionOptions) 
   };
 }
 
-/** The session as others may know it: a name, and when it ends. */
+/** The session as other plugins see it: its name and its end, without the secret. */
 export function identityOf(session: Session): Identity {
   return {
     id: session.signIn,

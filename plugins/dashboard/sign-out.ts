@@ -10,7 +10,7 @@ import type { Session } from "./sessions.ts";
 /** Hidden value of the sign-out form: binds it to the session, since a form of another port brings the cookie too. */
 export function csrfOf(door: Door, session: Session): string {
   const key = door.tokens.derive("launcher", "session");
-  return createHmac("sha256", key).update(`csrf${session.id}`).digest("base64url");
+  return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
 }
 
 function proven(door: Door, request: FastifyRequest, session: Session): boolean {

@@ -116,14 +116,23 @@ test("sessions are signed out one by one or all others at once", async () => {
       "2 min ago",
       expect.stringMatching(/^just now$|^\d+ s ago$/),
     ]);
+    const dialog = page.getByRole("dialog");
     await page.getByRole("button", { name: "Sign out Safari 18 on iOS" }).click();
+    await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
+    await dialog.getByRole("button", { name: "Sign out" }).click();
     await page.getByText("Safari 18 on iOS was signed out.").waitFor();
     await page.getByRole("button", { name: "Sign out all others" }).click();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.getByRole("button", { name: "Sign out all others" }).click();
+    await dialog.getByLabel("Launcher token", { exact: true }).fill("typed-again");
+    await dialog.getByRole("button", { name: "Sign out others" }).click();
     await page.getByText("2 other browsers were signed out.").waitFor();
     expect(desk.site.sent.map(({ method, path }) => `${method} ${path}`)).toEqual([
       "DELETE /api/sessions/4e5f6071",
       "DELETE /api/sessions",
     ]);
+    for (const { body } of desk.site.sent)
+      expect(JSON.parse(body)).toEqual({ current: "typed-again" });
   });
 });
 

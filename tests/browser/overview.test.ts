@@ -84,7 +84,7 @@ test("an ended session is asked for the token over the page, and what was asked 
     await page.getByRole("button", { name: "Copy sign-in link" }).click();
     await page.getByLabel("Launcher token", { exact: true }).fill("the token");
     await page.keyboard.press("Enter");
-    await page.getByText(/Works once, until \d/).waitFor();
+    await page.getByText(/Works once, until \d.*the other browser is signed out too/).waitFor();
     expect(desk.site.sent.find(({ path }) => path === "/login")?.body).toBe(
       '{"token":"the token"}',
     );
@@ -227,7 +227,7 @@ test("a sign-in link is made, shown and copied, with the time it ends", async ()
   ];
   await look("/overview-on", async (page) => {
     await page.getByRole("button", { name: "Copy sign-in link" }).click();
-    await page.getByText(/Works once, until \d/).waitFor();
+    await page.getByText(/Works once, until \d.*the other browser is signed out too/).waitFor();
     expect(await page.inputValue("#sign-in-link")).toBe("http://127.0.0.1/login?link=ott_x");
     expect(desk.site.sent).toMatchObject([{ method: "POST", path: "/api/signin-links" }]);
   });

@@ -1,15 +1,18 @@
+/** `POST /api/signin-links`: makes a one-time link to sign in with another browser. @module */
 import type { FastifyInstance } from "fastify";
 import { API_BODY } from "../bodies.ts";
 import { seen, type Door } from "../door.ts";
 
-/** `POST /api/signin-links`: a link made to be copied. */
+/** A link of a sign-in ends with it, and so does the sign-in it opens. A Bearer has proved the launcher token. */
 export function linkRoutes(app: FastifyInstance, door: Door): void {
   app.post("/api/signin-links", { bodyLimit: API_BODY }, (request, reply) => {
-    const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version);
-    const { peer } = seen(request);
-    const url = `${peer.secure ? "https" : "http"}://${peer.host}${door.http.url(`/login?link=${link}`)}`;
-    return reply
-      .header("cache-control", "no-store")
-      .send({ url, expiresAt: new Date(expiresAt).toISOString() });
+    const { peer, session } = seen(request);
+    const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version, session);
+    const origin = `${peer.secure ? "https" : "http"}://${peer.host}`;
+    return reply.header("cache-control", "no-store").send({
+      url: `${origin}${door.http.url(`/login?link=${link}`)}`,
+      expiresAt: new Date(expiresAt).toISOString(),
+      ...(session && { endsAt: new Date(session.expiresAt).toISOString() }),
+    });
   });
 }

@@ -36,6 +36,8 @@ export interface SessionView {
   readonly userAgent: string;
   /** The one that asks. */
   readonly current: boolean;
+  /** The sign-in whose link opened this one. */
+  readonly maker?: string;
 }
 export interface SessionsView {
   readonly sessions: readonly SessionView[];

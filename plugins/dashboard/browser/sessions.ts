@@ -1,8 +1,10 @@
+/** The page "Sessions": the signed-in browsers, and how to sign them out. @module */
 import type { SessionsView, SessionView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { base, button, el, live, onClick, setLive } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
 import { cell, keepRows, type Row } from "./rows.ts";
+import { askForToken } from "./secret-form.ts";
 import { expectEnd, leave, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
 import { browserWords } from "./words.ts";
@@ -19,8 +21,13 @@ const refresh = () =>
 startStream({ refresh, news: ["signed-in", "signed-out", "rate"] }); // when each was used is no event
 
 onClick(others, async () => {
-  const answer = await askOwner<{ ended: number }>("DELETE", "/api/sessions");
-  if ("refused" in answer) return setLive("said", answer.refused.message);
+  const answer = await askForToken({
+    title: "Sign out all other browsers",
+    text: "Only this browser stays signed in.",
+    action: "Sign out others",
+    send: (current) => askOwner<{ ended: number }>("DELETE", "/api/sessions", { current }),
+  });
+  if (!answer || "refused" in answer) return;
   const { ended } = answer.body;
   setLive(
     "said",
@@ -37,8 +44,11 @@ function row(first: SessionView): Row<SessionView> {
     {},
     el("span", { title: first.userAgent }, name),
     first.current && el("small", {}, el("span", { class: "badge ok" }, "this browser")),
+    first.maker !== undefined && el("small", {}, "through a sign-in link"),
   );
-  const signsOut = button("Sign out", "quiet small danger", () => signOut(first, name));
+  const signsOut = button("Sign out", "quiet small danger", () =>
+    first.current ? signOutHere(first.id) : signOutOther(first.id, name),
+  );
   signsOut.setAttribute("aria-label", `Sign out ${name}, ${first.address}`);
   const end = new Date(first.expiresAt);
   const ends = el(
@@ -59,14 +69,27 @@ function row(first: SessionView): Row<SessionView> {
   return { element, update: (session) => setTime(used, session.lastUsedAt) };
 }
 
-async function signOut({ id, current }: SessionView, name: string): Promise<void> {
+async function signOutHere(id: string): Promise<void> {
   const request = askOwner("DELETE", `/api/sessions/${id}`);
   const left = request.then((answer) =>
-    current && !("refused" in answer) ? leave(() => location.assign(`${base}/login`)) : undefined,
+    "refused" in answer ? undefined : leave(() => location.assign(`${base}/login`)),
   );
-  if (current) expectEnd(left);
+  expectEnd(left);
   const answer = await request;
   await left;
+  if ("refused" in answer) setLive("said", answer.refused.message);
+  await refresh();
+}
+
+async function signOutOther(id: string, name: string): Promise<void> {
+  const answer = await askForToken({
+    title: `Sign out ${name}`,
+    text: "Browsers that signed in through its links are signed out too.",
+    action: "Sign out",
+    send: (current) => askOwner("DELETE", `/api/sessions/${id}`, { current }),
+    endsOn: ({ status }) => status === 404,
+  });
+  if (!answer) return;
   setLive("said", "refused" in answer ? answer.refused.message : `${name} was signed out.`);
   await refresh();
 }

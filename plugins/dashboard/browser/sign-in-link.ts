@@ -1,8 +1,8 @@
+/** The overview's button that makes a sign-in link and copies it. @module */
 import { copy, shortcut } from "./copy.ts";
 import { live, onClick, setLive } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 
-/** The button that makes a one-time link and copies it. */
 export function enableSignInLink(): void {
   const button = document.querySelector<HTMLButtonElement>("[data-sign-in-link]");
   const field = document.querySelector<HTMLInputElement>("#sign-in-link");
@@ -20,7 +20,8 @@ export function enableSignInLink(): void {
     const copied = await copy(field);
     setLive(
       "link-said",
-      `${copied ? "Copied." : `Selected: press ${shortcut()}.`} Works once, until ${until}.`,
+      `${copied ? "Copied." : `Selected: press ${shortcut()}.`} Works once, until ${until}. ` +
+        "When you sign out here, the other browser is signed out too.",
     );
   });
 }

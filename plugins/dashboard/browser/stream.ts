@@ -113,7 +113,8 @@ export function startStream({ refresh, news = [], on = {}, query }: StreamOption
       close();
       await expected;
       // The browser's new cookie is on its way to another tab.
-      if (reason === "rotated") await new Promise((done) => setTimeout(done, pace));
+      if (reason === "rotated" || reason === "replaced")
+        await new Promise((done) => setTimeout(done, pace));
       sessionEnded(endWords(reason));
       void lookAndReopen(0);
     },

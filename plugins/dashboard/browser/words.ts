@@ -86,6 +86,9 @@ const ends: Readonly<Record<string, string>> = {
   expired: "Your session has run its time.",
   evicted: "Too many browsers signed in since, so this session had to leave.",
   rotated: "The launcher token was replaced, which ends every session.",
+  replaced: "You signed in again in another tab.",
+  "maker-ended":
+    "The browser that made your sign-in link was signed out, which ends this sign-in too.",
 };
 
 /** Why a session ended. */

@@ -365,6 +365,7 @@ describe("the dashboard's own page on the channel", () => {
           evicted: async () => {
             for (let n = 0; n < 25; n += 1) await signedIn(stand);
           },
+          replaced: (session) => stand.post("/login", { token: TOKEN }, session),
           expired: () => stand.clock.increment(7 * DAY),
           rotated: () =>
             tokenSecrets.replace("launcher", { value: "another-token-of-mine", expect: 1 }),

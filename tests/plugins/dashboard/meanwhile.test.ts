@@ -69,7 +69,9 @@ describe("a request whose body is still on its way", () => {
     await using stand = await startDashboard();
     const [stolen, own] = [await signedIn(stand), await signedIn(stand)];
     const finish = await begin(stand, "/api/signin-links", stolen);
-    expect((await stand.request("/api/sessions", { method: "DELETE", headers: own })).status).toBe(
+    const headers = { ...own, "content-type": "application/json" };
+    const body = JSON.stringify({ current: TOKEN });
+    expect((await stand.request("/api/sessions", { method: "DELETE", headers, body })).status).toBe(
       200,
     );
     expect(await finish()).toBe(401);

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { isIn, setCookieOf, signedIn } from "../stand.ts";
-import { withOffice } from "./office.ts";
+import { isIn, setCookieOf, signedIn, wrong } from "../stand.ts";
+import { TOKEN, withOffice } from "./office.ts";
+
+const typed = { current: TOKEN };
 
 describe("sessions", () => {
   test("are listed, the newest first, and the asking one is marked", () =>
@@ -24,7 +26,7 @@ describe("sessions", () => {
     withOffice(async (office) => {
       const other = await signedIn(office);
       const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
-      expect((await office.ask("DELETE", `/api/sessions/${id}`)).status).toBe(200);
+      expect((await office.ask("DELETE", `/api/sessions/${id}`, typed)).status).toBe(200);
       expect(await isIn(office, other)).toBe(false);
       expect(await isIn(office, office.session)).toBe(true);
       expect(await office.ask("DELETE", `/api/sessions/${id}`)).toMatchObject({
@@ -48,11 +50,48 @@ describe("sessions", () => {
   test("all others are revoked at once", () =>
     withOffice(async (office) => {
       const others = [await signedIn(office), await signedIn(office)];
-      expect(await office.ask("DELETE", "/api/sessions")).toMatchObject({
+      expect(await office.ask("DELETE", "/api/sessions", typed)).toMatchObject({
         status: 200,
         body: { ended: 2 },
       });
       for (const other of others) expect(await isIn(office, other)).toBe(false);
       expect(await isIn(office, office.session)).toBe(true);
+    }));
+
+  test.each(["/api/sessions", "/api/sessions/:other"])(
+    "DELETE %s asks a signed-in browser for the launcher token",
+    (path) =>
+      withOffice(async (office) => {
+        const other = await signedIn(office);
+        const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
+        const address = path.replace(":other", id);
+        for (const body of [undefined, {}, { current: "" }, { current: 5 }]) {
+          expect(await office.ask("DELETE", address, body)).toMatchObject({
+            status: 400,
+            body: { error: "invalid_body" },
+          });
+        }
+        expect(await office.ask("DELETE", address, { current: wrong(1) })).toMatchObject({
+          status: 403,
+          body: { error: "invalid_token" },
+        });
+        expect(office.lines.filter(({ via }) => via === "current")).toHaveLength(1);
+        expect([await isIn(office, other), await isIn(office, office.session)]).toEqual([
+          true,
+          true,
+        ]);
+        expect((await office.ask("DELETE", address, typed)).status).toBe(200);
+        expect(await isIn(office, other)).toBe(false);
+      }),
+  );
+
+  test("are ended by a Bearer without the token in the body", () =>
+    withOffice(async (office) => {
+      const bearer = { authorization: `Bearer ${TOKEN}` };
+      expect(await office.ask("DELETE", "/api/sessions", undefined, bearer)).toMatchObject({
+        status: 200,
+        body: { ended: 1 },
+      });
+      expect(await isIn(office, office.session)).toBe(false);
     }));
 });
