@@ -187,8 +187,15 @@ export function clearDeadSession(door: Door, request: FastifyRequest, reply: Fas
   if (sentCookie(request, by.name) && !sessionOf(door, request.headers, peer))
     clearCookie(reply, by);
 }
+/**
+ * Removes the cookie of a sign-in that ended, and what the pages stored in the browser.
+ *
+ * Not the directive "cookies": it also removes those of other ports and subdomains. Not "cache": it holds Chromium up,
+ * and nothing private is cached. "storage" only where no other program certainly shares the origin.
+ */
 export function clearSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
   clearCookie(reply, cookieBy(door, "session", seen(request).peer));
+  if (!door.http.sharesOrigin()) void reply.header("clear-site-data", '"storage"');
 }
 
 /** The setup cookie stands in for the code for 15 minutes; it is never a session. */

@@ -16,6 +16,7 @@ import type { DashboardEvents } from "./events.ts";
 import type { HostSessions } from "./host.ts";
 import type { Links } from "./links.ts";
 import type { TokenWay } from "./pages/index.ts";
+import type { PrivateHost } from "./private-host.ts";
 import type { Session, Sessions } from "./sessions.ts";
 import type { PluginView } from "./status.ts";
 
@@ -34,6 +35,7 @@ export interface Door {
   readonly sessions: Sessions;
   readonly hostSessions: HostSessions;
   readonly links: Links;
+  readonly privateHost: PrivateHost;
   readonly activity: Activity;
   readonly assets: Assets;
   readonly feed: Feed;

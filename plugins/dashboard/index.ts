@@ -21,6 +21,8 @@ import { cameFromHere, hostIsAllowed } from "./guard.ts";
 import { createHostSessions } from "./host.ts";
 import { createLinks } from "./links.ts";
 import { localRoutes } from "./local/routes.ts";
+import { ownerLink } from "./owner-links.ts";
+import { createPrivateHost, randomHostName } from "./private-host.ts";
 import { inWords } from "./browser/refusal-words.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PluginView } from "./status.ts";
@@ -36,6 +38,7 @@ export type {
   LocalControl,
   LogSource,
   RouteHandler,
+  SignInLink,
   SignInLinks,
 } from "./service.ts";
 export type { DashboardConfig } from "./config.ts";
@@ -154,6 +157,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
         hostSessions: createHostSessions(),
+        privateHost: createPrivateHost(randomHostName(random), http),
         links: createLinks(clock, random, sessions.isLive),
         activity: createActivity(clock, after, messages),
         assets: loadAssets(),
@@ -219,14 +223,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       });
       return {
         dashboardApi: { route: plugins.route },
-        signInLinks: {
-          mint: (page) => {
-            const { link, expiresAt } = door.links.mint(tokens.info("launcher").version);
-            const next = page === undefined ? "" : `&next=${encodeURIComponent(page)}`;
-            const paths = [`/?token=${link}${next}`, `/login?link=${link}${next}`] as const;
-            return { path: http.url(paths[0]), copyPath: http.url(paths[1]), expiresAt };
-          },
-        },
+        signInLinks: { mint: (page) => ownerLink(door, page) },
       };
     },
   };

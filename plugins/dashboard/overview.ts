@@ -88,9 +88,10 @@ export function channelOf(
   };
 }
 
-/** The channel as the asking browser can reach it. */
+/** The channel as programs on the machine of the asking browser reach it. */
 function channelUrl(door: Door, request: FastifyRequest, status: PicoServerStatus): string {
-  const url = new URL(ownOrigin(seen(request).peer));
+  const { peer } = seen(request);
+  const url = new URL(ownOrigin({ ...peer, host: door.privateHost.plainHost(peer) }));
   const [gateway] = status.listener === "gateway" ? door.http.addresses("gateway") : [];
   if (gateway) url.port = gateway.port;
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

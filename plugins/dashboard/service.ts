@@ -24,11 +24,25 @@ export type RouteHandler = (
   signIn: Identity | undefined,
 ) => Awaitable<void>;
 
+export interface SignInLink {
+  /** Signs in when it is opened. Starts with the base path. */
+  readonly path: string;
+  /** Shows a button first, since chat programs open the links they preview. Starts with the base path. */
+  readonly copyPath: string;
+  /** Unix milliseconds. */
+  readonly expiresAt: number;
+  /**
+   * `path` as a full address under the dashboard's private host name: `http://doorward-….localhost:18800/?token=…`.
+   * For opening a browser on this machine: a cookie of this name is not sent to other programs on 127.0.0.1. Chromium,
+   * Firefox and Edge resolve the name themselves. Absent if the dashboard does not listen on loopback, or serves https.
+   */
+  readonly privateUrl?: string;
+}
+
 export interface SignInLinks {
-  /** A fresh one-time link, good for five minutes. `path` signs in when opened; `copyPath` shows a button first,
-   *  since chat programs open the links they preview. Both come with the base path and lead to `page`, by default
-   *  the overview: `/tokens`. */
-  mint(page?: string): { path: string; copyPath: string; expiresAt: number };
+  /** Makes a one-time link, good for five minutes. `page`: where it leads, by default the overview; for example
+   *  `/tokens`. */
+  mint(page?: string): SignInLink;
 }
 
 /** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes it. */

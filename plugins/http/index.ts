@@ -153,6 +153,7 @@ export function http(options: HttpOptions = {}): Plugin<{
             : [bindHost];
           return hosts.some((name) => name === undefined || !isLoopback(name));
         },
+        sharesOrigin: () => basePath !== "" || options.server !== undefined,
         open: (listener, where) =>
           listeners.plan(listener, {
             port: where.port,

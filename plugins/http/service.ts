@@ -77,6 +77,8 @@ export interface Http {
   addresses(listener?: Listener): URL[];
   /** Whether other machines can reach the first listener: known before it opens, of a host's server once it listens. */
   isPublic(): boolean;
+  /** Whether other programs certainly serve paths of the same origin: there is a base path, or a host's own server. */
+  sharesOrigin(): boolean;
   /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
   open(
     listener: "gateway",

@@ -24,6 +24,15 @@ export function remember(name: string): void {
   }
 }
 
+/** At sign-out: the next user of this browser need not see them. */
+export function forgetNames(): void {
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // Nothing is stored.
+  }
+}
+
 export function newName(): string {
   const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
   return `chat-${random.toString(16).padStart(8, "0")}`;

@@ -1,4 +1,5 @@
 import { ask } from "./api.ts";
+import { forgetNames } from "./chat-names.ts";
 import { base } from "./dom.ts";
 import { expectEnd, leave } from "./stream.ts";
 import { startTimes } from "./times.ts";
@@ -16,5 +17,6 @@ export function startDesk(): void {
 
 async function signOut(form: HTMLFormElement): Promise<void> {
   const answer = await ask("POST", "/logout");
+  if (!("refused" in answer)) forgetNames();
   await leave(() => ("refused" in answer ? form.submit() : location.assign(`${base}/login`)));
 }

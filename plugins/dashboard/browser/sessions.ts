@@ -1,5 +1,6 @@
 /** The page "Sessions": the signed-in browsers, and how to sign them out. @module */
 import type { SessionsView, SessionView } from "../api/views.ts";
+import { forgetNames } from "./chat-names.ts";
 import { startDesk } from "./desk.ts";
 import { base, button, el, live, onClick, setLive } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
@@ -71,9 +72,11 @@ function row(first: SessionView): Row<SessionView> {
 
 async function signOutHere(id: string): Promise<void> {
   const request = askOwner("DELETE", `/api/sessions/${id}`);
-  const left = request.then((answer) =>
-    "refused" in answer ? undefined : leave(() => location.assign(`${base}/login`)),
-  );
+  const left = request.then((answer) => {
+    if ("refused" in answer) return undefined;
+    forgetNames();
+    return leave(() => location.assign(`${base}/login`));
+  });
   expectEnd(left);
   const answer = await request;
   await left;

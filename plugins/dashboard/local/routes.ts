@@ -4,6 +4,7 @@ import { claimed, rotate, tokensView } from "../api/tokens.ts";
 import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
 import { sectionsOf, type Door } from "../door.ts";
 import { Refusal, refusals } from "../errors.ts";
+import { ownerLink } from "../owner-links.ts";
 import { asRefusal } from "../replies.ts";
 import { fileWarnings } from "../warnings.ts";
 
@@ -44,11 +45,10 @@ const routes: Readonly<Record<string, Answer>> = {
     return { name, ...rotated };
   },
   "POST /local/links": (door) => {
-    const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version);
     const [base] = door.http.addresses();
     if (!base) throw new Refusal("unavailable");
-    const url = (path: string): string => new URL(door.http.url(path), base).href;
-    return { url: url(`/?token=${link}`), copyUrl: url(`/login?link=${link}`), expiresAt };
+    const { path, copyPath, ...link } = ownerLink(door);
+    return { url: new URL(path, base).href, copyUrl: new URL(copyPath, base).href, ...link };
   },
   "GET /local/sessions": (door) => ({ sessions: sessionList(door) }),
   "DELETE /local/sessions/:id": (door, { id }) => {

@@ -139,6 +139,36 @@ describe("POST /logout", () => {
   });
 });
 
+describe("Clear-Site-Data", () => {
+  const header = (answer: Response): string | null => answer.headers.get("clear-site-data");
+
+  test("removes the storage at sign-out and nothing that other programs own", async () => {
+    await using stand = await startDashboard();
+    expect(header(await stand.post("/logout", {}, await signedIn(stand)))).toBe('"storage"');
+    expect(header(await stand.form("/logout", {}, await signedIn(stand)))).toBe('"storage"');
+    const session = await signedIn(stand);
+    const { sessions } = (await (await stand.get("/api/sessions", session)).json()) as {
+      sessions: { id: string }[];
+    };
+    const own = `/api/sessions/${sessions[0]!.id}`;
+    expect(header(await stand.request(own, { method: "DELETE", headers: session }))).toBe(
+      '"storage"',
+    );
+  });
+
+  test("is absent under a base path, whose origin belongs to others too", async () => {
+    await using stand = await startDashboard({ basePath: "/door" });
+    const cookie = cookieFrom(await stand.post("/door/login", { token: TOKEN }));
+    expect(header(await stand.post("/door/logout", {}, { cookie }))).toBeNull();
+  });
+
+  test("is absent from other answers", async () => {
+    await using stand = await startDashboard();
+    for (const path of ["/login", "/", "/api/auth/status", "/assets/none"])
+      expect([path, header(await stand.open(path))]).toEqual([path, null]);
+  });
+});
+
 describe("POST /logout with Origin: null", () => {
   test("needs the hidden value of this very session", async () => {
     await using stand = await startDashboard();

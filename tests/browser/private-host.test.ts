@@ -1,0 +1,83 @@
+// Chromium at the private host name: it resolves the name, and no other program on the machine gets the cookie.
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startDashboard } from "../plugins/dashboard/stand.ts";
+import { launchBrowser } from "./browser.ts";
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterAll(() => browser?.close());
+
+/** Another program on this machine: keeps the cookies it gets. */
+async function otherProgram(): Promise<{ port: number; cookies: string[] } & AsyncDisposable> {
+  const cookies: string[] = [];
+  const server = createServer((request, response) => {
+    cookies.push(request.headers.cookie ?? "");
+    response.end("hello");
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    port: (server.address() as AddressInfo).port,
+    cookies,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((done) => server.close(done));
+    },
+  };
+}
+
+describe("browser at the private host name", () => {
+  test.each([
+    ["private", 0],
+    ["plain", 1],
+  ])("signed in by the %s address, sends other programs %i cookies", async (kind, sent) => {
+    await using stand = await startDashboard();
+    await using other = await otherProgram();
+    const { privateUrl = "", path } = stand.kernel.services.signInLinks.mint();
+    const context = await browser.newContext();
+    try {
+      const page = await context.newPage();
+      await page.goto(kind === "private" ? privateUrl : stand.origin + path);
+      await page.getByRole("button", { name: "Sign out" }).waitFor();
+      for (const host of ["127.0.0.1", "localhost", "other.localhost"]) {
+        await page.goto(`http://${host}:${other.port}/`);
+      }
+      const withSession = other.cookies.filter((each) => each.includes("service_session_"));
+      expect(withSession).toHaveLength(sent);
+    } finally {
+      await context.close();
+    }
+  });
+
+  test("forgets at sign-out what its pages stored, and leaves other origins alone", async () => {
+    await using stand = await startDashboard();
+    await using other = await otherProgram();
+    const context = await browser.newContext();
+    try {
+      const page = await context.newPage();
+      const elsewhere = `http://127.0.0.1:${other.port}/`;
+      await page.goto(elsewhere);
+      await page.evaluate(() => {
+        localStorage.setItem("kept", "1");
+        document.cookie = "kept=1; Max-Age=600";
+      });
+      await page.goto(stand.origin + stand.kernel.services.signInLinks.mint().path);
+      await page.evaluate(() => {
+        localStorage.setItem("doorward-conversations", '["a"]');
+        localStorage.setItem("left", "1");
+      });
+      await page.getByRole("button", { name: "Sign out" }).click();
+      await page.waitForURL(/\/login$/);
+      expect(await page.evaluate(() => localStorage.length)).toBe(0);
+      await page.goto(elsewhere);
+      expect(await page.evaluate(() => localStorage.getItem("kept"))).toBe("1");
+      expect(await page.evaluate(() => document.cookie)).toContain("kept=1");
+    } finally {
+      await context.close();
+    }
+  });
+});
