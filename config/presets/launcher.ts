@@ -90,6 +90,7 @@ export async function launcher(options: LauncherOptions) {
         now: running.now,
         plugins: plugins(),
       }),
+    signInFile: join(home, "state", "sign-ins.json"),
     ...(ways ? { ways } : {}),
     ...(options.logSource ? { log: options.logSource } : {}),
     ...(options.pid === undefined || socket === undefined

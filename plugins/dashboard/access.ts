@@ -130,12 +130,12 @@ export async function judgeCredential(
  *
  * A link that a sign-in made proves less than the cookie of a browser that is signed in already: that one stays.
  */
-export function signIn(
+export async function signIn(
   door: Door,
   request: FastifyRequest,
   reply: FastifyReply,
   by: Admitted,
-): Session {
+): Promise<Session> {
   const { peer } = seen(request);
   // The token was rotated after the comparison: the value that matched is not the token any more.
   if (by.version !== door.tokens.info("launcher").version) throw new Refusal("invalid_token");
@@ -158,6 +158,7 @@ export function signIn(
   door.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
   door.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
   door.emit("dashboard:signed-in", { signIn: session.signIn, address: peer.address, via: by.via });
+  await door.keeper.settled();
   return session;
 }
 
@@ -169,8 +170,15 @@ function sessionsOf(door: Door, headers: IncomingMessage["headers"], peer: Peer)
     const [secret = "", expiry = ""] = valid && plain ? plain.split(".") : [];
     const session = door.sessions.find(secret);
     if (session && String(session.expiresAt) === expiry) found.push(session);
+    if (!valid) endOrphan(door, value);
   }
   return found;
+}
+
+/** A kept sign-in whose cookie no longer fits: the launcher token changed while no launcher ran. */
+function endOrphan({ sessions }: Door, cookie: string): void {
+  const session = sessions.find(cookie.split(".", 1)[0]!);
+  if (session?.restored) sessions.end(session, "rotated");
 }
 
 /** The first live session of a request's cookies. */

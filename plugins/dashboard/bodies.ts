@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import { Refusal } from "./errors.ts";
+import { isRandomHostName } from "./private-host.ts";
+import { maxSessions } from "./sessions.ts";
 
 /** 4 KiB: the forms of the door itself. */
 export const DOOR_BODY = 4_096;
@@ -45,6 +47,27 @@ export const localTokenBody = z.object({
 export type LocalToken = z.output<typeof localTokenBody>;
 export const localUnblockBody = z.object({ address: z.string().max(100).optional() });
 export const settingsBody = z.record(z.string(), z.unknown());
+
+/** What the file of kept sign-ins holds; 25 of them at most. */
+export const keptSignIns = z.object({
+  version: z.literal(1),
+  key: z.string().regex(/^[\w-]{43}$/),
+  hostName: z.string().refine(isRandomHostName),
+  signIns: z
+    .array(
+      z.object({
+        digest: z.string().regex(/^[0-9a-f]{64}$/),
+        createdAt: z.int(),
+        expiresAt: z.int(),
+        lastUsedAt: z.int(),
+        used: z.boolean(),
+        address: z.string().max(100),
+        userAgent: z.string().max(300),
+        maker: z.string().optional(),
+      }),
+    )
+    .max(maxSessions),
+});
 
 /** The body as its schema has it; else `invalid_body`, naming the field and nothing that was sent. */
 export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {

@@ -37,6 +37,11 @@ export const dashboardSchema = z.strictObject({
     description: "Counted from the sign-in, however much it is used.",
     unit: "days",
   }),
+  keep_sign_ins: z.boolean().default(false).meta({
+    editable: true,
+    title: "Keep sign-ins",
+    description: "Sign-ins survive a restart. Off: every restart signs all browsers out.",
+  }),
 });
 export type DashboardConfig = z.output<typeof dashboardSchema>;
 /** The section as users write it. */

@@ -13,13 +13,25 @@ export function cookieValues(header: string | undefined, name: string): string[]
   });
 }
 
-/** Signs with a key derived from the launcher token: a replacement makes every cookie invalid by itself. */
-export function tokenSigner(tokens: Tokens, purpose: string) {
-  let made: { readonly version: number; readonly signer: Signer } | undefined;
+interface VersionedSigner {
+  readonly version: number;
+  readonly salt: Uint8Array | undefined;
+  readonly signer: Signer;
+}
+
+/**
+ * Signs with a key derived from the launcher token: a new token makes every cookie invalid by itself.
+ *
+ * @param saltOf - Salt of the key; by default 32 random bytes of this process and purpose.
+ */
+export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
+  let made: VersionedSigner | undefined;
   function signer(): Signer {
     const { version } = tokens.info("launcher");
-    if (made?.version !== version) {
-      made = { version, signer: new Signer(Buffer.from(tokens.derive("launcher", purpose))) };
+    const salt = saltOf?.();
+    if (made?.version !== version || made.salt !== salt) {
+      const key = Buffer.from(tokens.derive("launcher", purpose, salt));
+      made = { version, salt, signer: new Signer(key) };
     }
     return made.signer;
   }

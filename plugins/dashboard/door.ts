@@ -18,6 +18,7 @@ import type { Links } from "./links.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PrivateHost } from "./private-host.ts";
 import type { Session, Sessions } from "./sessions.ts";
+import type { SignInKeeper } from "./sign-in-keeper.ts";
 import type { PluginView } from "./status.ts";
 
 /** What every part of the dashboard works with. */
@@ -34,6 +35,7 @@ export interface Door {
   readonly limiter: Limiter;
   readonly sessions: Sessions;
   readonly hostSessions: HostSessions;
+  readonly keeper: SignInKeeper;
   readonly links: Links;
   readonly privateHost: PrivateHost;
   readonly activity: Activity;

@@ -22,13 +22,14 @@ import { createHostSessions } from "./host.ts";
 import { createLinks } from "./links.ts";
 import { localRoutes } from "./local/routes.ts";
 import { ownerLink } from "./owner-links.ts";
-import { createPrivateHost, randomHostName } from "./private-host.ts";
+import { createPrivateHost } from "./private-host.ts";
 import { inWords } from "./browser/refusal-words.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PluginView } from "./status.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
 import type { DashboardApi, Doctor, LocalControl, LogSource, SignInLinks } from "./service.ts";
 import { createSessions, identityOf } from "./sessions.ts";
+import { createSignInKeeper } from "./sign-in-keeper.ts";
 
 export type { DashboardEvents } from "./events.ts";
 export type {
@@ -67,6 +68,8 @@ export interface DashboardOptions {
   readonly plugins?: () => readonly PluginView[];
   /** A socket for commands of the owner; without it there is none. */
   readonly local?: LocalControl;
+  /** Where sign-ins are stored if `keep_sign_ins` is on; without it the setting has no effect. */
+  readonly signInFile?: string;
 }
 
 export type DashboardShape = {
@@ -119,12 +122,20 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         clock,
         random,
         after,
-        onChange: () => undefined,
+        onChange: () => keeper.changed(),
         onEnd: ({ signIn }, reason) => {
           log.info({ signIn, reason }, "signed out");
           emit("dashboard:signed-out", { signIn, reason });
         },
       });
+      const keeper = createSignInKeeper({
+        file: options.signInFile,
+        log,
+        random,
+        records: sessions.records,
+      });
+      scope.onStop(keeper.close);
+      sessions.restore(await keeper.open(config().keep_sign_ins), tokens.info("launcher").version);
       const plugins = createPluginRoutes();
       const traffic = () => {
         const status = uses.picoServer?.status();
@@ -157,7 +168,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         version,
         limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
         hostSessions: createHostSessions(),
-        privateHost: createPrivateHost(randomHostName(random), http),
+        keeper,
+        privateHost: createPrivateHost(keeper.hostName(), http),
         links: createLinks(clock, random, sessions.isLive),
         activity: createActivity(clock, after, messages),
         assets: loadAssets(),
@@ -177,7 +189,10 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
               refusals: door.activity.clientRefusals().map(inWords),
               handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),
             })),
-        signer: { session: tokenSigner(tokens, "session"), setup: tokenSigner(tokens, "setup") },
+        signer: {
+          session: tokenSigner(tokens, "session", keeper.salt),
+          setup: tokenSigner(tokens, "setup"),
+        },
         startedAt: clock.now(),
         config,
         ways,
@@ -189,10 +204,15 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       };
       const app = await createApp(door, plugins);
       scope.onStop(() => app.close());
-      scope.onConfig(() => undefined);
+      scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
+        if (isOn === before.keep_sign_ins) return;
+        if (options.signInFile === undefined) return { ignored: ["keep_sign_ins"] };
+        await keeper.turn(isOn);
+      });
       scope.on("token-store:rotated", ({ name, version: current }) => {
         if (name !== "launcher") return;
         sessions.endBefore(current);
+        keeper.rotate();
         feed.end(bearers, "rotated");
       });
       publishFacts(scope, feed, door.activity);

@@ -27,6 +27,8 @@ export interface Session {
   readonly maker: Session | undefined;
   /** A host's own session check opened it: it is never stored. */
   readonly ofHost: boolean;
+  /** It began before this start. */
+  readonly restored: boolean;
   lastUsedAt: number;
   used: boolean;
   readonly ended: Set<(reason: string) => void>;
@@ -77,6 +79,13 @@ const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 const leavesBefore = (a: Session, b: Session): boolean =>
   a.used === b.used ? a.lastUsedAt < b.lastUsedAt : !a.used;
 
+/** The session itself, its maker, and so on. */
+function makersOf(session: Session | undefined): Session[] {
+  const found: Session[] = [];
+  for (let each = session; each; each = each.maker) found.push(each);
+  return found;
+}
+
 export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions({ clock, random, after, onChange, onEnd }: SessionOptions) {
@@ -104,8 +113,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
   }
   /** Spares the makers of the session to come, as long as others can go. */
   function makeRoom(maker: Session | undefined): void {
-    const makers = new Set<Session>();
-    for (let each = maker; each; each = each.maker) makers.add(each);
+    const makers = new Set(makersOf(maker));
     while (sessions.size >= maxSessions) {
       const others = [...sessions.values()].filter((session) => !makers.has(session));
       const candidates = others.length > 0 ? others : [...sessions.values()];
@@ -149,6 +157,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
         version: by.version,
         maker,
         ofHost: by.ofHost ?? false,
+        restored: false,
         lastUsedAt: now,
         used: false,
       });
@@ -172,6 +181,30 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
         if (session.version < version) end(session, "rotated");
     },
     list: (): Session[] => [...sessions.values()],
+    /** What can be stored: not the sign-ins of a host, nor those that depend on one. */
+    records: (): SessionRecord[] =>
+      [...sessions.values()]
+        .filter((session) => !makersOf(session).some(({ ofHost }) => ofHost))
+        .map(({ maker, ...session }) => ({
+          digest: session.digest,
+          createdAt: session.createdAt,
+          expiresAt: session.expiresAt,
+          lastUsedAt: session.lastUsedAt,
+          used: session.used,
+          address: session.address,
+          userAgent: session.userAgent,
+          ...(maker && { maker: maker.digest }),
+        })),
+    /** Adds stored sign-ins that still live. Makers come before what they made, as in `records`. */
+    restore(records: readonly SessionRecord[], version: number): void {
+      const now = clock.now();
+      for (const { maker: digest, ...record } of records) {
+        const maker = digest === undefined ? undefined : sessions.get(digest);
+        const isDue = record.createdAt <= now && now < record.expiresAt;
+        if (!isDue || sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
+        add({ ...record, version, maker, ofHost: false, restored: true });
+      }
+    },
   };
 }
 

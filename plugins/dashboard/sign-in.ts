@@ -62,7 +62,7 @@ export function signInRoutes(app: FastifyInstance, door: Door): void {
           if (form) return redirect(door, reply, 303, "/setup");
           throw new Refusal("setup_required", { status: 409, hint: door.http.url("/setup") });
         }
-        const session = signIn(door, request, reply, by);
+        const session = await signIn(door, request, reply, by);
         if (form) return redirect(door, reply, 303, next);
         return await reply.send({
           status: "ok",
@@ -147,7 +147,7 @@ export async function signInByQuery(
       grantSetup(door, request, reply);
       return redirect(door, reply, 303, "/setup");
     }
-    signIn(door, request, reply, by);
+    await signIn(door, request, reply, by);
     return redirect(door, reply, 303, clean);
   } catch (error) {
     const refusal = asRefusal(error, door, "GET /?token=");

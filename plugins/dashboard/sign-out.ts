@@ -9,7 +9,7 @@ import type { Session } from "./sessions.ts";
 
 /** Hidden value of the sign-out form: binds it to the session, since a form of another port brings the cookie too. */
 export function csrfOf(door: Door, session: Session): string {
-  const key = door.tokens.derive("launcher", "session");
+  const key = door.tokens.derive("launcher", "session", door.keeper.salt());
   return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
 }
 
@@ -21,14 +21,19 @@ function proven(door: Door, request: FastifyRequest, session: Session): boolean 
 
 /** `POST /logout`: ends the session on the server. Without one it is done already. */
 export function signOutRoute(app: FastifyInstance, door: Door): void {
-  app.post("/logout", { config: { access: "open" }, bodyLimit: DOOR_BODY }, (request, reply) => {
-    const { session, nullForm } = seen(request);
-    if (session && nullForm && !proven(door, request, session)) refuseOrigin(request);
-    if (session) door.sessions.end(session, "sign-out");
-    clearSession(door, request, reply);
-    if (isForm(request)) return redirect(door, reply, 303, "/login");
-    return reply.header("cache-control", "no-store").send({ status: "ok" });
-  });
+  app.post(
+    "/logout",
+    { config: { access: "open" }, bodyLimit: DOOR_BODY },
+    async (request, reply) => {
+      const { session, nullForm } = seen(request);
+      if (session && nullForm && !proven(door, request, session)) refuseOrigin(request);
+      if (session) door.sessions.end(session, "sign-out");
+      clearSession(door, request, reply);
+      await door.keeper.settled();
+      if (isForm(request)) return redirect(door, reply, 303, "/login");
+      return reply.header("cache-control", "no-store").send({ status: "ok" });
+    },
+  );
   app.route({
     method: ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"],
     exposeHeadRoute: false,

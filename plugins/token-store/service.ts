@@ -24,8 +24,9 @@ export interface Tokens {
   names(): readonly TokenName[];
   /** Reads the places again. Rejects what reading them rejects. */
   describe(name: TokenName): Promise<TokenDescription>;
-  /** 32 bytes: HMAC-SHA-256(32 random bytes of this process and purpose, token). A replacement changes it. */
-  derive(name: TokenName, purpose: string): Uint8Array;
+  /** 32 bytes: HMAC-SHA-256(salt, token). A rotation changes it. `salt`: by default 32 random bytes of this process and
+   *  purpose; a salt of the caller belongs to one purpose only. */
+  derive(name: TokenName, purpose: string, salt?: Uint8Array): Uint8Array;
 }
 
 /** Showing and replacing tokens: named in the `needs` of whoever can. */

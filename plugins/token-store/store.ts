@@ -169,10 +169,10 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       info,
       names: () => [...tokens.keys()],
       describe: (name) => describe(form, name, held(name)),
-      derive(name, purpose) {
+      derive(name, purpose, given) {
         const token = held(name);
-        const salt = token.salts.get(purpose) ?? scope.random(32);
-        token.salts.set(purpose, salt);
+        const salt = given ?? token.salts.get(purpose) ?? scope.random(32);
+        if (!given) token.salts.set(purpose, salt);
         return token.compare?.derive(salt) ?? comparison("").derive(salt);
       },
     },

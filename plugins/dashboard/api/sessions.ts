@@ -59,6 +59,7 @@ export function sessionRoutes(app: FastifyInstance, door: Door): void {
     const { session: own } = seen(request);
     if (sessionNamed(door, id) !== own) await requireToken(door, request);
     if (revokeSession(door, id) === own) clearSession(door, request, reply);
+    await door.keeper.settled();
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
   app.delete("/api/sessions", async (request, reply) => {
@@ -66,6 +67,7 @@ export function sessionRoutes(app: FastifyInstance, door: Door): void {
     const { session: own } = seen(request);
     const others = door.sessions.list().filter((session) => session !== own);
     for (const session of others) door.sessions.end(session, "revoked");
+    await door.keeper.settled();
     return reply.header("cache-control", "no-store").send({ ended: others.length });
   });
 }

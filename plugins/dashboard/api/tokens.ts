@@ -81,7 +81,7 @@ export function tokenRoutes(app: FastifyInstance, door: Door): void {
     const { version, ...rotated } = await rotate(door, rotation);
     // Every session has ended with the old token, the asking one too: it gets another, unless it was signed out before.
     const isOwn = rotation.which === "launcher" && session?.endedBy === "rotated";
-    if (isOwn) signIn(door, request, reply, { version, via: "form" });
+    if (isOwn) await signIn(door, request, reply, { version, via: "form" });
     const view: RotatedView = { which: rotation.which, ...rotated };
     return reply.header("cache-control", "no-store").send(view);
   });

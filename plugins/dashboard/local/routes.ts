@@ -51,8 +51,9 @@ const routes: Readonly<Record<string, Answer>> = {
     return { url: new URL(path, base).href, copyUrl: new URL(copyPath, base).href, ...link };
   },
   "GET /local/sessions": (door) => ({ sessions: sessionList(door) }),
-  "DELETE /local/sessions/:id": (door, { id }) => {
+  "DELETE /local/sessions/:id": async (door, { id }) => {
     revokeSession(door, id);
+    await door.keeper.settled();
     return { status: "ok" };
   },
   "POST /local/unblock": (door, { body }) => {

@@ -314,7 +314,6 @@ describe("every answer", () => {
       for (const name of [
         "server",
         "x-powered-by",
-        "clear-site-data",
         "access-control-allow-origin",
         "strict-transport-security",
       ]) {

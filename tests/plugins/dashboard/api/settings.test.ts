@@ -43,6 +43,7 @@ describe("GET /api/settings", () => {
         expect(launcher.editable.sort()).toEqual([
           "allowed_hosts",
           "allowed_origins",
+          "keep_sign_ins",
           "login_attempts_per_minute",
           "session_days",
         ]);
@@ -66,6 +67,7 @@ test("over HTTP exactly these settings can be changed: no token, path, name of a
   expect(editable(launcherSchema, dashboardSchema)).toEqual([
     "allowed_hosts",
     "allowed_origins",
+    "keep_sign_ins",
     "login_attempts_per_minute",
     "session_days",
   ]);
@@ -89,6 +91,7 @@ describe("PUT /api/launcher", () => {
   test.each([
     { allowed_hosts: ["door.example.org"] },
     { allowed_origins: ["https://door.example.org"] },
+    { keep_sign_ins: true },
   ])("of %j asks for the launcher token", (patch) =>
     withOffice(async (office) => {
       expect(await put(office, "/api/launcher", "launcher", patch)).toMatchObject({ status: 400 });
