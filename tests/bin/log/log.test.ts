@@ -28,6 +28,13 @@ test("the file and its folder are closed to others, also a file that was open to
   ]);
 });
 
+test("writes times as ISO 8601 in UTC", async () => {
+  const { log, stdout } = await openLog({});
+  log.info({}, "now");
+  const { time } = JSON.parse(stdout()) as { time: string };
+  expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+});
+
 test("the level decides what is written", async () => {
   const { log, stdout } = await openLog({ level: "warn" });
   log.info({}, "quiet");

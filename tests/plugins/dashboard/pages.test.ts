@@ -88,6 +88,24 @@ describe("pages", () => {
     expect(page).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
   });
 
+  test("every token field is masked and open to password managers", () => {
+    for (const name of ["/sign-in", "/setup-page"]) {
+      const fields = pages[name]!(site).match(/<input[^>]*autocomplete="[a-z]+-password"[^>]*>/g);
+      expect(fields?.length, name).toBeGreaterThan(0);
+      for (const field of fields ?? []) expect(field).toContain('type="password"');
+      expect(pages[name]!(site)).not.toContain("onpaste");
+    }
+  });
+
+  test("every page of a signed-in browser has the sign-out form", () => {
+    const open = /^\/(sign-in|setup|message)/;
+    for (const [name, draw] of Object.entries(pages))
+      expect([name, draw(site).includes('action="/base/logout"')]).toEqual([
+        name,
+        !open.test(name),
+      ]);
+  });
+
   test("no sentence has an exclamation mark", () => {
     const all = Object.values(pages)
       .map((draw) => draw(site))
