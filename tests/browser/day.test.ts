@@ -143,6 +143,7 @@ it("a browser signed out from another one hears why at once, and its chat ends t
   await other.getByText("Connected", { exact: true }).waitFor();
   await page.goto(url("/sessions"));
   await page.getByRole("button", { name: /Sign out Elsewhere/ }).click();
+  await confirm(page);
   await other.getByText("signed out from another browser").waitFor();
   await other.getByText("The session of this browser has ended").waitFor();
   await confirm(other);

@@ -170,7 +170,13 @@ export const sections: readonly SettingsSectionView[] = [
       }),
       ...dashboardSchema.parse({ allowed_hosts: ["door.example.org"] }),
     },
-    editable: ["allowed_hosts", "allowed_origins", "login_attempts_per_minute", "session_days"],
+    editable: [
+      "allowed_hosts",
+      "allowed_origins",
+      "keep_sign_ins",
+      "login_attempts_per_minute",
+      "session_days",
+    ],
   },
 ];
 
