@@ -28,6 +28,20 @@ const limits: ServerOptions = {
   keepAliveTimeout: 65_000, // longer than the 60 s of common proxies, which else meet closed connections
 };
 
+/** TLS 1.2 suites with forward secrecy and authenticated encryption; TLS 1.3 has no others. */
+const ciphers = [
+  "TLS_AES_256_GCM_SHA384",
+  "TLS_CHACHA20_POLY1305_SHA256",
+  "TLS_AES_128_GCM_SHA256",
+  "ECDHE-ECDSA-AES128-GCM-SHA256",
+  "ECDHE-RSA-AES128-GCM-SHA256",
+  "ECDHE-ECDSA-AES256-GCM-SHA384",
+  "ECDHE-RSA-AES256-GCM-SHA384",
+  "ECDHE-ECDSA-CHACHA20-POLY1305",
+  "ECDHE-RSA-CHACHA20-POLY1305",
+].join(":");
+const tlsLimits = { ciphers, honorCipherOrder: true, handshakeTimeout: 10_000 };
+
 function readTls(path: string): Buffer {
   try {
     return readFileSync(path);
@@ -60,7 +74,7 @@ export const checkTls = (tls: Tls): void => void usingTls(tls, createSecureConte
 const newServer = (tls: Tls | undefined): Server =>
   tls === undefined
     ? createServer(limits)
-    : usingTls(tls, (files) => createTlsServer({ ...limits, ...files, handshakeTimeout: 10_000 }));
+    : usingTls(tls, (files) => createTlsServer({ ...limits, ...files, ...tlsLimits }));
 
 function refusalFor(code: string | undefined): Refusal {
   if (code === "HPE_HEADER_OVERFLOW") return refusals.headersTooLarge;

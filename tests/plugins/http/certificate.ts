@@ -11,9 +11,15 @@ const sequence = (...parts: Uint8Array[]): Buffer => der(0x30, ...parts);
 const bytes = (hex: string): Buffer => Buffer.from(hex, "hex");
 
 /** A fresh self-signed certificate of localhost and 127.0.0.1 for tests, as PEM. */
-export function selfSigned(): { cert: string; key: string } {
-  const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
-  const algorithm = sequence(der(6, bytes("2a8648ce3d040302"))); // ecdsa-with-SHA256
+export function selfSigned(kind: "ec" | "rsa" = "ec"): { cert: string; key: string } {
+  const { privateKey, publicKey } =
+    kind === "ec"
+      ? generateKeyPairSync("ec", { namedCurve: "prime256v1" })
+      : generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const algorithm =
+    kind === "ec"
+      ? sequence(der(6, bytes("2a8648ce3d040302"))) // ecdsa-with-SHA256
+      : sequence(der(6, bytes("2a864886f70d01010b")), der(5)); // sha256WithRSAEncryption
   const name = sequence(
     der(0x31, sequence(der(6, bytes("550403")), der(12, Buffer.from("localhost")))),
   );

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type AddressInfo } from "node:net";
+import { connect as connectTls } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -168,6 +169,34 @@ describe("TLS", () => {
         expect([refusal.status, refusal.headers["referrer-policy"]]).toEqual([400, "no-referrer"]);
       },
       { config: { launcher: { tls } } },
+    );
+  });
+
+  test("accepts only TLS 1.2 suites with forward secrecy", async () => {
+    const { cert, key } = selfSigned("rsa");
+    const tls = { cert: join(folder, "pfs.pem"), key: join(folder, "pfs-key.pem") };
+    writeFileSync(tls.cert, cert);
+    writeFileSync(tls.key, key);
+    const config = { config: { launcher: { tls } } };
+    const negotiate = (port: number, ciphers: string): Promise<string> =>
+      new Promise((done) => {
+        const options = { port, host: "127.0.0.1", rejectUnauthorized: false, ciphers };
+        const socket = connectTls({ ...options, maxVersion: "TLSv1.2" }, () => {
+          done(socket.getCipher().name);
+          socket.destroy();
+        });
+        socket.once("error", () => done("none"));
+      });
+    const suites = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "AES128-SHA256", "AES256-SHA"];
+    await withKernel(
+      [http({ port: 0 })],
+      async ({ kernel: { services } }) => {
+        const port = portOf(services.http);
+        for (const suite of suites) expect(await negotiate(port, suite)).toBe("none");
+        const forward = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256";
+        expect(await negotiate(port, forward)).toMatch(/^ECDHE-/);
+      },
+      config,
     );
   });
 
