@@ -17,6 +17,9 @@ function groupsOf(address: string): number[] {
   return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
 }
 
+/** Names the peer of a Unix socket, and of a connection that has ended. */
+export const noAddress = "local";
+
 /** One spelling per address: no zone, and an IPv4 address mapped into IPv6 as the IPv4 address it is. */
 export function normaliseAddress(address: string): string {
   const bare = address.replace(/%.*$/, "").toLowerCase();
@@ -56,6 +59,13 @@ function networkOf(
 
 /** `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
 export const isNetwork = (text: string): boolean => networkOf(text) !== undefined;
+
+/** @returns The networks that hold addresses of this machine alone, such as 127.0.0.1. */
+export const loopbackNetworks = (networks: readonly string[]): string[] =>
+  networks.filter((network) => {
+    const holds = networkList([network]);
+    return isLoopback(network.split("/")[0]!) || holds("127.0.0.1") || holds("::1");
+  });
 
 /** Tells whether an address (in its normal spelling) lies in one of the networks. */
 export function networkList(networks: readonly string[]): (address: string) => boolean {

@@ -35,6 +35,15 @@ export const launcherSchema = z.strictObject({
       title: "Trusted proxies",
       description: "Addresses and ranges whose X-Forwarded headers count.",
     }),
+  max_unauthenticated_connections: z.int().min(0).max(1_000_000).default(4_096).meta({
+    title: "Maximum unauthenticated connections",
+    description:
+      "Further connections are closed until one authenticates or ends. 0 lifts the limit.",
+  }),
+  max_unauthenticated_per_address: z.int().min(0).max(1_000_000).default(256).meta({
+    title: "Maximum unauthenticated connections per address",
+    description: "Loopback addresses and trusted proxies are exempt. 0 lifts the limit.",
+  }),
   tls: z
     .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
     .optional()

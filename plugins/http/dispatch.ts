@@ -11,8 +11,9 @@ import {
   type Refusal,
 } from "./answers.ts";
 import { makeSafe } from "./headers.ts";
+import type { ClientFault } from "./log-limiter.ts";
 import { inside, readTarget, type Target } from "./paths.ts";
-import { closeWithConnection } from "./queued.ts";
+import { closeWithConnection } from "./pipeline.ts";
 import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
 import type { Listener, Peer, RouteOptions } from "./service.ts";
 
@@ -40,6 +41,7 @@ export interface DispatchOptions {
   readonly log: Log;
   /** Told of a WebSocket that nobody serves, and who it was. */
   readonly lost: (address: string) => void;
+  readonly note: (fault: ClientFault) => void;
   /** Asked of each request that is ours before its route; a promise is waited for. */
   readonly arrive?: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
 }
@@ -72,7 +74,7 @@ function headerFault(
 }
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
-  const { basePath, requests, upgrades, peer, clock, log, lost, arrive } = options;
+  const { basePath, requests, upgrades, peer, clock, log, lost, note, arrive } = options;
   const arrivedBy = new WeakMap<IncomingMessage, Listener>();
 
   function find<H>(
@@ -93,11 +95,26 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     peer(request);
   }
 
+  function noteMalformed(request: IncomingMessage, [, , text]: Refusal): void {
+    note({ reason: "malformed_request", address: peer(request).address, text, level: "info" });
+  }
+
   function limitBody(request: IncomingMessage, answer: ServerResponse, seconds: number): void {
     if (!hasBody(request)) return;
     awaitBody(request, answer);
+    const { address } = peer(request);
+    const aborted = (): void => {
+      if (answer.headersSent) return;
+      const text = "a client closed its connection in the middle of a request";
+      note({ reason: "aborted_request", address, text, level: "info" });
+    };
+    request.once("aborted", aborted);
     const timer = clock.setTimeout(() => {
-      if (!request.complete) cutShort(request, answer, refusals.timeout);
+      if (request.complete) return;
+      request.off("aborted", aborted);
+      const text = "the body of a request took too long to arrive";
+      note({ reason: "request_timeout", address, text, level: "info" });
+      cutShort(request, answer, refusals.timeout);
     }, seconds * 1_000);
     const done = (): void => clock.clearTimeout(timer);
     request.once("end", done).once("close", done); // not the answer's: a body may drip on after it
@@ -156,8 +173,10 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       makeSafe(answer);
       take(listener, request, target);
       const fault = headerFault(request, target, route.options);
-      if (fault) answerWith(request, answer, fault);
-      else {
+      if (fault) {
+        noteMalformed(request, fault);
+        answerWith(request, answer, fault);
+      } else {
         limitBody(request, answer, route.options.bodySeconds ?? bodySeconds);
         const wait = arrive?.(request);
         if (wait) void wait.then(() => run(route, request, answer));
@@ -173,6 +192,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       take(listener, request, target);
       const fault = headerFault(request, target, { ...route.options, anyHost: false });
       if (fault) {
+        noteMalformed(request, fault);
         refuseWith(socket, fault);
         return true;
       }

@@ -1,9 +1,10 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
-import type { Awaitable, Plugin } from "../../kernel/index.ts";
-import { isLoopback } from "./addresses.ts";
+import type { Awaitable, Log, Plugin } from "../../kernel/index.ts";
+import { isLoopback, loopbackNetworks } from "./addresses.ts";
 import { refuse } from "./answers.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
+import { ConnectionLimits } from "./connection-limits.ts";
 import { createDispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import type { HttpEvents } from "./events.ts";
@@ -13,16 +14,18 @@ import { createLimiter } from "./limiter.ts";
 import { createListeners } from "./listeners.ts";
 import { checkTls } from "./listening.ts";
 import { linksTo } from "./links.ts";
+import { createLogLimiter, type ClientFault } from "./log-limiter.ts";
 import { openFiles } from "./open-files.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
-import { createPeers } from "./peers.ts";
+import { createPeers, createTrust } from "./peers.ts";
 import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
 import type { HostIdentity, Http, Limiter } from "./service.ts";
 
-export { isLoopback } from "./addresses.ts";
+export { isLoopback, loopbackNetworks } from "./addresses.ts";
 export { gateway } from "./gateway.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";
 export type { HttpEvents } from "./events.ts";
+export type { ClientFault } from "./log-limiter.ts";
 export type {
   HostIdentity,
   Http,
@@ -60,6 +63,22 @@ function overruled({ server, port, host, basePath }: HttpOptions): ReadonlySet<R
   return new Set(keys);
 }
 
+function tooManyConnections(address: string, limit: "total" | "address"): ClientFault {
+  const setting =
+    limit === "total" ? "max_unauthenticated_connections" : "max_unauthenticated_per_address";
+  const text = "a new connection was closed: too many connections have not authenticated";
+  return { reason: "too_many_connections", address, text, fields: { setting } };
+}
+
+function warnOfLoopback({ trusted_proxies }: HttpConfig, log: Log): void {
+  const [network] = loopbackNetworks(trusted_proxies);
+  if (network === undefined) return;
+  const text =
+    "trusted_proxies contains a loopback address: any program on this machine can set the client " +
+    "address, and so evade the limit on wrong tokens";
+  log.warn({ setting: "trusted_proxies", network }, text);
+}
+
 /** The listener, or a host's server: everybody's routes and upgrades, peers, limiters, links. Opened when all have
  *  started. */
 export function http(options: HttpOptions = {}): Plugin<{
@@ -82,12 +101,24 @@ export function http(options: HttpOptions = {}): Plugin<{
       const basePath = normaliseBasePath(givenPath);
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
 
-      const listeners = createListeners(basePath, () => clock.now(), log);
+      const faults = createLogLimiter(clock);
+      onStop(faults.stop);
+      const note = (fault: ClientFault): void => faults.note(log, fault);
+      const isTrusted = createTrust(() => config().trusted_proxies);
+      const limits = new ConnectionLimits({
+        limits: () => ({
+          total: config().max_unauthenticated_connections,
+          perAddress: config().max_unauthenticated_per_address,
+        }),
+        isTrusted,
+        rejected: (address, limit) => note(tooManyConnections(address, limit)),
+      });
+      const listeners = createListeners({ basePath, now: () => clock.now(), log, limits, note });
       const limiters: Limiter[] = [];
       const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
       const requests = createRoutes<RequestHandler>(gatewayOpen);
       const upgrades = createRoutes<UpgradeHandler>(gatewayOpen);
-      const peer = createPeers(() => config().trusted_proxies, log);
+      const peer = createPeers(isTrusted, log);
       const identities = createIdentities(peer);
       const host = options.identify && createHostIdentities(options.identify, log, clock);
       if (host) {
@@ -103,6 +134,7 @@ export function http(options: HttpOptions = {}): Plugin<{
         clock,
         log,
         lost,
+        note,
         arrive: host?.ask,
       });
 
@@ -111,7 +143,10 @@ export function http(options: HttpOptions = {}): Plugin<{
       const remedy = isOption ? "pass another one to http({ port })" : "start with -port N";
       if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy });
       onStop(listeners.finish);
+      warnOfLoopback(settings, log);
       onConfig((next, before) => {
+        if (String(next.trusted_proxies) !== String(before.trusted_proxies))
+          warnOfLoopback(next, log);
         const changed = changedKeys(next, before);
         const afterRestart = changed.filter((key) => !fixed.has(key));
         if (next.tls && afterRestart.includes("tls")) checkTls(next.tls); // else the next start would fail
@@ -139,6 +174,9 @@ export function http(options: HttpOptions = {}): Plugin<{
         refuse,
         ...identities,
         peer,
+        markAuthenticated: ({ socket }) => limits.markAuthenticated(socket),
+        noteFault: faults.note,
+        clientFaults: faults.counts,
         listener: dispatcher.listener,
         url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
         addresses: (listener = "dashboard") => {

@@ -3,7 +3,9 @@ import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { watchConnections, type Closing } from "./closing.ts";
 import { linksTo, rememberLinks } from "./links.ts";
+import type { ConnectionLimits } from "./connection-limits.ts";
 import { createOwnServer, listen, type Bind, type Tls } from "./listening.ts";
+import type { ClientFault } from "./log-limiter.ts";
 import { createUsher, openFiles } from "./open-files.ts";
 import type { Listener } from "./service.ts";
 
@@ -23,8 +25,17 @@ interface Entry {
   running?: { readonly closing: Closing; readonly links: () => URL[] };
 }
 
-/** `now`: Unix milliseconds. */
-export function createListeners(basePath: string, now: () => number, log: Log): Listeners {
+export interface ListenersOptions {
+  readonly basePath: string;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  readonly log: Log;
+  readonly limits: Pick<ConnectionLimits, "watch">;
+  readonly note: (fault: ClientFault) => void;
+}
+
+export function createListeners(options: ListenersOptions): Listeners {
+  const { basePath, now, log, limits, note } = options;
   const entries = new Map<Listener, Entry>();
   const running = (): Closing[] =>
     [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
@@ -35,10 +46,11 @@ export function createListeners(basePath: string, now: () => number, log: Log): 
     dispatcher: Dispatcher,
     tls: Tls | undefined,
   ): Promise<void> {
-    const server = createOwnServer(listener, dispatcher, tls);
+    const server = createOwnServer(listener, dispatcher, { tls, note });
     const closing = watchConnections(server);
     const limit = await openFiles();
     if (limit !== undefined) server.on("connection", createUsher(limit, now, log));
+    limits.watch(server);
     await listen(server, entry.bind);
     entry.running = {
       closing,

@@ -7,15 +7,17 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { readFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Duplex } from "node:stream";
+import { noAddress, normaliseAddress } from "./addresses.ts";
 import { answerWith, refusals, refuseWith, type Refusal } from "./answers.ts";
 import type { Dispatcher } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import { occupant } from "./occupant.ts";
 import { makeSafe } from "./headers.ts";
-import { closeWithConnection } from "./queued.ts";
+import { limitPipelining, serveInTurn } from "./pipeline.ts";
+import type { ClientFault } from "./log-limiter.ts";
 import type { Listener } from "./service.ts";
 import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
 
@@ -27,7 +29,6 @@ const limits: ServerOptions = {
   requestTimeout: 300_000, // the longest of any route; each has its own, shorter limit
   keepAliveTimeout: 65_000, // longer than the 60 s of common proxies, which else meet closed connections
 };
-
 /** TLS 1.2 suites with forward secrecy and authenticated encryption; TLS 1.3 has no others. */
 const ciphers = [
   "TLS_AES_256_GCM_SHA384",
@@ -41,6 +42,8 @@ const ciphers = [
   "ECDHE-RSA-CHACHA20-POLY1305",
 ].join(":");
 const tlsLimits = { ciphers, honorCipherOrder: true, handshakeTimeout: 10_000 };
+/** A client that reads none of a waiting response for this long is disconnected. */
+const unreadMs = 30_000;
 
 function readTls(path: string): Buffer {
   try {
@@ -82,37 +85,106 @@ function refusalFor(code: string | undefined): Refusal {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? refusals.timeout : refusals.malformed;
 }
 
-/** A server of our own, not listening yet. What Node would answer by itself is answered here, with our headers. */
-export function createOwnServer(listener: Listener, dispatcher: Dispatcher, tls?: Tls): Server {
-  const server = newServer(tls);
+/** The timeout for unread responses ends with HTTP: the upgraded protocol has its own. */
+function withoutTimeout(socket: Duplex): Duplex {
+  (socket as Socket).setTimeout(0);
+  return socket;
+}
+
+const faults: Readonly<Record<string, readonly [reason: string, text: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "a request took too long to arrive"],
+  HPE_INVALID_EOF_STATE: [
+    "aborted_request",
+    "a client closed its connection in the middle of a request",
+  ],
+};
+
+function faultOf(code: string | undefined, { remoteAddress }: Socket): ClientFault {
+  const [reason, text] = faults[code ?? ""] ?? ["malformed_request", "a request is not valid HTTP"];
+  const address = normaliseAddress(remoteAddress ?? noAddress);
+  return { reason, address, text, level: "info", fields: { code } };
+}
+
+export interface OwnServerOptions {
+  readonly tls?: Tls | undefined;
+  readonly note: (fault: ClientFault) => void;
+  /** Milliseconds without progress until a client that does not read a response is disconnected.
+   *  @defaultValue 30,000 */
+  readonly unreadMs?: number;
+}
+
+/** Disconnects clients that do not read their responses, and idle ones that Node would. */
+function closeUnread(
+  server: Server,
+  current: (socket: Duplex) => ServerResponse | undefined,
+  { note, unreadMs: timeoutMs = unreadMs }: OwnServerOptions,
+): void {
+  server.setTimeout(timeoutMs, (socket: Socket) => {
+    const answer = current(socket);
+    const isUnread = socket.writableLength > 0;
+    const isBeingServed = answer !== undefined && !answer.writableFinished && !answer.destroyed;
+    if (isBeingServed && !isUnread) return; // its handler takes its time, or it is an event stream
+    const address = normaliseAddress(socket.remoteAddress ?? noAddress);
+    socket.destroy();
+    if (isUnread)
+      note({ reason: "response_unread", address, text: "a client did not read its response" });
+  });
+}
+
+/** A server of this process, not listening yet. It replaces the responses that Node would write by
+ *  itself, so that they carry the safety headers. */
+export function createOwnServer(
+  listener: Listener,
+  dispatcher: Dispatcher,
+  options: OwnServerOptions,
+): Server {
+  const server = newServer(options.tls);
   // Behind 2,000 of them Node drops headers without a word, those of a proxy too. All of them together are bounded.
   server.maxHeadersCount = 0;
   const answers = new WeakMap<Duplex, ServerResponse>();
 
-  server.on("request", (request: IncomingMessage, answer: ServerResponse) => {
+  const leaveHttp = limitPipelining(server);
+  closeUnread(server, (socket) => answers.get(socket), options);
+
+  function serve(request: IncomingMessage, answer: ServerResponse): void {
     answers.set(request.socket, answer);
     if (dispatcher.request(listener, request, answer)) return;
-    closeWithConnection(request, answer);
     makeSafe(answer);
     answerWith(request, answer, dispatcher.unserved(request, "request"));
-  });
+  }
+  function refuseExpectation(request: IncomingMessage, answer: ServerResponse): void {
+    makeSafe(answer);
+    answerWith(request, answer, refusals.expectation);
+  }
+  server.on("request", (request: IncomingMessage, answer: ServerResponse) =>
+    serveInTurn(request, answer, serve),
+  );
+  server.on("checkExpectation", (request: IncomingMessage, answer: ServerResponse) =>
+    serveInTurn(request, answer, refuseExpectation),
+  );
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    if (!wantsWebSocket(request)) serveAsPlain(server, request, socket, head);
-    else if (!dispatcher.upgrade(listener, request, socket, head)) {
+    const all = leaveHttp(socket, head);
+    if (!wantsWebSocket(request)) serveAsPlain(server, request, socket, all);
+    else if (!dispatcher.upgrade(listener, request, withoutTimeout(socket), all)) {
       refuseWith(socket, dispatcher.unserved(request, "upgrade"));
     }
   });
-  server.on("connect", (_: IncomingMessage, socket: Duplex) => refuseWith(socket, refusals.method));
-  server.on("checkExpectation", (request: IncomingMessage, answer: ServerResponse) => {
-    makeSafe(answer);
-    answerWith(request, answer, refusals.expectation);
+  server.on("connect", (_: IncomingMessage, socket: Duplex, head: Buffer) => {
+    leaveHttp(socket, head);
+    refuseWith(socket, refusals.method);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     const answer = answers.get(socket);
     const midway = answer !== undefined && answer.headersSent && !answer.writableFinished;
+    if (error.code === "HPE_CLOSED_CONNECTION") return; // discards what follows the last request
     if (error.code === "ECONNRESET" || midway) socket.destroy();
     else if (socket.writableEnded) return; // refused before: each further piece is an error, too, and is thrown away
-    else refuseWith(socket, refusalFor(error.code));
+    else {
+      const isServed = answer !== undefined && !answer.writableFinished;
+      if (!isServed || error.code !== "HPE_INVALID_EOF_STATE")
+        options.note(faultOf(error.code, socket as Socket)); // else its route notes it
+      refuseWith(socket, refusalFor(error.code));
+    }
   });
   return server;
 }

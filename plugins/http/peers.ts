@@ -1,13 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Log } from "../../kernel/index.ts";
-import { addressKey, networkList, normaliseAddress } from "./addresses.ts";
+import { addressKey, networkList, noAddress, normaliseAddress } from "./addresses.ts";
 import type { Peer } from "./service.ts";
 
 const forwardedNames = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] as const;
 const mostWarned = 1_000;
-/** A Unix socket has no address. */
-const noAddress = "local";
 
 /** All lines of one header as one list. */
 function listOf(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
@@ -28,28 +26,31 @@ function addressIn(part: string): string | undefined {
   return isIP(bare) === 0 ? undefined : normaliseAddress(bare);
 }
 
+/** @returns Whether an address lies in the networks that are set at the moment. */
+export function createTrust(trustedProxies: () => readonly string[]): (address: string) => boolean {
+  let networks: readonly string[] = [];
+  let inNetworks = networkList([]);
+  return (address) => {
+    if (networks !== trustedProxies()) {
+      networks = trustedProxies();
+      inNetworks = networkList(networks);
+    }
+    return networks.length > 0 && inNetworks(address);
+  };
+}
+
 /**
  * Judges forwarded headers: they count only from a peer in `trusted_proxies`, which must then set or remove all three
  * of `X-Forwarded-For`, `-Proto` and `-Host`. `Forwarded` (RFC 7239) is not read: a proxy that sets one family and
  * lets the other through would let anybody choose an address.
  */
 export function createPeers(
-  trustedProxies: () => readonly string[],
+  isTrusted: (address: string) => boolean,
   log: Log,
 ): (request: IncomingMessage) => Peer {
   const known = new WeakMap<IncomingMessage, Peer>();
   const directs = new WeakMap<Socket, Pick<Peer, "address" | "key">>();
   const warned = new Set<string>();
-  let networks: readonly string[] = [];
-  let inNetworks = networkList([]);
-
-  function isTrusted(address: string): boolean {
-    if (networks !== trustedProxies()) {
-      networks = trustedProxies();
-      inNetworks = networkList(networks);
-    }
-    return networks.length > 0 && inNetworks(address);
-  }
 
   /** Who holds the other end of the socket, worked out once for all its requests; one that becomes another protocol has
    *  no further ones. */

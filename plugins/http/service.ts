@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import type { Awaitable, Release } from "../../kernel/index.ts";
+import type { Awaitable, Log, Release } from "../../kernel/index.ts";
+import type { ClientFault } from "./log-limiter.ts";
 
 /** Who is at the other end, forwarded headers already judged. */
 export interface Peer {
@@ -68,6 +69,14 @@ export interface Http {
   identify(kind: string, find: (q: IncomingMessage, peer: Peer) => Identity | undefined): void;
   who(q: IncomingMessage): { readonly kind: string; readonly identity: Identity } | undefined;
   peer(q: IncomingMessage): Peer;
+  /** Call it when a request has proved a token or a sign-in: its connection no longer counts for the
+   *  limits on unauthenticated connections. */
+  markAuthenticated(request: IncomingMessage): void;
+  /** Counts a fault of a client, and logs it at most once per address, reason and minute; a second
+   *  line at the end of the minute says how many followed (`repeated`). */
+  noteFault(log: Log, fault: ClientFault): void;
+  /** All noted faults since the start, by reason. */
+  clientFaults(): Readonly<Record<string, number>>;
   /** The listener the request came in by. */
   listener(q: IncomingMessage): Listener;
   /** The path with the base path before it: the only way to make a link. */

@@ -1,6 +1,7 @@
 import { ServerResponse, type IncomingMessage, type Server } from "node:http";
 import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
+import { hasBody } from "./answers.ts";
 
 const tokensOf = (value: string | undefined): string[] =>
   (value ?? "")
@@ -18,48 +19,62 @@ export function wantsWebSocket({ headers: { upgrade } }: IncomingMessage): boole
 
 const upgradeTokens = new Set(["upgrade", "http2-settings"]);
 
-function headWithoutUpgrade({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
-  const lines = [`${method} ${url} HTTP/${httpVersion}`];
+/** The request without its upgrade, as the last one of its connection. */
+function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`, "Connection: close"];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    const value = rawHeaders[at + 1]!.replace(/[\r\n]+/g, " ");
     const lower = name.toLowerCase();
-    if (upgradeTokens.has(lower)) continue;
-    const kept =
-      lower === "connection"
-        ? tokensOf(value).filter((token) => !upgradeTokens.has(token))
-        : [value];
-    if (kept.length > 0) lines.push(`${name}: ${kept.join(", ")}`);
+    if (upgradeTokens.has(lower) || lower === "connection") continue;
+    lines.push(`${name}: ${rawHeaders[at + 1]!.replace(/[\r\n]+/g, " ")}`);
   }
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
 }
 
-/** Where the body comes by the request (Node 26), and no more behind it, the request is the last of its connection:
- *  Node has taken its own listeners away. One that did not wait for the answer before it gets none. */
-function serveWithBody(server: Server, request: IncomingMessage, rest: Duplex): void {
-  const { socket } = request;
-  for (const each of new Set([socket, rest])) each.on("error", () => socket.destroy());
-  for (const name of upgradeTokens) delete request.headers[name];
+/** A response for the last request of a connection; undefined while another one is under way. */
+function lastResponse(request: IncomingMessage): ServerResponse | undefined {
   const answer = new ServerResponse(request);
   answer.shouldKeepAlive = false;
   try {
-    answer.assignSocket(socket);
+    answer.assignSocket(request.socket);
+    return answer;
   } catch {
-    return void socket.destroy();
+    return undefined;
   }
+}
+
+/** Serves an upgrade request whose body Node has parsed (Node 26). Node has removed its own
+ *  listeners from the socket. */
+function serveParsed(
+  server: Server,
+  request: IncomingMessage,
+  answer: ServerResponse,
+  rest: Duplex,
+): void {
+  const { socket } = request;
+  for (const each of new Set([socket, rest])) each.on("error", () => socket.destroy());
+  for (const name of upgradeTokens) delete request.headers[name];
   answer.once("finish", () => socket.destroySoon());
   server.emit("request", request, answer);
 }
 
-/** Gives an upgrade request back to its server as the plain request it also is, with what was read after it. */
+/**
+ * Serves an upgrade request as the plain request it also is, and closes its connection after the
+ * response: what follows the request and its body is discarded, since the client may have meant it
+ * for the other protocol. Closes the connection immediately if the client did not wait for the
+ * response to an earlier request.
+ */
 export function serveAsPlain(
   server: Server,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
 ): void {
+  const answer = lastResponse(request);
+  if (answer === undefined) return void socket.destroy();
   if (!request.complete || request.readableLength > 0)
-    return serveWithBody(server, request, socket);
-  socket.unshift(Buffer.concat([headWithoutUpgrade(request), head]));
+    return serveParsed(server, request, answer, socket);
+  answer.detachSocket(request.socket);
+  socket.unshift(hasBody(request) ? Buffer.concat([plainHead(request), head]) : plainHead(request));
   server.emit(server instanceof TlsServer ? "secureConnection" : "connection", socket);
 }

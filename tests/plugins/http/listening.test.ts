@@ -163,8 +163,8 @@ describe("TLS", () => {
         expect(services.http.addresses()[0]!.protocol).toBe("https:");
         const port = portOf(services.http);
         const start = "GET / HTTP/1.1\r\nHost: a\r\n";
-        const two = `${start}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n${start}Connection: close\r\n\r\n`;
-        expect((await raw(port, two, true)).body.match(/secure true/g)).toHaveLength(2);
+        const h2c = `${start}Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n`;
+        expect((await raw(port, h2c, true)).body).toBe("secure true");
         const refusal = await raw(port, "nonsense\r\n\r\n", true);
         expect([refusal.status, refusal.headers["referrer-policy"]]).toEqual([400, "no-referrer"]);
       },
@@ -352,15 +352,15 @@ describe("stop", () => {
     await nothingLeft();
   });
 
-  test("does not wait for requests whose client left, queued behind one that was being answered", async () => {
+  test("does not wait for queued requests whose client has left", async () => {
     const { kernel, port } = await started();
     let closed = 0;
     const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/slow", (q, r) => {
+      kernel.services.http.request("/slow", (_, r) => {
         r.on("close", () => {
           closed += 1;
         });
-        if (q.url === "/slow?last") resolve();
+        resolve();
       });
     });
     const socket = connect(port, "127.0.0.1");
@@ -368,9 +368,9 @@ describe("stop", () => {
     socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""));
     await asked;
     socket.destroy();
-    await expect.poll(() => closed).toBe(3);
+    await expect.poll(() => closed).toBe(1);
     await kernel.stop();
-    expect(closed).toBe(3);
+    expect(closed).toBe(1);
     await nothingLeft();
   });
 

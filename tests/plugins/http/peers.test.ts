@@ -88,7 +88,9 @@ describe("forwarded headers", () => {
       secure: true,
       host: "other.example",
     });
-    expect(warnings).toEqual([]);
+    expect(warnings).toEqual([
+      expect.objectContaining({ setting: "trusted_proxies", network: "127.0.0.0/8" }),
+    ]);
   });
 
   test.each([

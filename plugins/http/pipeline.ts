@@ -1,0 +1,174 @@
+/**
+ * Bounds what one connection has under way: requests that a client sends without waiting for
+ * responses are parsed a few at a time and served one after the other.
+ *
+ * @module
+ */
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { Server as TlsServer } from "node:tls";
+
+/** Requests of one connection that are parsed and not yet answered, the current one included. */
+export const maxOutstanding = 32;
+
+const headEnd = "\r\n\r\n";
+/** No request is shorter: `GET / HTTP/1.1` and two line ends. */
+const minRequestBytes = 18;
+
+interface Queue {
+  readonly responses: Set<ServerResponse>;
+  /** Runs when a queued response has closed. */
+  shrunk?: () => void;
+}
+const queues = new WeakMap<Duplex, Queue>();
+
+function queueOf(socket: Duplex): Queue {
+  const known = queues.get(socket);
+  if (known) return known;
+  const queue: Queue = { responses: new Set() };
+  queues.set(socket, queue);
+  const close = (): void => queue.responses.forEach((response) => response.destroy().emit("close"));
+  socket.once("close", () => setImmediate(close)); // later versions of Node have done it by then
+  return queue;
+}
+
+/**
+ * Emits "close" on a response that is queued behind another one when its connection closes.
+ * Node 20, 22 and the first versions of 24 do not, so code that waits for it would never continue.
+ */
+export function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
+  if (response.socket) return;
+  const queue = queueOf(socket);
+  if (queue.responses.has(response)) return;
+  queue.responses.add(response);
+  response.once("close", () => {
+    queue.responses.delete(response);
+    queue.shrunk?.();
+  });
+}
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Serves a request when the responses before it on its connection are written. Queued requests
+ * start in a later turn of the event loop, so that other connections come in between.
+ */
+export function serveInTurn(
+  request: IncomingMessage,
+  response: ServerResponse,
+  serve: Serve,
+): void {
+  if (response.socket) return serve(request, response);
+  closeWithConnection(request, response);
+  response.once("socket", () =>
+    setImmediate(() => {
+      if (!response.destroyed && !request.socket.destroyed) serve(request, response);
+    }),
+  );
+}
+
+/** @returns The index behind the last of `heads` request heads, or the length if there are fewer. */
+function endOfHeads(chunk: Buffer, heads: number): number {
+  if (chunk.length < heads * minRequestBytes) return chunk.length;
+  let end = 0;
+  for (let count = 0; count < heads; count += 1) {
+    const at = chunk.indexOf(headEnd, end, "latin1");
+    if (at < 0) return chunk.length;
+    end = at + headEnd.length;
+  }
+  return end;
+}
+
+type Parse = (this: Socket, chunk: Buffer) => void;
+
+/**
+ * Stands between a socket and its parser, which would otherwise start up to 3,600 requests out of
+ * one chunk of 64 KiB. Keeps the unparsed rest of one chunk and reads no further in the meantime.
+ */
+class Intake {
+  private readonly socket: Socket;
+  private readonly parse: Parse;
+  private readonly take: (chunk: Buffer) => void;
+  private rest: Buffer | undefined;
+  private isWatching = false;
+  /** True while this intake, and not Node, has paused the socket. */
+  private isFull = false;
+
+  constructor(socket: Socket, parse: Parse) {
+    this.socket = socket;
+    this.parse = parse;
+    this.take = (chunk) => {
+      this.rest = this.rest ? Buffer.concat([this.rest, chunk]) : chunk;
+      this.pump();
+    };
+    socket.off("data", parse);
+    socket.on("data", this.take);
+  }
+
+  /** Leaves the socket to another protocol. @returns The bytes that were read and not parsed. */
+  release(): Buffer | undefined {
+    const { rest } = this;
+    this.rest = undefined;
+    this.socket.off("data", this.take);
+    this.unwatch();
+    return rest;
+  }
+
+  private readonly pump = (): void => {
+    const { socket, parse } = this;
+    this.isFull = false;
+    while (this.rest !== undefined && !socket.isPaused()) {
+      if (socket.destroyed) return void this.release();
+      const room = maxOutstanding - 1 - (queues.get(socket)?.responses.size ?? 0);
+      if (room <= 0) {
+        this.isFull = true;
+        socket.pause();
+        break;
+      }
+      const chunk = this.rest;
+      const end = endOfHeads(chunk, room);
+      this.rest = end < chunk.length ? chunk.subarray(end) : undefined;
+      parse.call(socket, end < chunk.length ? chunk.subarray(0, end) : chunk);
+    }
+    if (this.rest === undefined) this.unwatch();
+    else this.watch();
+  };
+
+  /** Node resumes the socket by itself on "drain" if it paused it; its parser is paused until then. */
+  private readonly resume = (): void => {
+    if (this.isFull && !this.socket.writableNeedDrain) this.socket.resume();
+  };
+
+  private watch(): void {
+    if (this.isWatching) return;
+    this.isWatching = true;
+    this.socket.on("resume", this.pump).on("drain", this.resume);
+    queueOf(this.socket).shrunk = this.resume;
+  }
+
+  private unwatch(): void {
+    if (!this.isWatching) return;
+    this.isWatching = false;
+    this.socket.off("resume", this.pump).off("drain", this.resume);
+    delete queueOf(this.socket).shrunk;
+  }
+}
+
+/**
+ * Bounds the requests that are under way on each connection of a server of this process.
+ *
+ * @returns A function that hands over a socket that leaves HTTP, with the bytes read after `head`.
+ */
+export function limitPipelining(server: Server): (socket: Duplex, head: Buffer) => Buffer {
+  const intakes = new WeakMap<Duplex, Intake>();
+  server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+    const [parse] = socket.listeners("data");
+    if (parse) intakes.set(socket, new Intake(socket, parse as Parse));
+  });
+  return (socket, head) => {
+    const rest = intakes.get(socket)?.release();
+    intakes.delete(socket);
+    return rest ? Buffer.concat([head, rest]) : head;
+  };
+}
