@@ -4,6 +4,7 @@ import { errorTable } from "../../kernel/index.ts";
 export const refusals = {
   invalid_body: [400, "The request's body is not what this address expects."],
   invalid_request: [400, "The request is not valid HTTP for this address."],
+  aborted_request: [400, "The connection was closed before the whole request had arrived."],
   unauthorized: [
     401,
     "Sign in first, or send the launcher token as `Authorization: Bearer <token>`.",

@@ -50,6 +50,14 @@ export async function guard(
   if (access === "health") return;
 
   if (!hostIsAllowed(door, peer)) {
+    const text = "refused: the Host header names a host that is not allowed";
+    const fields = { host: peer.host.slice(0, 100) };
+    door.http.noteFault(door.log, {
+      reason: "host_not_allowed",
+      address: peer.address,
+      text,
+      fields,
+    });
     throw new Refusal("host_not_allowed", {
       message: `The host name "${peer.host.slice(0, 100)}" is not allowed here.`,
       hint: 'add it to "allowed_hosts" in launcher-config.json',
@@ -65,7 +73,10 @@ export async function guard(
       sessionOf(door, request.headers, peer) ?? door.hostSessions.sessionOf(door, request);
   }
   const { session } = seen(request);
-  if (session) door.sessions.touch(session);
+  if (session) {
+    door.sessions.touch(session);
+    door.http.markAuthenticated(request.raw);
+  }
   if (access !== "open") await requireOwner(door, request, reply);
 }
 
@@ -80,11 +91,16 @@ function checkOrigin(door: Door, request: FastifyRequest): void {
     seen(request).nullForm = true;
     return;
   }
-  refuseOrigin(request);
+  refuseOrigin(door, request);
 }
-export function refuseOrigin(request: FastifyRequest): never {
-  const own = ownOrigin(seen(request).peer);
+export function refuseOrigin(door: Door, request: FastifyRequest): never {
+  const { peer } = seen(request);
+  const own = ownOrigin(peer);
   const from = (request.headers.origin ?? "another site").slice(0, 100);
+  const text = "refused: the request comes from a page of another origin";
+  const { address } = peer;
+  const fields = { origin: from };
+  door.http.noteFault(door.log, { reason: "origin_not_allowed", address, text, fields });
   throw new Refusal("origin_not_allowed", {
     message: `This request comes from a page of ${from}; only pages of ${own} may send it.`,
     hint: 'other origins are listed in "allowed_origins" in launcher-config.json',
@@ -113,6 +129,7 @@ export async function requireOwner(
       via: "bearer",
       ...(names && { names }),
     });
+    door.http.markAuthenticated(request.raw);
     if (!names) seen(request).bearer = version;
     return;
   }

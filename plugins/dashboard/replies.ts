@@ -54,8 +54,10 @@ export function asRefusal(error: unknown, door: Door, during: string): Refusal {
     const retry = own === "store_unavailable" ? { retryAfterSeconds: 5 } : {};
     return new Refusal(own, { message: (error as Error).message, ...retry });
   }
-  const foreign = framework[String((error as { code?: unknown } | null)?.code)];
+  const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
+  const foreign = framework[String(code)];
   if (foreign) return new Refusal(foreign);
+  if (code === "ECONNRESET" && statusCode === 400) return new Refusal("aborted_request");
   door.log.error({ err: error, during }, "a request failed");
   return new Refusal("internal");
 }

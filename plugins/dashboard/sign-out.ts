@@ -26,7 +26,7 @@ export function signOutRoute(app: FastifyInstance, door: Door): void {
     { config: { access: "open" }, bodyLimit: DOOR_BODY },
     async (request, reply) => {
       const { session, nullForm } = seen(request);
-      if (session && nullForm && !proven(door, request, session)) refuseOrigin(request);
+      if (session && nullForm && !proven(door, request, session)) refuseOrigin(door, request);
       if (session) door.sessions.end(session, "sign-out");
       clearSession(door, request, reply);
       await door.keeper.settled();

@@ -157,7 +157,10 @@ export function createGate(options: GateOptions): Gate {
 
     async admit(knock, offer) {
       const own = ownPage(knock, offer);
-      if (own) return own;
+      if (own) {
+        http.markAuthenticated(knock.q);
+        return own;
+      }
       if (onDashboard(knock) && hasOwnListener()) return { code: "not_found" };
       if (!gate.allowsOrigin(knock)) return { code: "origin_not_allowed" };
       if (offer.doubled !== undefined) {
@@ -170,7 +173,9 @@ export function createGate(options: GateOptions): Gate {
         };
       }
       try {
-        return await compare(knock, offer);
+        const outcome = await compare(knock, offer);
+        if (!isRefusal(outcome)) http.markAuthenticated(knock.q);
+        return outcome;
       } catch (error) {
         if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
         throw error;

@@ -137,7 +137,7 @@ export function picoServer({
         retryAfterSeconds,
       });
 
-      const refused = createRefused({ ...scope, counters, gate });
+      const refused = createRefused({ ...scope, http, counters, gate });
 
       const shared: Shared = {
         clock,

@@ -9,6 +9,8 @@ export interface Facts {
   readonly version: string;
   /** Sign-ins that are alive. */
   readonly sessions: number;
+  /** Faults of clients by reason. */
+  readonly clientFaults: Tally;
 }
 
 type Labels = Readonly<Record<string, string>>;
@@ -62,6 +64,13 @@ const own: readonly Family[] = [
     labels: [],
     help: "Dashboard sessions that are alive.",
     read: ({ sessions }) => one(sessions),
+  },
+  {
+    type: "counter",
+    name: "doorward_client_faults_total",
+    labels: ["reason"],
+    help: "Rejected connections, requests and handshakes of clients, by reason.",
+    read: ({ clientFaults }) => byLabel("reason", clientFaults),
   },
 ];
 

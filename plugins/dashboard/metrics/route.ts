@@ -10,6 +10,7 @@ export function metricsRoute(app: FastifyInstance, door: Door): void {
     ready: door.serving() && door.state() !== "unconfigured",
     version: door.version,
     sessions: door.sessions.list().length,
+    clientFaults: door.http.clientFaults(),
   });
   let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
   const load = async () => {

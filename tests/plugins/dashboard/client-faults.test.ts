@@ -1,0 +1,56 @@
+/* What a client does wrong: one line per address and minute, never an error line with a stack. */
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { startDashboard, type DashboardStand } from "./stand.ts";
+
+const head = (path: string, type: string, length: number): string =>
+  [
+    `POST ${path} HTTP/1.1`,
+    "Host: localhost",
+    `Content-Type: ${type}`,
+    `Content-Length: ${length}`,
+    "",
+    "",
+  ].join("\r\n");
+
+/** Sends the beginning of a request, and leaves once the server has noted it. */
+async function abort(stand: DashboardStand, path: string, type: string): Promise<void> {
+  const faults = (): number => stand.kernel.services.http.clientFaults()["aborted_request"] ?? 0;
+  const before = faults();
+  const socket = connect(stand.port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  socket.write(`${head(path, type, 1_000)}{"to`, () => socket.end());
+  await expect.poll(faults).toBe(before + 1);
+  socket.destroy();
+}
+
+const form = "application/x-www-form-urlencoded";
+
+describe("POST /login", () => {
+  test("logs aborted bodies once per address and minute, without a stack", async () => {
+    await using stand = await startDashboard();
+    for (let n = 0; n < 10; n += 1) await abort(stand, "/login", n % 2 ? form : "application/json");
+    const lines = () => stand.lines.filter((line) => line["reason"] === "aborted_request");
+    expect(lines()).toEqual([expect.objectContaining({ level: "info", ip: "127.0.0.1" })]);
+    expect(stand.lines.filter(({ level }) => level === "error")).toEqual([]);
+    stand.clock.increment(60_000);
+    expect(lines().slice(1)).toEqual([expect.objectContaining({ repeated: 9 })]);
+  });
+});
+
+describe("guard", () => {
+  test("logs a rejected Host header once per address and minute", async () => {
+    await using stand = await startDashboard();
+    for (let n = 0; n < 5; n += 1) await stand.get("/", { host: "evil.example" });
+    const lines = stand.lines.filter((line) => line["reason"] === "host_not_allowed");
+    expect(lines).toEqual([expect.objectContaining({ level: "warn", host: "evil.example" })]);
+  });
+
+  test("logs a rejected Origin header once per address and minute", async () => {
+    await using stand = await startDashboard();
+    const headers = { origin: "https://evil.example" };
+    for (let n = 0; n < 5; n += 1) await stand.post("/login", { token: "x" }, headers);
+    const lines = stand.lines.filter((line) => line["reason"] === "origin_not_allowed");
+    expect(lines).toEqual([expect.objectContaining({ origin: "https://evil.example" })]);
+  });
+});
