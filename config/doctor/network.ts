@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { isLoopback } from "../../plugins/http/index.ts";
+import { isLoopback, loopbackNetworks } from "../../plugins/http/index.ts";
 import type { Survey } from "./survey.ts";
 import { check } from "./verdict.ts";
 
@@ -84,6 +84,15 @@ function proxies({ launcher, running }: Survey): CheckView {
     );
   }
   if (trusted.length === 0) return own.ok("None is configured, and none was seen.");
+  const [loopback] = loopbackNetworks(trusted);
+  if (loopback !== undefined) {
+    return own.warning(
+      `"trusted_proxies" contains ${loopback}: any program on this machine can set the client ` +
+        "address of its requests, and so evade the limit on wrong tokens.",
+      "let the proxy connect from an address of its own (docs/deploy.md), or accept the risk on a " +
+        "machine that runs only your programs",
+    );
+  }
   return own.ok(`Trusted: ${trusted.join(", ")}.`);
 }
 

@@ -240,6 +240,12 @@ describe("the doctor", () => {
       { running: { forwarded: { from: "10.0.0.9", ignored: false, host: false } } },
     ],
     [
+      "a trusted proxy on a loopback address",
+      "proxy",
+      "warning",
+      (home) => home.write("launcher-config.json", { trusted_proxies: ["127.0.0.1"] }),
+    ],
+    [
       "a proxy that drops Upgrade",
       "proxy-upgrade",
       "failed",
