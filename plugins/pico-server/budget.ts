@@ -1,63 +1,107 @@
-/** Somebody who holds what the application has not accepted. */
+/** The memory budget of everything that clients have sent and the application has not accepted. */
+
+/** A connection that holds such bytes. */
 export interface Holder {
-  /** Reads no more for now, or goes on. */
+  /** Pauses reading, or allows it again. */
   hold(isHeld: boolean): void;
-  /** What it holds; kept by the budget, zero at first. */
+  /** Sets a deadline for its unfinished message, or lifts it: all others wait for it. */
+  hurry(isHurried: boolean): void;
+  /** Bytes it holds, and how many of them belong to an unfinished message. Written by the budget, zero at first. */
   bytes: number;
+  arriving: number;
 }
 
-/** What clients have sent and the application has not accepted, of all of them together. */
 export interface Budget {
+  /** Counts a message that is there as a whole. */
   grow(holder: Holder, bytes: number): void;
   shrink(holder: Holder, bytes: number): void;
-  /** Reads no more: it is held up no more either. */
+  /** Sets what has arrived of an unfinished message. */
+  arrive(holder: Holder, bytes: number): void;
+  /** The holder reads no more, so the budget does not pause it any more. */
   leave(holder: Holder): void;
-  /** For who cannot be held up: counts the bytes, or answers `false` when there is no room for them. */
+  /** Counts the bytes of a sender that cannot be paused; `false` if they do not fit. */
   take(bytes: number): boolean;
   give(bytes: number): void;
 }
 
-/** Over `most` bytes the one that holds most is held up, with each message that comes on top another one. */
-export function createBudget(most: number): Budget {
-  /** Those who ever held anything, until they leave. */
+/** Part of the limit that whole messages may take while the largest unfinished one goes on beyond it. */
+const wholeShare = 1 / 4;
+
+/**
+ * Beyond `limit` bytes the largest holder is paused, and another one each time more bytes arrive. The largest
+ * unfinished message alone goes on, or connections in the middle of a message would wait for each other.
+ */
+export function createBudget(limit: () => number): Budget {
+  /** Connections that have ever held anything, until they leave. */
   const holders = new Set<Holder>();
   const held = new Set<Holder>();
   let used = 0;
+  let arriving = 0;
+  let first: Holder | undefined;
 
-  function change(holder: Holder, bytes: number): void {
-    used += bytes;
-    holder.bytes += bytes;
+  function largest(measure: (holder: Holder) => number): Holder | undefined {
+    let found: Holder | undefined;
+    let most = 0;
+    for (const holder of holders) {
+      const bytes = measure(holder);
+      if (bytes <= most) continue;
+      most = bytes;
+      found = holder;
+    }
+    return found;
+  }
+
+  function letFirstGo(): void {
+    const one = first;
+    first = undefined;
+    one?.hurry(false);
+  }
+
+  function chooseFirst(): void {
+    if (first && first.arriving === 0) letFirstGo();
+    if (first || used - arriving > limit() * wholeShare) return;
+    first = largest((holder) => holder.arriving);
+    if (!first) return;
+    first.hurry(true);
+    if (held.delete(first)) first.hold(false);
   }
 
   function holdLargest(): void {
-    let largest: Holder | undefined;
-    for (const holder of holders) {
-      if (!held.has(holder) && holder.bytes > (largest?.bytes ?? 0)) largest = holder;
-    }
-    if (!largest) return;
-    held.add(largest);
-    largest.hold(true);
+    chooseFirst();
+    const one = largest((holder) => (holder === first || held.has(holder) ? 0 : holder.bytes));
+    if (!one) return;
+    held.add(one);
+    one.hold(true);
   }
 
   function letGo(): void {
-    if (used > most || held.size === 0) return;
+    if (used > limit()) return chooseFirst();
+    letFirstGo();
+    if (held.size === 0) return;
     const all = [...held];
     held.clear();
     for (const one of all) one.hold(false);
   }
 
+  function change(holder: Holder, bytes: number): void {
+    if (holder.bytes === 0) holders.add(holder);
+    used += bytes;
+    holder.bytes += bytes;
+    if (bytes < 0) letGo();
+    else if (used > limit()) holdLargest();
+  }
+
   return {
-    grow(holder, bytes) {
-      if (holder.bytes === 0) holders.add(holder);
-      change(holder, bytes);
-      if (used > most) holdLargest();
-    },
-    shrink(holder, bytes) {
-      change(holder, -bytes);
-      letGo();
+    grow: (holder, bytes) => change(holder, bytes),
+    shrink: (holder, bytes) => change(holder, -bytes),
+    arrive(holder, bytes) {
+      const more = bytes - holder.arriving;
+      holder.arriving = bytes;
+      arriving += more;
+      change(holder, more);
     },
     take(bytes) {
-      if (used + bytes > most) return false;
+      if (used + bytes > limit()) return false;
       used += bytes;
       return true;
     },
@@ -68,6 +112,9 @@ export function createBudget(most: number): Budget {
     leave(holder) {
       holders.delete(holder);
       held.delete(holder);
+      if (holder !== first) return;
+      letFirstGo();
+      letGo();
     },
   };
 }

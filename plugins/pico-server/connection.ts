@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { closeReason, closes, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
 import { Meter, type Carried } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
@@ -17,10 +18,16 @@ import type { Known } from "./roster.ts";
 import type { Heard } from "./session-log.ts";
 import type { Hand, Shared } from "./shared.ts";
 import { WebSocketSink } from "./sink.ts";
-import type { Keeper, NamedSocket } from "./socket.ts";
+import { discardArrivals, watchArrivals, type Keeper, type NamedSocket } from "./socket.ts";
 import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
 import { notDue } from "./wheel.ts";
 import { writeAnswer } from "./written.ts";
+
+/** Bytes a client may send after the close, its answer among them, before they are dropped unread. */
+const mostLateBytes = 64 * 1024;
+
+/** Pings and pongs of one client in one second; each costs as much time as a message. */
+const maxControlFrames = 1_000;
 
 /** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which
  *  nothing happens: what one of them may never need is made when it is needed. */
@@ -34,6 +41,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   due = notDue;
   private readonly shared: Shared;
   private readonly ws: NamedSocket;
+  private readonly socket: Duplex;
   private readonly pulse: Pulse;
   private readonly meter: Meter;
   private readonly sink: WebSocketSink;
@@ -44,6 +52,12 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   private messagesOut = 0;
   private said: Said | undefined = undefined;
   private isViolated = false;
+  private isClosing = false;
+  /** Pings and pongs of this second. */
+  private controlFrames = 0;
+  private controlSecond = 0;
+  /** Bytes that arrived after the close. */
+  private lateBytes = 0;
   private readonly resumes: boolean;
   private isBegun = false;
   private readonly stopWatching: (() => void) | undefined;
@@ -57,6 +71,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     this.shared = shared;
     this.id = id;
     this.ws = ws;
+    this.socket = socket;
     this.session = session;
     this.tokenVersion = admission.version;
     this.acknowledges = extension !== undefined;
@@ -69,6 +84,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     this.inbound = new Inbound(shared, this);
     this.subscriptions = new Subscriptions(shared.sessions, this);
     ws.keeper = this;
+    watchArrivals(socket, this);
     if (extension) this.subscriptions.resume(session, extension.resume);
     else this.subscriptions.use(session);
     if (extension && !this.isBegun) ws.pause(); // nothing may be answered before the greeting
@@ -118,13 +134,22 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     const askEveryMs = pingEveryMs(config());
     if (this.said) return askEveryMs;
     if (inbound.isPaused) pulse.beat(now);
+    if (inbound.isHurried) inbound.checkDeadline(now);
     const found = pulse.look(awake, read_timeout * 1_000, askEveryMs);
     if (found === "silent") this.close("heartbeat");
     else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !isJustAwake(awake))
       this.close("slow_consumer");
     else if (found === "ask") outbox.control(pingFrame);
     const restMs = pulse.rest(now, read_timeout * 1_000, askEveryMs);
-    return inbound.isPaused || outbox.isStalling() ? Math.min(soonMs, restMs) : restMs;
+    return inbound.isPaused || inbound.isHurried || outbox.isStalling()
+      ? Math.min(soonMs, restMs)
+      : restMs;
+  }
+
+  received(chunk: Buffer): void {
+    if (!this.isClosing) return this.inbound.received(chunk);
+    this.lateBytes += chunk.byteLength;
+    if (this.lateBytes > mostLateBytes) discardArrivals(this.socket);
   }
 
   message(data: Buffer): void {
@@ -136,7 +161,26 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     }
   }
 
-  beat(): void {
+  ping(payload: Buffer): void {
+    this.pong();
+    this.outbox.answerPing(payload);
+  }
+
+  pong(): void {
+    this.countControl();
+    if (this.inbound.isUnfinished()) this.pulse.heard(this.shared.awake.now());
+    else this.beat();
+  }
+
+  private countControl(): void {
+    const second = Math.floor(this.shared.awake.now() / 1_000);
+    if (second !== this.controlSecond) this.controlFrames = 0;
+    this.controlSecond = second;
+    this.controlFrames += 1;
+    if (this.controlFrames > maxControlFrames) this.close("rate_limited", 5_000);
+  }
+
+  private beat(): void {
     this.pulse.beat(this.shared.awake.now());
   }
 
@@ -145,11 +189,13 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   }
 
   closing(): void {
+    this.isClosing = true;
     this.sink.flush();
   }
 
   closed(code: number, reason: string): void {
     this.release();
+    this.inbound.gone();
     const ending = endingOf(
       code,
       reason,

@@ -10,6 +10,11 @@ const textFrame = 0x81; // the last fragment of a text message
 /** A ping that says nothing: the same bytes for everybody. */
 export const pingFrame: Framed = "\x89\0";
 
+const pong = 0x8a;
+/** `payload`: at most 125 bytes. */
+export const pongFrame = (payload: Buffer): Framed =>
+  String.fromCharCode(pong, payload.byteLength) + payload.toString("latin1");
+
 /** Where the payload begins. */
 const leadOf = (framed: Framed): number => {
   const size = typeof framed === "string" ? framed.charCodeAt(1) : framed[1]!;

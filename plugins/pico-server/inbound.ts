@@ -9,6 +9,7 @@ import {
   type MessagePayload,
   type ServerFrame,
 } from "../pico-wire/index.ts";
+import { Arrivals } from "./arrivals.ts";
 import type { Holder } from "./budget.ts";
 import { refusalFor } from "./failures.ts";
 import { Handed } from "./handed.ts";
@@ -22,6 +23,16 @@ const plain = { dedupe: false } as const;
 /** Looked into for the id although it is refused. */
 const smallFrame = 64 * 1024;
 const minuteMs = 60_000;
+/** An unfinished message may take this many times `max_payload` in memory, and 16 MiB in any case: a message of
+ *  `max_payload` in fragments of 64 bytes fits, and a short one in fragments of one byte. */
+const weightFactor = 6;
+const minWeightLimit = 16 * 1024 * 1024;
+/** Milliseconds an unfinished message has while others wait for it, and its client waits before it comes back. */
+const hurryMs = 5_000;
+const hurryRetryMs = 5_000;
+
+/** For connections that are between two messages: they need no state of their own. */
+let unused = new Arrivals();
 
 /** Whose frames they are. */
 export interface InboundOwner {
@@ -38,6 +49,8 @@ export interface InboundOwner {
   use(session: string): void;
   /** Reads no more for now; `false`: goes on. */
   pause(isPaused: boolean): void;
+  /** Looks at the connection once a second from now on. */
+  watch(): void;
 }
 
 /** Of the frame that is refused, as far as they could be read. */
@@ -55,12 +68,15 @@ function read(data: Uint8Array): ClientFrame | WireError {
   }
 }
 
-/** Frames of one connection, in the order they came. Reading pauses while 32 messages are not accepted, and while all
- *  connections together hold too much. */
+/** Reads the frames of one connection in order. Reading pauses while 32 messages are not accepted, and while all
+ *  connections together hold too much; what has arrived of an unfinished message counts. */
 export class Inbound implements Holder {
-  /** What it holds; the budget's. */
+  /** Written by the budget. */
   bytes = 0;
+  arriving = 0;
   isPaused = false;
+  /** Other connections wait until the unfinished message of this one has arrived. */
+  isHurried = false;
   private readonly shared: Shared;
   private readonly owner: InboundOwner;
   private allowed: Bucket | undefined = undefined;
@@ -69,6 +85,8 @@ export class Inbound implements Holder {
   /** What had left the socket before the pause began. */
   private waiting: Uint8Array[] | undefined = undefined;
   private pending = 0;
+  private arrivals: Arrivals | undefined = undefined;
+  private hurriedAt: number | undefined = undefined;
   private isHeld = false;
   private isStopped = false;
   /** Somebody further up the stack looks at what waits. */
@@ -94,6 +112,45 @@ export class Inbound implements Holder {
     this.drain();
   }
 
+  /** Counts bytes as they arrive, before the frames in them are read. */
+  received(chunk: Buffer): void {
+    const arrivals = this.arrivals ?? unused;
+    arrivals.read(chunk);
+    if (arrivals.isBetweenMessages()) {
+      if (this.arrivals) unused = this.arrivals;
+      this.arrivals = undefined;
+    } else if (arrivals === unused) {
+      this.arrivals = unused;
+      unused = new Arrivals();
+    }
+    if (arrivals.weight !== this.arriving) this.arrived(arrivals.weight);
+  }
+
+  /** A part of a message is there, and the rest is not. */
+  isUnfinished(): boolean {
+    return this.arriving > 0;
+  }
+
+  /** Called once a second while the unfinished message is hurried. */
+  checkDeadline(now: number): void {
+    if (this.isPaused) this.hurriedAt = undefined; // by its own 32 messages
+    else this.hurriedAt ??= now;
+    if (now - (this.hurriedAt ?? now) >= hurryMs) this.owner.close("try_later", hurryRetryMs);
+  }
+
+  hurry(isHurried: boolean): void {
+    this.isHurried = isHurried;
+    this.hurriedAt = undefined;
+    if (isHurried) this.owner.watch();
+  }
+
+  /** The socket is gone, and what the library kept of an unfinished message with it. */
+  gone(): void {
+    const { budget } = this.shared;
+    budget.arrive(this, 0);
+    budget.leave(this);
+  }
+
   /** Something was read and is not accepted yet. */
   isPending(): boolean {
     return this.pending > 0 || this.hasWaiting();
@@ -110,6 +167,14 @@ export class Inbound implements Holder {
     for (const { byteLength } of this.waiting ?? []) budget.shrink(this, byteLength);
     this.waiting = undefined;
     budget.leave(this);
+  }
+
+  private arrived(weight: number): void {
+    const { budget, config } = this.shared;
+    budget.arrive(this, weight);
+    if (this.isHeld) this.drain(); // it was held before this message began
+    const limit = Math.max(minWeightLimit, weightFactor * config().max_payload);
+    if (weight > limit) this.owner.close("too_big");
   }
 
   private refuse(
@@ -228,7 +293,7 @@ export class Inbound implements Holder {
       this.handle(data);
     }
     this.isDraining = false;
-    const isFull = this.isFull() || this.hasWaiting();
+    const isFull = this.isFull() || this.hasWaiting() || (this.isHeld && this.arriving > 0);
     if (isFull === this.isPaused || this.isStopped) return;
     this.isPaused = isFull;
     this.owner.pause(isFull);

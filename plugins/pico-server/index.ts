@@ -64,8 +64,8 @@ export type PicoServerShape = {
 const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds a posted message may take to arrive: it may hold images. */
 const postSeconds = 300;
-/** Bytes that clients have sent and the application has not accepted. */
-const mostHeld = 256 * 1024 * 1024;
+/** Bytes that clients have sent and the application has not accepted; two of the largest messages always fit. */
+const minBudget = 256 * 1024 * 1024;
 
 /** Serves the channel at `/pico`. Start fails with `PICO_TOKEN_MISSING` when it is enabled without a token. */
 export function picoServer({
@@ -105,7 +105,7 @@ export function picoServer({
         reconnectRate: () => config().reconnect_rate,
       });
       const counters = newCounters();
-      const budget = createBudget(mostHeld);
+      const budget = createBudget(() => Math.max(minBudget, 2 * config().max_payload));
       const roster = createRoster(connections);
       const sessions = memoryLog({
         random: scope.random,

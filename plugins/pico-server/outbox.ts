@@ -1,5 +1,5 @@
 import { typeOf } from "./faces.ts";
-import type { Framed } from "./framed.ts";
+import { pongFrame, type Framed } from "./framed.ts";
 import type { Heard } from "./session-log.ts";
 import type { Shared } from "./shared.ts";
 import type { Filler, Sink } from "./sink.ts";
@@ -59,6 +59,8 @@ export class Outbox implements Filler {
   private progressAt = 0;
   private left = 0;
   private inMachine = 0;
+  /** Answer to the latest ping, while the peer reads too slowly to get it. */
+  private pong: Framed | undefined = undefined;
 
   constructor(shared: Pick<Shared, "counters" | "awake">, owner: OutboxOwner, sink: Sink) {
     this.shared = shared;
@@ -81,6 +83,13 @@ export class Outbox implements Filler {
   /** A control frame waits for nothing that is queued. */
   control(frame: Framed): void {
     if (this.open) this.write(frame, undefined);
+  }
+
+  /** Answers a ping. A peer that does not read gets one answer to all its pings (RFC 6455, 5.5.3). */
+  answerPing(payload: Buffer): void {
+    const frame = pongFrame(payload);
+    if (this.sink.pending() < mostInSocket) this.control(frame);
+    else this.pong = frame;
   }
 
   /** Bytes that wait, those in the socket included. */
@@ -122,7 +131,11 @@ export class Outbox implements Filler {
   }
 
   drained(): void {
-    const { queue, sink } = this;
+    const { queue, sink, pong } = this;
+    if (pong !== undefined) {
+      this.pong = undefined;
+      this.control(pong);
+    }
     if (queue === undefined || queue.length === 0) return;
     let at = 0;
     while (this.open && at < queue.length && sink.pending() < mostInSocket) {

@@ -41,6 +41,12 @@ export class Pulse {
     this.begunAt = never;
   }
 
+  /** A control frame arrived in the middle of a message, which may not take longer because of it. */
+  heard(now: number): void {
+    this.heardAt = now;
+    this.seen = this.socket.bytesRead;
+  }
+
   /** Milliseconds until it has to be looked at again. */
   rest(now: number, patienceMs: number, askEveryMs: number): number {
     const left = Math.min(this.askedAt + askEveryMs, this.heardAt + patienceMs) - now;

@@ -3,11 +3,13 @@ import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
 import { closes, closeReason } from "../pico-wire/index.ts";
 
-/** Who looks after a socket. */
+/** Receives the events of one socket. */
 export interface Keeper {
+  /** Bytes arrived, and the library has not read them yet. */
+  received(chunk: Buffer): void;
   message(data: Buffer): void;
-  /** A control frame came. */
-  beat(): void;
+  ping(payload: Buffer): void;
+  pong(): void;
   violated(error: NodeJS.ErrnoException): void;
   /** A close is written next. */
   closing(): void;
@@ -16,30 +18,60 @@ export interface Keeper {
 
 const neverClosed = { code: 1006, reason: "" };
 
-/** The library closes by itself for violations of the protocol, with the bare code: one of them has a name. Its events
- *  go to the keeper, past the lists of listeners that each socket would have to hold. */
+/**
+ * Passes events to the keeper, past the lists of listeners that each socket would have to hold, and names the closes
+ * of the library: it closes with a bare code when a message is too large (1009) or comes in too many pieces (1008).
+ */
 export class NamedSocket extends WebSocket {
   closedWith = neverClosed;
   keeper: Keeper | undefined = undefined;
 
   override close(code?: number, reason?: string | Buffer): void {
-    const text = reason ?? (code === closes.too_big.code ? closeReason("too_big") : "");
+    const isTooBig = reason === undefined && (code === closes.too_big.code || code === 1008);
+    const named = isTooBig ? closes.too_big.code : code;
+    const text = isTooBig ? closeReason("too_big") : (reason ?? "");
     if (this.readyState === WebSocket.OPEN)
-      this.closedWith = { code: code ?? 1005, reason: text.toString() };
+      this.closedWith = { code: named ?? 1005, reason: text.toString() };
     this.keeper?.closing();
-    super.close(code, text);
+    super.close(named, text);
   }
 
   override emit(type: string | symbol, ...values: unknown[]): boolean {
     const { keeper } = this;
     if (!keeper) return super.emit(type, ...values);
     if (type === "message") keeper.message(values[0] as Buffer);
-    else if (type === "ping" || type === "pong") keeper.beat();
+    else if (type === "ping") keeper.ping(values[0] as Buffer);
+    else if (type === "pong") keeper.pong();
     else if (type === "error") keeper.violated(values[0] as NodeJS.ErrnoException);
     else if (type === "close") keeper.closed(values[0] as number, String(values[1]));
     return true;
   }
 }
+
+const keeperKey = Symbol("keeper");
+type Watched = Duplex & { [keeperKey]?: Keeper };
+
+/** One function for all sockets, so that a connection costs no closure. */
+function passOn(this: Watched, chunk: Buffer): void {
+  this[keeperKey]?.received(chunk);
+}
+
+/** Shows the keeper each chunk of the socket before the library reads it. */
+export function watchArrivals(socket: Duplex, keeper: Keeper): void {
+  (socket as Watched)[keeperKey] = keeper;
+  socket.prependListener("data", passOn);
+}
+
+/** From now on, what arrives is read and dropped: the library keeps no more of it. */
+export function discardArrivals(socket: Duplex): void {
+  socket.removeAllListeners("data");
+  socket.resume();
+}
+
+/** Smallest average size of the pieces of one frame that `max_payload` allows, and pieces that are always allowed:
+ *  the library takes each piece from the front of a list, which for 262,144 of them blocks the process for 2.6 s. */
+const minPieceBytes = 1_024;
+const minPieces = 65_536;
 
 /** Milliseconds a peer has to answer a close before its socket is cut. */
 const closeGraceMs = 1_000;
@@ -60,6 +92,8 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    autoPong: false,
+    maxFragments: 0, // the connection limits what a message takes in memory, fragments included
     closeTimeout: closeGraceMs,
     WebSocket: NamedSocket,
   };
@@ -79,6 +113,7 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
       // Its items were read by us: tokens may hold what the library refuses.
       if ("sec-websocket-protocol" in q.headers) delete q.headers["sec-websocket-protocol"];
       server.options.maxPayload = maxPayload();
+      server.options.maxBufferedChunks = Math.max(minPieces, maxPayload() / minPieceBytes);
       server.handleUpgrade(q, socket, head, opened);
     },
   };

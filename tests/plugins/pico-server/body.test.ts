@@ -44,25 +44,31 @@ async function post(bytes: number, budget: Budget, most = 1024 * KiB): Promise<u
 
 describe("the body of a posted message", () => {
   test("counts as it comes, in the budget of all that is not accepted", async () => {
-    const budget = createBudget(256 * KiB);
+    const budget = createBudget(() => 256 * KiB);
     expect(await post(200 * KiB, budget)).toBe(200 * KiB);
     expect(budget.take(57 * KiB)).toBe(false);
     expect(budget.take(56 * KiB)).toBe(true);
   });
 
   test("is refused when there is no room for it, and taken when there is again", async () => {
-    const budget = createBudget(256 * KiB);
+    const budget = createBudget(() => 256 * KiB);
     expect(budget.take(100 * KiB)).toBe(true);
     expect(await post(200 * KiB, budget)).toMatchObject({ code: "busy" });
-    const fresh = createBudget(256 * KiB);
+    const fresh = createBudget(() => 256 * KiB);
     expect(fresh.take(100 * KiB)).toBe(true);
     fresh.give(100 * KiB);
     expect(await post(200 * KiB, fresh)).toBe(200 * KiB);
   });
 
   test("holds up connections that send while posts fill the budget, until there is room", () => {
-    const budget = createBudget(100);
-    const one = { held: false, bytes: 0, hold: (isHeld: boolean) => void (one.held = isHeld) };
+    const budget = createBudget(() => 100);
+    const one = {
+      held: false,
+      bytes: 0,
+      arriving: 0,
+      hold: (isHeld: boolean) => void (one.held = isHeld),
+      hurry: () => undefined,
+    };
     budget.take(90);
     budget.grow(one, 20);
     expect(one.held).toBe(true);

@@ -48,6 +48,16 @@ describe("the signs of life of a peer", () => {
     expect(found.indexOf("silent")).toBe(61);
   });
 
+  test("control frames within a message give it no more time", () => {
+    const { look, pulse, socket } = peer();
+    const found = Array.from({ length: 62 }, (_, second) => {
+      socket.bytesRead += 6;
+      pulse.heard(second * 1_000);
+      return look(second * 1_000);
+    });
+    expect(found.indexOf("silent")).toBe(61);
+  });
+
   test("who was last heard before this process slept is asked once more, and has time to answer", () => {
     const { look, rest, time, pulse, socket } = peer();
     look(30_000);

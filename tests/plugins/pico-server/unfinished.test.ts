@@ -1,0 +1,215 @@
+import { describe, expect, test } from "vitest";
+import { rawPeer } from "../../attack/peers.ts";
+import { gate } from "../channels/toy.ts";
+import { fragmented, rawFrame } from "./raw-frames.ts";
+import { stand, until, type Stand } from "./stand.ts";
+
+const MiB = 1024 * 1024;
+
+/** The head of a frame and the first `bytes` of its payload. */
+function begun(bytes: number): Buffer {
+  const head = Buffer.alloc(14);
+  head[0] = 0x82;
+  head[1] = 0xff;
+  head.writeBigUInt64BE(BigInt(bytes + 1), 2);
+  return Buffer.concat([head, Buffer.alloc(bytes)]);
+}
+
+const bytesIn = (door: Stand): number => door.services.picoServer.metrics().bytes.in ?? 0;
+const closesOf = (door: Stand): (readonly [number, string])[] =>
+  door.facts.flatMap((fact) =>
+    fact.type === "pico-server:disconnected" ? [[fact.code, fact.reason] as const] : [],
+  );
+
+/** A JSON message of exactly `size` bytes: text and an image. */
+function largeMessage(size: number): Buffer {
+  const write = (base64: string): Buffer =>
+    Buffer.from(
+      JSON.stringify({
+        type: "message.send",
+        id: "large",
+        payload: { content: "look", media: [`data:image/png;base64,${base64}`] },
+        padding: "é".repeat(8),
+      }),
+    );
+  const room = size - write("").byteLength;
+  const text = write("A".repeat(room - (room % 4)));
+  return Buffer.concat([text, Buffer.alloc(size - text.byteLength, " ")]);
+}
+
+describe("memory budget", () => {
+  test("pauses unfinished messages beyond 256 MiB, then closes with try_later", async () => {
+    await using door = await stand();
+    const peers = await Promise.all(Array.from({ length: 20 }, () => rawPeer(door.port)));
+    const message = begun(16 * MiB);
+    for (const { socket } of peers) socket.write(message);
+    await until(() => bytesIn(door) > 200 * MiB);
+    await door.pass(1);
+    expect(closesOf(door)).toEqual([]);
+    expect(bytesIn(door)).toBeLessThan(270 * MiB);
+    await door.pass(8, () => new Promise((resolve) => setImmediate(resolve)));
+    await until(() => closesOf(door).length > 0);
+    expect(closesOf(door)).toEqual([[1013, "try_later; retry=5000"]]);
+    for (const { socket } of peers) socket.destroy();
+    const isEmpty = (): boolean => door.services.picoServer.connections().length === 0;
+    while (!isEmpty()) await door.pass(1, () => new Promise((resolve) => setTimeout(resolve, 20)));
+    const peer = await door.connect();
+    peer.ws.send(largeMessage(4 * MiB));
+    await peer.settled();
+  });
+
+  test("lets paused messages finish when the application has caught up", async () => {
+    const { opened, open } = gate();
+    const taken: number[] = [];
+    await using door = await stand({
+      app: async ({ media }) => {
+        taken.push(media[0]!.bytes!.byteLength);
+        await opened;
+      },
+    });
+    const peers = await Promise.all(Array.from({ length: 20 }, () => door.connect()));
+    const message = largeMessage(16 * MiB);
+    for (const { ws } of peers) ws.send(message);
+    await until(() => bytesIn(door) > 200 * MiB);
+    await door.pass(3, () => new Promise((resolve) => setImmediate(resolve)));
+    expect(taken.length).toBeLessThan(20);
+    expect(bytesIn(door)).toBeLessThan(350 * MiB);
+    open();
+    await until(() => taken.length === 20);
+    expect(closesOf(door)).toEqual([]);
+  });
+
+  test("gives back what unfinished messages held when their connections end", async () => {
+    await using door = await stand();
+    for (let round = 0; round < 3; round++) {
+      const peers = await Promise.all(Array.from({ length: 8 }, () => rawPeer(door.port)));
+      const before = bytesIn(door);
+      for (const { socket } of peers) socket.write(begun(14 * MiB));
+      await until(() => bytesIn(door) - before >= 8 * 14 * MiB);
+      for (const { socket } of peers) socket.destroy();
+      await until(() => door.services.picoServer.connections().length === 0);
+    }
+    expect(closesOf(door).every(([code]) => code === 1006)).toBe(true);
+  });
+});
+
+describe("fragmented messages", () => {
+  test.each([
+    [64, 1],
+    [256, 1],
+    [64, 2],
+    [256, 2],
+  ] as const)("of 4 MiB arrive in fragments of %i bytes, opcode %i", async (size, opcode) => {
+    const taken: number[] = [];
+    await using door = await stand({
+      app: ({ media }) => void taken.push(media[0]!.bytes!.byteLength),
+    });
+    const { socket, closed } = await rawPeer(door.port);
+    const message = largeMessage(4 * MiB);
+    socket.write(fragmented(message, size, opcode));
+    await Promise.race([closed, until(() => taken.length > 0)]);
+    expect(closesOf(door)).toEqual([]);
+    expect(taken[0]).toBeGreaterThan(3 * MiB - 1_000);
+    socket.destroy();
+  });
+
+  test("of 26 MiB arrive in 131,072 fragments", async () => {
+    const taken: string[] = [];
+    await using door = await stand({ app: ({ id }) => void taken.push(id) });
+    const { socket } = await rawPeer(door.port);
+    socket.write(fragmented(largeMessage(26 * MiB), 208, 1));
+    await until(() => taken.length > 0 || closesOf(door).length > 0);
+    expect(taken).toEqual(["large"]);
+    socket.destroy();
+  });
+
+  test.each([
+    ["one byte", 1],
+    ["no bytes", 0],
+  ])("without end, of %s each, close as too_big", async (_, size) => {
+    await using door = await stand({ config: { max_payload: MiB } });
+    const { socket, closed } = await rawPeer(door.port);
+    const payload = new Uint8Array(size);
+    socket.write(rawFrame({ opcode: 1, isFinal: false, payload }));
+    const fragment = rawFrame({ opcode: 0, isFinal: false, payload });
+    const flood = Buffer.concat(Array.from({ length: 10_000 }, () => fragment));
+    for (let n = 0; n < 10; n++) socket.write(flood);
+    expect((await closed).code).toBe(1009);
+    await until(() => closesOf(door).length > 0);
+    expect(closesOf(door)).toEqual([[1009, "too_big"]]);
+  });
+
+  test("with pings between them may not take longer than others", async () => {
+    await using door = await stand();
+    const other = await door.connect();
+    const { socket } = await rawPeer(door.port);
+    socket.write(rawFrame({ opcode: 1, isFinal: false, payload: Buffer.from("{") }));
+    for (let second = 0; second < 70 && closesOf(door).length === 0; second++) {
+      socket.write(rawFrame({ opcode: 9 }));
+      await other.settled();
+      await door.pass(1, () => other.settled());
+    }
+    await until(() => closesOf(door).length > 0);
+    expect(closesOf(door)).toEqual([[4408, "heartbeat"]]);
+    socket.destroy();
+  });
+});
+
+describe("control frames", () => {
+  test("get one pong each, in order", async () => {
+    await using door = await stand();
+    const peer = await door.connect();
+    const pongs: string[] = [];
+    peer.ws.on("pong", (payload) => void pongs.push(payload.toString("latin1")));
+    const sent = Array.from({ length: 200 }, (_, n) => `${n}`.padEnd(n % 126, "\xff"));
+    for (const text of sent) peer.ws.ping(Buffer.from(text.slice(0, 125), "latin1"));
+    await until(() => pongs.length === sent.length);
+    expect(pongs).toEqual(sent.map((text) => text.slice(0, 125)));
+  });
+
+  test("close as rate_limited beyond 1,000 in a second", async () => {
+    await using door = await stand();
+    const { socket, closed } = await rawPeer(door.port);
+    const ping = rawFrame({ opcode: 9 });
+    socket.write(Buffer.concat(Array.from({ length: 1_000 }, () => ping)));
+    const other = await door.connect();
+    await other.settled();
+    expect(closesOf(door)).toEqual([]);
+    await door.pass(1, () => other.settled());
+    socket.write(Buffer.concat(Array.from({ length: 1_001 }, () => ping)));
+    await closed;
+    await until(() => closesOf(door).length > 0);
+    expect(closesOf(door)).toEqual([[4429, "rate_limited; retry=5000"]]);
+  });
+
+  test("of a client that does not read wait for it as a single pong", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico?session_id=s1");
+    const pongs: string[] = [];
+    peer.ws.on("pong", (payload) => void pongs.push(payload.toString()));
+    peer.ws.pause();
+    const other = await door.connect();
+    await door.fill("s1", 512 * 1024);
+    for (let n = 0; n < 100; n++) peer.ws.ping(`${n}`);
+    await other.settled();
+    peer.ws.resume();
+    await until(() => pongs.includes("99"));
+    expect(pongs).toEqual(["99"]);
+  });
+});
+
+describe("closing connections", () => {
+  test("keep nothing of what a client goes on sending", async () => {
+    await using door = await stand({ config: { max_payload: 64 * MiB } });
+    const { socket, closed } = await rawPeer(door.port);
+    const { id } = door.services.picoServer.connections()[0]!;
+    door.services.picoServer.disconnect(id);
+    const message = begun(60 * MiB);
+    const held = process.memoryUsage().arrayBuffers;
+    socket.write(message);
+    await until(() => bytesIn(door) > 50 * MiB);
+    expect(process.memoryUsage().arrayBuffers - held).toBeLessThan(25 * MiB);
+    await door.pass(2);
+    expect((await closed).code).toBe(4403);
+  });
+});
