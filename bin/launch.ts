@@ -1,10 +1,10 @@
 // Starts the launcher in this process and ends with it.
 import { join, resolve } from "node:path";
 import { launcher, type Launcher } from "../config/presets/launcher.ts";
-import { ensureHome } from "../config/files/index.ts";
+import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
 import type { Environment } from "../config/load/index.ts";
-import type { Program } from "../plugins/command/index.ts";
+import type { Program } from "../plugins/program/index.ts";
 import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
@@ -114,7 +114,7 @@ async function openLog(
 
 /** With "run", who started it sees what the program says, and warnings; why a start failed is said in a sentence. */
 const ofProgram =
-  /^\{"level":(?:30,"time":"[^"]*","plugin":"command"|40|[56]0,"time":"[^"]*","plugin")/;
+  /^\{"level":(?:30,"time":"[^"]*","plugin":"program"|40|[56]0,"time":"[^"]*","plugin")/;
 
 async function build(
   home: string,

@@ -5,7 +5,7 @@ import { existsSync, lstatSync, readdirSync, rmdirSync, statSync, unlinkSync } f
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { makeFolder } from "../config/files/index.ts";
+import { makeFolder } from "../lib/files/index.ts";
 import type { Environment } from "../config/load/index.ts";
 import { openBrowser } from "./desktop.ts";
 

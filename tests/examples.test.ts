@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
 import { findTool } from "./support/tools.ts";
-import { connect } from "../plugins/testing/index.ts";
+import { connect } from "../testkit/index.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /* The examples as a reader has them: compiled and run against the built package, in processes of their own. */
@@ -161,7 +161,7 @@ describe("examples", () => {
     }
   });
 
-  test("docs/handlers.md shows the program as it is, and none is longer than 25 lines", async () => {
+  test("docs/programs.md shows the program as it is, and none is longer than 25 lines", async () => {
     const folder = join(root, "examples", "handlers");
     for (const name of await readdir(folder)) {
       expect(
@@ -169,7 +169,7 @@ describe("examples", () => {
         name,
       ).toBeLessThan(25);
     }
-    const page = await readFile(join(root, "docs", "handlers.md"), "utf8");
+    const page = await readFile(join(root, "docs", "programs.md"), "utf8");
     const [, file, code] = /<!-- (examples\/[\w/-]+\.py) -->\n+```python\n([^]*?)```/.exec(page)!;
     expect(code).toBe(await readFile(join(root, file!), "utf8"));
     expect(page.trimEnd().split("\n").length).toBeLessThanOrEqual(70);

@@ -4,15 +4,24 @@ import { defineConfig } from "vitest/config";
 
 const never = ["tests/long/**", "**/node_modules/**", "dist/**"];
 /** Their files share the processes they run in and the modules these load, which is a third of their time. */
-const folders = ["attack", "config", "embedding", "kernel", "plugins", "properties"];
+const folders = [
+  "config",
+  "embedding",
+  "kernel",
+  "lib",
+  "plugins",
+  "properties",
+  "security",
+  "testkit",
+];
 const sharing = [`tests/{${folders.join(",")}}/**/*.test.ts`];
 const others = [`tests/!(${folders.join("|")})/**/*.test.ts`, "tests/*.test.ts"];
 /** Not those that look at their process as a whole, or start and kill others. */
 const alone = [
-  "tests/attack/http.test.ts",
-  "tests/config/files/atomic.test.ts",
+  "tests/security/http.test.ts",
+  "tests/lib/files/atomic.test.ts",
   "tests/embedding/process.test.ts",
-  "tests/plugins/command/*.test.ts",
+  "tests/plugins/program/*.test.ts",
   "tests/plugins/http/listening.test.ts",
   "tests/plugins/tray/*.test.ts",
 ];

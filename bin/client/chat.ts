@@ -1,4 +1,4 @@
-import type { LinkChange } from "../../plugins/pico-link/index.ts";
+import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exit, type Call } from "../commands/command.ts";
 import { fateOf, interrupted, sentenceOf } from "./fate.ts";
 import { assumedSentence } from "./incomplete.ts";

@@ -1,4 +1,4 @@
-import type { LinkChange } from "../../plugins/pico-link/index.ts";
+import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exit } from "../commands/command.ts";
 
 /** How it ended: exit code, a code, and a sentence for people. */

@@ -1,5 +1,5 @@
 // Keeps track of replies that are not known to be complete.
-import type { LinkMessage } from "../../plugins/pico-link/index.ts";
+import type { LinkMessage } from "../../lib/pico-link/index.ts";
 
 export interface Incomplete {
   update(message: LinkMessage): void;

@@ -5,7 +5,7 @@ import {
   WireError,
   type ClientFrame,
   type ServerFrame,
-} from "../../plugins/pico-wire/index.ts";
+} from "../../lib/pico-wire/index.ts";
 import { exit, type Call } from "../commands/command.ts";
 import { converse } from "./converse.ts";
 import { createExpectation } from "./expectation.ts";

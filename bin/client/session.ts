@@ -2,7 +2,7 @@ import { clientOnly } from "../../config/presets/client-only.ts";
 import type { Log } from "../../kernel/index.ts";
 import type { Application } from "../../plugins/channels/index.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
-import type { LinkChange, LinkHandlers } from "../../plugins/pico-link/index.ts";
+import type { LinkChange, LinkHandlers } from "../../lib/pico-link/index.ts";
 import type { Call } from "../commands/command.ts";
 import { createRedactor } from "../log/redact.ts";
 import { fateOf, interrupted, type Fate } from "./fate.ts";

@@ -2,12 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { cachedDataVersionTag, deserialize, serialize } from "node:v8";
 import { crc32 } from "node:zlib";
-import {
-  makeFolder,
-  requireTrusted,
-  withFolder,
-  writeFileAtomic,
-} from "../../config/files/index.ts";
+import { makeFolder, requireTrusted, withFolder, writeFileAtomic } from "../../lib/files/index.ts";
 import type { Environment } from "../../config/load/index.ts";
 import type { CompiledFiles } from "./program.ts";
 

@@ -13,7 +13,7 @@ export interface Compiled {
 }
 export type CompiledFiles = ReadonlyMap<string, Compiled>;
 
-/** A file of `dist/bin` is one function, as config/bundle.mjs writes it. `unit` and `load`: another file, at once or
+/** A file of `dist/bin` is one function, as scripts/bundle.mjs writes it. `unit` and `load`: another file, at once or
  *  later; `foreign`: a module that is no part of the program, since a script cannot import by itself. */
 type Body = (
   exports: object,

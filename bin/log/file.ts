@@ -1,6 +1,6 @@
 import { closeSync, lstatSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { makeFolder, narrowSecret } from "../../config/files/index.ts";
+import { makeFolder, narrowSecret } from "../../lib/files/index.ts";
 
 export interface RotationOptions {
   /** Bytes after which the file is renamed to `.1`; default 5 MiB. */

@@ -1,5 +1,5 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { requireTrusted, withFolder } from "../files/index.ts";
+import { requireTrusted, withFolder } from "../../lib/files/index.ts";
 import { locate, readEntries } from "../plugins/index.ts";
 import type { Survey } from "./survey.ts";
 import { check } from "./verdict.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { files, memory, type TokenPlace } from "../../plugins/token-store/index.ts";
 import type { DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
-import { readJson, readYaml } from "../files/index.ts";
+import { readJson, readYaml } from "../../lib/files/index.ts";
 import {
   foreignInConfig,
   foreignInLauncher,

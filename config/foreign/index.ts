@@ -2,7 +2,7 @@
  * with one sentence that names Doorward's own setting. Sentences name keys and never values, which
  * may be secrets. */
 import { join } from "node:path";
-import { readYaml } from "../files/index.ts";
+import { readYaml } from "../../lib/files/index.ts";
 import {
   channelNames,
   configKeys,

@@ -7,8 +7,8 @@ import {
   programEnvironment,
   type CommandOptions,
   type HandlerConfig,
-} from "../../plugins/command/index.ts";
-import { requireTrusted, withFolder } from "../files/index.ts";
+} from "../../plugins/program/index.ts";
+import { requireTrusted, withFolder } from "../../lib/files/index.ts";
 import { choice, loadErrors, type Environment } from "../load/index.ts";
 import { findProgram } from "./find.ts";
 

@@ -1,5 +1,5 @@
 import type { Plugin } from "../../kernel/index.ts";
-import { readJson, watchFiles } from "../files/index.ts";
+import { readJson, watchFiles } from "../../lib/files/index.ts";
 
 /** Says in the log that a changed `handler` waits for a restart. */
 export function watchHandler(file: string, started: unknown): Plugin {

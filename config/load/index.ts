@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { hint, type AnyPlugin } from "../../kernel/index.ts";
-import { readJson } from "../files/index.ts";
+import { readJson } from "../../lib/files/index.ts";
 import {
   foreignInConfig,
   foreignInLauncher,

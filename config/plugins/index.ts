@@ -10,7 +10,7 @@ import {
   type Section,
 } from "../../kernel/index.ts";
 import type { PluginView } from "../../plugins/dashboard/index.ts";
-import { requireTrusted, withFolder } from "../files/index.ts";
+import { requireTrusted, withFolder } from "../../lib/files/index.ts";
 import { load, type Loaded, type Places } from "../load/index.ts";
 import { sectionsOf, type SectionInfo } from "../load/sections.ts";
 import { adviceOn } from "./advice.ts";

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { requireTrusted, withFolder } from "../files/index.ts";
+import { requireTrusted, withFolder } from "../../lib/files/index.ts";
 import { pluginErrors } from "./errors.ts";
 
 /** The file that a plugin's name means, seen from the home alone. Rejects `PLUGIN_NOT_FOUND`, and

@@ -1,7 +1,7 @@
 import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
-import type { LinkHandlers } from "../../plugins/pico-link/index.ts";
+import type { LinkHandlers } from "../../lib/pico-link/index.ts";
 import { files, tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
-import { command } from "../../plugins/command/index.ts";
+import { command } from "../../plugins/program/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import {
   dashboard,
@@ -100,7 +100,7 @@ export async function launcher(options: LauncherOptions) {
   const loaded = await loadWithPlugins({
     ...places,
     builtIn: [listener, second, pico, remote, board],
-    taken: ["token-store", "settings", "channels", "echo", "command", "handler", "tray"],
+    taken: ["token-store", "settings", "channels", "echo", "program", "handler", "tray"],
     flags: { launcher: { ...flags } },
     redact: options.redact ?? ((text) => text),
   });

@@ -1,6 +1,6 @@
 import { open, stat } from "node:fs/promises";
 import type { StoreForm, TokenName } from "../../plugins/token-store/index.ts";
-import { watchFiles } from "../files/index.ts";
+import { watchFiles } from "../../lib/files/index.ts";
 import { presetErrors } from "./errors.ts";
 
 const longest = 4_096;

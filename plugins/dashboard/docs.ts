@@ -6,7 +6,7 @@ import { Refusal } from "./errors.ts";
 import { deskOf } from "./page-routes.ts";
 import { docsPage } from "./pages/index.ts";
 
-/** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`config/docs.mjs`). */
+/** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`scripts/docs.mjs`). */
 export function docsRoutes(app: FastifyInstance, door: Door): void {
   const show = async (
     request: FastifyRequest,

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
 import type { Http, Limiter, Peer } from "../http/index.ts";
-import type { Program } from "../command/index.ts";
+import type { Program } from "../program/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings, SettingsSection } from "../settings/index.ts";
 import type { Tokens, TokenSecrets } from "../token-store/index.ts";

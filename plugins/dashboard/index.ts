@@ -1,5 +1,5 @@
 import type { Plugin } from "../../kernel/index.ts";
-import type { Program } from "../command/index.ts";
+import type { Program } from "../program/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";

@@ -7,7 +7,7 @@ import {
   type LinkChange,
   type LinkHandlers,
   type LinkMessage,
-} from "../pico-link/index.ts";
+} from "../../lib/pico-link/index.ts";
 import type { PicoClientConfig } from "./config.ts";
 import { openConversation, type Conversation } from "./conversation.ts";
 import { createDial } from "./dial.ts";

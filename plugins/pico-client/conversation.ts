@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { codeOf, type Log } from "../../kernel/index.ts";
-import { lockFile, makeFolder, updateFile, type FileLock } from "../../config/files/index.ts";
+import { lockFile, makeFolder, updateFile, type FileLock } from "../../lib/files/index.ts";
 
 /* The conversation with an address is kept across restarts, by one process at a time: two that shared it would take
  * each other's place at the server for ever. */

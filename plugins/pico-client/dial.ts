@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { rootCertificates } from "node:tls";
 import { WebSocket, type ClientOptions } from "ws";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { retryAfterMs, type Dial, type Hear, type Refusal } from "../pico-link/index.ts";
+import { retryAfterMs, type Dial, type Hear, type Refusal } from "../../lib/pico-link/index.ts";
 import { proxyFor, tunnel, type ProxyVariables } from "./proxy.ts";
 import { followed, type Hop } from "./redirects.ts";
 import { createRemarks, shortly } from "./remarks.ts";

@@ -1,4 +1,4 @@
-import type { LinkState } from "../pico-link/index.ts";
+import type { LinkState } from "../../lib/pico-link/index.ts";
 
 export type PicoClientEvents = {
   /** The link moved. `attempt`: failures in a row; `reason`: a code. */

@@ -1,6 +1,6 @@
 import { assign, createActor, setup } from "xstate";
 import type { Clock } from "../../kernel/index.ts";
-import type { Core, Driver, Effect, LinkEvent, LinkState } from "../pico-link/index.ts";
+import type { Core, Driver, Effect, LinkEvent, LinkState } from "../../lib/pico-link/index.ts";
 
 /* The life of the link as a machine. What an event means is decided by the link's step; the chart says which moves
  * there are at all. A stopped link stays stopped. */

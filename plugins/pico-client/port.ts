@@ -1,6 +1,6 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { ChannelPort, Incoming, Inlet, Media, Outgoing, Receipt } from "../channels/index.ts";
-import type { Link, LinkError, LinkMessage } from "../pico-link/index.ts";
+import type { Link, LinkError, LinkMessage } from "../../lib/pico-link/index.ts";
 import { picoClientErrors } from "./errors.ts";
 import type { Hops } from "./hops.ts";
 

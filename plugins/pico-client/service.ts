@@ -1,6 +1,6 @@
 import type { Release } from "../../kernel/index.ts";
 import type { Channels, Outgoing, Receipt } from "../channels/index.ts";
-import type { LinkHandlers, LinkState } from "../pico-link/index.ts";
+import type { LinkHandlers, LinkState } from "../../lib/pico-link/index.ts";
 import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
 import type { PicoClientEvents } from "./events.ts";

@@ -1,6 +1,11 @@
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { closeReason, closes, type CloseName, type ServerFrame } from "../pico-wire/index.ts";
+import {
+  closeReason,
+  closes,
+  type CloseName,
+  type ServerFrame,
+} from "../../lib/pico-wire/index.ts";
 import { Meter, type Carried } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
 import type { Link, Traffic } from "./connections.ts";

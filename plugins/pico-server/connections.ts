@@ -1,5 +1,5 @@
 import type { Clock, Release } from "../../kernel/index.ts";
-import type { CloseName } from "../pico-wire/index.ts";
+import type { CloseName } from "../../lib/pico-wire/index.ts";
 import type { Carried } from "./carried.ts";
 import type { Known } from "./roster.ts";
 import type { PicoConnection } from "./service.ts";

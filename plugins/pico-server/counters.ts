@@ -7,7 +7,7 @@ import {
   refusals,
   type ClientFrame,
   type ServerFrame,
-} from "../pico-wire/index.ts";
+} from "../../lib/pico-wire/index.ts";
 import type { Tail } from "./session-log.ts";
 
 type Tally<K extends string> = Record<K, number>;

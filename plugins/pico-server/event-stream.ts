@@ -1,5 +1,11 @@
 import type { ServerResponse } from "node:http";
-import { closeReason, closes, encode, formatCursor, type CloseName } from "../pico-wire/index.ts";
+import {
+  closeReason,
+  closes,
+  encode,
+  formatCursor,
+  type CloseName,
+} from "../../lib/pico-wire/index.ts";
 import { Meter } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
 import type { Link } from "./connections.ts";

@@ -1,4 +1,4 @@
-import type { ServerFrame } from "../pico-wire/index.ts";
+import type { ServerFrame } from "../../lib/pico-wire/index.ts";
 import type { Cursor, Heard } from "./session-log.ts";
 import { framedBytes, replaceEnd, type Framed } from "./framed.ts";
 

@@ -1,5 +1,5 @@
 import { codeOf } from "../../kernel/index.ts";
-import { errors, type ErrorCode } from "../pico-wire/index.ts";
+import { errors, type ErrorCode } from "../../lib/pico-wire/index.ts";
 
 const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
 /** Their sentences are the application's own, meant for whoever sent the message. */

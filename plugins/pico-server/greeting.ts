@@ -1,4 +1,4 @@
-import type { GapFrame, HelloFrame } from "../pico-wire/index.ts";
+import type { GapFrame, HelloFrame } from "../../lib/pico-wire/index.ts";
 import { pingEveryMs, type PicoServerConfig } from "./config.ts";
 import { keptMs, window } from "./memory-log.ts";
 import type { Cursor, Tail } from "./session-log.ts";

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Log } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
-import { isSessionId, parseCursor, type Cursor } from "../pico-wire/index.ts";
+import { isSessionId, parseCursor, type Cursor } from "../../lib/pico-wire/index.ts";
 import { corsHeaders } from "./answers.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";

@@ -8,7 +8,7 @@ import {
   type ErrorCode,
   type MessagePayload,
   type ServerFrame,
-} from "../pico-wire/index.ts";
+} from "../../lib/pico-wire/index.ts";
 import { Arrivals } from "./arrivals.ts";
 import type { Holder } from "./budget.ts";
 import { refusalFor } from "./failures.ts";

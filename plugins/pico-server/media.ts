@@ -1,5 +1,5 @@
 import type { Media } from "../channels/index.ts";
-import type { Inline } from "../pico-wire/index.ts";
+import type { Inline } from "../../lib/pico-wire/index.ts";
 
 const none: readonly Media[] = [];
 const image = ({ type, base64, filename }: Inline): Media => ({

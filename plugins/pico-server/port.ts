@@ -14,7 +14,7 @@ import {
   type Attachment,
   type ServerFrame,
   type ServerMessage,
-} from "../pico-wire/index.ts";
+} from "../../lib/pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
 import { refusalFor } from "./failures.ts";
 import type { Appended, SessionLog } from "./session-log.ts";

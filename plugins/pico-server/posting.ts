@@ -1,7 +1,12 @@
 import type { ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Incoming } from "../channels/index.ts";
-import { decodeRequest, errors, WireError, type MessageRequest } from "../pico-wire/index.ts";
+import {
+  decodeRequest,
+  errors,
+  WireError,
+  type MessageRequest,
+} from "../../lib/pico-wire/index.ts";
 import type { Answer } from "./answers.ts";
 import { readBody } from "./body.ts";
 import type { Budget } from "./budget.ts";

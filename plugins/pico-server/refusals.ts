@@ -1,4 +1,4 @@
-import { errors, refusals, type ErrorCode, type RefusalCode } from "../pico-wire/index.ts";
+import { errors, refusals, type ErrorCode, type RefusalCode } from "../../lib/pico-wire/index.ts";
 import type { PicoServerEvents } from "./events.ts";
 import type { Knock, Method, Offer } from "./knock.ts";
 

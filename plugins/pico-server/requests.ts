@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
-import { isSessionId, limits, parseCursor, type Cursor } from "../pico-wire/index.ts";
+import { isSessionId, limits, parseCursor, type Cursor } from "../../lib/pico-wire/index.ts";
 import { answerJson, corsHeaders, preflightHeaders, type Answer } from "./answers.ts";
 import type { PicoServerConfig } from "./config.ts";
 import type { Connections } from "./connections.ts";

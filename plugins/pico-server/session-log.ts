@@ -1,8 +1,8 @@
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Cursor, ServerFrame } from "../pico-wire/index.ts";
+import type { Cursor, ServerFrame } from "../../lib/pico-wire/index.ts";
 import type { Framed } from "./framed.ts";
 
-export type { Cursor } from "../pico-wire/index.ts";
+export type { Cursor } from "../../lib/pico-wire/index.ts";
 
 export interface Entry {
   /** A whole frame as UTF-8, a JSON object, serialised once and shared by all who hear it. */

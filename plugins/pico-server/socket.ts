@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
-import { closes, closeReason } from "../pico-wire/index.ts";
+import { closes, closeReason } from "../../lib/pico-wire/index.ts";
 
 /** Receives the events of one socket. */
 export interface Keeper {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
-import { formatCursor, type ServerMessage } from "../pico-wire/index.ts";
+import { formatCursor, type ServerMessage } from "../../lib/pico-wire/index.ts";
 import type { Link } from "./connections.ts";
 import { numbered } from "./faces.ts";
 import type { Cursor, Hearer, SessionLog } from "./session-log.ts";

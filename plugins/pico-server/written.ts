@@ -1,4 +1,4 @@
-import { encode, type ServerFrame } from "../pico-wire/index.ts";
+import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
 import { framedText, inOnePiece, payloadOf, type Framed } from "./framed.ts";
 import type { Cursor, Entry, Heard } from "./session-log.ts";
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { editJson, parseJson, readJson, unlessSame, updateFile } from "../../config/files/index.ts";
+import { editJson, parseJson, readJson, unlessSame, updateFile } from "../../lib/files/index.ts";
 import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings } from "./service.ts";

@@ -1,4 +1,4 @@
-import { watchFiles } from "../../config/files/index.ts";
+import { watchFiles } from "../../lib/files/index.ts";
 import type { Release, Scope } from "../../kernel/index.ts";
 import type { Adoption } from "./edit.ts";
 import type { SettingsEvents } from "./events.ts";

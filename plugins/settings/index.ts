@@ -1,4 +1,4 @@
-import { ensureHome, editJson, readJson, updateFile } from "../../config/files/index.ts";
+import { ensureHome, editJson, readJson, updateFile } from "../../lib/files/index.ts";
 import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { SettingsEvents } from "./events.ts";
 import { createSettings } from "./edit.ts";

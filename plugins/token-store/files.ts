@@ -11,7 +11,7 @@ import {
   readYaml,
   updateFile,
   watchFiles,
-} from "../../config/files/index.ts";
+} from "../../lib/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { tokenVariable } from "./environment.ts";
 import { at, content, createPlaces, launcherKeys, text } from "./places.ts";

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { readJson, readYaml, unlessSame, type ParsedFile } from "../../config/files/index.ts";
+import { readJson, readYaml, unlessSame, type ParsedFile } from "../../lib/files/index.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenName, TokenPlace, TokenSource } from "./service.ts";
 

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { freePort } from "../walks/free-port.ts";
+import { freePort } from "../e2e/free-port.ts";
 import {
   enablePico,
   finishSetup,
   sessionCookie,
   startLauncher,
   type RunningLauncher,
-} from "../walks/launcher.ts";
+} from "../e2e/launcher.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 
 /* A day with the real launcher: what people do on its pages, in the order in which it happens. */

@@ -3,10 +3,10 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { WebSocket } from "ws";
-import { enablePico, finishSetup, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import { enablePico, finishSetup, startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 import { launchBrowser } from "./browser.ts";
 
-const folder = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
+const folder = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 let browser: Browser;
 beforeAll(async () => {
   browser = await launchBrowser([], "complete");

@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startDashboard } from "../plugins/dashboard/stand.ts";
+import { startDashboard } from "../support/dashboard-server.ts";
 import { launchBrowser } from "./browser.ts";
 
 let browser: Browser;

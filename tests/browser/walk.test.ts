@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { finishSetup, startLauncher } from "../walks/launcher.ts";
+import { finishSetup, startLauncher } from "../e2e/launcher.ts";
 import { tokenPlaceholder } from "../../plugins/dashboard/pages/index.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "./browser.ts";
 

@@ -9,7 +9,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import { tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
-import { codeFrom, refusal } from "../kernel/parts.ts";
+import { codeFrom, refusal } from "../support/sample-plugins.ts";
 import { storeFormConformance } from "../conformance/token-store.ts";
 
 let home: string;

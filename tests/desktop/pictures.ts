@@ -2,10 +2,10 @@ import { fileURLToPath } from "node:url";
 import { expect, it, vi } from "vitest";
 import { WebSocket } from "ws";
 import { join, menuInterface, menuPath } from "../plugins/tray/bus.ts";
-import { enablePico, finishSetup, startLauncher } from "../walks/launcher.ts";
+import { enablePico, finishSetup, startLauncher } from "../e2e/launcher.ts";
 import { startDesktop } from "./desktop.ts";
 
-const folder = fileURLToPath(new URL("../../docs/pictures/", import.meta.url));
+const folder = fileURLToPath(new URL("../../docs/images/", import.meta.url));
 
 it.each([
   ["light", "Adwaita", "#cfdedb"],

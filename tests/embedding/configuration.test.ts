@@ -9,9 +9,9 @@ import { channels } from "../../plugins/channels/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { connect, memoryTokens, testTokens } from "../../plugins/testing/index.ts";
+import { connect, memoryTokens, testTokens } from "../../testkit/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
-import { refusal } from "../kernel/parts.ts";
+import { refusal } from "../support/sample-plugins.ts";
 
 /* Each plugin knows which of its settings act now and which after a restart, and proves it: what is said to act does,
  * and what is refused leaves everything as it was. */

@@ -9,10 +9,10 @@ import { createKernel, type Plugin } from "../../kernel/index.ts";
 import { capturedLog } from "../../kernel/testing.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { http, type HostIdentity } from "../../plugins/http/index.ts";
-import { connect } from "../../plugins/testing/index.ts";
+import { connect } from "../../testkit/index.ts";
 import { memory, tokenStore, type Tokens } from "../../plugins/token-store/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
-import { refusal } from "../kernel/parts.ts";
+import { refusal } from "../support/sample-plugins.ts";
 import { embedded, listening, token } from "./support.ts";
 
 const claims: Plugin<{ needs: { tokens: Tokens } }> = {

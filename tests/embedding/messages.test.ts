@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKernel } from "../../kernel/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { refusal } from "../kernel/parts.ts";
+import { refusal } from "../support/sample-plugins.ts";
 import { root } from "../rules/source.ts";
 
 /* What a host reads when it has made a mistake: the compiler's own words, from the declarations that are shipped. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { createConfiguration } from "../../kernel/configuration.ts";
-import { plugin, codeFrom, refusal } from "./parts.ts";
+import { plugin, codeFrom, refusal } from "../support/sample-plugins.ts";
 
 const nobody = (): void => undefined;
 const pico = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createKernel, type AnyPlugin, type Plugin } from "../../kernel/index.ts";
 import { capturedLog } from "../../kernel/testing.ts";
-import { codeFrom, gate, plugin, refusal } from "./parts.ts";
+import { codeFrom, gate, plugin, refusal } from "../support/sample-plugins.ts";
 
 const { log } = capturedLog();
 const kernelOf = (plugins: readonly AnyPlugin[], options: object = {}) =>

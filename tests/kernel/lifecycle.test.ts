@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import type { LauncherCommand, LauncherState } from "../../kernel/index.ts";
-import { createLauncher } from "./parts.ts";
+import { createLauncher } from "../support/sample-plugins.ts";
 
 const commands: readonly LauncherCommand[] = [
   "accept-credentials",

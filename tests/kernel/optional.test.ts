@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkPlugins, createKernel, type AnyPlugin } from "../../kernel/index.ts";
 import { capturedLog, stoppedClock } from "../../kernel/testing.ts";
-import { codeFrom, gate, plugin, refusal, turn } from "./parts.ts";
+import { codeFrom, gate, plugin, refusal, turn } from "../support/sample-plugins.ts";
 
 const optional = { optional: true };
 const fails = (): never => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import type { Plugin } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
-import { codeFrom, plugin } from "./parts.ts";
+import { codeFrom, plugin } from "../support/sample-plugins.ts";
 
 type Facts = { "clock:struck": { hour: number } };
 

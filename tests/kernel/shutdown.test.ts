@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../kernel/index.ts";
 import { Deadline, shareOf } from "../../kernel/deadline.ts";
 import type { StoppedClock } from "../../kernel/testing.ts";
-import { createTestKernel, codeFrom, gate, plugin, turn } from "./parts.ts";
+import { createTestKernel, codeFrom, gate, plugin, turn } from "../support/sample-plugins.ts";
 
 type AnyListener = (type: string, handler: () => void) => void;
 type AnyEmitter = (type: string, payload: object) => void;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../kernel/index.ts";
-import { createTestKernel, gate, plugin, refusal, turn } from "./parts.ts";
+import { createTestKernel, gate, plugin, refusal, turn } from "../support/sample-plugins.ts";
 
 describe("Kernel.start", () => {
   test("warns about a slow plugin, then fails with its name", async () => {

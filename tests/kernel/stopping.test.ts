@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
 import { capturedLog } from "../../kernel/testing.ts";
-import { codeFrom, gate, plugin, turn } from "./parts.ts";
+import { codeFrom, gate, plugin, turn } from "../support/sample-plugins.ts";
 
 function stand(plugins: readonly AnyPlugin[], options: object = {}) {
   const clock = new SimulatedClock();

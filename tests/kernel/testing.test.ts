@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { withKernel } from "../../kernel/testing.ts";
-import { plugin } from "./parts.ts";
+import { plugin } from "../support/sample-plugins.ts";
 
 const undoing = (undone: string[]) =>
   plugin("one", ({ onStop, log, after }) => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { startLauncher } from "../walks/launcher.ts";
+import { startLauncher } from "../e2e/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const upgrade = (authorization: string) =>

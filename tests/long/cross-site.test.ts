@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import { startDoor, type DoorStand } from "../attack/door.ts";
-import { isIn, refusal, signedIn, TOKEN, wrong } from "../plugins/dashboard/stand.ts";
+import { startDoor, type DoorStand } from "../support/launcher-server.ts";
+import { isIn, refusal, signedIn, TOKEN, wrong } from "../support/dashboard-server.ts";
 import { hasBrowser, launchBrowser, skipWithoutBrowser } from "../browser/browser.ts";
 
 let browser: Browser;

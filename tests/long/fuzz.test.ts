@@ -1,8 +1,8 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { decode, decodeRequest, WireError } from "../../plugins/pico-wire/index.ts";
-import { client, until } from "../plugins/pico-server/stand.ts";
+import { decode, decodeRequest, WireError } from "../../lib/pico-wire/index.ts";
+import { client, until } from "../support/pico-server-harness.ts";
 import {
   below,
   frameBytes,
@@ -10,8 +10,8 @@ import {
   randomFrom,
   seedOf,
   wireFrames,
-} from "../attack/generator.ts";
-import { knockRaw, rawPeer, startChannel } from "../attack/peers.ts";
+} from "../security/generator.ts";
+import { knockRaw, rawPeer, startChannel } from "../security/peers.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;

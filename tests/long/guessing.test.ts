@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { connect } from "../../plugins/testing/index.ts";
+import { connect } from "../../testkit/index.ts";
 import { findTool } from "../support/tools.ts";
-import { sessionCookie, startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import { sessionCookie, startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const guesses = 500;

@@ -10,7 +10,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { spawnLauncher, startLauncher } from "../walks/launcher.ts";
+import { spawnLauncher, startLauncher } from "../e2e/launcher.ts";
 
 const args = ["-console", "-no-browser", "-port", "0"];
 

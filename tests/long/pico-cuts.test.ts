@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createFaultProxy } from "../../plugins/testing/index.ts";
-import { far, near } from "../plugins/pico-client/stand.ts";
+import { createFaultProxy } from "../../testkit/index.ts";
+import { far, near } from "../support/pico-client-harness.ts";
 
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 

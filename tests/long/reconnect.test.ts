@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { createFaultProxy } from "../../plugins/testing/index.ts";
-import { startLauncher } from "../walks/launcher.ts";
+import { createFaultProxy } from "../../testkit/index.ts";
+import { startLauncher } from "../e2e/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const count = 2_000;

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { connect, type LinkChange } from "../../plugins/pico-link/client.ts";
-import type { Clock } from "../../plugins/pico-link/index.ts";
-import { createFaultProxy } from "../../plugins/testing/index.ts";
+import { connect, type LinkChange } from "../../lib/pico-link/client.ts";
+import type { Clock } from "../../lib/pico-link/index.ts";
+import { createFaultProxy } from "../../testkit/index.ts";
 
 /* Two processes of the built package, which end, are killed and sleep while they talk. */
 

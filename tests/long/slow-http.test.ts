@@ -2,9 +2,9 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { connect } from "../../plugins/testing/index.ts";
+import { connect } from "../../testkit/index.ts";
 import { findTool } from "../support/tools.ts";
-import { startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 
 const token = "0123456789abcdef".repeat(4);
 const connections = 200;

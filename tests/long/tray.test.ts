@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { startLauncher, type RunningLauncher } from "../walks/launcher.ts";
+import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 import { hasDesktop, startDesktop, type Desktop } from "../desktop/desktop.ts";
 
 const token = "a-launcher-token-for-the-real-panel";

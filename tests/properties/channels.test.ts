@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { codeOf, createKernel } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
-import { toy } from "../plugins/channels/toy.ts";
+import { toy } from "../support/sample-channel.ts";
 
 const job = fc.record({
   session: fc.constantFrom("a", "b", "c"),

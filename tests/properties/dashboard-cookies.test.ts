@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BEGAN, DAY, TOKEN, isIn, signedIn, startDashboard } from "../plugins/dashboard/stand.ts";
+import { BEGAN, DAY, TOKEN, isIn, signedIn, startDashboard } from "../support/dashboard-server.ts";
 
 const LIFE = 7 * DAY;
 /** Milliseconds that pass, after the clock was set back by as many as the second says. */

@@ -7,7 +7,7 @@ import {
   mintLink,
   startDashboard,
   type DashboardStand,
-} from "../plugins/dashboard/stand.ts";
+} from "../support/dashboard-server.ts";
 
 const WINDOW = 60_000;
 

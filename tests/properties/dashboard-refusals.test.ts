@@ -7,7 +7,7 @@ import {
   mintLink,
   startDashboard,
   type DashboardStand,
-} from "../plugins/dashboard/stand.ts";
+} from "../support/dashboard-server.ts";
 
 /** All that an answer shows, except its time. */
 async function bytesOf(answer: Response): Promise<string> {

@@ -15,7 +15,7 @@ import {
   tempHome,
   type DashboardStand,
   type Lines,
-} from "../plugins/dashboard/stand.ts";
+} from "../support/dashboard-server.ts";
 
 /** What a run knows and must find nowhere else. */
 interface Run {

@@ -12,7 +12,7 @@ import type {
 } from "../../kernel/index.ts";
 import { kernelMachine } from "../../kernel/lifecycle.ts";
 import { capturedLog } from "../../kernel/testing.ts";
-import { codeFrom, plugin, turn } from "../kernel/parts.ts";
+import { codeFrom, plugin, turn } from "../support/sample-plugins.ts";
 
 const commands: readonly LauncherCommand[] = [
   "accept-credentials",

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import type { LauncherCommand, LauncherState, Plugin } from "../../kernel/index.ts";
 import { withKernel } from "../../kernel/testing.ts";
-import { createLauncher } from "../kernel/parts.ts";
+import { createLauncher } from "../support/sample-plugins.ts";
 import {
   memory,
   tokenStore,

@@ -8,7 +8,7 @@ import {
   type Client,
   type Frame,
   type Stand,
-} from "../plugins/pico-server/stand.ts";
+} from "../support/pico-server-harness.ts";
 
 type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
 interface Hello {

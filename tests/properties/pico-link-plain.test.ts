@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createLink, type Dial, type LinkMessage } from "../../plugins/pico-link/index.ts";
-import { encode, type ServerFrame } from "../../plugins/pico-wire/index.ts";
+import { createLink, type Dial, type LinkMessage } from "../../lib/pico-link/index.ts";
+import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
 import { createRandom, createTime } from "./pico-world.ts";
 
 /* A server without the extension, as a model: it never says `hello` and compares no ids. */

@@ -7,7 +7,7 @@ import {
   type Link,
   type LinkChange,
   type LinkGap,
-} from "../../plugins/pico-link/index.ts";
+} from "../../lib/pico-link/index.ts";
 import { createWorld, type World } from "./pico-world.ts";
 
 interface Diary {

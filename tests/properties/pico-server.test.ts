@@ -2,7 +2,7 @@ import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { allowsOrigin, isOriginPattern } from "../../plugins/pico-server/origins.ts";
-import { stand, token } from "../plugins/pico-server/stand.ts";
+import { stand, token } from "../support/pico-server-harness.ts";
 
 interface Offered {
   readonly header?: string;

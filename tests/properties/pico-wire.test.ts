@@ -12,8 +12,8 @@ import {
   WireError,
   type Frame,
   type Party,
-} from "../../plugins/pico-wire/index.ts";
-import { fits } from "../../plugins/pico-wire/text.ts";
+} from "../../lib/pico-wire/index.ts";
+import { fits } from "../../lib/pico-wire/text.ts";
 
 const runs = { numRuns: 400 };
 const party = fc.constantFrom<Party>("client", "server");

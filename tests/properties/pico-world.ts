@@ -1,4 +1,4 @@
-import type { Clock, Dial, Hear } from "../../plugins/pico-link/index.ts";
+import type { Clock, Dial, Hear } from "../../lib/pico-link/index.ts";
 import {
   decode,
   encode,
@@ -6,7 +6,7 @@ import {
   type ClientFrame,
   type Cursor,
   type ServerFrame,
-} from "../../plugins/pico-wire/index.ts";
+} from "../../lib/pico-wire/index.ts";
 
 /* A world for the link: time that only moves when told, a network that delays, drops, doubles and cuts, and the server's
  * side of extension 1 as a small model. Everything follows from one seed. */

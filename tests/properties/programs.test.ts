@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isAlive, stand, until } from "../plugins/command/stand.ts";
+import { isAlive, stand, until } from "../support/program-harness.ts";
 
 /* Real programs under random schedules: each message of it is answered, refused, acknowledged first or not, or the
  * program ends over it. */

@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { withKernel } from "../../kernel/testing.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { channelsErrors } from "../../plugins/channels/errors.ts";
-import { toy } from "../plugins/channels/toy.ts";
-import { turn } from "../kernel/parts.ts";
+import { toy } from "../support/sample-channel.ts";
+import { turn } from "../support/sample-plugins.ts";
 
 const step = fc.record({
   text: fc.string({ maxLength: 5 }),

@@ -10,7 +10,7 @@ import {
   type StoreForm,
   type TokenSource,
 } from "../../plugins/token-store/index.ts";
-import { withTokens } from "../plugins/token-store/stand.ts";
+import { withTokens } from "../support/token-store-harness.ts";
 
 async function inHome<T>(visit: (home: string) => Promise<T>): Promise<T> {
   const home = await mkdtemp(join(tmpdir(), "doorward-tokens-"));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin, type Scope } from "../../kernel/index.ts";
 import { capturedLog } from "../../kernel/testing.ts";
-import { plugin } from "../kernel/parts.ts";
+import { plugin } from "../support/sample-plugins.ts";
 
 const registrations = [
   "listener",

@@ -2,7 +2,7 @@ import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { refusals as httpRefusals } from "../../plugins/http/answers.ts";
-import { closes, errors, refusals as picoRefusals } from "../../plugins/pico-wire/index.ts";
+import { closes, errors, refusals as picoRefusals } from "../../lib/pico-wire/index.ts";
 import { filesUnder, read, root, sources, tableRows, unquoted } from "./source.ts";
 
 type Statuses = ReadonlyMap<string, number | undefined>;
@@ -25,7 +25,7 @@ const statuses = (table: Readonly<Record<string, { readonly status: number }>>):
 
 /** Heading in docs/errors.md -> its codes, with the HTTP status where there is one. */
 async function tables(): Promise<Map<string, Statuses>> {
-  const own = filesUnder(["kernel", "plugins", "config"], /^errors\.ts$/).filter(
+  const own = filesUnder(["kernel", "lib", "plugins", "config", "testkit"], /^errors\.ts$/).filter(
     (path) => !/pico-wire/.test(path),
   );
   const reading = own.map(
@@ -37,10 +37,10 @@ async function tables(): Promise<Map<string, Statuses>> {
   return new Map([
     ...all,
     ["plugins/http", http],
-    ["plugins/pico-wire: requests", statuses(picoRefusals)],
-    ["plugins/pico-wire: messages", statuses(errors)],
+    ["lib/pico-wire: requests", statuses(picoRefusals)],
+    ["lib/pico-wire: messages", statuses(errors)],
     [
-      "plugins/pico-wire: closes",
+      "lib/pico-wire: closes",
       new Map(Object.entries(closes).map(([name, { code }]) => [name, code])),
     ],
   ]);

@@ -5,7 +5,7 @@ import { codeOnly, filesUnder, read, tableRows, unquoted } from "./source.ts";
 const declared = (path: string): string[] =>
   [...codeOnly(read(path)).matchAll(/^\s*"([a-z-]+:[a-z-]+)":/gm)].map(([, name]) => name!);
 
-const eventFiles = filesUnder(["plugins"], /^events\.ts$/);
+const eventFiles = filesUnder(["plugins"], /^(events|service)\.ts$/);
 const facts = [...declared("kernel/plugin.ts"), ...eventFiles.flatMap(declared)].sort();
 const rows = tableRows(read("README.md"), "fact");
 

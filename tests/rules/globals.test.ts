@@ -13,10 +13,12 @@ const uses = (pattern: RegExp, allowed: RegExp): string[] =>
  *  of the operating system, which no stopped clock can speed up: file locks, edits and ages of files, a socket that
  *  lingers after a refusal, clients that are sent away, kept-alive connections, the question who holds a port, the end
  *  of a turn of the event loop, a module of another author; and the test kit, whose patience and network are real. */
-const own = "kernel/defaults|config/(files/(atomic|lock|stamp|watch)|plugins/limited)";
-const kit = "plugins/testing/(fault-line|queue|rules)";
-const http = "plugins/http/(answers|closing|occupant|queued)";
-const plugins = "plugins/(command/process|pico-server/(drain|sink)|pico-link/connect)";
+const own =
+  "kernel/(defaults|kernel)|lib/files/(atomic(-write)?|lock|stamp|watch)|config/plugins/(limited|foreign)";
+const kit = "testkit/(fault-line|fault-proxy|queue|client|rules|conformance)";
+const http = "plugins/http/(answers|closing|occupant|queued|responses|connections|server)";
+const plugins =
+  "(plugins/(program/process|pico-server/(drain|shutdown|(connection/)?sink))|lib/pico-link/connect)";
 const realTime = new RegExp(`^(${own}|${kit}|${http}|${plugins}|bin/[\\w/-]+)\\.ts$`);
 
 describe("globals", () => {
@@ -27,9 +29,9 @@ describe("globals", () => {
   test("only the command line ends the process, reads its arguments or hears its signals", () => {
     const pattern = /\bprocess\.(exit|exitCode|abort|kill|argv|on|once)\b/;
     // Signals to a program that was started here are no end of this process.
-    expect(uses(pattern, /^(bin\/|(config\/files\/process|plugins\/command\/group)\.ts$)/)).toEqual(
-      [],
-    );
+    expect(
+      uses(pattern, /^(bin\/|(lib\/files\/process|plugins\/program\/(group|process))\.ts$)/),
+    ).toEqual([]);
   });
 
   test("clocks and timers are injected", () => {
@@ -39,15 +41,15 @@ describe("globals", () => {
   });
 
   test("nothing random comes from Math, and bytes are asked of the scope", () => {
-    expect(uses(/\bMath\.random\b/, /^config\/files\/lock\.ts$/)).toEqual([]);
+    expect(uses(/\bMath\.random\b/, /^lib\/files\/lock\.ts$/)).toEqual([]);
     const pattern = /\brandom(Bytes|UUID|Fill|FillSync|Int)\b|\bgetRandomValues\b/;
     const outside =
-      /^(kernel\/defaults|plugins\/pico-link\/connect|config\/files\/\w+|bin\/[\w/-]+)\.ts$/;
+      /^(kernel\/(defaults|kernel)|lib\/pico-link\/connect|lib\/files\/[\w-]+|bin\/[\w/-]+)\.ts$/;
     expect(uses(pattern, outside)).toEqual([]);
   });
 
   test("nothing is written to the console but by the kernel's default log", () => {
-    expect(uses(/(?<![.\w])console\.\w+\(/, /^kernel\/defaults\.ts$/)).toEqual([]);
+    expect(uses(/(?<![.\w])console\.\w+\(/, /^kernel\/(defaults|kernel)\.ts$/)).toEqual([]);
   });
 
   test("standard streams belong to the command line", () => {

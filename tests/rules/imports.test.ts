@@ -12,7 +12,7 @@ const packageOf = (specifier: string): string => /^(@[^/]+\/)?[^/]+/.exec(specif
 const pluginOf = (path: string): string | undefined => /^plugins\/([^/]+)\//.exec(path)?.[1];
 const within = (folder: string, { path }: Import): boolean =>
   path?.startsWith(`${folder}/`) === true;
-const isKernelDoor = ({ path }: Import): boolean => path === "kernel/index.ts";
+const isKernelIndex = ({ path }: Import): boolean => path === "kernel/index.ts";
 
 /** Package -> the files that may import it. */
 const packages: Readonly<Record<string, RegExp>> = {
@@ -20,17 +20,18 @@ const packages: Readonly<Record<string, RegExp>> = {
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//,
   "@fastify/cookie": /^plugins\/dashboard\//,
-  "prom-client": /^plugins\/dashboard\/metrics\/registry\.ts$/,
-  ws: /^plugins\/((pico-(server|client)|testing)\/|pico-link\/client\.ts$)/,
-  zod: /^plugins\/[^/]+\/(config|bodies)\.ts$/,
+  "prom-client": /^plugins\/dashboard\/metrics\/(exposition|registry)\.ts$/,
+  ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
+  zod: /^plugins\/([^/]+\/config|dashboard\/(request|bodies)|program\/(protocol|bodies))\.ts$/,
   "import-meta-resolve": /^config\/plugins\//,
-  "jsonc-parser": /^config\/files\//,
-  yaml: /^config\/files\//,
+  "jsonc-parser": /^lib\/files\//,
+  yaml: /^lib\/files\//,
   pino: /^bin\//,
   "pino-pretty": /^bin\//,
 };
-/** No server, no file system, no socket in the kernel; nothing of Node in what browsers load. */
-const withoutBuiltins = /^(kernel|plugins\/pico-(wire|link)|plugins\/dashboard\/browser)\//;
+/** No server, no file system and no socket in the kernel; nothing of Node in what browsers load. */
+const withoutBuiltins =
+  /^(kernel\/|lib\/(pico-(wire|link)\/|util\.ts$)|plugins\/dashboard\/(browser|ui)\/)/;
 
 const packageRule: Rule = (file, wanted) => {
   if (wanted.path !== undefined) return undefined;
@@ -41,74 +42,95 @@ const packageRule: Rule = (file, wanted) => {
   return allowed.test(file) ? undefined : `only ${allowed.source} may import this package`;
 };
 
-/** By name, a bundle would hold all of the package: its words in fifty languages among the rest. */
+/** An import by name would put the whole package into a bundle, including its messages in fifty languages. */
 const wholeRule: Rule = (_, { specifier, names, typeOnly }) =>
   specifier === "zod" && names.length > 0 && !typeOnly
     ? 'this package is imported as "* as z"'
     : undefined;
 
 const kernelRule: Rule = (_, wanted) =>
-  within("kernel", wanted) ? undefined : "the kernel knows nobody";
+  within("kernel", wanted) ? undefined : "the kernel imports only itself";
 
-/** Libraries among the plugins' folders -> who may load them. */
-const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
-  "pico-wire": new Set(["pico-server", "pico-client", "pico-link"]),
-  "pico-link": new Set(["pico-client"]),
+/** Functions of the kernel that lib/files may use. */
+const kernelErrors = new Set([
+  "errorTable",
+  "codeOf",
+  "DoorwardError",
+  "ErrorContext",
+  "Awaitable",
+]);
+/** A library imports itself, and lib/files the errors of the kernel, lib/pico-link the codec. */
+const libRule: Rule = (file, wanted) => {
+  const own = file.split("/").slice(0, 2).join("/");
+  if (within(own, wanted)) return undefined;
+  if (own === "lib/files") {
+    if (!isKernelIndex(wanted)) return "lib/files imports only the error functions of the kernel";
+    const isAllowed = wanted.typeOnly || wanted.names.every((name) => kernelErrors.has(name));
+    return isAllowed ? undefined : "only the error functions of the kernel";
+  }
+  if (own === "lib/pico-link" && wanted.path === "lib/pico-wire/index.ts") return undefined;
+  return "this library imports only itself";
 };
-const filesUsers = new Set(["token-store", "settings", "pico-client", "dashboard"]);
-/** The chat is a client like any other. */
-const isForChat = ({ path, typeOnly }: Import): boolean =>
-  path === "plugins/pico-link/page.ts" || (typeOnly && path === "plugins/pico-wire/index.ts");
+
+/** Library -> plugins that may import its index. */
+const libraries: Readonly<Record<string, ReadonlySet<string>>> = {
+  "lib/files/index.ts": new Set(["token-store", "settings", "pico-client", "dashboard"]),
+  "lib/pico-wire/index.ts": new Set(["pico-server", "pico-client"]),
+  "lib/pico-link/index.ts": new Set(["pico-client"]),
+};
+const inBrowser = /^plugins\/dashboard\/(browser|ui)\//;
+
 const pluginRule: Rule = (file, wanted) => {
   const own = pluginOf(file)!;
-  if (
-    file.startsWith("plugins/dashboard/browser/") &&
-    !within("plugins/dashboard/browser", wanted)
-  ) {
-    if (isForChat(wanted)) return undefined;
-    return wanted.typeOnly && within("plugins/dashboard", wanted)
-      ? undefined
-      : "browser modules load browser modules";
-  }
+  const { path = "", typeOnly } = wanted;
+  if (path === "lib/util.ts") return undefined;
+  if (inBrowser.test(file)) return browserRule(file, wanted);
   if (within(`plugins/${own}`, wanted)) return undefined;
-  if (own === "pico-wire") return "the codec has no dependency";
-  if (own === "pico-link" && pluginOf(wanted.path ?? "") !== "pico-wire")
-    return "the link stands on the codec alone";
-  if (isKernelDoor(wanted)) return undefined;
-  if (own === "testing" && wanted.path === "kernel/testing.ts") return undefined;
-  if (wanted.path === "config/files/index.ts")
-    return filesUsers.has(own) ? undefined : "this plugin touches no file";
-  const other = pluginOf(wanted.path ?? "");
-  if (other === undefined) return "a plugin knows the kernel and other plugins' types";
-  if (wanted.path !== `plugins/${other}/index.ts`) return "a plugin is entered by its index.ts";
-  if (wanted.typeOnly || own === "testing") return undefined;
-  return libraries[other]?.has(own) ? undefined : "another plugin gives types only: import type";
+  if (isKernelIndex(wanted)) return undefined;
+  if (path.startsWith("lib/"))
+    return libraries[path]?.has(own) ? undefined : "this plugin does not use this library";
+  const other = pluginOf(path);
+  if (other === undefined) return "a plugin imports the kernel, libraries and types of plugins";
+  if (path !== `plugins/${other}/index.ts`) return "a plugin is entered by its index.ts";
+  return typeOnly ? undefined : "another plugin gives types only: import type";
 };
 
-const forFiles = new Set(["errorTable", "codeOf", "DoorwardError", "ErrorContext"]);
-const filesRule: Rule = (_, wanted) => {
-  if (within("config/files", wanted)) return undefined;
-  if (!isKernelDoor(wanted)) return "config/files stands on the kernel's errors alone";
-  return wanted.typeOnly || wanted.names.every((name) => forFiles.has(name))
+/** The chat page is a client like any other. */
+const browserRule: Rule = (file, wanted) => {
+  const { path = "", typeOnly } = wanted;
+  if (inBrowser.test(path))
+    return file.includes("/ui/") && !path.includes("/ui/") ? "ui/ imports only ui/" : undefined;
+  if (/^lib\/pico-link\/(browser|page)\.ts$/.test(path)) return undefined;
+  if (typeOnly && path === "lib/pico-wire/index.ts") return undefined;
+  return typeOnly && within("plugins/dashboard", wanted)
     ? undefined
-    : "only the kernel's errors";
+    : "browser modules load browser modules";
+};
+
+const testkitRule: Rule = (_, wanted) => {
+  const { path = "" } = wanted;
+  if (within("testkit", wanted) || isKernelIndex(wanted)) return undefined;
+  if (path === "kernel/testing.ts" || path === "lib/util.ts") return undefined;
+  if (path === "lib/pico-wire/index.ts") return undefined;
+  return /^plugins\/[^/]+\/index\.ts$/.test(path) ? undefined : "the test kit imports entries only";
 };
 
 const compositionRule: Rule = (file, wanted) => {
-  const { path = "" } = wanted;
-  if (within("config", wanted) || isKernelDoor(wanted)) {
-    const isInside = within("config/files", wanted) && path !== "config/files/index.ts";
-    return isInside ? "config/files is entered by its index.ts" : undefined;
-  }
+  const { path = "", typeOnly } = wanted;
+  if (within("config", wanted) || isKernelIndex(wanted)) return undefined;
+  if (path === "lib/files/index.ts" || path === "lib/util.ts") return undefined;
+  if (path === "lib/pico-wire/index.ts" && file.startsWith("bin/")) return undefined;
+  if (typeOnly && /^lib\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (/^plugins\/[^/]+\/index\.ts$/.test(path)) return undefined;
   if (file.startsWith("bin/") && within("bin", wanted)) return undefined;
-  return "kernel and plugins are entered by their index.ts";
+  return "kernel, libraries and plugins are entered by their index.ts";
 };
 
 function ruleFor(file: string): Rule {
   if (file.startsWith("kernel/")) return kernelRule;
+  if (file.startsWith("lib/")) return libRule;
   if (file.startsWith("plugins/")) return pluginRule;
-  if (file.startsWith("config/files/")) return filesRule;
+  if (file.startsWith("testkit/")) return testkitRule;
   return compositionRule;
 }
 
@@ -201,18 +223,23 @@ describe("imports", () => {
   test.each([
     ["kernel/a.ts", `import { http } from "../plugins/http/index.ts";`],
     ["kernel/a.ts", `import { readFile } from "node:fs/promises";`],
+    ["lib/files/a.ts", `import { createKernel } from "../../kernel/index.ts";`],
+    ["lib/pico-wire/index.ts", `import { codeOf } from "../../kernel/index.ts";`],
+    ["lib/pico-link/a.ts", `import { decode } from "../pico-wire/decode.ts";`],
+    ["lib/util.ts", `import { readFile } from "node:fs/promises";`],
     ["plugins/one/index.ts", `import { http } from "../http/index.ts";`],
     ["plugins/one/index.ts", `import type { Peers } from "../http/peers.ts";`],
     ["plugins/one/index.ts", `import { scope } from "../../kernel/scope.ts";`],
-    ["plugins/one/index.ts", `import { readJson } from "../../config/files/index.ts";`],
+    ["plugins/one/index.ts", `import { readJson } from "../../lib/files/index.ts";`],
     ["plugins/one/index.ts", `import fastify from "fastify";`],
     ["plugins/one/index.ts", `import { z } from "zod";`],
     ["plugins/http/index.ts", `import { WebSocketServer } from "ws";`],
-    ["plugins/dashboard/index.ts", `import { decode } from "../pico-wire/index.ts";`],
-    ["plugins/pico-wire/index.ts", `import { codeOf } from "../../kernel/index.ts";`],
-    ["plugins/dashboard/browser/a.ts", `import { x } from "../cookies.ts";`],
-    ["config/files/a.ts", `import { createKernel } from "../../kernel/index.ts";`],
+    ["plugins/dashboard/index.ts", `import { decode } from "../../lib/pico-wire/index.ts";`],
+    ["plugins/dashboard/browser/a.ts", `import { x } from "../auth/cookies.ts";`],
+    ["plugins/dashboard/ui/text/a.ts", `import { x } from "../../browser/b.ts";`],
+    ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
+    ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/atomic-write.ts";`],
     ["plugins/http/config.ts", `import { z } from "zod";`],
     ["bin/a.ts", `import { leftPad } from "left-pad";`],
   ])("%s may not hold %s", (path, text) => {

@@ -72,7 +72,7 @@ async function loadedBy(script: string): Promise<Loaded> {
   const own = urls.filter((url) => url.startsWith("file:") && url.includes("/dist/"));
   return {
     files: [...new Set(own.map((url) => fileURLToPath(url)))],
-    own: parts(/\/dist\/((?:plugins\/)?[^/]+)\//),
+    own: parts(/\/dist\/((?:(?:lib|plugins)\/)?[^/]+)\//),
     packages: parts(/\/node_modules\/((?:@[^/]+\/)?[^/]+)\//),
   };
 }
@@ -92,8 +92,14 @@ describe("what is loaded", () => {
       const kernel = await clientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env, log, application });
       await kernel.start();
       await kernel.stop();`);
-    const plugins = ["channels", "pico-client", "pico-link", "pico-wire", "token-store"];
-    expect(own).toEqual(["config", "kernel", ...plugins.map((name) => `plugins/${name}`)]);
+    const libraries = ["files", "pico-link", "pico-wire"].map((name) => `lib/${name}`);
+    const plugins = ["channels", "pico-client", "token-store"];
+    expect(own).toEqual([
+      "config",
+      "kernel",
+      ...libraries,
+      ...plugins.map((name) => `plugins/${name}`),
+    ]);
     expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
   });
 
@@ -149,8 +155,8 @@ describe("what is loaded", () => {
       metafile: true,
     });
     const inputs = Object.keys(metafile.inputs).filter((name) => name !== "<stdin>");
-    expect(inputs).toContain("dist/plugins/pico-link/page.js");
-    expect(inputs.filter((name) => !/^dist\/plugins\/pico-(link|wire)\//.test(name))).toEqual([]);
+    expect(inputs).toContain("dist/lib/pico-link/page.js");
+    expect(inputs.filter((name) => !/^dist\/lib\/pico-(link|wire)\//.test(name))).toEqual([]);
   });
 
   test("a host with a channel loads no web framework, no schema of others and no log library", async () => {
@@ -159,10 +165,10 @@ describe("what is loaded", () => {
       await import("doorward/plugins/channels"); await import("doorward/plugins/pico-server");`);
     expect(own).toEqual([
       "kernel",
+      "lib/pico-wire",
       "plugins/channels",
       "plugins/http",
       "plugins/pico-server",
-      "plugins/pico-wire",
     ]);
     expect(packages).toEqual(["mitt", "ws", "xstate", "zod"]);
   });
@@ -175,6 +181,6 @@ describe("what is loaded", () => {
 
   test("the codec loads nothing but itself", async () => {
     const { own, packages } = await loadedBy(`await import("doorward/plugins/pico-wire");`);
-    expect({ own, packages }).toEqual({ own: ["plugins/pico-wire"], packages: [] });
+    expect({ own, packages }).toEqual({ own: ["lib/pico-wire"], packages: [] });
   });
 });

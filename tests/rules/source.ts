@@ -54,7 +54,7 @@ export const filesUnder = (folders: readonly string[], fits: RegExp): string[] =
 
 /** The program's own TypeScript. */
 export const sources = (): Source[] =>
-  filesUnder(["kernel", "plugins", "config", "bin"], /\.ts$/).map(readSource);
+  filesUnder(["kernel", "lib", "plugins", "config", "bin", "testkit"], /\.ts$/).map(readSource);
 
 function readSource(path: string): Source {
   const text = read(path);

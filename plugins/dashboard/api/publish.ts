@@ -1,5 +1,5 @@
 import type { Clock, Scope } from "../../../kernel/index.ts";
-import type { CommandEvents } from "../../command/index.ts";
+import type { CommandEvents } from "../../program/index.ts";
 import type { HttpEvents } from "../../http/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
 import type { SettingsEvents } from "../../settings/index.ts";
@@ -44,7 +44,7 @@ export function publishFacts(
   on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
   on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
   on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));
-  on("command:program-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
+  on("program:state-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
   on("token-store:rotated", ({ name }) =>
     feed.publish("token", { at: at(), name, what: "rotated" }),
   );

@@ -1,4 +1,4 @@
-import type { Attachment, ServerFrame, ServerMessage } from "../../pico-wire/index.ts";
+import type { Attachment, ServerFrame, ServerMessage } from "../../../lib/pico-wire/index.ts";
 import { el, setText } from "./dom.ts";
 import { timeAgo } from "./times.ts";
 

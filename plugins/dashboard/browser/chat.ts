@@ -1,5 +1,5 @@
-import type { Client, LinkChange, LinkError } from "../../pico-link/page.ts";
-import type { ServerFrame } from "../../pico-wire/index.ts";
+import type { Client, LinkChange, LinkError } from "../../../lib/pico-link/page.ts";
+import type { ServerFrame } from "../../../lib/pico-wire/index.ts";
 import type { ConnectionsView } from "../api/views.ts";
 import { openLink } from "./chat-link.ts";
 import { isName, knownNames, newName, remember } from "./chat-names.ts";

@@ -1,4 +1,4 @@
-import type { LinkState } from "../../pico-link/page.ts";
+import type { LinkState } from "../../../lib/pico-link/page.ts";
 import { wordFor } from "./words.ts";
 
 /** Badge and tone of each state of a link. */

@@ -2,7 +2,7 @@ import { chmod, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
-import { lockFile, makeFolder } from "../../../config/files/index.ts";
+import { lockFile, makeFolder } from "../../../lib/files/index.ts";
 import type { Door } from "../door.ts";
 import type { LocalControl } from "../service.ts";
 

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** As config/bundle.mjs writes them. */
+/** As scripts/bundle.mjs writes them. */
 const put = (name: string, body: string): Promise<void> =>
   writeFile(
     join(folder, name),

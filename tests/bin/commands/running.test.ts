@@ -5,7 +5,7 @@ import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/usage.ts";
-import { withDesk, type Ran } from "./desk.ts";
+import { withDesk, type Ran } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 const config = { launcher_token: OWN };

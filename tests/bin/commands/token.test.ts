@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../bin/usage.ts";
-import { withDesk } from "./desk.ts";
+import { withDesk } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789";
 const PICO = "6f1c0123456789abcdef0123456789abcdef0123456789abcdef0123456789ab";

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { compiledModule, runWithSmallDisk } from "../../config/files/support.ts";
+import { compiledModule, runWithSmallDisk } from "../../lib/files/support.ts";
 import { openLog, temporaryFolder } from "./support.ts";
 
 const mode = (path: string) => statSync(path).mode & 0o777;

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { examine, type CheckView } from "../../../config/doctor/index.ts";
 import type { DoctorFacts, TryResult } from "../../../plugins/dashboard/index.ts";
-import { withHome, type Home } from "../../plugins/token-store/stand.ts";
+import { withHome, type Home } from "../../support/token-store-harness.ts";
 import { findTool } from "../../support/tools.ts";
 
 const NOW = Date.now();

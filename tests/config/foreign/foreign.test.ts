@@ -16,7 +16,7 @@ import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../../plugins/http/index.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { withHome, type Home } from "../../plugins/token-store/stand.ts";
+import { withHome, type Home } from "../../support/token-store-harness.ts";
 
 const plugins: readonly AnyPlugin[] = [http(), gateway(), picoServer(), picoClient(), dashboard()];
 const secret = "sk-never-printed-0123456789";

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { programOf, readHandler, secretsOf } from "../../../config/handler/index.ts";
-import { temporaryFolder } from "../files/support.ts";
+import { temporaryFolder } from "../../lib/files/support.ts";
 
 const file = "/home/you/.service/config.json";
 const problem = (raw: unknown): string => {

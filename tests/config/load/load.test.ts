@@ -3,8 +3,8 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import { createKernel, type AnyPlugin } from "../../../kernel/index.ts";
-import { plugin, refusal } from "../../kernel/parts.ts";
-import { withHome, type Home } from "../../plugins/token-store/stand.ts";
+import { plugin, refusal } from "../../support/sample-plugins.ts";
+import { withHome, type Home } from "../../support/token-store-harness.ts";
 
 const tls = z.strictObject({
   cert: z.string().default(""),

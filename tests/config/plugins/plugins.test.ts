@@ -1,8 +1,8 @@
 import { chmod, chown, mkdir, rename, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { withDesk, type Desk } from "../../bin/commands/desk.ts";
-import { refusal } from "../../kernel/parts.ts";
+import { withDesk, type Desk } from "../../support/command-context.ts";
+import { refusal } from "../../support/sample-plugins.ts";
 
 /* Plugins that config.json names, in the launcher itself: real files in a real home. */
 

@@ -8,7 +8,7 @@ import {
 } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { capturedLog, connect, memoryTokens, testTokens } from "../../../plugins/testing/index.ts";
+import { capturedLog, connect, memoryTokens, testTokens } from "../../../testkit/index.ts";
 import { eventually } from "./server.ts";
 
 async function service(run: Application) {

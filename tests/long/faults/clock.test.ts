@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { expect, test } from "vitest";
-import { createFaultProxy } from "../../../plugins/testing/index.ts";
+import { createFaultProxy } from "../../../testkit/index.ts";
 import { findFaketime } from "../../support/tools.ts";
 import { eventually, join, joinMany, startServer } from "./server.ts";
 

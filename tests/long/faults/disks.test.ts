@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { sessionCookie, startLauncher, type RunningLauncher } from "../../walks/launcher.ts";
+import { sessionCookie, startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 import { eventually, token } from "./server.ts";
 
 const owner = "the-launcher-token-of-the-owner-of-this-house";

@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { sessionCookie, startLauncher, type RunningLauncher } from "../../walks/launcher.ts";
+import { sessionCookie, startLauncher, type RunningLauncher } from "../../e2e/launcher.ts";
 import { eventually, token } from "./server.ts";
 
 let folder: string;

@@ -1,7 +1,7 @@
 import { connect as dial } from "node:net";
 import { describe, test } from "vitest";
-import { connect } from "../../../plugins/pico-link/client.ts";
-import { createFaultProxy } from "../../../plugins/testing/index.ts";
+import { connect } from "../../../lib/pico-link/client.ts";
+import { createFaultProxy } from "../../../testkit/index.ts";
 import { eventually, join, joinMany, startServer, token } from "./server.ts";
 
 const contents = (count: number): string[] => Array.from({ length: count }, (_, n) => String(n));

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { application, channels, type Application } from "../../../plugins/channels/index.ts";
-import { gate, toy } from "./toy.ts";
+import { gate, toy } from "../../support/sample-channel.ts";
 
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 const nothing: Application = () => {};

@@ -7,7 +7,7 @@ import {
   type Channels,
   type Receipt,
 } from "../../../plugins/channels/index.ts";
-import { gate, toy } from "./toy.ts";
+import { gate, toy } from "../../support/sample-channel.ts";
 
 const code = (expected: string): object => expect.objectContaining({ code: expected });
 const to = { channel: "toy", session: "s" };

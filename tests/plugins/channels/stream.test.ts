@@ -15,8 +15,8 @@ import {
   type StreamOptions,
 } from "../../../plugins/channels/index.ts";
 import { channelsErrors } from "../../../plugins/channels/errors.ts";
-import { codeFrom, turn } from "../../kernel/parts.ts";
-import { gate, toy, type Sent, type Toy } from "./toy.ts";
+import { codeFrom, turn } from "../../support/sample-plugins.ts";
+import { gate, toy, type Sent, type Toy } from "../../support/sample-channel.ts";
 
 const to = { channel: "toy", session: "s" };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { get as rawGet } from "../http/helpers.ts";
+import { get as rawGet } from "../../support/http-client.ts";
 import {
   TOKEN,
   cookieFrom,
@@ -10,7 +10,7 @@ import {
   setCookieOf,
   startDashboard,
   wrong,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const basePath = "/outer/door";
 const where = (answer: Response): [number, string | null] => [

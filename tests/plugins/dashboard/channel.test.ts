@@ -5,7 +5,7 @@ import type { AnyPlugin } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
-import { client } from "../pico-server/stand.ts";
+import { client } from "../../support/pico-server-harness.ts";
 import {
   DAY,
   TOKEN,
@@ -18,7 +18,7 @@ import {
   type DashboardStand,
   type Lines,
   type StandOptions,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const pico = (): AnyPlugin[] => [channels(), picoServer()] as unknown as AnyPlugin[];
 const bearer = { authorization: `Bearer ${TOKEN}` };

@@ -1,7 +1,7 @@
 /* What a client does wrong: one line per address and minute, never an error line with a stack. */
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
-import { startDashboard, type DashboardStand } from "./stand.ts";
+import { startDashboard, type DashboardStand } from "../../support/dashboard-server.ts";
 
 const head = (path: string, type: string, length: number): string =>
   [

@@ -15,7 +15,7 @@ import {
   tempHome,
   type DashboardStand,
   type StandOptions,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const valueOf = (cookie: string): string => cookie.slice(cookie.indexOf("=") + 1);
 const login = (stand: DashboardStand, headers = {}): Promise<Response> =>

@@ -3,7 +3,13 @@ import { describe, expect, test } from "vitest";
 import type { AnyPlugin } from "../../../kernel/index.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { TOKEN, cookieFrom, refusal, signedIn, startDashboard } from "./stand.ts";
+import {
+  TOKEN,
+  cookieFrom,
+  refusal,
+  signedIn,
+  startDashboard,
+} from "../../support/dashboard-server.ts";
 
 const names = readdirSync(new URL("../../../docs", import.meta.url)).flatMap(
   (file) => /^(.+)\.md$/.exec(file)?.[1] ?? [],

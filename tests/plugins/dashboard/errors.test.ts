@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
-import { safety } from "../http/helpers.ts";
-import { TOKEN, inSetup, refusal, signedIn, startDashboard, wrong, type Sent } from "./stand.ts";
+import { safety } from "../../support/http-client.ts";
+import {
+  TOKEN,
+  inSetup,
+  refusal,
+  signedIn,
+  startDashboard,
+  wrong,
+  type Sent,
+} from "../../support/dashboard-server.ts";
 
 const typeOf = (answer: Response): string => answer.headers.get("content-type") ?? "";
 const json = (body: string, type = "application/json"): Sent => ({

@@ -4,8 +4,8 @@ import { capturedLog } from "../../../kernel/testing.ts";
 import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
 import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
-import { get, type RawAnswer } from "../http/helpers.ts";
-import { TOKEN, block, inSetup, startDashboard } from "./stand.ts";
+import { get, type RawAnswer } from "../../support/http-client.ts";
+import { TOKEN, block, inSetup, startDashboard } from "../../support/dashboard-server.ts";
 
 describe("/healthz and /readyz", () => {
   test("answer ok without authentication, and no version", async () => {

@@ -2,12 +2,7 @@ import { createServer } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import { dashboard, type DashboardEvents } from "../../../plugins/dashboard/index.ts";
 import { http, type HostIdentity } from "../../../plugins/http/index.ts";
-import {
-  memoryTokens,
-  testTokens,
-  withKernel,
-  type StoppedClock,
-} from "../../../plugins/testing/index.ts";
+import { memoryTokens, testTokens, withKernel, type StoppedClock } from "../../../testkit/index.ts";
 import { listening } from "../../embedding/support.ts";
 
 /* A dashboard inside a host that signs people in itself. */

@@ -13,7 +13,7 @@ import {
   tempHome,
   type DashboardStand,
   type StandOptions,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const NEW_TOKEN = "another-token-of-mine-0123456789";
 

@@ -15,7 +15,7 @@ import {
   tempHome,
   wrong,
   type DashboardStand,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 /** Every way by which a running launcher takes its token. */
 const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Response>> = {

@@ -9,7 +9,7 @@ import {
   signedIn,
   startDashboard,
   wrong,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 describe("a one-time link", () => {
   test("is ott_ and 32 random bytes, in one address that signs in and one made to be copied", async () => {

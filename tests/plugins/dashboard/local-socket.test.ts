@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { systemClock } from "../../../kernel/defaults.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { openLocal } from "../../../plugins/dashboard/local/socket.ts";
-import { withHome } from "../token-store/stand.ts";
+import { withHome } from "../../support/token-store-harness.ts";
 
 const ask = (socketPath: string): Promise<string> =>
   new Promise((done, failed) => {

@@ -1,7 +1,7 @@
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
-import { gate } from "../../kernel/parts.ts";
+import { gate } from "../../support/sample-plugins.ts";
 import {
   inSetup,
   isIn,
@@ -13,7 +13,7 @@ import {
   wrong,
   type DashboardStand,
   type Lines,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 /* What happens to a request when something else happens before it is answered. */
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { application } from "../../../plugins/channels/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
-import { PICO, withOffice, type Office } from "./api/office.ts";
-import { readExposition, type Scrape } from "./exposition.ts";
-import { signedIn, startDashboard, TOKEN } from "./stand.ts";
+import { PICO, withOffice, type Office } from "../../support/api-client.ts";
+import { readExposition, type Scrape } from "../../support/prometheus-text.ts";
+import { signedIn, startDashboard, TOKEN } from "../../support/dashboard-server.ts";
 
 const METRICS = "metrics-token-0123456789abcdef";
 const env = { SERVICE_METRICS_TOKEN: METRICS };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { safeNext } from "../../../plugins/dashboard/next.ts";
-import { TOKEN, startDashboard } from "./stand.ts";
+import { TOKEN, startDashboard } from "../../support/dashboard-server.ts";
 
 describe("the way back after signing in", () => {
   test.each([

@@ -5,7 +5,7 @@ import { capturedLog } from "../../../kernel/testing.ts";
 import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
-import { get as rawGet, raw } from "../http/helpers.ts";
+import { get as rawGet, raw } from "../../support/http-client.ts";
 import {
   TOKEN,
   inSetup,
@@ -15,7 +15,7 @@ import {
   startDashboard,
   wrong,
   type Lines,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 describe("1. the Host header", () => {
   const names = (port: number): [string, boolean][] => [

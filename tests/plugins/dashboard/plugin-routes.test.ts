@@ -2,7 +2,15 @@ import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { codeOf, type AnyPlugin, type Plugin } from "../../../kernel/index.ts";
 import type { DashboardApi } from "../../../plugins/dashboard/index.ts";
-import { TOKEN, block, inSetup, refusal, signedIn, startDashboard, wrong } from "./stand.ts";
+import {
+  TOKEN,
+  block,
+  inSetup,
+  refusal,
+  signedIn,
+  startDashboard,
+  wrong,
+} from "../../support/dashboard-server.ts";
 
 type Handle = Parameters<DashboardApi["route"]>[1];
 

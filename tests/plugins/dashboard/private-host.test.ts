@@ -7,7 +7,7 @@ import { channels } from "../../../plugins/channels/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
 import { selfSigned } from "../http/certificate.ts";
-import { client } from "../pico-server/stand.ts";
+import { client } from "../../support/pico-server-harness.ts";
 import {
   TOKEN,
   cookieFrom,
@@ -16,7 +16,7 @@ import {
   startDashboard,
   tempHome,
   type DashboardStand,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const privateUrl = (stand: DashboardStand, page?: string): string | undefined =>
   stand.kernel.services.signInLinks.mint(page).privateUrl;

@@ -13,7 +13,7 @@ import {
   startDashboard,
   wrong,
   type DashboardStand,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const where = (answer: Response): [number, string | null] => [
   answer.status,

@@ -12,7 +12,7 @@ import {
   startDashboard,
   type DashboardStand,
   type Lines,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 interface Made {
   readonly link: string;

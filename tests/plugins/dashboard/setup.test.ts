@@ -17,7 +17,7 @@ import {
   startDashboard,
   tempHome,
   wrong,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const OWN = "a-token-of-my-own";
 const own = (code: string, token = OWN) => ({ code, token, confirm: token });

@@ -14,7 +14,7 @@ import {
   signedIn,
   startDashboard,
   wrong,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const unauthorized = 'Bearer realm="launcher"';
 

@@ -13,7 +13,7 @@ import {
   signedIn,
   startDashboard,
   type DashboardStand,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 /** The hidden value of the sign-out form on the overview. */
 async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promise<string> {

@@ -18,7 +18,7 @@ import {
   wrong,
   type DashboardStand,
   type Lines,
-} from "./stand.ts";
+} from "../../support/dashboard-server.ts";
 
 const json = async (
   stand: DashboardStand,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { echo } from "../../../plugins/echo/index.ts";
-import { toy } from "../channels/toy.ts";
+import { toy } from "../../support/sample-channel.ts";
 
 test("echo answers with the content it received, attachments too", async () => {
   const { plugin, inlet, message, sent } = toy();

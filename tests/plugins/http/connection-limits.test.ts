@@ -10,7 +10,7 @@ import { ConnectionLimits } from "../../../plugins/http/connection-limits.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
 import { createServer } from "node:http";
 import { selfSigned } from "./certificate.ts";
-import { portOf } from "./helpers.ts";
+import { portOf } from "../../support/http-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "limits-"));
 afterAll(() => rmSync(folder, { recursive: true }));

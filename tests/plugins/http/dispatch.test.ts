@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
-import { get, portOf, raw } from "./helpers.ts";
+import { get, portOf, raw } from "../../support/http-client.ts";
 
 type Visit = (port: number, http: Http) => Promise<void>;
 

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
-import { get, raw } from "./helpers.ts";
+import { get, raw } from "../../support/http-client.ts";
 
 async function hosted(
   setUp: { requests?: RequestListener; upgrades?: (socket: Duplex) => void },

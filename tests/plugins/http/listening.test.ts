@@ -10,9 +10,9 @@ import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
 import { linksTo } from "../../../plugins/http/links.ts";
-import { freePort } from "../../walks/free-port.ts";
+import { freePort } from "../../e2e/free-port.ts";
 import { selfSigned } from "./certificate.ts";
-import { get, portOf, raw, stopwatch } from "./helpers.ts";
+import { get, portOf, raw, stopwatch } from "../../support/http-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "http-"));
 afterAll(() => rmSync(folder, { recursive: true }));

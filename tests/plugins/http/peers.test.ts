@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Peer } from "../../../plugins/http/index.ts";
 import { addressKey, networkList, normaliseAddress } from "../../../plugins/http/addresses.ts";
-import { get, portOf } from "./helpers.ts";
+import { get, portOf } from "../../support/http-client.ts";
 
 describe("addresses", () => {
   test.each([

@@ -10,7 +10,7 @@ import type { Dispatcher } from "../../../plugins/http/dispatch.ts";
 import { http, type ClientFault, type Http } from "../../../plugins/http/index.ts";
 import { createOwnServer, listen } from "../../../plugins/http/listening.ts";
 import { maxOutstanding } from "../../../plugins/http/pipeline.ts";
-import { get, portOf, raw } from "./helpers.ts";
+import { get, portOf, raw } from "../../support/http-client.ts";
 
 const withServer = (visit: (port: number, service: Http) => Promise<void>): Promise<void> =>
   withKernel([http({ port: 0 })], ({ kernel: { services } }) =>

@@ -3,7 +3,15 @@ import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
-import { get, heldWrites, parseAnswer, portOf, raw, safety, type RawAnswer } from "./helpers.ts";
+import {
+  get,
+  heldWrites,
+  parseAnswer,
+  portOf,
+  raw,
+  safety,
+  type RawAnswer,
+} from "../../support/http-client.ts";
 
 function expectSafe(answer: RawAnswer): void {
   expect(answer.headers).toMatchObject(safety);

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { capturedLog } from "../../../kernel/testing.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
-import type { LinkMessage } from "../../../plugins/pico-link/index.ts";
+import type { LinkMessage } from "../../../lib/pico-link/index.ts";
 import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
-import { far, near, token } from "./stand.ts";
+import { far, near, token } from "../../support/pico-client-harness.ts";
 
 let home: string;
 beforeAll(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-pico-client-"))));

@@ -12,7 +12,7 @@ import {
   runChannelConformance,
   testTokens,
   type ChannelRule,
-} from "../../../plugins/testing/index.ts";
+} from "../../../testkit/index.ts";
 
 /* The link to another service as a channel: at its other end is one session, with a real server in it. */
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { connect } from "../../../plugins/pico-link/client.ts";
-import { stand } from "../pico-server/stand.ts";
-import { near } from "./stand.ts";
+import { connect } from "../../../lib/pico-link/client.ts";
+import { stand } from "../../support/pico-server-harness.ts";
+import { near } from "../../support/pico-client-harness.ts";
 
 const own = "schlüssel-für-die-tür-🔑-lang-genug";
 

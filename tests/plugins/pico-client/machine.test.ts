@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createActor, SimulatedClock } from "xstate";
 import { actorDriver, chart } from "../../../plugins/pico-client/machine.ts";
-import { initial, step, type Core, type LinkEvent } from "../../../plugins/pico-link/index.ts";
+import { initial, step, type Core, type LinkEvent } from "../../../lib/pico-link/index.ts";
 
 const generation = fc.nat(3);
 const event: fc.Arbitrary<LinkEvent> = fc.oneof(

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createPeer, type PeerOptions } from "../pico-link/peer.ts";
-import { near, token } from "./stand.ts";
+import { createPeer, type PeerOptions } from "../../support/scripted-peer.ts";
+import { near, token } from "../../support/pico-client-harness.ts";
 
 /* Servers in the manner of the originals: one small server for each of their habits. */
 

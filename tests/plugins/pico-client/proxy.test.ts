@@ -9,7 +9,7 @@ import { WebSocketServer } from "ws";
 import { proxyFor } from "../../../plugins/pico-client/proxy.ts";
 import { selfSigned } from "../http/certificate.ts";
 import { createProxy } from "./tunnel.ts";
-import { far, near } from "./stand.ts";
+import { far, near } from "../../support/pico-client-harness.ts";
 
 /** A secure server that confirms what it gets. */
 async function createSecure() {

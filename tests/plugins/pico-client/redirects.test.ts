@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { followed } from "../../../plugins/pico-client/redirects.ts";
-import { near, token } from "./stand.ts";
+import { near, token } from "../../support/pico-client-harness.ts";
 
 interface Server extends AsyncDisposable {
   readonly url: string;

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { capturedLog, stoppedClock } from "../../../kernel/testing.ts";
 import { createRemarks } from "../../../plugins/pico-client/remarks.ts";
-import { near } from "./stand.ts";
+import { near } from "../../support/pico-client-harness.ts";
 
 test("an error of the other end is one line of the log, and no long one", async () => {
   const there = new WebSocketServer({ port: 0, host: "127.0.0.1" });

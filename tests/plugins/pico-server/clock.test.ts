@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createStrikes } from "../../../plugins/pico-server/rates.ts";
-import { stand, until, type Stand } from "./stand.ts";
+import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
 
 const day = 86_400_000;
 

@@ -1,7 +1,14 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../plugins/channels/index.ts";
-import { ask, bearer, stand, until, wsLines, type Stand } from "./stand.ts";
+import {
+  ask,
+  bearer,
+  stand,
+  until,
+  wsLines,
+  type Stand,
+} from "../../support/pico-server-harness.ts";
 
 /** What comes, in however many pieces, until it is whole. */
 function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {

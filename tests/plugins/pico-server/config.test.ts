@@ -5,7 +5,7 @@ import { channels } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
 import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
-import { stand } from "./stand.ts";
+import { stand } from "../../support/pico-server-harness.ts";
 
 const make = (
   config: object,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { descriptorsMissing, spare } from "../../../plugins/pico-server/descriptors.ts";
-import { stand } from "./stand.ts";
+import { stand } from "../../support/pico-server-harness.ts";
 
 test("so many files are needed as there are connections, and some", () => {
   expect(descriptorsMissing(1_000, 1_000 + spare)).toBeUndefined();

@@ -1,6 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Application } from "../../../plugins/channels/index.ts";
-import { ask, refusal, stand, token, until, type Client } from "./stand.ts";
+import {
+  ask,
+  refusal,
+  stand,
+  token,
+  until,
+  type Client,
+} from "../../support/pico-server-harness.ts";
 
 /** Milliseconds the close asks its client to stay away. */
 const retryOf = (reason: string): number =>

@@ -11,7 +11,7 @@ import {
   bearer,
   type Frame,
   type Stand,
-} from "./stand.ts";
+} from "../../support/pico-server-harness.ts";
 
 interface Event {
   readonly id?: string;

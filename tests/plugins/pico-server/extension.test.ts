@@ -9,7 +9,7 @@ import {
   type Client,
   type Frame,
   type Stand,
-} from "./stand.ts";
+} from "../../support/pico-server-harness.ts";
 
 interface HelloPayload {
   readonly conn_id: string;

@@ -18,7 +18,7 @@ import {
   until,
   wsLines,
   type StandOptions,
-} from "./stand.ts";
+} from "../../support/pico-server-harness.ts";
 
 const b64 = (text: string): string => Buffer.from(text).toString("base64url");
 /** Keeps what is compared. */

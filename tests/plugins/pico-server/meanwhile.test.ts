@@ -1,8 +1,16 @@
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Tokens } from "../../../plugins/token-store/index.ts";
-import { gate } from "../channels/toy.ts";
-import { ask, bearer, refusal, stand, token, until, type Stand } from "./stand.ts";
+import { gate } from "../../support/sample-channel.ts";
+import {
+  ask,
+  bearer,
+  refusal,
+  stand,
+  token,
+  until,
+  type Stand,
+} from "../../support/pico-server-harness.ts";
 
 type Verify = Tokens["verify"];
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../plugins/channels/index.ts";
-import { stand, until } from "./stand.ts";
+import { stand, until } from "../../support/pico-server-harness.ts";
 
 const png = "data:image/png;base64,iVBORw0KGgo=";
 const echo: Application = async ({ content, media, reply }) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { gate } from "../channels/toy.ts";
-import { stand, until, type Stand } from "./stand.ts";
+import { gate } from "../../support/sample-channel.ts";
+import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
 
 /** A client that does not read, for whom so much waits that what a session holds is too much. */
 async function nearlyFull(door: Stand) {

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { stand, until, type Client, type Frame, type Stand } from "./stand.ts";
+import {
+  stand,
+  until,
+  type Client,
+  type Frame,
+  type Stand,
+} from "../../support/pico-server-harness.ts";
 
 const to = { channel: "pico", session: "s1" };
 

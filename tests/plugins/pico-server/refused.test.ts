@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { stand, wsLines } from "./stand.ts";
+import { stand, wsLines } from "../../support/pico-server-harness.ts";
 
 const refusedLines = (door: Awaited<ReturnType<typeof stand>>) =>
   door.lines.filter(({ text }) => text === "refused");

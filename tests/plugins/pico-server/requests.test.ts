@@ -1,7 +1,16 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, test } from "vitest";
 import type { Application, Message } from "../../../plugins/channels/index.ts";
-import { ask, bearer, refusal, stand, token, until, wsLines, type Stand } from "./stand.ts";
+import {
+  ask,
+  bearer,
+  refusal,
+  stand,
+  token,
+  until,
+  wsLines,
+  type Stand,
+} from "../../support/pico-server-harness.ts";
 
 const post = (port: number, body: unknown, headers: Record<string, string> = {}) =>
   ask(port, "/pico/messages", { method: "POST", body, headers });

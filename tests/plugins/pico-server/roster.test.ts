@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { stand, until } from "./stand.ts";
+import { stand, until } from "../../support/pico-server-harness.ts";
 
 const hello = { type: "message.send", id: "1", payload: { content: "hello" } };
 

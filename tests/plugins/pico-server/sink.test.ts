@@ -2,7 +2,7 @@ import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { WebSocketSink } from "../../../plugins/pico-server/sink.ts";
 import type { NamedSocket } from "../../../plugins/pico-server/socket.ts";
-import { stand, until } from "./stand.ts";
+import { stand, until } from "../../support/pico-server-harness.ts";
 
 const texts = Array.from({ length: 5 }, (_, n) => `${n}`.padEnd(100_000, "x"));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AnswerStream } from "../../../plugins/channels/index.ts";
-import { stand, until, type Client } from "./stand.ts";
+import { stand, until, type Client } from "../../support/pico-server-harness.ts";
 
 /* Answers that grow, as clients see them. */
 

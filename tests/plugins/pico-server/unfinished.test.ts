@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { rawPeer } from "../../attack/peers.ts";
-import { gate } from "../channels/toy.ts";
+import { rawPeer } from "../../security/peers.ts";
+import { gate } from "../../support/sample-channel.ts";
 import { fragmented, rawFrame } from "./raw-frames.ts";
-import { stand, until, type Stand } from "./stand.ts";
+import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
 
 const MiB = 1024 * 1024;
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { encode } from "../../../plugins/pico-wire/index.ts";
+import { encode } from "../../../lib/pico-wire/index.ts";
 import { numbered, numberedFrame } from "../../../plugins/pico-server/faces.ts";
 import { framedBytes, framedText, type Framed } from "../../../plugins/pico-server/framed.ts";
 import {

@@ -5,7 +5,7 @@ import { load, type Environment } from "../../../config/load/index.ts";
 import type { Plugin } from "../../../kernel/index.ts";
 import { withKernel, type LogEntry, type StoppedClock } from "../../../kernel/testing.ts";
 import { settings, type Settings } from "../../../plugins/settings/index.ts";
-import { withHome, type Home } from "../token-store/stand.ts";
+import { withHome, type Home } from "../../support/token-store-harness.ts";
 
 const schema = z.strictObject({
   enabled: z.boolean().default(false).meta({ editable: true }),

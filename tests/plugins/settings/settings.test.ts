@@ -7,8 +7,8 @@ import type { Plugin } from "../../../kernel/index.ts";
 import { withKernel, type LogEntry } from "../../../kernel/testing.ts";
 import { createSettings } from "../../../plugins/settings/edit.ts";
 import { settings, type Settings, type SettingsEvents } from "../../../plugins/settings/index.ts";
-import { codeFrom, gate, refusal } from "../../kernel/parts.ts";
-import { withHome, type Home } from "../token-store/stand.ts";
+import { codeFrom, gate, refusal } from "../../support/sample-plugins.ts";
+import { withHome, type Home } from "../../support/token-store-harness.ts";
 
 const editable = { editable: true };
 const picoSchema = z.strictObject({

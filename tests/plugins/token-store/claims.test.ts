@@ -3,8 +3,8 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { codeOf } from "../../../kernel/index.ts";
 import { files, memory } from "../../../plugins/token-store/index.ts";
-import { codeFrom, refusal } from "../../kernel/parts.ts";
-import { withFiles, withHome, withTokens } from "./stand.ts";
+import { codeFrom, refusal } from "../../support/sample-plugins.ts";
+import { withFiles, withHome, withTokens } from "../../support/token-store-harness.ts";
 
 const token = "correct-horse-battery-staple";
 

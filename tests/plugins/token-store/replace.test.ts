@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { files, memory, type StoreForm } from "../../../plugins/token-store/index.ts";
-import { codeFrom, gate, refusal, turn } from "../../kernel/parts.ts";
-import { withFiles, withHome, withTokens, type Home } from "./stand.ts";
+import { codeFrom, gate, refusal, turn } from "../../support/sample-plugins.ts";
+import { withFiles, withHome, withTokens, type Home } from "../../support/token-store-harness.ts";
 
 const old = "the-old-token-0123456789";
 const fresh = "the-new-token-0123456789";

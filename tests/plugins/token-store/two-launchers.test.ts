@@ -1,7 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { files, type StoreForm } from "../../../plugins/token-store/index.ts";
-import { withHome, withTokens, type Home, type TokenStand } from "./stand.ts";
+import {
+  withHome,
+  withTokens,
+  type Home,
+  type TokenStand,
+} from "../../support/token-store-harness.ts";
 
 const claims = { launcher: { generate: true }, pico: { generate: true } } as const;
 const stored = async (home: Home): Promise<unknown> =>

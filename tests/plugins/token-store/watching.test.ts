@@ -1,8 +1,13 @@
-import { rename, unlink, writeFile } from "node:fs/promises";
+import { rename, unlink, writeFile, readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
-import { readFile } from "node:fs/promises";
 import { files, type StoreForm } from "../../../plugins/token-store/index.ts";
-import { withFiles, withHome, withTokens, type Home, type TokenStand } from "./stand.ts";
+import {
+  withFiles,
+  withHome,
+  withTokens,
+  type Home,
+  type TokenStand,
+} from "../../support/token-store-harness.ts";
 
 const OLD = "the-first-token-0123456789";
 const NEW = "the-second-token-0123456789";

@@ -8,7 +8,7 @@ import { openScript } from "../../../plugins/tray/platforms/script.ts";
 import { createRegistration } from "../../../plugins/tray/status-notifier/registration.ts";
 import { viewOf } from "../../../plugins/tray/view.ts";
 import { after, until } from "./bus.ts";
-import { programs } from "./stand.ts";
+import { programs } from "../../support/tray-harness.ts";
 
 /* What happens while the tray waits for somebody else. */
 

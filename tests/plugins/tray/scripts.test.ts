@@ -5,7 +5,7 @@ import { capturedLog } from "../../../kernel/testing.ts";
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
 import { viewOf, type Choice, type Known } from "../../../plugins/tray/view.ts";
 import { after, until } from "./bus.ts";
-import { programs } from "./stand.ts";
+import { programs } from "../../support/tray-harness.ts";
 
 const known: Known = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
 

@@ -2,7 +2,7 @@ import { WebSocket } from "ws";
 import { describe, expect, test } from "vitest";
 import { environment, type StoreForm } from "../../../plugins/token-store/index.ts";
 import { hasBus, menuInterface, menuPath, startBus, startPanel, until, type Panel } from "./bus.ts";
-import { clipboardScripts, programs, TOKEN, withTray } from "./stand.ts";
+import { clipboardScripts, programs, TOKEN, withTray } from "../../support/tray-harness.ts";
 
 const there = "the tray's icon is there";
 const labels = async (panel: Panel): Promise<string[]> =>

@@ -4,7 +4,7 @@ import { writeSync } from "node:fs";
 import { join } from "node:path";
 
 const { home, dist, logModule } = JSON.parse(process.argv[2]);
-const { editJson, updateFile } = await import(`${dist}/config/files/index.js`);
+const { editJson, updateFile } = await import(`${dist}/lib/files/index.js`);
 const { files } = await import(`${dist}/plugins/token-store/index.js`);
 const { openConversation } = await import(`${dist}/plugins/pico-client/conversation.js`);
 const { createLog } = await import(logModule);

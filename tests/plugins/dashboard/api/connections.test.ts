@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { PICO, withOffice, type Office } from "./office.ts";
+import { PICO, withOffice, type Office } from "../../../support/api-client.ts";
 
 async function join(
   office: Office,

@@ -3,8 +3,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
-import { isIn } from "../stand.ts";
-import { PICO, TOKEN, withOffice, type Office } from "./office.ts";
+import { isIn } from "../../../support/dashboard-server.ts";
+import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
 
 const OTHER = "another-token-of-the-launcher-0123456789-abc";
 const probe = async ({ get }: Office, token: string): Promise<number> =>

@@ -1,8 +1,8 @@
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test, vi } from "vitest";
 import type { LogLineView, LogSource } from "../../../../plugins/dashboard/index.ts";
-import { signedIn } from "../stand.ts";
-import { TOKEN, withOffice, type Office } from "./office.ts";
+import { signedIn } from "../../../support/dashboard-server.ts";
+import { TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
 
 interface Event {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PICO, withOffice, type Office } from "./office.ts";
+import { PICO, withOffice, type Office } from "../../../support/api-client.ts";
 
 const upgrade = {
   connection: "Upgrade",

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { isIn, setCookieOf, signedIn, wrong } from "../stand.ts";
-import { TOKEN, withOffice } from "./office.ts";
+import { isIn, setCookieOf, signedIn, wrong } from "../../../support/dashboard-server.ts";
+import { TOKEN, withOffice } from "../../../support/api-client.ts";
 
 const typed = { current: TOKEN };
 

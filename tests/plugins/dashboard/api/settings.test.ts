@@ -8,7 +8,7 @@ import { gatewaySchema, launcherSchema } from "../../../../plugins/http/config.t
 import { picoClientSchema } from "../../../../plugins/pico-client/config.ts";
 import { picoSchema } from "../../../../plugins/pico-server/config.ts";
 import type { Tokens } from "../../../../plugins/token-store/index.ts";
-import { PICO, TOKEN, withOffice, type Office } from "./office.ts";
+import { PICO, TOKEN, withOffice, type Office } from "../../../support/api-client.ts";
 
 const section = async ({ ask }: Office, name: string) =>
   (await ask("GET", "/api/settings")).body.sections.find(

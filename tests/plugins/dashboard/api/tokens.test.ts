@@ -1,8 +1,8 @@
 import { readFile, rm, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { cookieFrom, isIn, signedIn, wrong } from "../stand.ts";
-import { PICO, TOKEN, withOffice } from "./office.ts";
+import { cookieFrom, isIn, signedIn, wrong } from "../../../support/dashboard-server.ts";
+import { PICO, TOKEN, withOffice } from "../../../support/api-client.ts";
 
 const CHOSEN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 

@@ -1,6 +1,0 @@
-import type { ProgramState } from "./service.ts";
-
-export type CommandEvents = {
-  /** The program began, ended or said something on standard error (then at most once a second). */
-  "command:program-changed": { state: ProgramState; restarts: number };
-};

@@ -1,0 +1,186 @@
+/* A program in any language as the one application: messages are lines of JSON on its standard input, answers lines on
+ * its standard output (docs/programs.md). One process serves all sessions (supervisor, process, group); what it was
+ * given and owes an answer for is in requests, what it says goes out through answers. */
+import type { Plugin } from "../../kernel/index.ts";
+import type { Channels } from "../channels/index.ts";
+import { createAnswers } from "./answers.ts";
+import { readLine } from "./bodies.ts";
+import type { CommandEvents } from "./events.ts";
+import { createRequests } from "./requests.ts";
+import type { Program } from "./service.ts";
+import { createSpeech } from "./speech.ts";
+import { createSupervisor } from "./supervisor.ts";
+import { meantBy, meantByBeginning } from "./unread.ts";
+
+export { handlerSchema, type HandlerConfig } from "./config.ts";
+export { programEnvironment } from "./environment.ts";
+export type { CommandEvents } from "./events.ts";
+export type { Program, ProgramLine, ProgramState, ProgramStatus } from "./service.ts";
+
+export interface CommandOptions {
+  /** Program and arguments; no shell reads them. */
+  readonly command: readonly [string, ...string[]];
+  readonly cwd?: string;
+  /** The program's whole environment; `programEnvironment` makes one without secrets of ours. */
+  readonly env: Readonly<Record<string, string>>;
+  /** After which ends it is started again; default `always`. */
+  readonly restart?: "always" | "on-failure" | "never";
+  /** Seconds without a sign of a message until its sender gets `no_answer`; default 120, 0 = for ever. */
+  readonly timeoutS?: number;
+  /** Takes secrets out of what pages show; the log has its own way. */
+  readonly redact?: (text: string) => string;
+}
+
+export type CommandShape = {
+  emits: CommandEvents;
+  needs: { channels: Channels };
+  offers: { program: Program; application: string };
+};
+
+/** Messages of one session that it may have accepted and not finished. */
+const perSession = 64;
+/** Between two facts about what it says. */
+const quietMs = 1_000;
+
+/** Runs the program from ready on, and ends it with everything it has started. */
+export function command(options: CommandOptions): Plugin<CommandShape> {
+  const {
+    command: words,
+    cwd,
+    env,
+    restart = "always",
+    timeoutS = 120,
+    redact = (text) => text,
+  } = options;
+  return {
+    name: "program",
+    api: 1,
+    needs: { channels: true },
+
+    start(scope) {
+      const {
+        needs: { channels },
+        clock,
+        log,
+        after,
+        emit,
+      } = scope;
+      let answered = 0;
+      let failed = 0;
+      let isTelling = false;
+      let isPaused = false;
+
+      const speech = createSpeech({ clock, log, redact });
+      const changed = (): void =>
+        emit("program:state-changed", () => ({
+          state: supervisor.state(),
+          restarts: supervisor.restarts(),
+        }));
+
+      function said(text: string): void {
+        requests.heard();
+        speech.said(text);
+        if (isTelling) return;
+        isTelling = true;
+        after(quietMs, () => {
+          isTelling = false;
+          changed();
+        });
+      }
+
+      function line(text: string): void {
+        requests.heard();
+        let value: unknown;
+        try {
+          value = JSON.parse(text);
+        } catch {
+          return speech.stray(text, "not JSON");
+        }
+        const read = readLine(value);
+        if (typeof read !== "string") return answers.take(read);
+        speech.stray(text, read);
+        answers.unread(meantBy(value), read);
+      }
+
+      function tooLong(beginning: string): void {
+        requests.heard();
+        speech.stray(beginning, "over 1 MiB");
+        answers.unread(meantByBeginning(beginning), "its line is over 1 MiB");
+      }
+
+      const supervisor = createSupervisor({
+        ...scope,
+        command: words,
+        cwd,
+        env,
+        restart,
+        line,
+        said,
+        tooLong,
+        drained: () => requests.pump(),
+        up() {
+          supervisor.running()?.pause(isPaused);
+          requests.pump();
+          changed();
+        },
+        down(how, isDown) {
+          requests.ended(how, isDown);
+          answers.ended();
+          changed();
+        },
+      });
+      const requests = createRequests({
+        after,
+        timeoutS,
+        running: supervisor.running,
+        settled: (isAnswered) => void (isAnswered ? (answered += 1) : (failed += 1)),
+        hung(why) {
+          if (!isPaused) supervisor.revive(why); // else it is we who do not read
+        },
+        down: () =>
+          supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined,
+      });
+      const answers = createAnswers({
+        channels,
+        requests,
+        clock,
+        log,
+        after,
+        pause(is) {
+          isPaused = is;
+          supervisor.running()?.pause(is);
+        },
+      });
+
+      scope.onStop(supervisor.kill);
+      scope.onStop(channels.handle(requests.take, { perSession }));
+      scope.onReady(() => {
+        supervisor.start();
+        return supervisor.stop;
+      });
+
+      return {
+        application: "command",
+        program: {
+          status() {
+            const pid = supervisor.running()?.pid;
+            const lastEnd = supervisor.lastEnd();
+            return {
+              state: supervisor.state(),
+              since: supervisor.since(),
+              restarts: supervisor.restarts(),
+              command: redact(words.join(" ")),
+              ...(pid === undefined ? {} : { pid }),
+              ...(lastEnd === undefined ? {} : { lastEnd }),
+              inWork: requests.inWork(),
+              queued: requests.queued(),
+              answered,
+              failed,
+              stderr: [...speech.recent()],
+            };
+          },
+        },
+      };
+    },
+  };
+}

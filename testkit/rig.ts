@@ -1,0 +1,139 @@
+import { createKernel, type AnyPlugin, type Awaitable, type Plugin } from "../kernel/index.ts";
+import { capturedLog } from "../kernel/testing.ts";
+import {
+  application,
+  channels,
+  type ChannelPort,
+  type Channels,
+  type Message,
+} from "../plugins/channels/index.ts";
+import type { Peer, Seen } from "./peer.ts";
+import { createQueue, within, type Queue } from "./queue.ts";
+
+export interface RigOptions {
+  readonly channel: AnyPlugin;
+  readonly before: readonly AnyPlugin[];
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly patienceMs: number;
+  readonly keeps: boolean;
+  join(services: Readonly<Record<string, unknown>>): Awaitable<Peer>;
+}
+
+/** A peer whose next sight does not wait for ever. */
+export interface Guest extends Pick<Peer, "session" | "say" | "leave"> {
+  /** The oldest sight of these kinds; others before it are passed over. */
+  sees<W extends Seen["what"]>(...kinds: W[]): Promise<Extract<Seen, { what: W }>>;
+}
+
+/** One run of the channel under test, with its application in the hands of a rule. */
+export interface Rig {
+  /** What is said while the channel is stopped is kept for it. */
+  readonly keeps: boolean;
+  readonly channels: Channels;
+  readonly ports: readonly ChannelPort[];
+  readonly port: ChannelPort;
+  readonly attached: () => number;
+  readonly messages: Queue<Message>;
+  readonly faults: readonly string[];
+  /** What the application does with a message beside noting it. */
+  answerWith(run: (message: Message) => void): void;
+  join(): Promise<Guest>;
+  /** Starts again what has stopped. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The real channels, with an eye on who attaches. */
+function watched(
+  ports: ChannelPort[],
+  open: Set<string>,
+): Plugin<{ offers: { channels: Channels } }> {
+  const { shape: _, ...real } = channels();
+  return {
+    ...real,
+    async start(scope) {
+      const offered = await real.start(scope as never);
+      const attach: Channels["attach"] = (port) => {
+        const inlet = offered.channels.attach(port);
+        ports.push(port);
+        open.add(port.name);
+        return { ...inlet, close: () => (open.delete(port.name), inlet.close()) };
+      };
+      return { channels: { ...offered.channels, attach } };
+    },
+  };
+}
+
+export async function createRig({
+  channel,
+  before,
+  config,
+  patienceMs,
+  keeps,
+  join,
+}: RigOptions): Promise<Rig> {
+  const ports: ChannelPort[] = [];
+  const open = new Set<string>();
+  const messages = createQueue<Message>(patienceMs);
+  const faults: string[] = [];
+  let run = (_: Message): void => undefined;
+  const taking = application((message) => {
+    messages.push(message);
+    run(message);
+  });
+  const kernel = createKernel([], {
+    plugins: [...before, watched(ports, open), channel, taking],
+    config,
+    log: capturedLog().log,
+  });
+  kernel.on(
+    "kernel:fault",
+    ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`),
+  );
+  const services = kernel.services as { readonly channels: Channels };
+  await within(patienceMs, "the start", kernel.start());
+
+  return {
+    keeps,
+    get channels() {
+      return services.channels;
+    },
+    ports,
+    get port() {
+      return ports.at(-1)!;
+    },
+    attached: () => open.size,
+    messages,
+    faults,
+    answerWith: (answer) => void (run = answer),
+    start: () => within(patienceMs, "the start", kernel.start()),
+    stop: () => within(patienceMs, "the stop", kernel.stop({ timeoutMs: patienceMs * 2 })),
+
+    async join() {
+      const peer = await within(
+        patienceMs,
+        "a peer to join",
+        Promise.resolve(join(services as never)),
+      );
+      return {
+        session: peer.session,
+        say: (content) => peer.say(content),
+        leave: () => peer.leave(),
+        async sees(...kinds) {
+          const fits = (seen: Seen): boolean => (kinds as string[]).includes(seen.what);
+          const find = async (): Promise<Seen> => {
+            for (;;) {
+              const seen = await peer.next();
+              if (fits(seen)) return seen;
+            }
+          };
+          return (await within(
+            patienceMs,
+            `the peer to see "${kinds.join('" or "')}"`,
+            find(),
+          )) as never;
+        },
+      };
+    },
+  };
+}

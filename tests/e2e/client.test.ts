@@ -1,0 +1,391 @@
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { far, token, type Far } from "../support/pico-client-harness.ts";
+import { startClient, type Running, type Variables } from "./client.ts";
+import { freePort } from "./free-port.ts";
+import { startLauncher, type RunningLauncher } from "./launcher.ts";
+import { python } from "./terminal.ts";
+
+/* The built program as a client, in processes of its own: against a launcher, and against services that are slow to
+ * answer or not there. */
+
+const channel = { SERVICE_CHANNELS_PICO_ENABLED: "true", SERVICE_CHANNELS_PICO_TOKEN: token };
+const nobody = "ws://127.0.0.1:1/pico";
+let folder: string;
+let launcher: RunningLauncher;
+let url: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "doorward-client-"));
+  launcher = await startLauncher({
+    env: { ...channel, SERVICE_LAUNCHER_TOKEN: "correct-horse-battery-staple" },
+  });
+  url = `ws://${launcher.base.host}/pico`;
+});
+afterAll(async () => {
+  await launcher[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const start = (args: readonly string[], env?: Variables, command?: string[]): Promise<Running> =>
+  startClient({ folder, url }, args, env, command);
+
+async function run(args: readonly string[], { input = "", env = {} as Variables } = {}) {
+  const running = await start(args, env);
+  running.child.stdin.end(input);
+  return { ...(await running.ended), home: running.home };
+}
+
+const frames = (out: string) =>
+  out
+    .trim()
+    .split("\n")
+    .filter(Boolean)
+    .map(
+      (line) =>
+        JSON.parse(line) as {
+          type: string;
+          id?: string;
+          payload: { content?: string; code?: string; request_id?: string };
+        },
+    );
+const line = (frame: object): string => `${JSON.stringify(frame)}\n`;
+const message = (id: string, content: string): string =>
+  line({ type: "message.send", id, payload: { content } });
+
+describe("doorward send", () => {
+  test("three variables are enough: the answer is printed, and only the conversation is kept", async () => {
+    const { code, out, err, home } = await run(["send", "hello there"]);
+    expect({ code, out, err }).toEqual({ code: 0, out: "hello there\n", err: "" });
+    expect(await readdir(home)).toEqual(["state"]);
+  });
+
+  test("a message comes from standard input, the token from a file, the address from an option", async () => {
+    const file = join(folder, "token");
+    await writeFile(file, `${token}\n`);
+    const env = {
+      SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "",
+      SERVICE_CHANNELS_PICO_CLIENT_URL: nobody,
+    };
+    const given = ["send", "-url", url, "-token-file", file, "-session", "mine", "-json", "-"];
+    const { code, out } = await run(given, { input: "\ufefftwo\nlines\r\n", env });
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ session_id: "mine", content: "two\nlines" });
+  });
+
+  test("each message gets its own answer: none of before is heard again, and one that comes too late is told apart", async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    await using there = await far(async ({ content, reply }) => {
+      if (content === "slow") await held;
+      await reply({ content: `you said ${content}` });
+    });
+    const first = await run(["send", "-url", there.url, "one"]);
+    const again = (...args: string[]) =>
+      run(["send", "-url", there.url, ...args], { env: { SERVICE_HOME: first.home } });
+    expect(await again("two")).toMatchObject({ code: 0, out: "you said two\n", err: "" });
+    expect((await again("-timeout", "1", "slow")).code).toBe(1);
+    release();
+    const last = await again("three");
+    expect(last).toMatchObject({ code: 0, out: "you said three\n" });
+    expect(last.err).toContain("an answer to an earlier message: you said slow");
+  });
+
+  test("a wrong token ends with 3 and the check to make; the token is nowhere", async () => {
+    const wrong = "not-the-right-token-not-the-right-token";
+    const { code, out, err } = await run(["send", "hello"], {
+      env: { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: wrong },
+    });
+    expect({ code, out }).toEqual({ code: 3, out: "" });
+    expect(err).toContain("Is the token the same on both sides?");
+    expect(err).not.toContain(wrong);
+  });
+
+  test("nobody there ends with 4, and so does an address without a channel", async () => {
+    expect(await run(["send", "-url", nobody, "hello"])).toMatchObject({ code: 4, out: "" });
+    expect(await run(["send", "-url", url.replace("pico", "nothing"), "hello"])).toMatchObject({
+      code: 4,
+      out: "",
+    });
+  });
+
+  test("wrong usage ends with 2: no text, a token among the arguments, a session nobody can have", async () => {
+    for (const args of [
+      ["send"],
+      ["send", "-url", `${url}?token=secret`, "x"],
+      ["send", "-session", "a\nb", "x"],
+    ]) {
+      const { code, err } = await run(args);
+      expect([args, code]).toEqual([args, 2]);
+      expect(err).not.toContain("secret");
+    }
+  });
+
+  test("what is missing is said, with 1: an address, a token, a link that is switched off", async () => {
+    const without = (name: string, value = ""): Promise<{ code: number | null; err: string }> =>
+      run(["send", "x"], { env: { [`SERVICE_CHANNELS_PICO_CLIENT_${name}`]: value } });
+    expect(await without("URL")).toMatchObject({ code: 1, err: expect.stringContaining("_URL") });
+    expect(await without("TOKEN")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("_TOKEN"),
+    });
+    expect(await without("ENABLED", "false")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("switched off"),
+    });
+  });
+
+  test("a home that cannot be written costs one warning", async () => {
+    const { code, out, err } = await run(["send", "hello"], {
+      env: { SERVICE_HOME: "/proc/doorward" },
+    });
+    expect({ code, out }).toEqual({ code: 0, out: "hello\n" });
+    expect(err.match(/^doorward: .*\n/gm)).toHaveLength(1);
+  });
+
+  test("control characters of the other end do not reach the terminal", async () => {
+    const { out } = await run(["send", "a\u001b[31mb\u009b2Jc\u202ed\u0007"]);
+    expect(out).toBe("a\ufffd[31mb\ufffd2Jc\ufffdd\ufffd\n");
+  });
+});
+
+describe("doorward client in a pipe", () => {
+  test("each line is a message, answers are lines, and it ends after the last one", async () => {
+    const { code, out, err } = await run(["client"], { input: "one\n\ntwo\n" });
+    expect({ code, out, err }).toEqual({ code: 0, out: "one\ntwo\n", err: "" });
+  });
+
+  test("a slow answer is waited for, and printed once when it is whole", async () => {
+    await using there = await far(async ({ stream }) => {
+      const answer = stream();
+      for (const word of ["all ", "in ", "one"]) {
+        answer.write(word);
+        await new Promise((resolve) => setTimeout(resolve, 150));
+      }
+      await answer.end();
+    });
+    expect(await run(["client", "-url", there.url], { input: "go\n" })).toMatchObject({
+      code: 0,
+      out: "all in one\n",
+    });
+  });
+
+  test("no answer within the timeout ends with 1", async () => {
+    await using there = await far(() => undefined);
+    const { code, err } = await run(["client", "-url", there.url, "-timeout", "1"], {
+      input: "hello\n",
+    });
+    expect(code).toBe(1);
+    expect(err).toContain("no answer");
+  });
+});
+
+describe("doorward client -json", () => {
+  test("one Pico message per line both ways, the program's own ids, errors as lines", async () => {
+    const input = [
+      message("m1", "hel\u2028lo").replace("{", "{\r"),
+      "nonsense\n",
+      line({ type: "ping", id: "p1" }),
+      line({ type: "dance" }),
+      line({ type: "message.send", id: "m2", session_id: "another", payload: { content: "x" } }),
+    ].join("");
+    const { code, out } = await run(["client", "-json"], { input });
+    const all = frames(out);
+    const find = (type: string) => all.filter((frame) => frame.type === type);
+    expect(find("message.create").map(({ payload }) => payload.content)).toEqual(["hel\u2028lo"]);
+    expect(find("message.ack").map(({ payload }) => payload.request_id)).toEqual(["m1"]);
+    expect(find("pong").map(({ id }) => id)).toEqual(["p1"]);
+    const errors = find("error").map(({ payload }) => payload.code);
+    expect(errors).toEqual(["invalid_message", "unknown_type", "invalid_session_id"]);
+    expect(code).toBe(1);
+  });
+
+  test("the same line again is the message on its way; another one with its id is refused", async () => {
+    const input = [message("a", "one"), message("a", "one"), message("a", "two")].join("");
+    const { code, out } = await run(["client", "-json"], { input });
+    const told = frames(out).map(({ type, payload }) => [
+      type,
+      payload.code ?? payload.content ?? payload.request_id,
+    ]);
+    expect(told.sort()).toEqual([
+      ["error", "id_reused"],
+      ["message.ack", "a"],
+      ["message.create", "one"],
+    ]);
+    expect(code).toBe(0);
+  });
+
+  test("control characters stay escaped", async () => {
+    const { code, out } = await run(["client", "-json"], {
+      input: message("m", "\u001b[2J\u009b1m\u202e"),
+    });
+    expect(code).toBe(0);
+    expect(out.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
+    expect(frames(out).map(({ payload }) => payload.content)).toContain("\u001b[2J\u009b1m\u202e");
+  });
+
+  test("a reader that leaves ends it without a fault", async () => {
+    await using client = await start(["client", "-json"]);
+    client.child.stdin.write(message("m1", "hello"));
+    await client.said(/message\.create/);
+    client.child.stdout.destroy();
+    const again = setInterval(
+      () => client.child.stdin.write(message(`m${Math.random()}`, "more")),
+      50,
+    );
+    const { code, err } = await client.ended;
+    clearInterval(again);
+    expect({ code, err }).toEqual({ code: 0, err: "" });
+  });
+
+  test("a line without an end is refused, whatever comes", async () => {
+    const client = await start(["client", "-json"]);
+    client.child.stdin.end("x".repeat(64 * 1024 * 1024));
+    const { code, out } = await client.ended;
+    expect([code, JSON.parse(out)]).toMatchObject([
+      1,
+      { type: "error", payload: { message: expect.stringContaining("longer than") } },
+    ]);
+  });
+
+  test("a refusal is a line and exit code 3; nobody there is a line and 4", async () => {
+    const wrong = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "not-the-right-token" };
+    const refused = await start(["client", "-json"], wrong);
+    const { code, out } = await refused.ended;
+    expect([code, frames(out).at(-1)?.payload.code]).toEqual([3, "token_mismatch"]);
+    const alone = await start(["client", "-json", "-url", nobody]);
+    const end = await alone.ended;
+    expect([end.code, frames(end.out).at(-1)?.payload.code]).toEqual([4, "unreachable"]);
+  });
+
+  test("a restart of the other end is bridged", async () => {
+    const port = await freePort();
+    let there: Far = await far(undefined, { port });
+    await using client = await start(["client", "-json", "-url", there.url]);
+    client.child.stdin.write(message("m1", "before"));
+    await client.said(/you said before/);
+    await there[Symbol.asyncDispose]();
+    client.child.stdin.write(message("m2", "meanwhile"));
+    there = await far(undefined, { port });
+    await client.said(/you said meanwhile/);
+    client.child.stdin.end();
+    expect(await client.ended).toMatchObject({ code: 0 });
+    await there[Symbol.asyncDispose]();
+  });
+
+  test("a signal ends it cleanly, and the conversation goes on in the next process", async () => {
+    const session = async (home?: string) => {
+      await using client = await start(
+        ["client", "-json"],
+        home === undefined ? {} : { SERVICE_HOME: home },
+      );
+      client.child.stdin.write(message(`m${client.child.pid}`, "hello"));
+      await client.said(/message\.create/);
+      client.child.kill("SIGTERM");
+      const { code, out, err } = await client.ended;
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      return { home: client.home, id: /"session_id":"(\w+)"/.exec(out)![1]! };
+    };
+    const { home, id } = await session();
+    expect((await session(home)).id).toBe(id);
+  });
+});
+
+/* A terminal of 100 columns: what is typed is written to this script's input, what is shown comes out of it. */
+const terminal = `
+import fcntl, os, pty, select, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    os.execv(sys.argv[1], sys.argv[1:])
+sources = [fd, 0]
+while True:
+    ready = select.select(sources, [], [])[0]
+    if fd in ready:
+        try: data = os.read(fd, 65536)
+        except OSError: break
+        if not data: break
+        os.write(1, data)
+    if 0 in ready:
+        data = os.read(0, 65536)
+        if data: os.write(fd, data)
+        else: sources.remove(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`;
+describe.skipIf(!python)("doorward client at a terminal", () => {
+  const atTerminal = (args: readonly string[], env: Variables = {}): Promise<Running> =>
+    start(args, env, [python!, "-c", terminal, process.execPath]);
+
+  test("answers grow above the line being typed, arrow keys bring back what was said, Ctrl+D ends", async () => {
+    let finish = (): void => {};
+    const waits = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let answered = 0;
+    await using there = await far(async ({ content, stream }) => {
+      const answer = stream();
+      answer.write(`you said ${content}: one`);
+      if (content === "first") await waits;
+      answer.write(" two");
+      await answer.end();
+      answered += 1;
+    });
+    await using client = await atTerminal(["client", "-url", there.url]);
+    await client.said(/connected/);
+    client.child.stdin.write("first\r");
+    await client.said(/you said first: one/);
+    client.child.stdin.write("half");
+    await client.said(/half/);
+    finish();
+    await client.said(/you said first: one two[^]*> half/);
+    client.child.stdin.write("\u0015\u001b[A\r");
+    await expect.poll(() => there.heard.map(({ content }) => content)).toEqual(["first", "first"]);
+    await expect.poll(() => answered).toBe(2); // who leaves waits two seconds for what is on its way
+    client.child.stdin.write("\u0004");
+    expect(await client.ended).toMatchObject({ code: 0 });
+  });
+
+  test("what is typed before it is connected is sent; control characters of the other end move nothing", async () => {
+    await using there = await far(
+      async ({ reply }) => void (await reply({ content: "a\u001b[31mred\u0007\u009b2Jz" })),
+    );
+    await using client = await atTerminal(["client", "-url", there.url]);
+    client.child.stdin.write("typed ahead\r");
+    await client.said(/a\ufffd\[31mred\ufffd\ufffd2Jz/);
+    client.child.stdin.write("\u0003");
+    const { code, out } = await client.ended;
+    expect(code).toBe(0);
+    for (const sign of ["\u0007", "\u009b", "\u001b[31m"]) expect(out).not.toContain(sign);
+  });
+
+  test("a lost connection counts down and comes back; a refusal names the check and waits for the person", async () => {
+    const port = await freePort();
+    let there: Far = await far(undefined, { port });
+    await using client = await atTerminal(["client", "-url", there.url]);
+    await client.said(/connected/);
+    await there[Symbol.asyncDispose]();
+    await client.said(/reconnecting in \d+ s/);
+    there = await far(undefined, { port });
+    await client.said(/connected again/);
+    await there[Symbol.asyncDispose]();
+
+    const wrong = { SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "not-the-right-token" };
+    await using refused = await atTerminal(["client"], wrong);
+    await refused.said(/token_mismatch[^]*Is the token the same/);
+    refused.child.stdin.write("\u0003");
+    expect(await refused.ended).toMatchObject({ code: 3 });
+  });
+
+  test("a refused client connects at once when its token file changes", async () => {
+    const file = join(folder, "token-of-mine");
+    await writeFile(file, "not-the-right-token-not-the-right-token");
+    await using client = await atTerminal(["client", "-token-file", file], {
+      SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "",
+    });
+    await client.said(/token_mismatch[^]*Is the token the same/);
+    await writeFile(file, token);
+    await client.said(/connected/);
+  });
+});

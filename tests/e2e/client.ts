@@ -1,0 +1,102 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll } from "vitest";
+import { far, token, type Far } from "../support/pico-client-harness.ts";
+
+const program = fileURLToPath(new URL("../../dist/bin/doorward.js", import.meta.url));
+
+export interface Running extends AsyncDisposable {
+  readonly child: ChildProcessWithoutNullStreams;
+  readonly home: string;
+  readonly ended: Promise<{ code: number | null; out: string; err: string }>;
+  /** Resolves when all output so far fits: standard output, or the other one. */
+  said(pattern: RegExp, where?: "out" | "err"): Promise<void>;
+}
+
+export type Variables = Readonly<Record<string, string>>;
+
+export interface Place {
+  /** For homes. */
+  readonly folder: string;
+  readonly url: string;
+}
+
+/** For the tests of a file: a service to talk to, and a folder for homes. */
+export function awayFrom(): Place & { readonly there: Far } {
+  const place = {} as { folder: string; url: string; there: Far };
+  beforeAll(async () => {
+    place.folder = await mkdtemp(join(tmpdir(), "doorward-client-"));
+    place.there = await far();
+    place.url = place.there.url;
+  });
+  afterAll(async () => {
+    await place.there[Symbol.asyncDispose]();
+    await rm(place.folder, { recursive: true, force: true });
+  });
+  return place;
+}
+
+/** The built program as a client, in a process of its own with a home of its own. */
+export async function startClient(
+  { folder, url }: Place,
+  args: readonly string[],
+  env: Variables = {},
+  command = [process.execPath],
+): Promise<Running> {
+  const home = env["SERVICE_HOME"] ?? (await mkdtemp(join(folder, "home-")));
+  const own = {
+    SERVICE_CHANNELS_PICO_CLIENT_ENABLED: "true",
+    SERVICE_CHANNELS_PICO_CLIENT_URL: url,
+    SERVICE_CHANNELS_PICO_CLIENT_TOKEN: token,
+  };
+  const [file = "", ...before] = command;
+  const child = spawn(file, [...before, program, ...args], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      HOME: home,
+      SERVICE_HOME: home,
+      TERM: "xterm",
+      ...own,
+      ...env,
+    },
+  });
+  let out = "";
+  let err = "";
+  const looks = new Set<() => void>();
+  const hear = (): void => looks.forEach((look) => look());
+  child.stdin.on("error", () => {});
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    out += text;
+    hear();
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    err += text;
+    hear();
+  });
+  const ended = new Promise<{ code: number | null; out: string; err: string }>((done) => {
+    child.once("close", (code) => done({ code, out, err }));
+  });
+  return {
+    child,
+    home,
+    ended,
+    said: (pattern, where = "out") =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (pattern.test(where === "out" ? out : err)) resolve();
+        };
+        looks.add(look);
+        look();
+        void ended.then(({ code }) =>
+          reject(new Error(`ended with ${code} without ${pattern}:\n${out}\n${err}`)),
+        );
+      }),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}

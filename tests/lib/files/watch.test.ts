@@ -1,0 +1,152 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { watchFiles, writeFileAtomic } from "../../../lib/files/index.ts";
+
+const cleanups: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function folder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "doorward-watch-"));
+  cleanups.push(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Watches a file and collects what it held whenever it was called. */
+function follow(path: string) {
+  const seen: (string | undefined)[] = [];
+  const stop = watchFiles([path], async (changed) => {
+    seen.push(await readFile(changed, "utf8").catch(() => undefined));
+  });
+  cleanups.push(stop);
+  const sees = (content: string | undefined) =>
+    vi.waitFor(() => expect(seen.at(-1) === content && seen.length > 0).toBe(true), {
+      timeout: 20_000,
+      interval: 20,
+    });
+  return { seen, sees, stop };
+}
+
+describe("watching a file", () => {
+  test("an edit in place, one by renaming and one of ours are seen", async () => {
+    const path = join(await folder(), "config.json");
+    await writeFile(path, "v0");
+    const { sees } = follow(path);
+    await sees("v0");
+    await writeFile(path, "v1");
+    await sees("v1");
+    await writeFile(`${path}.new`, "v2");
+    await rename(`${path}.new`, path);
+    await sees("v2");
+    await writeFileAtomic(path, "v3");
+    await sees("v3");
+  });
+
+  test("editors that move the old file away and write a new one are followed", async () => {
+    const path = join(await folder(), "config.json");
+    await writeFile(path, "v0");
+    const { sees } = follow(path);
+    await sees("v0");
+    for (const content of ["v1", "v2"]) {
+      await rename(path, `${path}~`);
+      await writeFile(path, content);
+      await sees(content);
+    }
+  });
+
+  test("a mounted folder whose `..data` link is swapped is followed", async () => {
+    const root = await folder();
+    const put = async (content: string): Promise<void> => {
+      const real = `..2026_${content}`;
+      await mkdir(join(root, real));
+      await writeFile(join(root, real, "s.yml"), content);
+      await symlink(real, join(root, "..data_tmp"));
+      await rename(join(root, "..data_tmp"), join(root, "..data"));
+    };
+    await put("v0");
+    await symlink("..data/s.yml", join(root, "s.yml"));
+    const { sees } = follow(join(root, "s.yml"));
+    await sees("v0");
+    await put("v1");
+    await sees("v1");
+    await put("v2");
+    await sees("v2");
+  });
+
+  test("a file behind a link in another folder is followed", async () => {
+    const [here, there] = [await folder(), await folder()];
+    await writeFile(join(there, "real.yml"), "v0");
+    await symlink(join(there, "real.yml"), join(here, "s.yml"));
+    const { sees } = follow(join(here, "s.yml"));
+    await sees("v0");
+    await writeFileAtomic(join(there, "real.yml"), "v1");
+    await sees("v1");
+  });
+
+  test("a file that goes and comes back, and one that did not exist, are seen", async () => {
+    const path = join(await folder(), "config.json");
+    const { sees } = follow(path);
+    await sees(undefined);
+    await writeFile(path, "v1");
+    await sees("v1");
+    await unlink(path);
+    await sees(undefined);
+    await writeFile(path, "v2");
+    await sees("v2");
+  });
+
+  test("a folder that is made only later is found", async () => {
+    const home = join(await folder(), "home");
+    const { sees } = follow(join(home, "config.json"));
+    await sees(undefined);
+    await mkdir(home);
+    await writeFile(join(home, "config.json"), "v1");
+    await sees("v1");
+  });
+
+  test("the same content written again, and files beside it, are no change", async () => {
+    const root = await folder();
+    const path = join(root, "config.json");
+    await writeFile(path, "v0");
+    const { seen, sees } = follow(path);
+    await sees("v0");
+    await writeFile(path, "v0");
+    await writeFileAtomic(path, "v0");
+    await writeFile(join(root, "other.json"), "x");
+    await writeFile(path, "v1");
+    await sees("v1");
+    expect(seen).toEqual(["v0", "v1"]);
+  });
+
+  test("nothing is told after the end", async () => {
+    const path = join(await folder(), "config.json");
+    await writeFile(path, "v0");
+    const { seen, sees, stop } = follow(path);
+    await sees("v0");
+    stop();
+    await writeFile(path, "v1");
+    const other = follow(path);
+    await other.sees("v1");
+    expect(seen).toEqual(["v0"]);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("what is no file", () => {
+  test("a pipe and a device in a file's place hold up nothing", async () => {
+    const root = await folder();
+    const [pipe, device, path] = [join(root, "a.yml"), join(root, "b.json"), join(root, "c.json")];
+    execFileSync("mkfifo", [pipe]);
+    await symlink("/dev/zero", device);
+    await writeFile(path, "v0");
+    const told: string[] = [];
+    cleanups.push(watchFiles([pipe, device, path], (changed) => void told.push(changed)));
+    await vi.waitFor(() => expect(told).toEqual([pipe, device, path]), { timeout: 20_000 });
+    await unlink(pipe);
+    await writeFile(pipe, "a file again");
+    await vi.waitFor(() => expect(told.at(-1)).toBe(pipe), { timeout: 20_000 });
+  });
+});

@@ -1,0 +1,36 @@
+import { describe, expect, test } from "vitest";
+import { stoppedClock } from "../../../kernel/testing.ts";
+import { dialer, type SocketConstructor } from "../../../lib/pico-link/dial.ts";
+import type { SocketNews } from "../../../lib/pico-link/types.ts";
+
+/** Sockets that never open; each tells it by these events, as platforms do. */
+function refusing(events: readonly string[]): SocketConstructor {
+  return class {
+    readonly binaryType = "";
+    readonly bufferedAmount = 0;
+    addEventListener(type: string, listener: (event: object) => void): void {
+      if (events.includes(type)) queueMicrotask(() => listener({ code: 1006, reason: "" }));
+    }
+    send(): void {}
+    close(): void {}
+  };
+}
+
+describe("a connection that is refused", () => {
+  test.each([
+    ["by an error and a close", ["error", "close"]],
+    ["by an error alone", ["error"]],
+    ["by a close alone", ["close"]],
+  ])("is noticed once when the platform tells it %s", async (_, events) => {
+    const news: SocketNews[] = [];
+    const fetch = () => Promise.reject(new Error("nobody listens"));
+    const dial = dialer(refusing(events), { headers: false, clock: stoppedClock(), fetch });
+    await new Promise<void>((resolve) => {
+      dial({ url: "ws://127.0.0.1:1/pico", token: "a-token" }, (each) => {
+        news.push(each);
+        setImmediate(resolve);
+      });
+    });
+    expect(news).toEqual([{ type: "failed" }]);
+  });
+});

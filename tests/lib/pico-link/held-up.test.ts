@@ -1,0 +1,123 @@
+import { describe, expect, test } from "vitest";
+import { stoppedClock } from "../../../kernel/testing.ts";
+import {
+  createLink,
+  timing,
+  type Hear,
+  type LinkChange,
+  type LinkMessage,
+  type LinkReceipt,
+} from "../../../lib/pico-link/index.ts";
+import { encode, type ServerFrame } from "../../../lib/pico-wire/index.ts";
+import { turn } from "../../support/sample-plugins.ts";
+
+/** A link whose clock jumps: timers run first then, as they do in a process that was held up, and sockets after them. */
+function stand() {
+  const clock = stoppedClock();
+  const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
+  let hear!: Hear;
+  const link = createLink({
+    url: "ws://there/pico",
+    sessionId: "s",
+    token: "t",
+    clock,
+    random: () => 0.5,
+    newId: () => "m1",
+    dial: (_, own) => {
+      hear = own;
+      return { write: () => undefined, buffered: () => 0, close: () => undefined };
+    },
+    onState: (change) => void changes.push(change),
+    onMessage: (message) => void answers.push(message),
+  });
+  const frame = (what: ServerFrame): void => hear({ type: "message", data: encode(what) });
+  async function dialled(): Promise<void> {
+    link.start();
+    await turn();
+  }
+  return {
+    clock,
+    answers,
+    receipts,
+    frame,
+    states: () => changes.map(({ to }) => to),
+    hear: (...news: Parameters<Hear>) => hear(...news),
+    dialled,
+    async opened() {
+      await dialled();
+      hear({ type: "opened" });
+    },
+    send: () => void link.send("hello").then((receipt) => receipts.push(receipt)),
+  };
+}
+
+const hello: ServerFrame = {
+  type: "hello",
+  payload: {
+    version: 1,
+    conn_id: "c",
+    session_id: "s",
+    epoch: "e",
+    seq: 0,
+    resumed: false,
+    replay: 0,
+    gap: false,
+    ping_interval: 30,
+    read_timeout: 60,
+    max_payload: 1_000,
+    window: { frames: 8, bytes: 1, ttl_s: 300 },
+    retry: { min: 500, max: 30_000 },
+  },
+};
+const acknowledged: ServerFrame = {
+  type: "message.ack",
+  payload: { request_id: "m1", status: "accepted" },
+};
+
+describe("a process that was held up", () => {
+  test("hears the hello that waited for it before it takes the server for one without the extension", async () => {
+    const { clock, opened, send, frame, receipts } = stand();
+    await opened();
+    send();
+    clock.increment(timing.hello + 1_000);
+    frame(hello);
+    clock.increment(timing.hello);
+    await turn();
+    expect(receipts).toEqual([]);
+    frame(acknowledged);
+    await turn();
+    expect(receipts).toEqual([{ id: "m1", status: "delivered" }]);
+  });
+
+  test("does not take an answer for whole of which more has come", async () => {
+    const { clock, opened, frame, answers } = stand();
+    await opened();
+    frame({ type: "message.create", payload: { message_id: "1", content: "He" } });
+    clock.increment(timing.silence + 1_000);
+    frame({ type: "message.update", payload: { message_id: "1", content: "Hello" } });
+    clock.increment(timing.silence);
+    expect(answers.map(({ content }) => content)).toEqual(["Hello"]);
+  });
+
+  test("gives up neither a handshake nor a peer that has answered", async () => {
+    const { clock, dialled, hear, frame, states } = stand();
+    await dialled();
+    clock.increment(timing.connect + 1_000);
+    hear({ type: "opened" });
+    frame(hello);
+    for (let second = 0; second < 59; second += 1) clock.increment(1_000);
+    clock.increment(2_000);
+    frame({ type: "pong" });
+    clock.increment(1_000);
+    expect(states()).toEqual(["connecting", "open"]);
+  });
+
+  test("gives up soon after that what has not come", async () => {
+    const { clock, dialled, states } = stand();
+    await dialled();
+    clock.increment(timing.connect + 1_000);
+    expect(states()).toEqual(["connecting"]);
+    clock.increment(100);
+    expect(states()).toEqual(["connecting", "waiting"]);
+  });
+});

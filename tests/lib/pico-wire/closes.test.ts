@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import {
+  closeFor,
+  closeReason,
+  closes,
+  errors,
+  parseCloseReason,
+  refusals,
+  type Afterwards,
+  type CloseName,
+} from "../../../lib/pico-wire/index.ts";
+
+const table: [number, CloseName, Afterwards][] = [
+  [1000, "normal", "stop"],
+  [1001, "going_away", "retry-slowly"],
+  [1002, "protocol_error", "retry"],
+  [1003, "unsupported_data", "retry"],
+  [1007, "invalid_data", "retry"],
+  [1008, "session_ended", "stop"],
+  [1009, "too_big", "smaller"],
+  [1011, "internal", "retry"],
+  [1012, "restart", "retry-after"],
+  [1012, "token_rotated", "retry-after"],
+  [1013, "try_later", "retry-after"],
+  [4400, "bad_request", "stop"],
+  [4401, "unauthorized", "new-token"],
+  [4403, "forbidden", "stop"],
+  [4408, "heartbeat", "retry"],
+  [4409, "replaced", "stop"],
+  [4410, "slow_consumer", "retry"],
+  [4429, "rate_limited", "retry-after"],
+];
+
+describe("close codes", () => {
+  test.each(table)("%i %s: the client does %s", (code, name, client) => {
+    expect(closes[name]).toMatchObject({ code, client });
+    expect(closeFor(code, name)).toEqual({ name, client, retryMs: undefined });
+  });
+
+  test("no row is missing", () => {
+    expect(Object.keys(closes).sort()).toEqual(table.map(([, name]) => name).sort());
+  });
+
+  test("a reason names itself and the milliseconds to wait", () => {
+    expect(closeReason("token_rotated", 1500.4)).toBe("token_rotated; retry=1500");
+    expect(closeReason("heartbeat")).toBe("heartbeat");
+    expect(closeReason("protocol_error")).toBe("");
+    expect(parseCloseReason("token_rotated; retry=1500")).toEqual({
+      name: "token_rotated",
+      retryMs: 1500,
+    });
+    expect(closeFor(1012, "token_rotated; retry=20")).toEqual({
+      name: "token_rotated",
+      client: "retry-after",
+      retryMs: 20,
+    });
+  });
+
+  test("codes and reasons of nobody's table mean: retry", () => {
+    expect(closeFor(1006)).toEqual({ name: undefined, client: "retry", retryMs: undefined });
+    expect(closeFor(4999, "whatever; retry=x")).toEqual({
+      name: undefined,
+      client: "retry",
+      retryMs: undefined,
+    });
+    expect(closeFor(4408, "")).toMatchObject({ name: "heartbeat" });
+  });
+
+  test("a close reason fits into a close frame", () => {
+    for (const name of Object.keys(closes) as CloseName[])
+      expect(closeReason(name, 999_999_999).length).toBeLessThanOrEqual(123);
+  });
+});
+
+test("a name that stands for two things answers the same status for both", () => {
+  for (const [code, { status }] of Object.entries(refusals)) {
+    if (code in errors) expect(errors[code as keyof typeof errors].status).toBe(status);
+  }
+});

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { decode, decodeRequest, WireError } from "../../lib/pico-wire/index.ts";
+import { client, until, type Stand } from "../support/pico-server-harness.ts";
+import {
+  frameBytes,
+  frameText,
+  handshake,
+  randomFrom,
+  seedOf,
+  wireFrame,
+  wireFrames,
+} from "./generator.ts";
+import { knockRaw, rawPeer, startChannel } from "./peers.ts";
+
+let channel: Stand;
+beforeEach(async () => {
+  channel = await startChannel();
+});
+afterEach(async () => {
+  await until(() => channel.services.picoServer.connections().length === 0);
+  await channel[Symbol.asyncDispose]();
+  const [fault] = channel.lines.filter(({ level }) => level === "error");
+  if (fault) throw new Error(fault.text, { cause: fault["err"] });
+});
+
+/** Whether it still does its work. */
+async function isWell(): Promise<boolean> {
+  const peer = await client(channel.port, "/pico");
+  await peer.settled();
+  peer.ws.terminate();
+  return true;
+}
+
+const text = Buffer.from('{"type":"ping"}');
+const zeros = (size: number): Buffer => Buffer.alloc(size);
+
+describe("a frame that breaks the WebSocket protocol closes its own connection, and no other", () => {
+  test.each([
+    ["without a mask", [wireFrame(text, { masked: false })], 1002],
+    ["with the first reserved bit", [wireFrame(text, { reserved: 4 })], 1002],
+    ["with the second reserved bit", [wireFrame(text, { reserved: 2 })], 1002],
+    ["with the third reserved bit", [wireFrame(text, { reserved: 1 })], 1002],
+    ["of a reserved kind", [wireFrame(text, { opcode: 3 })], 1002],
+    ["of a reserved control kind", [wireFrame(text, { opcode: 11 })], 1002],
+    ["of control, in fragments", [wireFrame(text, { opcode: 9, fin: false })], 1002],
+    ["of control, over 125 bytes", [wireFrame(zeros(126), { opcode: 9 })], 1002],
+    ["that goes on with nothing", [wireFrame(text, { opcode: 0 })], 1002],
+    [
+      "that begins within another message",
+      [wireFrame(text, { fin: false }), wireFrame(text)],
+      1002,
+    ],
+    ["of text that is no UTF-8", [wireFrame(Buffer.from([0xc3, 0x28]))], 1007],
+    ["of text that is half a character", [wireFrame(Buffer.from([0xf0, 0x9f]))], 1007],
+    ["that closes with one byte", [wireFrame(zeros(1), { opcode: 8 })], 1002],
+    [
+      "that closes with a code nobody may send",
+      [wireFrame(Buffer.from([0x03, 0xed]), { opcode: 8 })],
+      1002,
+    ],
+    [
+      "that closes with a reason that is no UTF-8",
+      [wireFrame(Buffer.from([0x03, 0xe8, 0xff]), { opcode: 8 })],
+      1007,
+    ],
+    ["of 2^63 bytes", [wireFrame(zeros(0), { length: 2n ** 63n, bits: 64 })], 1009],
+    [
+      "of more bytes than a number holds",
+      [wireFrame(zeros(0), { length: 2n ** 53n, bits: 64 })],
+      1009,
+    ],
+    ["of one byte too many", [wireFrame(zeros(0), { length: 1_048_577n, bits: 64 })], 1009],
+    [
+      "in fragments too many together",
+      [wireFrame(zeros(1_000_000), { fin: false }), wireFrame(zeros(100_000), { opcode: 0 })],
+      1009,
+    ],
+  ])("%s", async (_, frames, code) => {
+    const other = await client(channel.port, "/pico");
+    const peer = await rawPeer(channel.port);
+    peer.socket.write(Buffer.concat(frames));
+    expect((await peer.closed).code).toBe(code);
+    await other.settled();
+    other.ws.terminate();
+  });
+
+  test("or a message that takes too much memory, in fragments of one byte or none", async () => {
+    for (const piece of [zeros(1), zeros(0)]) {
+      const peer = await rawPeer(channel.port);
+      const rest = Buffer.concat(
+        Array<Buffer>(80_000).fill(wireFrame(piece, { opcode: 0, fin: false })),
+      );
+      peer.socket.write(Buffer.concat([wireFrame(piece, { fin: false }), rest]));
+      expect((await peer.closed).code).toBe(1009);
+    }
+  });
+});
+
+test("an offer to compress is not taken, and nothing compressed is read", async () => {
+  const peer = await rawPeer(channel.port, [
+    "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
+  ]);
+  expect(peer.head).toMatch(/^HTTP\/1\.1 101 /);
+  expect(peer.head).not.toMatch(/sec-websocket-extensions/i);
+  peer.socket.write(wireFrame(Buffer.from([0xaa, 0x56, 0x2a]), { reserved: 4 }));
+  expect((await peer.closed).code).toBe(1002);
+});
+
+test("a peer that floods the server with pings is closed as rate_limited", async () => {
+  const peer = await rawPeer(channel.port);
+  peer.socket.write(
+    Buffer.concat(Array<Buffer>(10_000).fill(wireFrame(zeros(125), { opcode: 9 }))),
+  );
+  const { code, received } = await peer.closed;
+  expect(code).toBe(4429);
+  expect(received).toBeLessThan(200_000);
+});
+
+describe("input made from the grammar, and wrong somewhere", () => {
+  test("is a frame or a WireError to the decoder", () => {
+    const random = randomFrom(seedOf("frames"));
+    for (let at = 0; at < 20_000; at += 1) {
+      const input = at % 2 ? frameText(random) : frameBytes(random);
+      for (const read of [(text: string | Uint8Array) => decode(text, "client"), decodeRequest]) {
+        try {
+          expect(read(input)).toBeTypeOf("object");
+        } catch (error) {
+          if (!(error instanceof WireError))
+            throw new Error(`not a WireError for ${JSON.stringify(String(input))}`, {
+              cause: error,
+            });
+        }
+      }
+    }
+  });
+
+  test("as a message is answered or ignored, and the connection goes on", async () => {
+    const random = randomFrom(seedOf("messages"));
+    for (let batch = 0; batch < 150; batch += 1) {
+      const peer = await client(channel.port, `/pico?pico_ext=${batch % 2}`);
+      // Nineteen: the twentieth that is malformed would close.
+      for (let at = 0; at < 19; at += 1) {
+        const isText = random() < 0.5;
+        peer.ws.send(isText ? frameText(random) : frameBytes(random), { binary: !isText }); // bytes may be no UTF-8
+      }
+      await peer.settled();
+      peer.ws.terminate();
+    }
+  });
+
+  test("as frames ends at most the connection that sent it", async () => {
+    const random = randomFrom(seedOf("wire"));
+    for (let at = 0; at < 300; at += 1) {
+      const peer = await rawPeer(channel.port);
+      peer.socket.end(wireFrames(random));
+      await peer.closed;
+    }
+    expect(await isWell()).toBe(true);
+  });
+
+  test("as a handshake opens nothing, and is answered with the safety headers or not at all", async () => {
+    const random = randomFrom(seedOf("handshakes"));
+    for (let at = 0; at < 600; at += 1) {
+      const bytes = handshake(random);
+      const answer = await knockRaw(channel.port, bytes);
+      if (answer === "") continue;
+      const request = JSON.stringify(bytes.toString("latin1"));
+      expect(answer, request).toMatch(
+        /^HTTP\/1\.1 (?:100|204|40[013456]|41[357]|426|429|431|503) /,
+      );
+      if (!answer.startsWith("HTTP/1.1 100"))
+        expect(answer.toLowerCase(), request).toContain("referrer-policy: no-referrer");
+    }
+    expect(await isWell()).toBe(true);
+  });
+});

@@ -1,0 +1,430 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  block,
+  cookieFrom,
+  isIn,
+  refusal,
+  setCookieOf,
+  signedIn,
+  TOKEN,
+  wrong,
+} from "../support/dashboard-server.ts";
+import { PICO_TOKEN, request, startDoor, type DoorStand } from "../support/launcher-server.ts";
+
+let door: DoorStand;
+let warnings: Error[];
+const warn = (warning: Error): void => void warnings.push(warning);
+beforeAll(async () => {
+  door = await startDoor();
+  warnings = [];
+  process.on("warning", warn);
+});
+afterAll(async () => {
+  process.off("warning", warn);
+  await door[Symbol.asyncDispose]();
+});
+
+const bearer = `Authorization: Bearer ${TOKEN}`;
+/** What an attacker hides behind a request; answered, it would show. */
+const hidden = `GET /api/status HTTP/1.1\r\nHost: localhost\r\n${bearer}\r\n\r\n`;
+const post = (lines: string, body: string): string =>
+  `POST /login HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n\r\n${body}`;
+
+describe("a request that two servers could read differently is refused, and what follows it is not served", () => {
+  test.each([
+    [
+      "a length and chunks",
+      post("Content-Length: 6\r\nTransfer-Encoding: chunked", `0\r\n\r\n${hidden}`),
+    ],
+    [
+      "chunks and a length",
+      post("Transfer-Encoding: chunked\r\nContent-Length: 6", `0\r\n\r\n${hidden}`),
+    ],
+    ["two lengths", post("Content-Length: 0\r\nContent-Length: 9", hidden)],
+    ["the same length twice", post("Content-Length: 0\r\nContent-Length: 0", hidden)],
+    ["a list of lengths", post("Content-Length: 0, 9", hidden)],
+    ["a length with a sign", post("Content-Length: +0", hidden)],
+    ["a negative length", post("Content-Length: -1", hidden)],
+    ["a length in hex", post("Content-Length: 0x10", hidden)],
+    ["a length past 64 bits", post("Content-Length: 18446744073709551616", hidden)],
+    ["an empty length", post("Content-Length: ", hidden)],
+    [
+      "chunks that are not the last coding",
+      post("Transfer-Encoding: chunked, identity", `0\r\n\r\n${hidden}`),
+    ],
+    ["an unknown coding", post("Transfer-Encoding: xchunked", `0\r\n\r\n${hidden}`)],
+    [
+      "chunks named twice",
+      post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", `0\r\n\r\n${hidden}`),
+    ],
+    [
+      "a coding behind a vertical tab",
+      post("Transfer-Encoding: \x0bchunked", `0\r\n\r\n${hidden}`),
+    ],
+    ["a space before the colon", post("Transfer-Encoding : chunked", `0\r\n\r\n${hidden}`)],
+    ["a folded header", post("Transfer-Encoding:\r\n chunked", `0\r\n\r\n${hidden}`)],
+    [
+      "a header that begins with a space",
+      `POST /login HTTP/1.1\r\n Host: localhost\r\n\r\n${hidden}`,
+    ],
+    ["line ends without CR", hidden.replaceAll("\r\n", "\n")],
+    ["one line end without CR", hidden.replace("localhost\r\n", "localhost\n")],
+    ["a CR inside of a value", hidden.replace("localhost", "localhost\rX: y")],
+    ["a NUL inside of a value", hidden.replace("localhost", "local\0host")],
+    ["a NUL inside of a name", hidden.replace("Host:", "Ho\0st:")],
+    ["a header without a colon", hidden.replace("Host:", "Host\r\nHost:")],
+    ["a chunk size with a sign", post("Transfer-Encoding: chunked", `+0\r\n\r\n${hidden}`)],
+    [
+      "a chunk size in another spelling",
+      post("Transfer-Encoding: chunked", `0x0\r\n\r\n${hidden}`),
+    ],
+    [
+      "a chunk size past 64 bits",
+      post("Transfer-Encoding: chunked", `ffffffffffffffff1\r\n\r\n${hidden}`),
+    ],
+    ["a chunk size that ends without CR", post("Transfer-Encoding: chunked", `0\n\n${hidden}`)],
+    [
+      "a chunk longer than it says",
+      post("Transfer-Encoding: chunked", `1\r\nxx\r\n0\r\n\r\n${hidden}`),
+    ],
+    ["a tab before the target", hidden.replace("GET ", "GET\t")],
+    ["a space in the target", hidden.replace("/api/status", "/api/status x")],
+    ["another version", hidden.replace("HTTP/1.1", "HTTP/9.9")],
+    ["no version", "GET /api/status\r\n\r\n"],
+    ["a method in lower case", hidden.replace("GET", "get")],
+    ["a method nobody knows", hidden.replace("GET", "SMUGGLE")],
+    ["two Host lines", hidden.replace("Host:", "Host: evil.example\r\nHost:")],
+    ["no Host", hidden.replace("Host: localhost\r\n", "")],
+    ["two Authorization lines", hidden.replace(bearer, `${bearer}\r\n${bearer}`)],
+    [
+      "two Host lines, more headers between them than Node counts",
+      hidden.replace(
+        "Host: localhost",
+        `Host: localhost\r\n${"a:\r\n".repeat(2_500)}Host: evil.example`,
+      ),
+    ],
+  ])("%s", async (_, bytes) => {
+    const answer = await door.attack(bytes);
+    expect(answer.status).toBe(400);
+    expect(answer.body).not.toContain("HTTP/1.1");
+    expect(answer.body).not.toContain("running");
+  });
+});
+
+describe("an upgrade to something else than WebSocket", () => {
+  const h2c = (target: string, lines = "", body = ""): string =>
+    `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n` +
+    `HTTP2-Settings: AAMAAABkAAQAAP__\r\n${lines}\r\n${body}`;
+
+  test("opens nothing that the plain request does not open", async () => {
+    expect((await door.attack(h2c("/api/status"))).status).toBe(401);
+    expect((await door.attack(h2c("/api/status", `${bearer}\r\n`))).status).toBe(200);
+    expect((await door.attack(h2c("/pico"))).status).toBe(401);
+    expect(
+      (await door.attack(h2c("/api/status", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n")))
+        .status,
+    ).toBe(400);
+  });
+
+  test("is answered once per connection, whatever follows it", async () => {
+    for (let n = 0; n < 20; n += 1) {
+      const answer = await door.attack(h2c("/healthz").replace(", close", "").repeat(500));
+      expect([answer.status, answer.headers["connection"]]).toEqual([200, "close"]);
+      expect(answer.body).not.toContain("HTTP/1.1");
+    }
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe("what is larger than it may be is refused and costs little", () => {
+  const json = { "content-type": "application/json" };
+
+  test.each([
+    ["a target", request(`GET /${"a".repeat(100_000)}`), 431],
+    ["a header", request("GET /login", ["Host: localhost", `X-Big: ${"a".repeat(100_000)}`]), 431],
+    [
+      "many headers",
+      request("GET /login", ["Host: localhost", ...Array<string>(5_000).fill("X-N: 1")]),
+      431,
+    ],
+    ["a chunk extension", post("Transfer-Encoding: chunked", `1;${"a".repeat(100_000)}\r\n`), 413],
+  ])("%s", async (_, bytes, status) => {
+    expect((await door.attack(bytes)).status).toBe(status);
+  });
+
+  test("a body, announced or in chunks", async () => {
+    const me = await signedIn(door);
+    for (const path of ["/login", "/setup", "/logout"]) {
+      await refusal(await door.post(path, { token: "x".repeat(5_000) }, me), 413, "body_too_large");
+    }
+    await refusal(
+      await door.post("/api/signin-links", { a: "x".repeat(1_048_577) }, me),
+      413,
+      "body_too_large",
+    );
+    const chunked = await door.attack(
+      post(
+        "Content-Type: application/json\r\nTransfer-Encoding: chunked",
+        `2000\r\n${"x".repeat(8_192)}\r\n0\r\n\r\n`,
+      ),
+    );
+    expect(chunked.status).toBe(413);
+    const posted = {
+      authorization: `Bearer ${PICO_TOKEN}`,
+      ...json,
+      "content-length": String(2 ** 31),
+    };
+    const answer = await door.request("/pico/messages", {
+      method: "POST",
+      headers: posted,
+      body: "",
+    });
+    expect(answer.status).toBe(413);
+  });
+
+  test("a body that is deep, long or full of escapes is judged like any other", async () => {
+    const me = { ...(await signedIn(door)), ...json, "if-match": "x" };
+    const bodies = [
+      `{"session_days":${"[".repeat(250_000)}${"]".repeat(250_000)}}`,
+      `{"session_days":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}}`,
+      `{"session_days":"${"\\u0061".repeat(170_000)}"}`,
+      `{"session_days":"${"\\\\".repeat(500_000)}"}`,
+      `{${Array.from({ length: 60_000 }, (_, at) => `"k${at}":1`).join()}}`,
+    ];
+    for (const body of bodies) {
+      const { status } = await door.request("/api/launcher", { method: "PUT", headers: me, body });
+      expect([400, 412, 422]).toContain(status);
+    }
+  });
+
+  test("cookies, parameters and names by the thousand change nothing", async () => {
+    const me = await signedIn(door);
+    const name = me.cookie.split("=")[0]!;
+    const planted = Array<string>(200).fill(`${name}=x.y`).join("; ");
+    expect(await isIn(door, { cookie: `${planted}; ${me.cookie}` })).toBe(true);
+    expect(await isIn(door, { cookie: planted })).toBe(false);
+    const parameters = Array.from({ length: 1_500 }, (_, at) => `p${at}=1`).join("&");
+    expect((await door.get(`/api/log?${parameters}`, me)).status).toBe(404);
+    const agent = { ...me, "user-agent": "x".repeat(10_000) };
+    const long = cookieFrom(await door.post("/login", { token: TOKEN }, agent));
+    const list = (await (await door.get("/api/sessions", { cookie: long })).json()) as {
+      sessions: { userAgent: string }[];
+    };
+    expect(Math.max(...list.sessions.map(({ userAgent }) => userAgent.length))).toBeLessThanOrEqual(
+      300,
+    );
+  });
+});
+
+describe("a path", () => {
+  test.each([
+    "/assets/../api/status",
+    "/assets/%2e%2e/api/status",
+    "/assets/..%2fapi/status",
+    "/login/../api/status",
+    "/login/%2e%2e/api/status",
+    "/healthz/../api/status",
+    "/healthz/..;/api/status",
+    "//api/status",
+    "/./api//status",
+    "/api%2fstatus",
+    "/api/status%00",
+    "/api/status/",
+    "/API/status",
+    "/%61pi/status",
+    "/\\api\\status",
+    "/api/status;a=b",
+    "/api/status%0d%0aX:y",
+    "/api/status?next=/login",
+    "/api/auth/status/../../status",
+    "/api/auth/%2e%2e/status",
+    "/pico/../api/status",
+    "/assets/..%5c..%5cpackage.json",
+    "/assets/%252e%252e/api/status",
+    "/readyz/%2e%2e//api/status",
+    "/api/x/../status",
+    "/local/tokens",
+    "/local/../local/tokens",
+    "/metrics/../api/status",
+    "/api/status#/login",
+    "/%c0%ae%c0%ae/api/status",
+    "/api/\u00e9",
+    "/.%2e/.%2e/etc/passwd",
+    "/assets/../../../etc/passwd",
+  ])("in another spelling opens nothing: %s", async (path) => {
+    const answer = await door.attack(request(`GET ${path}`));
+    expect([400, 401, 404]).toContain(answer.status);
+    expect(answer.body).not.toMatch(/running|root:|"name"/);
+  });
+
+  test("that looks like a pattern of the router is not found, also for an owner", async () => {
+    const me = await signedIn(door);
+    for (const path of [
+      "/a*b",
+      "/*",
+      "/:(",
+      "/:a(((x+)+)+$)",
+      "/api/sessions/:id(",
+      "/a::b",
+      "/:",
+    ]) {
+      await refusal(await door.get(path, me), 404, "not_found");
+    }
+  });
+
+  test("of the owner's socket is not found, also for an owner", async () => {
+    const me = await signedIn(door);
+    for (const path of ["/local", "/local/tokens", "/local/token/show", "/local/links"]) {
+      await refusal(await door.post(path, { name: "pico" }, me), 404, "not_found");
+    }
+  });
+});
+
+describe("a host", () => {
+  test.each([
+    "evil.example",
+    "evil.example:80",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "localhost-evil.example",
+    "evillocalhost",
+    "0x7f.1",
+    "127.1",
+    "2130706433",
+    "[::1]evil.example",
+    "[::1].evil.example",
+    "[evil.example]",
+    "localhost:80:80",
+    "localhost:80evil",
+    "xn--lcalhost-54a",
+    "localhost:65536",
+    "[::1]:99999",
+  ])("that others can point here is refused: %s", async (host) => {
+    const answer = await door.attack(request("GET /api/auth/status", [`Host: ${host}`]));
+    expect([400, 403]).toContain(answer.status);
+  });
+
+  test.each([
+    "local host",
+    "localhost@evil.example",
+    "evil.example#localhost",
+    "evil.example/localhost",
+    "",
+    "a,localhost",
+    "%6c",
+  ])("that is none is refused: %j", async (host) => {
+    expect((await door.attack(request("GET /api/auth/status", [`Host: ${host}`]))).status).toBe(
+      400,
+    );
+  });
+
+  test("in the target goes before that of the header", async () => {
+    const get = (target: string, host: string) =>
+      door.attack(request(`GET ${target}`, [`Host: ${host}`]));
+    expect((await get("http://evil.example/api/auth/status", "localhost")).status).toBe(403);
+    expect((await get("http://localhost/api/auth/status", "evil.example")).status).toBe(200);
+    for (const target of [
+      "http://localhost@evil.example/",
+      "http://a:b@localhost/",
+      "ftp://localhost/",
+      "localhost:80",
+      "http:///api/auth/status",
+      "http:/api/auth/status",
+      "javascript:alert(1)",
+    ]) {
+      expect((await get(target, "localhost")).status).toBe(400);
+    }
+  });
+});
+
+describe("forwarded headers of a stranger", () => {
+  const forged = (n: number) => ({
+    "x-forwarded-for": `198.51.100.${n}`,
+    forwarded: `for=198.51.100.${n};proto=https`,
+  });
+
+  test("buy no tries", async () => {
+    await using own = await startDoor();
+    const tries: number[] = [];
+    for (let n = 0; n < 12; n += 1)
+      tries.push((await own.post("/login", { token: wrong(n) }, forged(n))).status);
+    expect(tries).toEqual([...Array<number>(10).fill(401), 429, 429]);
+  });
+
+  test("make no cookie secure, allow no host and write no link", async () => {
+    const lies = {
+      "x-forwarded-proto": "https",
+      "x-forwarded-host": "evil.example",
+      "x-forwarded-port": "443",
+    };
+    const answer = await door.post("/login", { token: TOKEN }, lies);
+    expect(setCookieOf(answer)).not.toMatch(/Secure|__Host-/);
+    const cookie = cookieFrom(answer);
+    const link = await door.post("/api/signin-links", {}, { cookie, ...lies });
+    expect(await link.text()).not.toContain("evil.example");
+    const refused = await door.get("/api/auth/status", {
+      host: "evil.example",
+      "x-forwarded-host": "localhost",
+    });
+    await refusal(refused, 403, "host_not_allowed");
+  });
+
+  test("are not believed behind a trusted proxy further than to the address it saw itself", async () => {
+    await using own = await startDoor({ trusted_proxies: ["127.0.0.1"] });
+    const seen: number[] = [];
+    for (let n = 0; n < 12; n += 1) {
+      const headers = { "x-forwarded-for": `198.51.100.${n}, 203.0.113.9` };
+      seen.push((await own.post("/login", { token: wrong(n) }, headers)).status);
+    }
+    expect(seen.at(-1)).toBe(429);
+    expect(
+      (await own.post("/login", { token: TOKEN }, { "x-forwarded-for": "203.0.113.10" })).status,
+    ).toBe(200);
+  });
+});
+
+describe("of two headers or fields that contradict each other", () => {
+  test("the one that refuses decides", async () => {
+    const me = await signedIn(door);
+    const changing = (headers: Record<string, string | string[]>) =>
+      door.post("/api/signin-links", {}, { ...me, ...headers });
+    for (const headers of [
+      { "sec-fetch-site": ["same-origin", "cross-site"] },
+      { origin: [door.origin, "http://evil.example"] },
+      { origin: ["null", door.origin] },
+      { "sec-fetch-site": "" },
+      { "sec-fetch-site": "same-site", origin: door.origin },
+    ])
+      await refusal(await changing(headers), 403, "origin_not_allowed");
+  });
+
+  test("a token given twice is compared with neither", async () => {
+    const doubled = `{"token":"${wrong(1)}","token":"${TOKEN}"}`;
+    const json = { method: "POST", headers: { "content-type": "application/json" } };
+    await refusal(await door.request("/login", { ...json, body: doubled }), 400, "invalid_body");
+    const escaped = `{"token":"${wrong(1)}","\\u0074oken":"${TOKEN}"}`;
+    await refusal(await door.request("/login", { ...json, body: escaped }), 400, "invalid_body");
+    expect((await door.form("/login", `token=${wrong(1)}&token=${TOKEN}`)).status).toBe(400);
+    expect((await door.get(`/?token=${wrong(1)}&token=${TOKEN}`)).status).toBe(400);
+  });
+
+  test("a wrong Bearer beats a right cookie", async () => {
+    const me = await signedIn(door);
+    await refusal(
+      await door.get("/api/status", { ...me, authorization: "Bearer wrong-token" }),
+      401,
+      "invalid_token",
+    );
+    expect(await isIn(door, me)).toBe(true);
+  });
+});
+
+test("guesses at one door do not shut another one, and an owner's sign-in goes on", async () => {
+  await using own = await startDoor();
+  const me = await signedIn(own);
+  await block(own);
+  await refusal(await own.post("/login", { token: wrong(1) }), 429, "rate_limited");
+  expect(await isIn(own, me)).toBe(true);
+  expect((await own.post("/login", { token: TOKEN })).status).toBe(200);
+  expect((await own.get("/pico", { authorization: `Bearer ${PICO_TOKEN}` })).status).toBe(200);
+});

@@ -1,0 +1,109 @@
+import type { Plugin } from "../../kernel/index.ts";
+import type { ChannelPort, Channels, Inlet } from "../../plugins/channels/index.ts";
+import { channelsErrors } from "../../plugins/channels/errors.ts";
+import { createQueue, type Peer, type Queue, type Seen } from "../../testkit/index.ts";
+
+/** A channel in memory that keeps every rule, unless a test breaks a part of it. */
+export interface Breaks {
+  readonly port?: (port: ChannelPort, rooms: Rooms) => ChannelPort;
+  readonly inlet?: (inlet: Inlet) => Inlet;
+  /** What a peer is told when its message failed. */
+  readonly failed?: (see: (seen: Seen) => void) => void;
+  readonly keepsInlet?: true;
+  readonly stop?: () => Promise<void>;
+  /** Messages said after the stop wait for the next start. */
+  readonly remembers?: true;
+  readonly gone?: (rooms: Rooms) => void;
+}
+export type Rooms = Map<string, Queue<Seen>>;
+
+export interface Paper {
+  readonly plugin: Plugin<{ needs: { channels: Channels } }>;
+  join(): Peer;
+}
+
+export function paper(breaks: Breaks = {}): Paper {
+  const rooms: Rooms = new Map();
+  let inlet: Inlet | undefined;
+  let count = 0;
+  const late: string[] = [];
+
+  function show(session: string, seen: Seen): void {
+    const room = rooms.get(session);
+    if (!room) throw channelsErrors.undeliverable("paper");
+    room.push(seen);
+  }
+  function deliver(session: string, content: string): void {
+    if (!inlet) {
+      if (breaks.remembers) late.push(content);
+      return;
+    }
+    count += 1;
+    inlet
+      .deliver({
+        channel: "paper",
+        session,
+        id: `m${count}`,
+        content,
+        media: [],
+        at: Date.now(),
+        hops: 0,
+      })
+      .catch(() => {
+        const see = (seen: Seen): void => rooms.get(session)?.push(seen);
+        if (breaks.failed) breaks.failed(see);
+        else see({ what: "error", code: "internal" });
+      });
+  }
+  const own: ChannelPort = {
+    name: "paper",
+    send(session, id, { content }) {
+      show(session, { what: "create", id, content });
+      return { id, status: "written" };
+    },
+    update(session, id, { content, final = false }) {
+      show(session, { what: "update", id, content, final });
+      return { id, status: "written" };
+    },
+    remove(session, id) {
+      show(session, { what: "remove", id });
+      return { id, status: "written" };
+    },
+    typing: (session, on) => rooms.get(session)?.push({ what: "typing", on }),
+  };
+
+  return {
+    plugin: {
+      name: "paper",
+      api: 1,
+      needs: { channels: true },
+      start({ needs, onReady, onStop }) {
+        rooms.clear();
+        const attached = needs.channels.attach(breaks.port?.(own, rooms) ?? own);
+        onStop(async () => {
+          if (!breaks.keepsInlet) attached.close();
+          await breaks.stop?.();
+        });
+        onReady(() => {
+          inlet = breaks.inlet?.(attached) ?? attached;
+          for (const content of late.splice(0)) deliver("late", content);
+          return async () => void (inlet = undefined);
+        });
+      },
+    },
+    join() {
+      const session = `room-${rooms.size + 1}`;
+      const room = createQueue<Seen>(60_000);
+      rooms.set(session, room);
+      return {
+        session,
+        say: (content) => deliver(session, content),
+        next: () => room.next("something"),
+        leave() {
+          rooms.delete(session);
+          breaks.gone?.(rooms);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,115 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isAlive as isThere } from "../../lib/files/process.ts";
+import { createKernel, type Clock } from "../../kernel/index.ts";
+import { capturedLog } from "../../kernel/testing.ts";
+import { channels, type ChannelPort, type Media } from "../../plugins/channels/index.ts";
+import { command, type CommandEvents, type CommandOptions } from "../../plugins/program/index.ts";
+import { createQueue, type Queue } from "../../testkit/queue.ts";
+import { toy, type Sent } from "./sample-channel.ts";
+
+export type Seen = Sent & {
+  readonly message?: { readonly content: string; readonly final?: boolean };
+};
+
+/** What a program in JavaScript begins with: `answer(m, text)` for each message, `say(line)` for anything. */
+const prelude = `
+const say = (line) => process.stdout.write((typeof line === "string" ? line : JSON.stringify(line)) + "\\n");
+const answer = (m, content, more = {}) =>
+  say({ type: "message.create", payload: { request_id: m.id, content, ...more } });
+const each = (take) => require("node:readline").createInterface({ input: process.stdin })
+  .on("line", (line) => take(JSON.parse(line)));
+`;
+
+/** A real program in a process of its own behind real channels, with a toy channel before them. */
+export async function stand(
+  script: string,
+  options: Partial<CommandOptions> = {},
+  port: Partial<ChannelPort> = {},
+  clock?: Clock,
+) {
+  const folder = await mkdtemp(join(tmpdir(), "doorward-command-"));
+  const file = join(folder, "agent.cjs");
+  await writeFile(file, prelude + script);
+  const seen: Queue<Seen> = createQueue();
+  const keep = (what: Sent["what"]) => (session: string, id: string, message: object) => {
+    seen.push({ what, session, id, message } as Seen);
+    return { id, status: "written" as const };
+  };
+  const failures = createQueue<{ id: string; error: Error & { code: string } }>();
+  const channel = toy({
+    send: keep("send"),
+    update: keep("update"),
+    remove(session, id) {
+      seen.push({ what: "remove", session, id });
+      return { id, status: "written" };
+    },
+    typing: (session, on) => seen.push({ what: "typing", session, on }),
+    failed: (_, id, error) => failures.push({ id, error: error as Error & { code: string } }),
+    ...port,
+  });
+  const { log, lines } = capturedLog();
+  const PATH = process.env["PATH"] ?? "";
+  const program = command({
+    command: [process.execPath, file],
+    cwd: folder,
+    env: { PATH },
+    ...options,
+  });
+  const kernel = createKernel([channels(), channel.plugin, program], {
+    log,
+    ...(clock && { clock }),
+  });
+  const facts = createQueue<CommandEvents["program:state-changed"]>();
+  kernel.on("program:state-changed", (fact) => facts.push(fact));
+  await kernel.start();
+  let isStopped = false;
+  const stop = async (): Promise<void> => {
+    if (!isStopped) await kernel.stop();
+    isStopped = true;
+  };
+  const status = () => kernel.services.program.status();
+  const say = (content: string, session = "s", id?: string, media: readonly Media[] = []) =>
+    channel
+      .inlet()
+      .deliver(channel.message({ content, session, media, ...(id === undefined ? {} : { id }) }));
+  return {
+    folder,
+    kernel,
+    lines,
+    seen,
+    facts,
+    failures,
+    stop,
+    status,
+    /** Resolves when the application has accepted the message. */
+    say,
+    /** Says so much to a program that does not read that its pipe takes no more, however much it holds. */
+    async fill(content: string): Promise<ReturnType<typeof say>[]> {
+      const said: ReturnType<typeof say>[] = [];
+      for (let full = 0; full < 5;) {
+        if (full === 0) said.push(say(content, `s${said.length}`));
+        await new Promise((done) => setTimeout(done, 2));
+        full = status().queued > 0 ? full + 1 : 0;
+      }
+      return said;
+    },
+    async [Symbol.asyncDispose]() {
+      await stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Whether a process with this id runs. */
+export const isAlive = (pid: number): boolean => isThere(pid);
+
+/** Looks again until it holds. */
+export async function until<T>(look: () => T | undefined | false): Promise<T> {
+  for (;;) {
+    const found = look();
+    if (found !== undefined && found !== false) return found;
+    await new Promise((done) => setTimeout(done, 10));
+  }
+}

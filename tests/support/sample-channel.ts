@@ -1,0 +1,71 @@
+import type { Plugin } from "../../kernel/index.ts";
+import type {
+  ChannelPort,
+  Channels,
+  Incoming,
+  Inlet,
+  Outgoing,
+} from "../../plugins/channels/index.ts";
+
+export interface Sent {
+  readonly what: "send" | "update" | "remove" | "typing";
+  readonly session: string;
+  readonly id?: string;
+  readonly message?: Outgoing;
+  readonly on?: boolean;
+}
+
+export interface Toy {
+  readonly plugin: Plugin<{ needs: { channels: Channels } }>;
+  readonly sent: Sent[];
+  inlet(): Inlet;
+  message(changes?: Partial<Incoming>): Incoming;
+}
+
+/** A channel in memory: keeps what it is told to send. */
+export function toy(port: Partial<ChannelPort> = {}): Toy {
+  const sent: Sent[] = [];
+  let inlet: Inlet | undefined;
+  let count = 0;
+  const name = port.name ?? "toy";
+  return {
+    sent,
+    inlet: () => inlet!,
+    message(changes = {}) {
+      count += 1;
+      return {
+        channel: name,
+        session: "s",
+        id: `m${count}`,
+        content: "hello",
+        media: [],
+        at: 0,
+        hops: 0,
+        ...changes,
+      };
+    },
+    plugin: {
+      name,
+      api: 1,
+      needs: { channels: true },
+      start({ needs, onStop }) {
+        inlet = needs.channels.attach({
+          send: (session, id, message) => {
+            sent.push({ what: "send", session, id, message });
+            return { id, status: "written" };
+          },
+          ...port,
+          name,
+        });
+        onStop(() => inlet!.close());
+      },
+    },
+  };
+}
+
+/** A promise that is settled from outside. */
+export function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => {};
+  const opened = new Promise<void>((resolve) => void (open = resolve));
+  return { opened, open };
+}

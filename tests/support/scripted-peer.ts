@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { WebSocketServer, type WebSocket } from "ws";
+import { SimulatedClock } from "xstate";
+import type { Clock } from "../../lib/pico-link/index.ts";
+
+export interface Peer extends AsyncDisposable {
+  readonly url: string;
+  /** Upgrade requests, in order. */
+  readonly knocks: IncomingMessage[];
+  readonly sockets: WebSocket[];
+  /** Frames received, in order. */
+  readonly frames: Record<string, any>[];
+  /** The n-th connection, once it is there. */
+  socket(n: number): Promise<WebSocket>;
+  /** The first frame that fits, once it is there. */
+  frame(fits: (frame: Record<string, any>) => boolean): Promise<Record<string, any>>;
+}
+
+export interface PeerOptions {
+  /** A status refuses the handshake, and plain requests too. */
+  readonly refuse?: () =>
+    | { status: number; body?: object; headers?: Record<string, string> }
+    | undefined;
+  /** What the plain request is answered; default: as the handshake. */
+  readonly probe?: () => number;
+  readonly greet?: (socket: WebSocket, q: IncomingMessage) => void;
+  readonly answer?: (frame: Record<string, any>, socket: WebSocket) => void;
+}
+
+/** A server in the manner of the originals: echoes no subprotocol unless one must be, knows no extension. */
+export async function createPeer({
+  refuse = () => undefined,
+  probe,
+  greet,
+  answer,
+}: PeerOptions = {}): Promise<Peer> {
+  const waiting = new Set<() => void>();
+  const changed = (): void => waiting.forEach((look) => look());
+  const until = <T>(look: () => T | undefined): Promise<T> =>
+    new Promise((resolve) => {
+      const attempt = (): void => {
+        const found = look();
+        if (found === undefined) return;
+        waiting.delete(attempt);
+        resolve(found);
+      };
+      waiting.add(attempt);
+      attempt();
+    });
+  const knocks: IncomingMessage[] = [];
+  const sockets: WebSocket[] = [];
+  const frames: Record<string, any>[] = [];
+  const http = createServer((_, r) => {
+    const refusal = refuse();
+    r.writeHead(probe?.() ?? refusal?.status ?? 200, {
+      "Content-Type": "application/json",
+      ...refusal?.headers,
+    });
+    r.end(JSON.stringify(refusal?.body ?? {}));
+  });
+  const server = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (offered) => [...offered][0] ?? false,
+  });
+  http.on("upgrade", (q, socket, head) => {
+    knocks.push(q);
+    const refusal = refuse();
+    if (refusal)
+      return socket.end(
+        `HTTP/1.1 ${refusal.status} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+      );
+    server.handleUpgrade(q, socket, head, (ws) => {
+      sockets.push(ws);
+      ws.on("message", (data) => {
+        const frame = JSON.parse(String(data)) as Record<string, any>;
+        frames.push(frame);
+        answer?.(frame, ws);
+        changed();
+      });
+      greet?.(ws, q);
+      changed();
+    });
+    return undefined;
+  });
+  http.listen(0, "127.0.0.1");
+  await once(http, "listening");
+  return {
+    url: `ws://127.0.0.1:${(http.address() as AddressInfo).port}/pico`,
+    knocks,
+    sockets,
+    frames,
+    socket: (n) => until(() => sockets[n]),
+    frame: (fits) => until(() => frames.find(fits)),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.terminate();
+      http.closeAllConnections();
+      http.close();
+      await once(http, "close");
+    },
+  };
+}
+
+const stepMs = 5;
+/** What passes while this process is held up counts no longer than this. */
+const mostMs = 25;
+
+/** A day ahead, and so many times as fast as the wall, but for a process that is held up: only what has had its turn to
+ *  happen can be too late. */
+export function hurriedClock(times: number): Clock {
+  const clock = new SimulatedClock();
+  clock.set(Date.now() + 86_400_000);
+  let last = performance.now();
+  setInterval(() => {
+    const now = performance.now();
+    clock.increment(Math.round(Math.min(mostMs, now - last) * times));
+    last = now;
+  }, stepMs).unref();
+  return {
+    now: () => clock.now(),
+    setTimeout: (run, ms) => clock.setTimeout(run, ms),
+    clearTimeout: (id) => clock.clearTimeout(id as number),
+  };
+}

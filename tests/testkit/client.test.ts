@@ -1,0 +1,118 @@
+import { createServer } from "node:http";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { application, channels } from "../../plugins/channels/index.ts";
+import { http } from "../../plugins/http/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import {
+  connect,
+  createQueue,
+  memoryTokens,
+  stoppedClock,
+  testTokens,
+  withKernel,
+} from "../../testkit/index.ts";
+import { codeFrom, refusal } from "../support/sample-plugins.ts";
+
+const config = { "channels.pico": { enabled: true } };
+const plugins = () =>
+  [
+    memoryTokens(),
+    channels(),
+    http({ port: 0 }),
+    picoServer(),
+    application(
+      async ({ content, reply }) => void (await reply({ content: `you said ${content}` })),
+    ),
+  ] as const;
+const channel = ({ addresses }: { addresses(): URL[] }): URL => new URL("pico", addresses()[0]);
+
+describe("the client of the channel", () => {
+  test("waits for the answer, in a kernel whose clock stands still", async () => {
+    await withKernel(
+      plugins(),
+      async ({ kernel, clock }) => {
+        clock.set(1_700_000_000_000);
+        await using client = await connect(channel(kernel.services.http), {
+          token: testTokens.pico,
+          session: "s",
+        });
+        client.say("hello");
+        const { payload, timestamp, session_id } = await client.next("message.create");
+        expect([payload!["content"], timestamp, session_id]).toEqual([
+          "you said hello",
+          1_700_000_000_000,
+          "s",
+        ]);
+      },
+      { config },
+    );
+  });
+
+  test("says with which status it was turned away", async () => {
+    await withKernel(
+      plugins(),
+      async ({ kernel }) => {
+        const error = await refusal(
+          connect(channel(kernel.services.http), { token: "another-token" }),
+        );
+        expect([error.code, error.details["status"]]).toEqual(["TEST_REFUSED", 401]);
+      },
+      { config },
+    );
+  });
+
+  test("a wait ends when the server closes", async () => {
+    await withKernel(
+      plugins(),
+      async ({ kernel }) => {
+        const client = await connect(channel(kernel.services.http), { token: testTokens.pico });
+        const wait = codeFrom(client.next("message.create"));
+        await kernel.stop();
+        expect([await wait, (await client.closed).code]).toEqual(["TEST_CLOSED", 1001]);
+      },
+      { config },
+    );
+  });
+
+  test("a server that never answers does not hold it for ever", async () => {
+    const mute = createServer()
+      .on("upgrade", () => undefined)
+      .listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    const { port } = mute.address() as AddressInfo;
+    expect(await codeFrom(connect(`ws://127.0.0.1:${port}/pico`, { patienceMs: 20 }))).toBe(
+      "TEST_WAITED",
+    );
+    mute.closeAllConnections();
+    mute.close();
+  });
+});
+
+describe("the queue", () => {
+  test("gives each item once, the oldest that fits first, also to those who wait", async () => {
+    const queue = createQueue<number>(20);
+    const odd = queue.next("an odd number", (item) => item % 2 === 1);
+    [2, 4, 3].forEach(queue.push);
+    expect([await odd, await queue.next("one"), await queue.next("one"), queue.waiting]).toEqual([
+      3,
+      2,
+      4,
+      [],
+    ]);
+    expect((await refusal(queue.next("the fourth"))).message).toBe("Waited 20 ms for the fourth.");
+    queue.push(5);
+    expect(await queue.next("one")).toBe(5);
+  });
+});
+
+test("the stopped clock moves only when it is told to", () => {
+  const clock = stoppedClock();
+  const ran: number[] = [];
+  clock.setTimeout(() => ran.push(clock.now()), 50);
+  clock.increment(49);
+  expect(ran).toEqual([]);
+  clock.increment(1);
+  expect(ran).toEqual([50]);
+});

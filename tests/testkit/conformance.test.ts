@@ -1,0 +1,216 @@
+import { describe, expect, test } from "vitest";
+import { http } from "../../plugins/http/index.ts";
+import { picoServer } from "../../plugins/pico-server/index.ts";
+import {
+  channelRules,
+  connect,
+  memoryTokens,
+  runChannelConformance,
+  testTokens,
+  type ChannelRule,
+  type Peer,
+  type Seen,
+} from "../../testkit/index.ts";
+import { codeOf, type Plugin } from "../../kernel/index.ts";
+import type { Channels } from "../../plugins/channels/index.ts";
+import { paper, type Breaks } from "../support/paper-peer.ts";
+
+/** For what never comes; what keeps the rules is waited for longer. */
+const [briefMs, longMs] = [300, 20_000];
+
+async function verdict(
+  breaks: Breaks,
+  rules: readonly ChannelRule[] = channelRules,
+  keeps = false,
+  patienceMs = briefMs,
+): Promise<string[]> {
+  const { plugin, join } = paper(breaks);
+  try {
+    await runChannelConformance(plugin, { join, rules, patienceMs, keeps });
+    return [];
+  } catch (error) {
+    expect(codeOf(error)).toBe("CHANNEL_NOT_CONFORMING");
+    const { broken } = (error as { details: { broken: { rule: string }[] } }).details;
+    return broken.map(({ rule }) => rule);
+  }
+}
+
+const broken: Readonly<Record<ChannelRule, Breaks>> = {
+  "attaches one port and lets go of it when it stops": { keepsInlet: true },
+  "hands over what a peer says: whole, once, with a name and a time": {
+    inlet: (inlet) => ({ ...inlet, deliver: (m) => (void inlet.deliver(m), inlet.deliver(m)) }),
+  },
+  "keeps the order of what a peer says": {
+    inlet: (inlet) => {
+      let held: Parameters<typeof inlet.deliver>[0] | undefined;
+      return {
+        ...inlet,
+        async deliver(message) {
+          const before = held;
+          held = before ? undefined : message;
+          if (!before) return "accepted";
+          await inlet.deliver(message);
+          return inlet.deliver(before);
+        },
+      };
+    },
+  },
+  "shows a peer what is sent: whole, once, in order, under the receipt's id": {
+    port: (port) => ({
+      ...port,
+      send: (s, id, m) => port.send(s, id, { ...m, content: m.content.slice(0, 4_096) }),
+    }),
+  },
+  "keeps sessions apart": {
+    port: (port, rooms) => ({
+      ...port,
+      send: (_, id, { content }) => {
+        for (const room of rooms.values()) room.push({ what: "create", id, content });
+        return { id, status: "written" };
+      },
+    }),
+  },
+  "does not claim to have written to a session where nobody is": {
+    port: (port) => ({
+      ...port,
+      async send(session, id, message) {
+        try {
+          return await port.send(session, id, message);
+        } catch {
+          return { id, status: "written" };
+        }
+      },
+    }),
+  },
+  "tells a peer when the application could not take its message": { failed: () => undefined },
+  "updates a message in place, up to its last text": {
+    port: (port) => ({
+      ...port,
+      update: (session, id, message) => port.send(session, `${id}-again`, message),
+    }),
+  },
+  "removes a message": {
+    port: (port) => ({ ...port, remove: (_, id) => ({ id, status: "written" }) }),
+  },
+  "shows typing, and is silent about it where nobody is": {
+    port: (port, rooms) => ({
+      ...port,
+      typing: (session, on) => rooms.get(session)!.push({ what: "typing", on }),
+    }),
+  },
+  "serves the others when one peer has gone": { gone: (rooms) => rooms.clear() },
+  "stops while peers are there, hands over nothing more, and can start again": { remembers: true },
+  "causes no fault": { stop: () => Promise.reject(new Error("it cannot stop")) },
+};
+
+describe("a channel in memory", () => {
+  test("keeps every rule", async () => {
+    expect(await verdict({}, channelRules, false, longMs)).toEqual([]);
+  });
+
+  test.each(Object.entries(broken) as [ChannelRule, Breaks][])(
+    "is found out when it breaks: %s",
+    async (rule, breaks) => {
+      expect(await verdict(breaks, [rule])).toEqual([rule]);
+    },
+  );
+
+  test("an update that nobody sees, a receipt of its own making, a stop that never ends are found out", async () => {
+    const [attaches, , , shows, , , , updates] = channelRules as [ChannelRule, ...ChannelRule[]];
+    const lost: Breaks = {
+      port: (port) => ({ ...port, update: (_, id) => ({ id, status: "written" }) }),
+    };
+    const sent: Breaks = {
+      port: (port) => ({
+        ...port,
+        send: async (...args) => ({ ...(await port.send(...args)), status: "sent" as never }),
+      }),
+    };
+    expect(await verdict(lost, [updates!])).toEqual([updates]);
+    expect(await verdict(sent, [shows!])).toEqual([shows]);
+    expect(await verdict({ stop: () => new Promise(() => undefined) }, [attaches])).toEqual([
+      attaches,
+    ]);
+  });
+
+  test("behind a mailbox, what was said while it was stopped is handed over first, or is found lost", async () => {
+    const rule: ChannelRule =
+      "stops while peers are there, hands over nothing more, and can start again";
+    expect(await verdict({ remembers: true }, [rule], true, longMs)).toEqual([]);
+    expect(await verdict({}, [rule], true)).toEqual([rule]);
+  });
+
+  test("a peer joins with the services of the channel and of what stands before it", async () => {
+    const {
+      plugin: { shape: _, ...plugin },
+      join,
+    } = paper();
+    const offering: Plugin<{ needs: { channels: Channels }; offers: { desk: number } }> = {
+      ...plugin,
+      start: async (scope) => (await plugin.start(scope), { desk: 7 }),
+    };
+    const rules = channelRules.slice(1, 2);
+    const joined: unknown[] = [];
+    await runChannelConformance(offering, {
+      rules,
+      join: ({ desk }) => (joined.push(desk satisfies number), join()),
+    });
+    await runChannelConformance(offering, {
+      rules,
+      before: [memoryTokens()] as const,
+      join: ({ desk, tokens }) => (
+        joined.push(desk satisfies number, typeof tokens.verify),
+        join()
+      ),
+    });
+    expect(joined).toEqual([7, 7, "function"]);
+  });
+
+  test("what it cannot do is not asked of it", async () => {
+    const simple: Breaks = { port: ({ name, send }) => ({ name, send }) };
+    expect(await verdict(simple, channelRules, false, longMs)).toEqual([]);
+  });
+});
+
+describe("the pico channel", () => {
+  const words: Record<string, Seen["what"]> = {
+    "message.create": "create",
+    "message.update": "update",
+    "message.delete": "remove",
+    error: "error",
+    "typing.start": "typing",
+    "typing.stop": "typing",
+  };
+  let count = 0;
+
+  async function peer(channel: URL): Promise<Peer> {
+    const session = `peer-${(count += 1)}`;
+    const client = await connect(channel, { token: testTokens.pico, session });
+    return {
+      session,
+      say: (content) => client.say(content),
+      async next() {
+        const { type, payload = {} } = await client.next();
+        const { message_id: id, content, final, code } = payload;
+        return {
+          what: words[type],
+          id,
+          content,
+          final,
+          code,
+          on: type === "typing.start",
+        } as unknown as Seen;
+      },
+      leave: () => client.close(),
+    };
+  }
+
+  test.each(channelRules)("%s", async (rule) => {
+    await runChannelConformance(picoServer(), {
+      before: [memoryTokens(), http({ port: 0 })] as const,
+      config: { "channels.pico": { enabled: true } },
+      join: ({ http: { addresses } }) => peer(new URL("pico", addresses()[0])),
+      rules: [rule],
+    });
+  });
+});
