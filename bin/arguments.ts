@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { hint } from "../kernel/index.ts";
+import { didYouMean } from "../kernel/index.ts";
 import type { Command } from "./commands/index.ts";
 import type { Options } from "./commands/command.ts";
 import { UsageError } from "./usage.ts";
@@ -50,7 +50,7 @@ const commandOptions = {
   help: { type: "boolean", short: "h" },
 } as const satisfies Options;
 
-const asRows = (rows: Command["usage"]): string => {
+const formatRows = (rows: Command["usage"]): string => {
   const wide = Math.max(...rows.map(([words]) => words.length));
   return rows.map(([words, does]) => `  ${words.padEnd(wide)}  ${does}`).join("\n");
 };
@@ -61,7 +61,7 @@ export function usage(commands: Readonly<Record<string, Command>>, about?: strin
   if (one) {
     return `Usage: doorward ${about} [options]
 
-${asRows(one.usage)}
+${formatRows(one.usage)}
 
 Options: ${Object.keys({ ...one.options, ...commandOptions })
       .map((name) => `-${name}`)
@@ -89,7 +89,7 @@ messages; it is started in this folder, without a shell.
 
 Commands (each takes -json):
 
-${asRows(rows)}
+${formatRows(rows)}
 
 One or two dashes are the same. Files live in $SERVICE_HOME (default ~/.service). The dashboard has the documentation.
 Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 rejected by the server, 4 server not reachable,
@@ -98,7 +98,7 @@ Exit codes: 0 done, 1 cannot start or failed, 2 wrong usage, 3 rejected by the s
 }
 
 /** Flags as Go's flag package takes them (`-name`, `-name=value`, `-bool=false`), rewritten for `parseArgs`. */
-function doubleDashes(argv: readonly string[], options: Options): string[] {
+function toDoubleDashes(argv: readonly string[], options: Options): string[] {
   const end = argv.indexOf("--");
   return argv.map((argument, at) => {
     if (end >= 0 && at >= end) return argument;
@@ -109,7 +109,7 @@ function doubleDashes(argv: readonly string[], options: Options): string[] {
     if (!option) {
       const dashed = Object.keys(options).map((known) => `-${known}`);
       throw new UsageError(
-        `unknown option "${argument.split("=")[0]}".${hint(`-${name}`, dashed)}`,
+        `unknown option "${argument.split("=")[0]}".${didYouMean(`-${name}`, dashed)}`,
       );
     }
     if (option.type !== "boolean") return `--${name}${value === undefined ? "" : `=${value}`}`;
@@ -127,11 +127,11 @@ export function parseArguments(
   const [name = "", ...rest] = argv;
   if (name === "run") return parseRun(rest);
   if (Object.hasOwn(commands, name)) return parseCommand(name, rest, commands[name]!);
-  if (name === "help") return helpFor(rest.find((word) => Object.hasOwn(commands, word)));
+  if (name === "help") return helpArguments(rest.find((word) => Object.hasOwn(commands, word)));
   return parseLauncher(argv, Object.keys(commands));
 }
 
-const helpFor = (about: string | undefined): LauncherArguments => ({
+const helpArguments = (about: string | undefined): LauncherArguments => ({
   command: "help",
   console: false,
   browser: false,
@@ -145,8 +145,8 @@ function parseCommand(
   { options = {} }: Command,
 ): LauncherArguments | CommandArguments {
   const all: Options = { ...options, ...commandOptions };
-  const { values, positionals } = read(doubleDashes(argv, all), all);
-  if (values["help"]) return helpFor(name);
+  const { values, positionals } = parseOptions(toDoubleDashes(argv, all), all);
+  if (values["help"]) return helpArguments(name);
   return { command: "run", name, words: positionals, values, json: values["json"] === true };
 }
 
@@ -164,17 +164,20 @@ function parseRun(argv: readonly string[]): LauncherArguments {
 }
 
 /** What other programs call what has no command here. */
-const others: ReadonlyMap<string, string> = new Map([
+const knownAliases: ReadonlyMap<string, string> = new Map([
   ["start", ' "doorward" alone starts the launcher.'],
   ["stop", " Ctrl+C, SIGTERM or the icon's menu ends a launcher."],
 ]);
 
 /** `names`: words that would have been a command. */
 function parseLauncher(argv: readonly string[], names: readonly string[] = []): LauncherArguments {
-  const { values, positionals } = read(doubleDashes(argv, launcherOptions), launcherOptions);
+  const { values, positionals } = parseOptions(
+    toDoubleDashes(argv, launcherOptions),
+    launcherOptions,
+  );
   const [file = "."] = positionals;
   if (names.length > 0 && /^[\w-]+$/.test(file)) {
-    const meant = others.get(file) ?? hint(file, ["run", ...names]);
+    const meant = knownAliases.get(file) ?? didYouMean(file, ["run", ...names]);
     throw new UsageError(
       `"${file}" is no command.${meant} A file of that name is written ./${file}`,
     );
@@ -190,13 +193,13 @@ function parseLauncher(argv: readonly string[], names: readonly string[] = []): 
     browser: values.browser ?? true,
     debug: values.debug ?? false,
     ...(positionals[0] === undefined ? {} : { config: positionals[0] }),
-    ...(values.port === undefined ? {} : { port: portOf(values.port) }),
+    ...(values.port === undefined ? {} : { port: parsePort(values.port) }),
     ...(values.host === undefined ? {} : { host: values.host }),
     ...(values.public === undefined ? {} : { public: values.public }),
   };
 }
 
-function read<const T extends Options>(args: string[], options: T) {
+function parseOptions<const T extends Options>(args: string[], options: T) {
   try {
     return parseArgs({ args, options, allowPositionals: true, allowNegative: true });
   } catch (error) {
@@ -205,7 +208,7 @@ function read<const T extends Options>(args: string[], options: T) {
   }
 }
 
-function portOf(text: string): number {
+function parsePort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
     throw new UsageError(`"-port" takes a number from 0 to 65535, not "${text}"`);
   }

@@ -1,4 +1,4 @@
-import { tunnel } from "./desktop.ts";
+import { sshTunnelCommand } from "./desktop.ts";
 
 export interface BannerFacts {
   readonly version: string;
@@ -19,7 +19,7 @@ export interface BannerFacts {
   readonly program?: string;
 }
 
-const sources: Readonly<Record<string, string>> = {
+const tokenSourceLabels: Readonly<Record<string, string>> = {
   env: "environment variable SERVICE_LAUNCHER_TOKEN",
   config: '"launcher_token" in launcher-config.json',
   random: "generated at this first start",
@@ -34,7 +34,7 @@ export function banner(facts: BannerFacts): string {
     `Doorward ${facts.version}`,
     "",
     ...addresses.map((url, at) => row(at === 0 ? "Dashboard" : "", url.href)),
-    row("Token", `${sources[source] ?? source} (source: ${source})`),
+    row("Token", `${tokenSourceLabels[source] ?? source} (source: ${source})`),
     ...(token === undefined ? [] : [row("", token)]),
     ...(tokenHint === undefined ? [] : [row("", tokenHint)]),
     row(
@@ -48,6 +48,6 @@ export function banner(facts: BannerFacts): string {
   ];
   if (facts.state === "setup")
     rows.push("", "  First run: open the link and choose the token for this dashboard.");
-  if (remote && first) rows.push("", "  From your own machine:", `    ${tunnel(first)}`);
+  if (remote && first) rows.push("", "  From your own machine:", `    ${sshTunnelCommand(first)}`);
   return `${rows.join("\n")}\n\n`;
 }

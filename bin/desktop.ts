@@ -13,7 +13,7 @@ export async function openBrowser(
   platform = process.platform,
 ): Promise<boolean> {
   for (const [command, ...args] of openers(url.href, env, platform)) {
-    if (command !== undefined && (await runs(command, args))) return true;
+    if (command !== undefined && (await runsSuccessfully(command, args))) return true;
   }
   return false;
 }
@@ -40,11 +40,11 @@ export const isRemote = (env: Environment): boolean =>
   Boolean(env["SSH_CONNECTION"] ?? env["SSH_TTY"]);
 
 /** The command that makes the address of a launcher here one of the person's own machine. */
-export const tunnel = ({ port }: URL): string =>
-  `ssh -L ${port}:127.0.0.1:${port} ${user()}${hostname()}`;
+export const sshTunnelCommand = ({ port }: URL): string =>
+  `ssh -L ${port}:127.0.0.1:${port} ${userPrefix()}${hostname()}`;
 
 /** Nothing for a user without a name, as containers may have. */
-function user(): string {
+function userPrefix(): string {
   try {
     return `${userInfo().username}@`;
   } catch {
@@ -53,7 +53,7 @@ function user(): string {
 }
 
 /** True when the program ended well or is still running after 1.5 s, as browsers do. */
-function runs(command: string, args: readonly string[]): Promise<boolean> {
+function runsSuccessfully(command: string, args: readonly string[]): Promise<boolean> {
   return new Promise<boolean>((resolve) => {
     const child = spawn(command, args, { stdio: "ignore", detached: true });
     const patience = setTimeout(() => {

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 // Entry of the command line: loads the compiled program and runs it.
-import { Program } from "./code/program.ts";
+import { ScriptLoader } from "./code/program.ts";
 import { refuseInspector } from "./inspector.ts";
 import type * as Main from "./main.ts";
 
 refuseInspector();
-const program = new Program(new URL(".", import.meta.url));
+const program = new ScriptLoader(new URL(".", import.meta.url));
 const { main } = program.unit("./main.cjs") as typeof Main;
 process.exitCode = await main(program);

@@ -6,7 +6,7 @@ import { UsageError } from "./usage.ts";
 /** The folder of all files: `$SERVICE_HOME`, else `~/.service`. Throws `UsageError` when neither names one. */
 export function homeOf(env: Environment): string {
   const named = env["SERVICE_HOME"]?.trim();
-  if (!named) return join(ownFolder(), ".service");
+  if (!named) return join(userHome(), ".service");
   if (/^~(?:[/\\]|$)/.test(named)) {
     throw new UsageError(
       `SERVICE_HOME is "${named}": no shell has replaced "~" by your folder; write the whole path`,
@@ -16,7 +16,7 @@ export function homeOf(env: Environment): string {
 }
 
 /** Users of containers may have none. */
-function ownFolder(): string {
+function userHome(): string {
   let folder = "";
   try {
     folder = homedir();

@@ -1,6 +1,6 @@
 // Starts the launcher in this process and ends with it.
 import { join, resolve } from "node:path";
-import { launcher, type Launcher } from "../config/presets/launcher.ts";
+import { createLauncher, type Launcher } from "../config/presets/launcher.ts";
 import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
 import type { Environment } from "../config/load/index.ts";
@@ -8,12 +8,12 @@ import type { Program } from "../plugins/program/index.ts";
 import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner } from "./banner.ts";
-import { keepCompiled } from "./code/kept.ts";
+import { writeCache } from "./code/kept.ts";
 import type { CompiledFiles } from "./code/program.ts";
 import { isRemote } from "./desktop.ts";
 import { homeOf } from "./home.ts";
 import { createRandom } from "./random.ts";
-import { remedy } from "./remedy.ts";
+import { startFailureRemedy } from "./remedy.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 
@@ -30,25 +30,25 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const home = homeOf(env);
   const log = await openLog(home, options);
   let kernel: Launcher | undefined;
-  let end: End | undefined;
+  let end: ShutdownSignal | undefined;
   let keeping: NodeJS.Timeout | undefined;
   const pages = createSignInPages({ home, env });
   try {
     const quitting = new AbortController();
-    kernel = await build(home, log, { ...options, pages }, () => quitting.abort());
-    end = untilEnd(kernel, log, quitting.signal);
+    kernel = await buildKernel(home, log, { ...options, pages }, () => quitting.abort());
+    end = waitForShutdown(kernel, log, quitting.signal);
     await kernel.start();
     removeUsed(pages, kernel);
-    await welcome(kernel, home, pages, options);
-    keeping = setTimeout(() => void keep(home, options, log.log), settledMs);
+    await printBanner(kernel, home, pages, options);
+    keeping = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
     return await end.code;
   } catch (error) {
     if (end?.hasBegun()) return await end.code; // the start was called off
-    await kernel?.stop({ timeoutMs: stopMs(kernel) });
+    await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
     const unknown = codeOf(error) === "internal";
     const reason = unknown
       ? ""
-      : `${(error as Error).message}${await remedy(codeOf(error), home, env)}`;
+      : `${(error as Error).message}${await startFailureRemedy(codeOf(error), home, env)}`;
     const fields = unknown || debug ? { err: error } : { code: codeOf(error), reason };
     log.log.error(fields, "the launcher cannot start");
     const sentence = unknown ? "an internal error stopped the start; -debug shows it" : reason;
@@ -76,12 +76,16 @@ function removeUsed(pages: SignInPages, kernel: Launcher): void {
   process.once("exit", () => pages.sweep(0));
 }
 /** By then the start is over, and what it called is compiled. */
-const settledMs = 3_000;
+const cacheDelayMs = 3_000;
 
 /** For the next start. Where it cannot be kept, as in a home that is only read, that one compiles again. */
-async function keep(home: string, { env, compiled }: LaunchOptions, log: Log): Promise<void> {
+async function writeCompileCache(
+  home: string,
+  { env, compiled }: LaunchOptions,
+  log: Log,
+): Promise<void> {
   try {
-    if (compiled) await keepCompiled(home, env, compiled);
+    if (compiled) await writeCache(home, env, compiled);
   } catch (error) {
     log.debug(
       { code: codeOf(error), reason: (error as Error).message },
@@ -106,17 +110,17 @@ async function openLog(
     pretty: process.stderr.isTTY,
     stderr: process.stderr,
     ...(isConsole || debug || program ? { stdout: process.stderr } : {}),
-    ...(isConsole || debug ? {} : { shows: (line: string) => ofProgram.test(line) }),
+    ...(isConsole || debug ? {} : { shows: (line: string) => runModeLines.test(line) }),
   });
   for (const warning of warnings) log.log.warn({ home }, warning);
   return log;
 }
 
 /** With "run", who started it sees what the program says, and warnings; why a start failed is said in a sentence. */
-const ofProgram =
+const runModeLines =
   /^\{"level":(?:30,"time":"[^"]*","plugin":"program"|40|[56]0,"time":"[^"]*","plugin")/;
 
-async function build(
+async function buildKernel(
   home: string,
   log: LauncherLog,
   options: LaunchOptions & { readonly pages: SignInPages },
@@ -137,7 +141,7 @@ async function build(
     ];
     return [...shown.filter((way) => way !== false), "command", "file"];
   };
-  const kernel = await launcher({
+  const kernel = await createLauncher({
     home,
     env,
     version,
@@ -173,25 +177,29 @@ async function build(
 }
 
 /** What the listeners and the applications get, and before that the clients of the channel. */
-function stopMs({ services }: Launcher): number {
+function stopTimeoutMs({ services }: Launcher): number {
   const { picoServer } = services as Partial<Launcher["services"]>; // absent while it starts
   return 1_800 + (picoServer?.stopSeconds() ?? 0) * 1_000;
 }
 
-interface End {
+interface ShutdownSignal {
   readonly code: Promise<number>;
   hasBegun(): boolean;
 }
 
 /** Stops at a signal, at its owner's wish, and with exit code 1 at an error that nobody has caught, as plugins by
  *  others may have them. A second one of these, SIGHUP aside, ends the process at once. */
-function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): End {
+function waitForShutdown(
+  kernel: Launcher,
+  log: LauncherLog,
+  quitting: AbortSignal,
+): ShutdownSignal {
   let stopping = false;
   const code = new Promise<number>((done) => {
     const stop = (how: number): void => {
       if (stopping) process.exit(1);
       stopping = true;
-      void kernel.stop({ timeoutMs: stopMs(kernel) }).then(() => done(how));
+      void kernel.stop({ timeoutMs: stopTimeoutMs(kernel) }).then(() => done(how));
     };
     const told = (signal: NodeJS.Signals | "quit"): void => {
       log.log.info({ signal }, "stopping");
@@ -211,7 +219,7 @@ function untilEnd(kernel: Launcher, log: LauncherLog, quitting: AbortSignal): En
   return { code, hasBegun: () => stopping };
 }
 
-async function welcome(
+async function printBanner(
   kernel: Launcher,
   home: string,
   pages: SignInPages,

@@ -2,7 +2,7 @@
  *  also ends lines at a lone `\r`, and from Node 24 on at U+2028 and U+2029, which a text in JSON may hold as they are.
  *  A byte order mark before the first one, as PowerShell writes it, is left out.
  *  Throws what `tooLong` makes when a line is longer than `most` UTF-16 units. */
-export async function* linesOf(
+export async function* splitLines(
   pieces: AsyncIterable<string>,
   { most = Number.POSITIVE_INFINITY, tooLong = () => new RangeError("a line is too long") } = {},
 ): AsyncGenerator<string, void, undefined> {

@@ -7,7 +7,7 @@ import {
   type CommandArguments,
   type LauncherArguments,
 } from "./arguments.ts";
-import type { Program } from "./code/program.ts";
+import type { ScriptLoader } from "./code/program.ts";
 import { commands } from "./commands/index.ts";
 
 // Everything else gets this copy; children start without the tokens.
@@ -25,7 +25,7 @@ process.on("exit", () => {
 });
 
 /** Does what the command line says; resolves to the exit code. */
-export async function main(program: Program): Promise<number> {
+export async function main(program: ScriptLoader): Promise<number> {
   try {
     return await run(parseArguments(process.argv.slice(2), commands), program);
   } catch (error) {
@@ -35,7 +35,10 @@ export async function main(program: Program): Promise<number> {
   }
 }
 
-async function run(given: LauncherArguments | CommandArguments, program: Program): Promise<number> {
+async function run(
+  given: LauncherArguments | CommandArguments,
+  program: ScriptLoader,
+): Promise<number> {
   if (given.command === "help") {
     process.stdout.write(usage(commands, given.about));
     return 0;
@@ -48,8 +51,8 @@ async function run(given: LauncherArguments | CommandArguments, program: Program
   const { homeOf } = await import("./home.ts");
   const home = homeOf(env);
   if (given.command === "run") return runCommand(given, version, home);
-  const { readCompiled } = await import("./code/kept.ts");
-  program.use(await readCompiled(home, env));
+  const { readCache } = await import("./code/kept.ts");
+  program.use(await readCache(home, env));
   const { launch } = await import("./launch.ts");
   return launch({ ...given, env, version, compiled: () => program.compiled() });
 }
@@ -82,11 +85,11 @@ async function runCommand(given: CommandArguments, version: string, home: string
     if (error instanceof UsageError) throw error;
     const { message, stack } = error as Error;
     if (json) {
-      const [{ codeOf }, { plainJson }] = await Promise.all([
+      const [{ codeOf }, { sanitizedJson }] = await Promise.all([
         import("../kernel/index.ts"),
         import("./client/text.ts"),
       ]);
-      process.stdout.write(`${plainJson({ error: codeOf(error), message })}\n`);
+      process.stdout.write(`${sanitizedJson({ error: codeOf(error), message })}\n`);
       return 1;
     }
     process.stderr.write(`doorward: ${message}\n${values["debug"] === true ? `${stack}\n` : ""}`);

@@ -1,9 +1,13 @@
 import { connect } from "node:net";
-import { localPaths } from "../config/local/index.ts";
+import { controlSocketPaths } from "../config/local/index.ts";
 import type { Environment } from "../config/load/index.ts";
 
 /** What a failed start tells beside its reason, or nothing: what the owner of this home can do about it. */
-export async function remedy(code: string, home: string, env: Environment): Promise<string> {
+export async function startFailureRemedy(
+  code: string,
+  home: string,
+  env: Environment,
+): Promise<string> {
   if (code === "store_unavailable") {
     return (
       ` Mend that, name another folder in SERVICE_HOME, or give the launcher's token in SERVICE_LAUNCHER_TOKEN, ` +
@@ -18,7 +22,7 @@ export async function remedy(code: string, home: string, env: Environment): Prom
 
 /** Whether a launcher of this home takes commands. */
 function isRunning(home: string, env: Environment): Promise<boolean> {
-  const { socket: path } = localPaths(home, env);
+  const { socket: path } = controlSocketPaths(home, env);
   if (path === undefined) return Promise.resolve(false);
   return new Promise((done) => {
     const end = (is: boolean) => (): void => {

@@ -5,7 +5,7 @@ import { existsSync, lstatSync, readdirSync, rmdirSync, statSync, unlinkSync } f
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { makeFolder } from "../lib/files/index.ts";
+import { createPrivateFolder } from "../lib/files/index.ts";
 import type { Environment } from "../config/load/index.ts";
 import { openBrowser } from "./desktop.ts";
 
@@ -87,7 +87,7 @@ async function write(
 ): Promise<string | undefined> {
   for (const { folder, prefix } of parents) {
     try {
-      if (prefix === "open-") await makeFolder(folder);
+      if (prefix === "open-") await createPrivateFolder(folder);
       if (!isPrivate(folder, platform)) continue;
       const page = await mkdtemp(join(folder, prefix)); // 0700
       await writeFile(join(page, fileName), pageOf(link), { flag: "wx", mode: 0o600 });

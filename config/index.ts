@@ -1,7 +1,7 @@
 /* For hosts that want the launcher's places of configuration: nothing is read unless one of these is called, and
  * `process.env` only when the host passes it. */
 import type { AnyPlugin } from "../kernel/index.ts";
-import { environment, files, type StoreForm } from "../plugins/token-store/index.ts";
+import { environment, files, type TokenBackend } from "../plugins/token-store/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./load/environment.ts";
 import { load, type Loaded } from "./load/index.ts";
 import { sectionsOf } from "./load/sections.ts";
@@ -10,7 +10,7 @@ export { loadErrors, type Environment, type Loaded, type Sources } from "./load/
 
 export interface FromEnvironment {
   /** For `tokenStore`: `SERVICE_CHANNELS_PICO_TOKEN`, … */
-  readonly tokens: StoreForm;
+  readonly tokens: TokenBackend;
   /** Settings of the plugins, `SERVICE_CHANNELS_PICO_ENABLED=true`: spread into the options of `createKernel`. Rejects
    *  `ENV_BAD_VALUE`, `ENV_AMBIGUOUS`. */
   load(plugins: readonly AnyPlugin[]): Promise<Pick<Loaded, "config" | "warnings">>;
@@ -34,7 +34,7 @@ export function fromEnvironment(
   };
 }
 
-export interface FilesFrom {
+export interface FromFilesOptions {
   /** What stands above the files; default: nothing. */
   readonly env?: Environment;
   readonly brand?: string;
@@ -43,7 +43,7 @@ export interface FilesFrom {
 }
 export interface FromFiles {
   /** For `tokenStore`; generated and changed tokens are written to the home. */
-  readonly tokens: StoreForm;
+  readonly tokens: TokenBackend;
   /** Settings of the plugins: spread into the options of `createKernel`; `sources` is what `settings()` takes. Rejects
    *  with the file and the place that is wrong. */
   load(plugins: readonly AnyPlugin[]): Promise<Loaded>;
@@ -52,7 +52,7 @@ export interface FromFiles {
 /** Tokens and settings from the files of a home: `config.json`, `launcher-config.json`, `.security.yml`. */
 export function fromFiles(
   home: string,
-  { env = {}, brand = "service", config }: FilesFrom = {},
+  { env = {}, brand = "service", config }: FromFilesOptions = {},
 ): FromFiles {
   const places = { home, env, brand, ...(config === undefined ? {} : { config }) };
   return { tokens: files(places), load: (plugins) => load(plugins, places) };

@@ -1,3 +1,3 @@
 /** `2026-11-22 07:14:39 UTC`, of Unix milliseconds. */
-export const utc = (at: number): string =>
+export const formatUtc = (at: number): string =>
   `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;

@@ -7,7 +7,7 @@ import { createLifecycle, isOver, type Lifecycle, type Status } from "./lifecycl
 import type { Awaitable, Clock, LauncherState, Log, ProcessState, Release } from "./plugin.ts";
 import { PluginRun, type PluginPhase } from "./plugin-run.ts";
 import { validatePlugins } from "./roster.ts";
-import type { AnyPlugin, ConfigOf, FactsOf, ServicesOf, Wired } from "./wiring.ts";
+import type { AnyPlugin, ConfigOf, EventsOf, ServicesOf, Wired } from "./wiring.ts";
 
 const defaultStopMs = 10_000;
 
@@ -64,9 +64,9 @@ export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
   stop(options?: { timeoutMs?: number }): Promise<void>;
   state(): LauncherState;
   health(): Health;
-  on<K extends keyof FactsOf<L>>(
+  on<K extends keyof EventsOf<L>>(
     type: K,
-    handler: (payload: FactsOf<L>[K]) => Awaitable<void>,
+    handler: (payload: EventsOf<L>[K]) => Awaitable<void>,
   ): Release;
 }
 

@@ -26,7 +26,7 @@ export type LauncherCommand =
 export type ProcessState = "stopped" | "starting" | "ready" | "stopping" | "failed";
 
 /** What a plugin is, as one type. Every key is optional. */
-export interface Shape {
+export interface PluginShape {
   /** The validated value of its section. */
   readonly config?: unknown;
   /**
@@ -50,7 +50,7 @@ export interface Shape {
   readonly configures?: true;
 }
 
-export type ShapePart<S, K extends keyof Shape, Otherwise> =
+export type ShapePart<S, K extends keyof PluginShape, Otherwise> =
   S extends Record<K, infer V> ? V : Otherwise;
 export type EmptyMap = Record<never, never>;
 export type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (
@@ -80,7 +80,7 @@ type EventOwner<Name> = [Name] extends [never]
   : UnionToIntersection<Name extends `${infer Owner}:${string}` ? Owner : never>;
 type SectionName<S> = S extends { section: infer V } ? keyof V & string : string;
 
-interface PluginBase<S extends Shape> {
+interface PluginBase<S extends PluginShape> {
   /** Lower-case words joined by hyphens; the prefix of its events. */
   readonly name: EventOwner<keyof ShapePart<S, "emits", EmptyMap> & string>;
   /** Major version of this contract. Another version is rejected at start. */
@@ -100,7 +100,7 @@ type DependencyFlags<S, K extends "needs" | "uses"> =
     ? { readonly [P in K]?: { readonly [N in keyof V]: true } }
     : { readonly [P in K]?: never };
 
-export type Plugin<S extends Shape = Shape> = PluginBase<S> &
+export type Plugin<S extends PluginShape = PluginShape> = PluginBase<S> &
   DependencyFlags<S, "needs"> &
   DependencyFlags<S, "uses"> &
   (S extends { drives: true } ? { readonly drives: true } : unknown) &
@@ -121,7 +121,7 @@ interface Driver {
 /**
  * Everything that a plugin may use. Whatever it registers here is cleaned up when the plugin stops.
  */
-export interface Scope<S extends Shape> {
+export interface Scope<S extends PluginShape> {
   readonly needs: ShapePart<S, "needs", EmptyMap>;
   readonly uses: Partial<ShapePart<S, "uses", EmptyMap>>;
   readonly log: Log;

@@ -3,7 +3,7 @@ import { noop } from "./defaults.ts";
 import { kernelErrors } from "./errors.ts";
 import type { LauncherCommand, Log, LogLine, Scope } from "./plugin.ts";
 import type { PluginRun } from "./plugin-run.ts";
-import { hint } from "./suggest.ts";
+import { didYouMean } from "./suggest.ts";
 
 type Services = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,11 @@ function rejectUnknown(plugin: string, services: Services): Services {
     get(_, service) {
       if (typeof service === "symbol" || Object.hasOwn(services, service))
         return Reflect.get(services, service);
-      throw kernelErrors.KERNEL_NEED_UNMET(plugin, service, hint(service, Object.keys(services)));
+      throw kernelErrors.KERNEL_NEED_UNMET(
+        plugin,
+        service,
+        didYouMean(service, Object.keys(services)),
+      );
     },
   });
 }

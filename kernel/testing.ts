@@ -11,7 +11,7 @@ export interface LogEntry {
 }
 
 /** Creates a log that keeps its lines. */
-export function capturedLog(): { log: Log; lines: LogEntry[] } {
+export function createCapturedLog(): { log: Log; lines: LogEntry[] } {
   const lines: LogEntry[] = [];
   const line =
     (level: keyof Log): LogLine =>
@@ -29,9 +29,9 @@ export interface StoppedClock extends Clock {
   /** Unix milliseconds. */
   set(now: number): void;
 }
-export const stoppedClock = (): StoppedClock => new SimulatedClock();
+export const createStoppedClock = (): StoppedClock => new SimulatedClock();
 
-export interface Stand<L extends readonly unknown[]> {
+export interface TestKernel<L extends readonly unknown[]> {
   readonly kernel: Kernel<L>;
   readonly clock: StoppedClock;
   readonly lines: readonly LogEntry[];
@@ -40,11 +40,11 @@ export interface Stand<L extends readonly unknown[]> {
 /** Starts the plugins with a stopped clock and a captured log, and always stops them. */
 export async function withKernel<const L extends readonly AnyPlugin[]>(
   plugins: L & Wired<L>,
-  visit: (testKernel: Stand<L>) => void | Promise<void>,
+  visit: (testKernel: TestKernel<L>) => void | Promise<void>,
   options: Omit<KernelOptions<L>, "clock" | "log"> & { readonly clock?: StoppedClock } = {},
 ): Promise<void> {
-  const clock = options.clock ?? stoppedClock();
-  const { log, lines } = capturedLog();
+  const clock = options.clock ?? createStoppedClock();
+  const { log, lines } = createCapturedLog();
   const kernel = createKernel<L>(plugins, { ...options, clock, log } as KernelOptions<L>);
   await kernel.start();
   try {

@@ -45,7 +45,7 @@ type EventMistakes<P, Emitted> =
   | `no plugin emits ${Exclude<KeysOf<P, "hears">, keyof Emitted>}`
   | `${Mismatches<PartOf<P, "hears">, Emitted>} has another payload where it is emitted`;
 type CheckEvents<L extends readonly unknown[]> = {
-  [I in keyof L]: EventMistakes<L[I], FactsOf<L>>;
+  [I in keyof L]: EventMistakes<L[I], EventsOf<L>>;
 }[number];
 
 type Rejected<Sentence extends string> = [Sentence] extends [never]
@@ -61,7 +61,7 @@ export type Wired<L extends readonly unknown[]> = number extends L["length"]
   : Rejected<CheckNeedsInOrder<L> | CheckEvents<L>>;
 
 /** All events that the plugins of a list emit, and those of the kernel. */
-export type FactsOf<L extends readonly unknown[]> = KernelEvents &
+export type EventsOf<L extends readonly unknown[]> = KernelEvents &
   UnionToIntersection<{ [I in keyof L]: PartOf<L[I], "emits"> }[number]>;
 /** All services that the plugins of a list offer. */
 export type ServicesOf<L extends readonly unknown[]> = EmptyMap &

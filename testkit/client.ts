@@ -1,6 +1,6 @@
 import { WebSocket } from "ws";
 import { testingErrors } from "./errors.ts";
-import { createQueue, within, defaultPatienceMs } from "./queue.ts";
+import { createQueue, withTimeout, defaultTimeoutMs } from "./queue.ts";
 
 export interface ClientOptions {
   /** Of the channel; offered as a subprotocol, as browsers do. */
@@ -43,11 +43,11 @@ export interface TestClient extends AsyncDisposable {
 }
 
 /** Connects to a pico channel: `ws:`, or `http:` of the same place. Rejects `TEST_REFUSED` with the HTTP status. */
-export async function connect(
+export async function connectTestClient(
   channel: string | URL,
   options: ClientOptions = {},
 ): Promise<TestClient> {
-  const { token, session, headers = {}, protocols = [], patienceMs = defaultPatienceMs } = options;
+  const { token, session, headers = {}, protocols = [], patienceMs = defaultTimeoutMs } = options;
   const url = new URL(channel);
   url.protocol = url.protocol.replace(/^http/, "ws");
   if (session !== undefined) url.searchParams.set("session_id", session);
@@ -61,7 +61,7 @@ export async function connect(
       frames.end((what) => testingErrors.TEST_CLOSED(what, code));
     });
   });
-  await within(patienceMs, "the connection", opened(ws));
+  await withTimeout(patienceMs, "the connection", whenOpen(ws));
   ws.on("error", () => undefined); // its close follows
   let count = 0;
 
@@ -100,7 +100,7 @@ export async function connect(
   return client;
 }
 
-function opened(ws: WebSocket): Promise<void> {
+function whenOpen(ws: WebSocket): Promise<void> {
   return new Promise((resolve, reject) => {
     ws.once("open", resolve);
     ws.once("error", reject);

@@ -1,10 +1,10 @@
 import type { AnyPlugin, ServicesOf, Wired } from "../kernel/index.ts";
 import { testingErrors } from "./errors.ts";
 import type { Peer } from "./peer.ts";
-import { createRig, type Rig } from "./rig.ts";
-import { rules, type ChannelRule } from "./rules.ts";
+import { startConformanceRun, type ConformanceRun } from "./rig.ts";
+import { conformanceRules, type ChannelRule } from "./rules.ts";
 
-export const channelRules = Object.keys(rules) as readonly ChannelRule[];
+export const channelRules = Object.keys(conformanceRules) as readonly ChannelRule[];
 
 export interface ChannelConformance<
   L extends readonly AnyPlugin[],
@@ -35,9 +35,9 @@ export async function runChannelConformance<
   const join = options.join as (services: unknown) => Promise<Peer> | Peer;
   const broken: { rule: ChannelRule; problem: string }[] = [];
   for (const rule of options.rules ?? channelRules) {
-    let rig: Rig | undefined;
+    let rig: ConformanceRun | undefined;
     try {
-      rig = await createRig({
+      rig = await startConformanceRun({
         channel,
         before: before as readonly AnyPlugin[],
         config,
@@ -45,7 +45,7 @@ export async function runChannelConformance<
         keeps,
         join,
       });
-      await rules[rule](rig);
+      await conformanceRules[rule](rig);
     } catch (error) {
       broken.push({
         rule,

@@ -13,7 +13,7 @@ export type Fault =
   | { readonly bytes: number; readonly everyMs: number };
 
 /** Waits in a line at most; beyond it, its sender has to wait. */
-const mostHeld = 1024 * 1024;
+const maxBufferedBytes = 1024 * 1024;
 
 interface Piece {
   /** Undefined: the sender has ended. */
@@ -22,14 +22,14 @@ interface Piece {
 }
 
 /** One direction of one connection: the bytes of `from` reach `to` as its fault lets them. */
-export interface Line {
+export interface FaultLine {
   set(fault: Fault): void;
   /** Nobody is told that `from` is gone. */
   isSilent(): boolean;
   stop(): void;
 }
 
-export function createLine(from: Socket, to: Socket, first: Fault): Line {
+export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
   let fault = first;
   let pieces: Piece[] = [];
   let held = 0;
@@ -62,7 +62,7 @@ export function createLine(from: Socket, to: Socket, first: Fault): Line {
     clearTimeout(timer);
     timer = undefined;
     passOn();
-    if (fault === "stall" || held >= mostHeld) from.pause();
+    if (fault === "stall" || held >= maxBufferedBytes) from.pause();
     else from.resume();
   }
   const later = (ms: number): void => void (timer = setTimeout(pump, ms));
@@ -71,7 +71,7 @@ export function createLine(from: Socket, to: Socket, first: Fault): Line {
     if (fault === "swallow") return;
     pieces.push({ bytes, cameAt: performance.now() });
     held += bytes?.byteLength ?? 0;
-    if (held >= mostHeld) from.pause();
+    if (held >= maxBufferedBytes) from.pause();
     if (!timer) pump();
   }
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { createLine, type Fault, type Line } from "./fault-line.ts";
+import { createFaultLine, type Fault, type FaultLine } from "./fault-line.ts";
 
 /** By direction: `up` to the server, `down` to the client. */
 export interface Faults {
@@ -35,11 +35,11 @@ export interface FaultProxy extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-interface Pair {
+interface SocketPair {
   readonly near: Socket;
   readonly far: Socket;
-  readonly up: Line;
-  readonly down: Line;
+  readonly up: FaultLine;
+  readonly down: FaultLine;
 }
 
 /** Listens on a port of its own on `127.0.0.1`. */
@@ -47,9 +47,9 @@ export async function createFaultProxy(options: FaultProxyOptions): Promise<Faul
   const { host = "127.0.0.1" } = options;
   let { port: target } = options;
   let faults: Faults = { up: "none", down: "none", ...options.faults };
-  const pairs = new Set<Pair>();
+  const pairs = new Set<SocketPair>();
 
-  function forget(pair: Pair): void {
+  function forget(pair: SocketPair): void {
     pairs.delete(pair);
     pair.up.stop();
     pair.down.stop();
@@ -57,7 +57,7 @@ export async function createFaultProxy(options: FaultProxyOptions): Promise<Faul
 
   /** A side that is gone without an end is gone for the other one too, unless that direction is swallowed. One that is
    *  reset after its end is seen to be at the next byte for it: Node does not look before. */
-  function watch(pair: Pair, gone: Socket, other: Socket, line: Line): void {
+  function watch(pair: SocketPair, gone: Socket, other: Socket, line: FaultLine): void {
     let broken = false;
     gone.on("error", () => void (broken = true));
     gone.on("close", () => {
@@ -70,8 +70,8 @@ export async function createFaultProxy(options: FaultProxyOptions): Promise<Faul
 
   function carry(near: Socket): void {
     const far = connect({ port: target, host, allowHalfOpen: true, noDelay: true });
-    const up = createLine(near, far, faults.up);
-    const down = createLine(far, near, faults.down);
+    const up = createFaultLine(near, far, faults.up);
+    const down = createFaultLine(far, near, faults.down);
     const pair = { near, far, up, down };
     pairs.add(pair);
     watch(pair, near, far, up);

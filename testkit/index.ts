@@ -4,14 +4,19 @@ import type { Plugin } from "../kernel/index.ts";
 import { memory, tokenStore, type TokenStoreShape } from "../plugins/token-store/index.ts";
 
 export {
-  capturedLog,
-  stoppedClock,
+  createCapturedLog,
+  createStoppedClock,
   withKernel,
   type LogEntry,
-  type Stand,
+  type TestKernel,
   type StoppedClock,
 } from "../kernel/testing.ts";
-export { connect, type ClientOptions, type ReceivedFrame, type TestClient } from "./client.ts";
+export {
+  connectTestClient,
+  type ClientOptions,
+  type ReceivedFrame,
+  type TestClient,
+} from "./client.ts";
 export { channelRules, runChannelConformance, type ChannelConformance } from "./conformance.ts";
 export type { Fault } from "./fault-line.ts";
 export {
@@ -21,7 +26,7 @@ export {
   type Faults,
 } from "./fault-proxy.ts";
 export { createQueue, type Queue } from "./queue.ts";
-export type { Peer, Seen } from "./peer.ts";
+export type { Peer, PeerEvent } from "./peer.ts";
 export type { ChannelRule } from "./rules.ts";
 
 export const testTokens = {

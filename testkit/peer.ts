@@ -1,7 +1,7 @@
 import type { Awaitable } from "../kernel/index.ts";
 
 /** What the other end of a channel sees, in words that all channels share. */
-export type Seen =
+export type PeerEvent =
   | { readonly what: "create"; readonly id: string; readonly content: string }
   /** With the full text so far. */
   | {
@@ -20,7 +20,7 @@ export interface Peer {
   readonly session: string;
   say(content: string): Awaitable<unknown>;
   /** What it sees next, in the order it came; pending while there is nothing. */
-  next(): Promise<Seen>;
+  next(): Promise<PeerEvent>;
   /** Resolves when the channel knows that it has gone. */
   leave(): Awaitable<unknown>;
 }

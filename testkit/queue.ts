@@ -1,9 +1,9 @@
 import { testingErrors } from "./errors.ts";
 
-export const defaultPatienceMs = 10_000;
+export const defaultTimeoutMs = 10_000;
 
 /** Waits in real time, which a stopped clock does not stop; `what` names the wait in the rejection. */
-export async function within<T>(ms: number, what: string, fact: Promise<T>): Promise<T> {
+export async function withTimeout<T>(ms: number, what: string, fact: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     // A process that was held up hears first what came meanwhile.
@@ -26,7 +26,7 @@ export interface Queue<T> {
   readonly waiting: readonly T[];
 }
 
-export function createQueue<T>(patienceMs = defaultPatienceMs): Queue<T> {
+export function createQueue<T>(patienceMs = defaultTimeoutMs): Queue<T> {
   interface Wait {
     readonly what: string;
     fits(item: T): boolean;
@@ -40,7 +40,7 @@ export function createQueue<T>(patienceMs = defaultPatienceMs): Queue<T> {
   function wait(what: string, fits: (item: T) => boolean): Promise<T> {
     let own: Wait;
     const come = new Promise<T>((take, fail) => void waits.add((own = { what, fits, take, fail })));
-    return within(patienceMs, what, come).finally(() => waits.delete(own));
+    return withTimeout(patienceMs, what, come).finally(() => waits.delete(own));
   }
 
   return {

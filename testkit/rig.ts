@@ -1,16 +1,16 @@
 import { createKernel, type AnyPlugin, type Awaitable, type Plugin } from "../kernel/index.ts";
-import { capturedLog } from "../kernel/testing.ts";
+import { createCapturedLog } from "../kernel/testing.ts";
 import {
   application,
   channels,
-  type ChannelPort,
+  type ChannelAdapter,
   type Channels,
   type Message,
 } from "../plugins/channels/index.ts";
-import type { Peer, Seen } from "./peer.ts";
-import { createQueue, within, type Queue } from "./queue.ts";
+import type { Peer, PeerEvent } from "./peer.ts";
+import { createQueue, withTimeout, type Queue } from "./queue.ts";
 
-export interface RigOptions {
+export interface ConformanceRunOptions {
   readonly channel: AnyPlugin;
   readonly before: readonly AnyPlugin[];
   readonly config: Readonly<Record<string, unknown>>;
@@ -20,32 +20,32 @@ export interface RigOptions {
 }
 
 /** A peer whose next sight does not wait for ever. */
-export interface Guest extends Pick<Peer, "session" | "say" | "leave"> {
+export interface ObservedPeer extends Pick<Peer, "session" | "say" | "leave"> {
   /** The oldest sight of these kinds; others before it are passed over. */
-  sees<W extends Seen["what"]>(...kinds: W[]): Promise<Extract<Seen, { what: W }>>;
+  sees<W extends PeerEvent["what"]>(...kinds: W[]): Promise<Extract<PeerEvent, { what: W }>>;
 }
 
 /** One run of the channel under test, with its application in the hands of a rule. */
-export interface Rig {
+export interface ConformanceRun {
   /** What is said while the channel is stopped is kept for it. */
   readonly keeps: boolean;
   readonly channels: Channels;
-  readonly ports: readonly ChannelPort[];
-  readonly port: ChannelPort;
+  readonly ports: readonly ChannelAdapter[];
+  readonly port: ChannelAdapter;
   readonly attached: () => number;
   readonly messages: Queue<Message>;
   readonly faults: readonly string[];
   /** What the application does with a message beside noting it. */
   answerWith(run: (message: Message) => void): void;
-  join(): Promise<Guest>;
+  join(): Promise<ObservedPeer>;
   /** Starts again what has stopped. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** The real channels, with an eye on who attaches. */
-function watched(
-  ports: ChannelPort[],
+function observePeer(
+  ports: ChannelAdapter[],
   open: Set<string>,
 ): Plugin<{ offers: { channels: Channels } }> {
   const { shape: _, ...real } = channels();
@@ -64,15 +64,15 @@ function watched(
   };
 }
 
-export async function createRig({
+export async function startConformanceRun({
   channel,
   before,
   config,
   patienceMs,
   keeps,
   join,
-}: RigOptions): Promise<Rig> {
-  const ports: ChannelPort[] = [];
+}: ConformanceRunOptions): Promise<ConformanceRun> {
+  const ports: ChannelAdapter[] = [];
   const open = new Set<string>();
   const messages = createQueue<Message>(patienceMs);
   const faults: string[] = [];
@@ -82,16 +82,16 @@ export async function createRig({
     run(message);
   });
   const kernel = createKernel([], {
-    plugins: [...before, watched(ports, open), channel, taking],
+    plugins: [...before, observePeer(ports, open), channel, taking],
     config,
-    log: capturedLog().log,
+    log: createCapturedLog().log,
   });
   kernel.on(
     "kernel:fault",
     ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`),
   );
   const services = kernel.services as { readonly channels: Channels };
-  await within(patienceMs, "the start", kernel.start());
+  await withTimeout(patienceMs, "the start", kernel.start());
 
   return {
     keeps,
@@ -106,11 +106,11 @@ export async function createRig({
     messages,
     faults,
     answerWith: (answer) => void (run = answer),
-    start: () => within(patienceMs, "the start", kernel.start()),
-    stop: () => within(patienceMs, "the stop", kernel.stop({ timeoutMs: patienceMs * 2 })),
+    start: () => withTimeout(patienceMs, "the start", kernel.start()),
+    stop: () => withTimeout(patienceMs, "the stop", kernel.stop({ timeoutMs: patienceMs * 2 })),
 
     async join() {
-      const peer = await within(
+      const peer = await withTimeout(
         patienceMs,
         "a peer to join",
         Promise.resolve(join(services as never)),
@@ -120,14 +120,14 @@ export async function createRig({
         say: (content) => peer.say(content),
         leave: () => peer.leave(),
         async sees(...kinds) {
-          const fits = (seen: Seen): boolean => (kinds as string[]).includes(seen.what);
-          const find = async (): Promise<Seen> => {
+          const fits = (seen: PeerEvent): boolean => (kinds as string[]).includes(seen.what);
+          const find = async (): Promise<PeerEvent> => {
             for (;;) {
               const seen = await peer.next();
               if (fits(seen)) return seen;
             }
           };
-          return (await within(
+          return (await withTimeout(
             patienceMs,
             `the peer to see "${kinds.join('" or "')}"`,
             find(),

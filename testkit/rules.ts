@@ -1,9 +1,9 @@
 import { codeOf } from "../kernel/index.ts";
 import type { Receipt } from "../plugins/channels/index.ts";
-import type { Guest, Rig } from "./rig.ts";
+import type { ObservedPeer, ConformanceRun } from "./rig.ts";
 
 /** Rejects when the channel breaks the rule; the error's message says how. */
-type Rule = (rig: Rig) => Promise<void>;
+type ConformanceRule = (rig: ConformanceRun) => Promise<void>;
 
 const statuses: readonly string[] = ["written", "buffered", "delivered", "undelivered"];
 const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
@@ -12,12 +12,18 @@ function claim(holds: boolean, problem: string): asserts holds {
   if (!holds) throw new Error(problem);
 }
 
-const to = (rig: Rig, { session }: Pick<Guest, "session">) => ({ channel: rig.port.name, session });
-const send = (rig: Rig, guest: Pick<Guest, "session">, content: string): Promise<Receipt> =>
-  rig.channels.send(to(rig, guest), { content });
+const to = (rig: ConformanceRun, { session }: Pick<ObservedPeer, "session">) => ({
+  channel: rig.port.name,
+  session,
+});
+const send = (
+  rig: ConformanceRun,
+  guest: Pick<ObservedPeer, "session">,
+  content: string,
+): Promise<Receipt> => rig.channels.send(to(rig, guest), { content });
 
 /** Each rule runs on a start of its own. The names are part of the kit's interface. */
-export const rules = {
+export const conformanceRules = {
   async "attaches one port and lets go of it when it stops"(rig) {
     claim(rig.ports.length === 1, `it attached ${rig.ports.length} ports`);
     claim(/^[a-z][a-z0-9_]*$/.test(rig.port.name), `"${rig.port.name}" is not a name of a channel`);
@@ -182,6 +188,6 @@ export const rules = {
     await rig.stop();
     claim(rig.faults.length === 0, rig.faults.join(", "));
   },
-} satisfies Record<string, Rule>;
+} satisfies Record<string, ConformanceRule>;
 
-export type ChannelRule = keyof typeof rules;
+export type ChannelRule = keyof typeof conformanceRules;

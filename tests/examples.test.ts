@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { WebSocket } from "ws";
 import { findTool } from "./support/tools.ts";
-import { connect } from "../testkit/index.ts";
+import { connectTestClient } from "../testkit/index.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 /* The examples as a reader has them: compiled and run against the built package, in processes of their own. */
@@ -148,7 +148,9 @@ describe("examples", () => {
       const words = ["run", "-port", "0", "-no-browser", "--", interpreter, join(home, name)];
       const child = start([program, ...words], { SERVICE_HOME: join(home, "s"), ...channel }, home);
       const [, address] = await said(child, /Pico +(\S+)[^]*Files/);
-      await using client = await connect(address!, { token: channel.SERVICE_CHANNELS_PICO_TOKEN });
+      await using client = await connectTestClient(address!, {
+        token: channel.SERVICE_CHANNELS_PICO_TOKEN,
+      });
       client.say("two words");
       let payload: Readonly<Record<string, unknown>> | undefined;
       do ({ payload } = await client.next());

@@ -1,19 +1,19 @@
 import type { LinkChange } from "../../lib/pico-link/index.ts";
-import { exit, type Call } from "../commands/command.ts";
-import { fateOf, interrupted, sentenceOf } from "./fate.ts";
+import { exitCodes, type CommandContext } from "../commands/command.ts";
+import { exitStatusOf, interrupted, linkAdvice } from "./fate.ts";
 import { assumedSentence } from "./incomplete.ts";
-import { textOf } from "./media.ts";
-import { reasonOf, type ClientArguments } from "./options.ts";
+import { replyText } from "./media.ts";
+import { errorReason, type ClientArguments } from "./options.ts";
 import { createScreen } from "./screen.ts";
-import { openSession, type Session } from "./session.ts";
-import { plain, plainLine } from "./text.ts";
+import { openClientSession, type ClientSession } from "./session.ts";
+import { sanitize, sanitizeLine } from "./text.ts";
 
 /** What is on its way when a person leaves gets this long. */
-const farewellMs = 2_000;
+const drainTimeoutMs = 2_000;
 
 /** A conversation at a terminal. A dead or refusing other end does not end it: the person sees why, and waits or
  *  leaves. */
-export async function chat(call: Call, given: ClientArguments): Promise<number> {
+export async function chat(call: CommandContext, given: ClientArguments): Promise<number> {
   let leave: () => void;
   const left = new Promise<undefined>((resolve) => {
     leave = () => resolve(undefined);
@@ -24,13 +24,13 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
     onEnd: () => leave(),
     onLine: (text) => void send(text),
   });
-  const news = createNews(screen.note, screen.status);
+  const news = createStatusLine(screen.note, screen.status);
   const open = new Set<Promise<unknown>>();
   let last: LinkChange | undefined;
   let isTold = false;
-  let begin: (session: Session) => void;
+  let begin: (session: ClientSession) => void;
   /** Who types ahead loses nothing. */
-  const begun = new Promise<Session>((resolve) => {
+  const begun = new Promise<ClientSession>((resolve) => {
     begin = resolve;
   });
 
@@ -38,7 +38,7 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
     const sent = begun
       .then(({ link }) => link.send({ content }))
       .catch((error: unknown) => {
-        screen.note(`not delivered: ${plainLine(reasonOf(error).message)}`);
+        screen.note(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
       });
     open.add(sent);
     await sent;
@@ -47,17 +47,17 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
 
   screen.status("connecting …");
   try {
-    const opening = openSession(call, {
+    const opening = openClientSession(call, {
       ...given,
       notice: screen.note,
       answer(message) {
         screen.grow(message.id, undefined);
-        screen.say(textOf(message));
+        screen.say(replyText(message));
       },
       hear: {
         onUpdate({ id, content, final, assumed }) {
           news.typing(false);
-          if (!final) screen.grow(id, plain(content));
+          if (!final) screen.grow(id, sanitize(content));
           if (assumed) screen.note(assumedSentence(given.silenceMs));
         },
         onRemoved: (id) => screen.grow(id, undefined),
@@ -70,21 +70,21 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
       },
     });
     const session = await Promise.race([opening, left]);
-    if (!session) return await leaveEarly(opening, screen.close);
+    if (!session) return await exitDuringStart(opening, screen.close);
     begin!(session);
     // Only what leaves nothing to wait for ends it.
     const stopped = session.ended.then((fate) =>
       fate === interrupted || last?.to === "stopped" ? undefined : left,
     );
     await Promise.race([left, stopped]);
-    const farewell = new Promise<void>((resolve) => setTimeout(resolve, farewellMs).unref());
+    const farewell = new Promise<void>((resolve) => setTimeout(resolve, drainTimeoutMs).unref());
     if (last?.to === "open") await Promise.race([Promise.all(open), farewell]);
     const lost = open.size;
     news.end();
     screen.close();
     await session.close();
     if (lost > 0) call.say(`doorward: ${lost} of your messages may not have arrived\n`);
-    return exitOf(last, isTold, lost);
+    return exitCodeOf(last, isTold, lost);
   } finally {
     news.end();
     screen.close();
@@ -94,25 +94,28 @@ export async function chat(call: Call, given: ClientArguments): Promise<number> 
 
 /** Nobody waits for a start that may wait for ever, as that for a token from a pipe: until it is over the signal has
  *  its usual effect. */
-async function leaveEarly(opening: Promise<Session>, close: () => void): Promise<number> {
+async function exitDuringStart(
+  opening: Promise<ClientSession>,
+  close: () => void,
+): Promise<number> {
   close();
   process.kill(process.pid, "SIGINT");
   await (await opening).close();
-  return exit.done;
+  return exitCodes.done;
 }
 
 /** Of what the person saw last. */
-function exitOf(last: LinkChange | undefined, wasOpen: boolean, lost: number): number {
-  const fate = last && fateOf(last, wasOpen);
-  if (fate && fate.exit !== exit.done) return fate.exit;
-  if (!wasOpen && last?.to === "waiting") return exit.unreachable;
-  return lost > 0 ? exit.failed : exit.done;
+function exitCodeOf(last: LinkChange | undefined, wasOpen: boolean, lost: number): number {
+  const fate = last && exitStatusOf(last, wasOpen);
+  if (fate && fate.exit !== exitCodes.done) return fate.exit;
+  if (!wasOpen && last?.to === "waiting") return exitCodes.unreachable;
+  return lost > 0 ? exitCodes.failed : exitCodes.done;
 }
 
-type Show = (text: string) => void;
+type ShowText = (text: string) => void;
 
 /** How the link fares, in words: what stays, and a line that counts down. */
-function createNews(note: Show, status: (text: string | undefined) => void) {
+function createStatusLine(note: ShowText, status: (text: string | undefined) => void) {
   let timer: NodeJS.Timeout | undefined;
   let wasOpen = false;
   let isOpen = false;
@@ -137,12 +140,12 @@ function createNews(note: Show, status: (text: string | undefined) => void) {
         wasOpen = true;
       } else if (to === "connecting") status("connecting …");
       else if (to === "waiting")
-        countDown(`${sentenceOf(change)}; reconnecting`, Date.now() + retryInMs);
+        countDown(`${linkAdvice(change)}; reconnecting`, Date.now() + retryInMs);
       else if (to === "blocked") {
-        note(plainLine(sentenceOf(change)));
+        note(sanitizeLine(linkAdvice(change)));
         countDown("trying again", Date.now() + retryInMs);
       } else if (to === "stopped")
-        note(`the other end ended the connection (${plainLine(change.reason)})`);
+        note(`the other end ended the connection (${sanitizeLine(change.reason)})`);
     },
     end: () => clearInterval(timer),
   };

@@ -3,7 +3,7 @@ const lingerMs = 300;
 
 /** Knows when nothing more is to come: nobody will ask any more, everything was taken, and as many answers came as
  *  were asked for. Or when there was no sign of life for `timeoutMs`; 0: never. */
-export interface Expectation {
+export interface ReplyTracker {
   asked(id: string): void;
   /** What was asked has arrived, or never will. */
   settled(isAccepted: boolean): void;
@@ -19,7 +19,7 @@ export interface Expectation {
   readonly missing: Promise<number>;
 }
 
-export function createExpectation(timeoutMs: number): Expectation {
+export function createReplyTracker(timeoutMs: number): ReplyTracker {
   const ids = new Set<string>();
   let questions = 0;
   let answers = 0;

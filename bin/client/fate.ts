@@ -1,39 +1,43 @@
 import type { LinkChange } from "../../lib/pico-link/index.ts";
-import { exit } from "../commands/command.ts";
+import { exitCodes } from "../commands/command.ts";
 
 /** How it ended: exit code, a code, and a sentence for people. */
-export interface Fate {
+export interface ExitStatus {
   readonly exit: number;
   readonly code: string;
   readonly sentence: string;
 }
 
 /** Tries before the first connection, when nobody is there to watch. */
-const tries = 3;
+const maxAttempts = 3;
 /** Nobody who could refuse was reached. */
-const noChannel = new Set(["not_found", "upgrade_required"]);
+const noChannelCodes = new Set(["not_found", "upgrade_required"]);
 
-export const interrupted: Fate = { exit: exit.done, code: "interrupted", sentence: "interrupted" };
+export const interrupted: ExitStatus = {
+  exit: exitCodes.done,
+  code: "interrupted",
+  sentence: "interrupted",
+};
 
 /** What a person can do about a state of the link, in a sentence. */
-export function sentenceOf({ reason, check }: LinkChange): string {
+export function linkAdvice({ reason, check }: LinkChange): string {
   if (check === undefined) return `no connection (${reason})`;
   return `the other end refuses the connection (${reason}). ${check}`;
 }
 
 /** Ends what runs unattended: the other end refuses, ends it, or was never reached. */
-export function fateOf(change: LinkChange, wasOpen: boolean): Fate | undefined {
+export function exitStatusOf(change: LinkChange, wasOpen: boolean): ExitStatus | undefined {
   const { to, reason: code, attempt } = change;
   if (to === "blocked") {
     return {
-      exit: noChannel.has(code) ? exit.unreachable : exit.refused,
+      exit: noChannelCodes.has(code) ? exitCodes.unreachable : exitCodes.refused,
       code,
-      sentence: sentenceOf(change),
+      sentence: linkAdvice(change),
     };
   }
-  if (to === "waiting" && !wasOpen && attempt >= tries) {
+  if (to === "waiting" && !wasOpen && attempt >= maxAttempts) {
     return {
-      exit: exit.unreachable,
+      exit: exitCodes.unreachable,
       code: "unreachable",
       sentence: `the other end cannot be reached (${code})`,
     };
@@ -41,7 +45,7 @@ export function fateOf(change: LinkChange, wasOpen: boolean): Fate | undefined {
   if (to !== "stopped") return undefined;
   const isOver = code === "normal";
   return {
-    exit: isOver ? exit.done : exit.refused,
+    exit: isOver ? exitCodes.done : exitCodes.refused,
     code,
     sentence: `the other end ended the connection (${code})`,
   };

@@ -1,14 +1,14 @@
-import { linesOf } from "../lines.ts";
+import { splitLines } from "../lines.ts";
 
 /** Messages that may be on their way before more is read. */
-const most = 200;
+const maxPending = 200;
 
 /** Characters of a line: more than any message can have. */
-const longest = 48 * 1024 * 1024;
+const maxLineLength = 48 * 1024 * 1024;
 
 /** Reads lines one after the other, no faster than `take` settles them, until the input ends or `until` resolves.
  *  Rejects at a line that is too long. */
-export async function eachLine(
+export async function forEachLine(
   input: NodeJS.ReadStream,
   take: (line: string) => Promise<void> | undefined,
   until: Promise<unknown>,
@@ -20,17 +20,20 @@ export async function eachLine(
   const tooLong = (): Error =>
     new Error("A line of standard input is longer than a message can be.");
   const open = new Set<Promise<void>>();
-  for await (const line of linesOf(input.setEncoding("utf8"), { most: longest, tooLong })) {
+  for await (const line of splitLines(input.setEncoding("utf8"), {
+    most: maxLineLength,
+    tooLong,
+  })) {
     if (isOver) return;
     const taken = take(line);
     if (!taken) continue;
     open.add(taken);
     void taken.finally(() => open.delete(taken));
-    if (open.size >= most) await Promise.race(open);
+    if (open.size >= maxPending) await Promise.race(open);
   }
 }
 
 /** Resolves when nobody reads what is written here any more. */
-export function readerLeft(output: NodeJS.WriteStream): Promise<void> {
+export function whenReaderGone(output: NodeJS.WriteStream): Promise<void> {
   return new Promise((left) => output.on("error", () => left()));
 }

@@ -6,25 +6,25 @@ import {
   type ClientFrame,
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
-import { exit, type Call } from "../commands/command.ts";
-import { converse } from "./converse.ts";
-import { createExpectation } from "./expectation.ts";
+import { exitCodes, type CommandContext } from "../commands/command.ts";
+import { runConversation } from "./converse.ts";
+import { createReplyTracker } from "./expectation.ts";
 import { createIncomplete } from "./incomplete.ts";
-import { readerLeft } from "./input.ts";
-import { reasonOf, type ClientArguments } from "./options.ts";
-import { openSession } from "./session.ts";
-import { plainJson } from "./text.ts";
+import { whenReaderGone } from "./input.ts";
+import { errorReason, type ClientArguments } from "./options.ts";
+import { openClientSession } from "./session.ts";
+import { sanitizedJson } from "./text.ts";
 
-type Sent = Extract<ClientFrame, { type: "message.send" | "media.send" }>;
+type OutboundFrame = Extract<ClientFrame, { type: "message.send" | "media.send" }>;
 
 /** For programs: one Pico message per line, in and out. What goes wrong is a line of type `error`. */
-export async function json(call: Call, given: ClientArguments): Promise<number> {
-  const expected = createExpectation(given.timeoutMs);
+export async function runJson(call: CommandContext, given: ClientArguments): Promise<number> {
+  const expected = createReplyTracker(given.timeoutMs);
   const incomplete = createIncomplete();
   /** Id -> the message that is on its way. */
-  const open = new Map<string, Sent["payload"]>();
+  const open = new Map<string, OutboundFrame["payload"]>();
   let failed = 0;
-  const print = (frame: object): void => call.out(`${plainJson(frame)}\n`);
+  const print = (frame: object): void => call.out(`${sanitizedJson(frame)}\n`);
   const report = (code: string, message: string, id?: string): void =>
     print({
       type: "error",
@@ -37,8 +37,8 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     const isOfOurs = frame.type === "error" && open.has(frame.payload.request_id ?? "");
     if (frame.type !== "pong" && !isOfOurs) print(frame);
   }
-  const left = readerLeft(process.stdout);
-  const session = await openSession(call, {
+  const left = whenReaderGone(process.stdout);
+  const session = await openClientSession(call, {
     ...given,
     notice: (text) => call.say(`doorward: ${text}\n`),
     answer: ({ inReplyTo }) => expected.answered(inReplyTo),
@@ -49,7 +49,7 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     },
   });
 
-  async function send({ id: own, payload }: Sent): Promise<void> {
+  async function send({ id: own, payload }: OutboundFrame): Promise<void> {
     const id = own ?? randomUUID();
     const { content, media, hops } = payload;
     const before = open.get(id);
@@ -65,7 +65,7 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
       await session.link.send({ content, attachments, hops, id });
       expected.settled(true);
     } catch (error) {
-      const { code, message } = reasonOf(error);
+      const { code, message } = errorReason(error);
       failed++;
       report(code, message, own);
       expected.settled(false);
@@ -102,13 +102,13 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
     return undefined;
   }
 
-  const outcome = await converse({ call, session, expected, left }, take);
-  if (outcome === undefined) return exit.done;
+  const outcome = await runConversation({ call, session, expected, left }, take);
+  if (outcome === undefined) return exitCodes.done;
   const begun = incomplete.begun().length;
   const isIncomplete = begun > 0 || incomplete.assumed();
   if (typeof outcome === "object") {
-    if (outcome.exit !== exit.done) report(outcome.code, outcome.sentence);
-    return outcome.exit || (isIncomplete ? exit.incomplete : exit.done);
+    if (outcome.exit !== exitCodes.done) report(outcome.code, outcome.sentence);
+    return outcome.exit || (isIncomplete ? exitCodes.incomplete : exitCodes.done);
   }
   const missing = outcome - begun;
   if (missing > 0)
@@ -116,6 +116,6 @@ export async function json(call: Call, given: ClientArguments): Promise<number> 
       "no_answer",
       `No answer to ${missing} of the messages within ${given.timeoutMs / 1_000} s.`,
     );
-  if (missing > 0 || failed > 0) return exit.failed;
-  return isIncomplete ? exit.incomplete : exit.done;
+  if (missing > 0 || failed > 0) return exitCodes.failed;
+  return isIncomplete ? exitCodes.incomplete : exitCodes.done;
 }

@@ -1,5 +1,5 @@
 import { codeOf } from "../../kernel/index.ts";
-import type { Call } from "../commands/command.ts";
+import type { CommandContext } from "../commands/command.ts";
 import { UsageError } from "../usage.ts";
 
 export interface ClientArguments {
@@ -12,18 +12,18 @@ export interface ClientArguments {
   readonly silenceMs: number;
 }
 
-const text = ({ values }: Call, name: string): string | undefined => {
+const textOption = ({ values }: CommandContext, name: string): string | undefined => {
   const value = values[name];
   return typeof value === "string" && value !== "" ? value : undefined;
 };
 
 /** Throws `UsageError`. */
-export function clientArguments(call: Call): ClientArguments {
-  const url = text(call, "url");
-  const tokenFile = text(call, "token-file");
-  const sessionId = text(call, "session");
-  const timeout = text(call, "timeout") ?? "60";
-  const silence = text(call, "silence") ?? "30";
+export function clientArguments(call: CommandContext): ClientArguments {
+  const url = textOption(call, "url");
+  const tokenFile = textOption(call, "token-file");
+  const sessionId = textOption(call, "session");
+  const timeout = textOption(call, "timeout") ?? "60";
+  const silence = textOption(call, "silence") ?? "30";
   if (url !== undefined) checkUrl(url);
   if (
     sessionId !== undefined &&
@@ -58,7 +58,7 @@ function checkUrl(text: string): void {
 }
 
 /** The code and the sentence of an error; what the other end said stands in its details. */
-export function reasonOf(error: unknown): { code: string; message: string } {
+export function errorReason(error: unknown): { code: string; message: string } {
   const { message, details } = error as Error & { details?: { code?: unknown } };
   return { code: typeof details?.code === "string" ? details.code : codeOf(error), message };
 }

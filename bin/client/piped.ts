@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { Session, SessionOptions } from "./session.ts";
-import { openSession } from "./session.ts";
-import { exit, type Call } from "../commands/command.ts";
-import { converse } from "./converse.ts";
-import { createExpectation } from "./expectation.ts";
+import type { ClientSession, SessionOptions } from "./session.ts";
+import { openClientSession } from "./session.ts";
+import { exitCodes, type CommandContext } from "../commands/command.ts";
+import { runConversation } from "./converse.ts";
+import { createReplyTracker } from "./expectation.ts";
 import { assumedSentence, begunSentence, createIncomplete } from "./incomplete.ts";
-import { readerLeft } from "./input.ts";
-import { textOf } from "./media.ts";
-import { reasonOf, type ClientArguments } from "./options.ts";
-import { plainLine } from "./text.ts";
+import { whenReaderGone } from "./input.ts";
+import { replyText } from "./media.ts";
+import { errorReason, type ClientArguments } from "./options.ts";
+import { sanitizeLine } from "./text.ts";
 
 /** A conversation without a terminal: a message from each line of the input, answers to the output. */
-export async function piped(call: Call, given: ClientArguments): Promise<number> {
-  const expected = createExpectation(given.timeoutMs);
+export async function runPiped(call: CommandContext, given: ClientArguments): Promise<number> {
+  const expected = createReplyTracker(given.timeoutMs);
   const incomplete = createIncomplete();
   const say = (text: string): void => call.say(`doorward: ${text}\n`);
   let failed = 0;
@@ -20,7 +20,7 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
     ...given,
     notice: say,
     answer: (message) => {
-      call.out(`${textOf(message)}\n`);
+      call.out(`${replyText(message)}\n`);
       expected.answered(message.inReplyTo);
     },
     hear: {
@@ -34,16 +34,16 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
       onState({ to, reason, retryInMs = 0, attempt }) {
         if (to === "waiting" && attempt === 1) {
           say(
-            `no connection (${plainLine(reason)}); reconnecting in ${Math.ceil(retryInMs / 1_000)} s`,
+            `no connection (${sanitizeLine(reason)}); reconnecting in ${Math.ceil(retryInMs / 1_000)} s`,
           );
         }
       },
     },
   };
-  const left = readerLeft(process.stdout);
-  const session = await openSession(call, options);
+  const left = whenReaderGone(process.stdout);
+  const session = await openClientSession(call, options);
 
-  async function send({ link }: Session, content: string): Promise<void> {
+  async function send({ link }: ClientSession, content: string): Promise<void> {
     const id = randomUUID();
     expected.asked(id);
     try {
@@ -51,27 +51,27 @@ export async function piped(call: Call, given: ClientArguments): Promise<number>
       expected.settled(true);
     } catch (error) {
       failed++;
-      say(`not delivered: ${plainLine(reasonOf(error).message)}`);
+      say(`not delivered: ${sanitizeLine(errorReason(error).message)}`);
       expected.settled(false);
     }
   }
   const take = (line: string): Promise<void> | undefined =>
     line.trim() === "" ? undefined : send(session, line);
-  const outcome = await converse({ call, session, expected, left }, take);
-  if (outcome === undefined) return exit.done;
+  const outcome = await runConversation({ call, session, expected, left }, take);
+  if (outcome === undefined) return exitCodes.done;
   const begun = incomplete.begun();
   for (const { content } of begun) {
-    call.out(`${textOf({ content, media: [] })}\n`);
+    call.out(`${replyText({ content, media: [] })}\n`);
     say(begunSentence);
   }
   const isIncomplete = begun.length > 0 || incomplete.assumed();
   if (typeof outcome === "object") {
-    if (outcome.exit !== exit.done) say(plainLine(outcome.sentence));
-    return outcome.exit || (isIncomplete ? exit.incomplete : exit.done);
+    if (outcome.exit !== exitCodes.done) say(sanitizeLine(outcome.sentence));
+    return outcome.exit || (isIncomplete ? exitCodes.incomplete : exitCodes.done);
   }
   const missing = outcome - begun.length;
   if (missing > 0)
     say(`no answer to ${missing} of the messages within ${given.timeoutMs / 1_000} s`);
-  if (missing > 0 || failed > 0) return exit.failed;
-  return isIncomplete ? exit.incomplete : exit.done;
+  if (missing > 0 || failed > 0) return exitCodes.failed;
+  return isIncomplete ? exitCodes.incomplete : exitCodes.done;
 }

@@ -1,14 +1,14 @@
-import { clientOnly } from "../../config/presets/client-only.ts";
+import { createClientOnly } from "../../config/presets/client-only.ts";
 import type { Log } from "../../kernel/index.ts";
 import type { Application } from "../../plugins/channels/index.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
 import type { LinkChange, LinkHandlers } from "../../lib/pico-link/index.ts";
-import type { Call } from "../commands/command.ts";
+import type { CommandContext } from "../commands/command.ts";
 import { createRedactor } from "../log/redact.ts";
-import { fateOf, interrupted, type Fate } from "./fate.ts";
+import { exitStatusOf, interrupted, type ExitStatus } from "./fate.ts";
 import type { ClientArguments } from "./options.ts";
-import { ownChannel } from "./own.ts";
-import { plainLine } from "./text.ts";
+import { findOwnChannel } from "./own.ts";
+import { sanitizeLine } from "./text.ts";
 
 export interface SessionOptions extends ClientArguments {
   readonly profile?: string;
@@ -19,19 +19,22 @@ export interface SessionOptions extends ClientArguments {
   readonly notice: (text: string) => void;
 }
 
-export interface Session {
+export interface ClientSession {
   readonly link: PicoLink;
   /** The other end refuses, ended it, or cannot be reached; or a signal came. */
-  readonly ended: Promise<Fate>;
+  readonly ended: Promise<ExitStatus>;
   close(): Promise<void>;
 }
 
 /** Connects in the background. Rejects when what is configured cannot do. */
-export async function openSession(call: Call, options: SessionOptions): Promise<Session> {
+export async function openClientSession(
+  call: CommandContext,
+  options: SessionOptions,
+): Promise<ClientSession> {
   const { answer, hear = {}, notice, url, tokenFile, sessionId, profile, silenceMs } = options;
   const redactor = createRedactor();
-  let end: (fate: Fate) => void;
-  const ended = new Promise<Fate>((resolve) => {
+  let end: (fate: ExitStatus) => void;
+  const ended = new Promise<ExitStatus>((resolve) => {
     end = resolve;
   });
   let wasOpen = false;
@@ -41,15 +44,15 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
     if (isClosing) return;
     wasOpen ||= change.to === "open";
     hear.onState?.(change);
-    const fate = fateOf(change, wasOpen);
+    const fate = exitStatusOf(change, wasOpen);
     if (fate) end(fate);
   }
-  const kernel = await clientOnly({
+  const kernel = await createClientOnly({
     home: call.home,
     env: call.env,
     application: answer,
-    unnamed: () => ownChannel(call),
-    log: logFor(call, (text) => notice(plainLine(redactor.redact(text)))),
+    unnamed: () => findOwnChannel(call),
+    log: logFor(call, (text) => notice(sanitizeLine(redactor.redact(text)))),
     hear: { ...hear, onState },
     secret: (value) => redactor.add(value),
     silenceMs,
@@ -76,13 +79,13 @@ export async function openSession(call: Call, options: SessionOptions): Promise<
 }
 
 /** Warnings are shown; with -debug everything is. Changes of the link have a voice of their own. */
-function logFor(call: Call, show: (text: string) => void): Log {
+function logFor(call: CommandContext, show: (text: string) => void): Log {
   const isDebug = call.values["debug"] === true;
   const line =
     (level: string, isShown: boolean): Log["warn"] =>
     (fields, text) => {
       const isChange = "to" in fields && "from" in fields;
-      if (isDebug) show(`${level}: ${text} ${JSON.stringify(fields, errorsToo)}`);
+      if (isDebug) show(`${level}: ${text} ${JSON.stringify(fields, serializeErrors)}`);
       else if (isShown && !isChange) show(text);
     };
   return {
@@ -93,5 +96,5 @@ function logFor(call: Call, show: (text: string) => void): Log {
   };
 }
 
-const errorsToo = (_: string, value: unknown): unknown =>
+const serializeErrors = (_: string, value: unknown): unknown =>
   value instanceof Error ? value.message : value;

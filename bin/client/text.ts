@@ -2,41 +2,41 @@
 
 /** Joiners belong to writing systems and emoji; everything else without a shape of its own can play tricks: move the
  *  cursor, colour what follows, turn the reading direction. */
-const unsafe = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const unsafeCharacters = /(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /** Without control characters. Lines end with `\n`. */
-export const plain = (text: string): string =>
-  text.replace(/\r\n?/g, "\n").replace(unsafe, "\u{fffd}");
+export const sanitize = (text: string): string =>
+  text.replace(/\r\n?/g, "\n").replace(unsafeCharacters, "\u{fffd}");
 
 /** On one line. */
-export const plainLine = (text: string): string => plain(text).replace(/\s+/g, " ").trim();
+export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/g, " ").trim();
 
 /** JSON leaves some of these characters as they are; the text means the same with their escapes. */
 export const escapeUnsafe = (json: string): string =>
-  json.replace(unsafe, (found) =>
+  json.replace(unsafeCharacters, (found) =>
     [...found]
       .flatMap((sign) => sign.split(""))
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
       .join(""),
   );
 
-export const plainJson = (value: unknown, indent?: number): string =>
+export const sanitizedJson = (value: unknown, indent?: number): string =>
   escapeUnsafe(JSON.stringify(value, null, indent));
 
-const none = /[\p{Mn}\p{Me}\p{Cf}\u{fe00}-\u{fe0f}]/u;
-const double = new RegExp(
+const zeroWidth = /[\p{Mn}\p{Me}\p{Cf}\u{fe00}-\u{fe0f}]/u;
+const doubleWidth = new RegExp(
   "[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe6f\\uff00-\\uff60\\uffe0-\\uffe6" +
     "\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]|\\p{Emoji_Presentation}",
   "u",
 );
 
-const widthOf = (sign: string): number =>
-  sign < "\u0300" ? 1 : none.test(sign) ? 0 : double.test(sign) ? 2 : 1;
+const characterWidth = (sign: string): number =>
+  sign < "\u0300" ? 1 : zeroWidth.test(sign) ? 0 : doubleWidth.test(sign) ? 2 : 1;
 
 /** Columns that the text takes. */
 export function width(text: string): number {
   let columns = 0;
-  for (const sign of text) columns += widthOf(sign);
+  for (const sign of text) columns += characterWidth(sign);
   return columns;
 }
 
@@ -53,7 +53,7 @@ function wrapLine(line: string, columns: number): string[] {
   let row = "";
   let used = 0;
   for (const sign of line) {
-    const size = widthOf(sign);
+    const size = characterWidth(sign);
     if (used + size > columns) {
       const space = sign === " " ? -1 : row.lastIndexOf(" ");
       const rest = space > 0 ? row.slice(space + 1) : "";

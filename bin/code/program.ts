@@ -5,17 +5,17 @@ import { Script } from "node:vm";
 import { crc32 } from "node:zlib";
 
 /** What V8 made of a file of the program. */
-export interface Compiled {
+export interface CompiledScript {
   /** CRC-32 of the file it was made of: V8 itself compares only the length, and some installers give all files
    *  one time. */
   readonly source: number;
   readonly data: Uint8Array;
 }
-export type CompiledFiles = ReadonlyMap<string, Compiled>;
+export type CompiledFiles = ReadonlyMap<string, CompiledScript>;
 
 /** A file of `dist/bin` is one function, as scripts/bundle.mjs writes it. `unit` and `load`: another file, at once or
  *  later; `foreign`: a module that is no part of the program, since a script cannot import by itself. */
-type Body = (
+type ScriptBody = (
   exports: object,
   module: { exports: object },
   require: NodeJS.Require,
@@ -25,7 +25,7 @@ type Body = (
   url: string,
 ) => void;
 
-interface Unit {
+interface LoadedScript {
   readonly module: { exports: object };
   readonly script: Script;
   readonly source: number;
@@ -35,8 +35,8 @@ interface Unit {
 /** Loads the files of the program, each once. Node's own loader could not take what an earlier start compiled: its
  *  cache (`module.enableCompileCache`, from Node 22) holds what is compiled at once and none of the functions that are
  *  compiled when they are called, which are most. */
-export class Program {
-  readonly #units = new Map<string, Unit>();
+export class ScriptLoader {
+  readonly #units = new Map<string, LoadedScript>();
   readonly #folder: URL;
   #compiled: CompiledFiles = new Map();
   /** So many files were loaded before anything of earlier starts was at hand. */
@@ -70,7 +70,7 @@ export class Program {
     );
   }
 
-  #run(name: string): Unit {
+  #run(name: string): LoadedScript {
     const url = new URL(name, this.#folder);
     const text = readFileSync(url, "utf8");
     const source = crc32(text);
@@ -88,7 +88,7 @@ export class Program {
       isCompiledAnew: !cachedData || script.cachedDataRejected === true,
     };
     this.#units.set(name, unit);
-    const body = script.runInThisContext() as Body;
+    const body = script.runInThisContext() as ScriptBody;
     body(
       module.exports,
       module,

@@ -1,6 +1,6 @@
 import type { ParseArgsConfig } from "node:util";
 import type { Environment } from "../../config/load/index.ts";
-import { plainJson } from "../client/text.ts";
+import { sanitizedJson } from "../client/text.ts";
 
 export type Options = NonNullable<ParseArgsConfig["options"]>;
 
@@ -11,11 +11,11 @@ export interface Command {
   /** Beside `-json` and `-help`, which every command takes. */
   readonly options?: Options;
   /** Loads its code only when it is asked for. */
-  load(): Promise<(call: Call) => Promise<number>>;
+  load(): Promise<(call: CommandContext) => Promise<number>>;
 }
 
 /** One call of a command; resolves to the exit code. */
-export interface Call {
+export interface CommandContext {
   /** What follows the command's name. */
   readonly words: readonly string[];
   readonly values: Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
@@ -31,7 +31,7 @@ export interface Call {
 }
 
 /** `incomplete`: a reply ended too early, or only its silence says that it ended. */
-export const exit = {
+export const exitCodes = {
   done: 0,
   failed: 1,
   usage: 2,
@@ -40,4 +40,5 @@ export const exit = {
   incomplete: 5,
 } as const;
 
-export const printJson = ({ out }: Call, value: unknown): void => out(`${plainJson(value, 2)}\n`);
+export const printJson = ({ out }: CommandContext, value: unknown): void =>
+  out(`${sanitizedJson(value, 2)}\n`);

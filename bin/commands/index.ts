@@ -1,6 +1,6 @@
 import type { Command } from "./command.ts";
 
-export type { Call, Command } from "./command.ts";
+export type { CommandContext, Command } from "./command.ts";
 
 /** What `client` and `send` share. */
 const linkOptions = {

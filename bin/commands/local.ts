@@ -1,19 +1,19 @@
 import { lstat, stat } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { dirname } from "node:path";
-import { localPaths } from "../../config/local/index.ts";
-import { plainLine } from "../client/text.ts";
-import { exit, printJson, type Call } from "./command.ts";
+import { controlSocketPaths } from "../../config/local/index.ts";
+import { sanitizeLine } from "../client/text.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
 
-export interface Answer<T> {
+export interface ControlResponse<T> {
   readonly status: number;
   readonly body: T;
 }
 
-const gone = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
+const notRunningCodes = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
 
 /** A launcher puts its socket where nobody else can write. One that others could have made is not told any token. */
-async function requireOwn(socket: string): Promise<void> {
+async function assertOwnSocket(socket: string): Promise<void> {
   const me = process.getuid?.();
   const folder = dirname(socket);
   const found = await stat(folder).catch(() => undefined);
@@ -22,24 +22,24 @@ async function requireOwn(socket: string): Promise<void> {
     () => false,
   );
   if (me === undefined || !found || !isThere) return; // nothing there, or no way in: the question will tell
-  if (me !== 0 && found.uid !== me && found.uid !== 0) throw new Error(ofOther);
+  if (me !== 0 && found.uid !== me && found.uid !== 0) throw new Error(otherUserMessage);
   if ((found.mode & 0o022) === 0) return;
   const fix =
     "take it away, and let others not write there, or XDG_RUNTIME_DIR name a folder of your own";
   throw new Error(`${socket} is where others can write, too, and is not asked: ${fix}`);
 }
-const ofOther = "the running launcher belongs to another user";
+const otherUserMessage = "the running launcher belongs to another user";
 
 /** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
 export async function askLauncher<T>(
-  call: Call,
+  call: CommandContext,
   method: string,
   path: string,
   body?: unknown,
-): Promise<Answer<T> | undefined> {
-  const { socket } = localPaths(call.home, call.env);
+): Promise<ControlResponse<T> | undefined> {
+  const { socket } = controlSocketPaths(call.home, call.env);
   if (socket === undefined) return undefined;
-  await requireOwn(socket);
+  await assertOwnSocket(socket);
   return new Promise((done, failed) => {
     const cut = (): void =>
       failed(new Error("the launcher gave no whole answer; it may be stopping"));
@@ -53,7 +53,7 @@ export async function askLauncher<T>(
     const ask = request(
       { socketPath: socket, method, path: `/local/${path}`, headers, timeout: 60_000 },
       (answer) => {
-        read<T>(answer).then(
+        readJson<T>(answer).then(
           (parsed) => done({ status: answer.statusCode ?? 0, body: parsed }),
           cut,
         );
@@ -61,24 +61,24 @@ export async function askLauncher<T>(
     );
     ask.on("timeout", () => ask.destroy(new Error("the launcher does not answer")));
     ask.on("error", (error: NodeJS.ErrnoException) => {
-      if (gone.has(error.code ?? "")) done(undefined);
+      if (notRunningCodes.has(error.code ?? "")) done(undefined);
       else if (error.code === "ECONNRESET" || error.code === "EPIPE") cut();
-      else if (error.code === "EACCES") failed(new Error(ofOther));
+      else if (error.code === "EACCES") failed(new Error(otherUserMessage));
       else failed(error);
     });
     ask.end(text);
   });
 }
 
-async function read<T>(answer: IncomingMessage): Promise<T> {
+async function readJson<T>(answer: IncomingMessage): Promise<T> {
   let text = "";
   for await (const chunk of answer.setEncoding("utf8")) text += String(chunk);
   return JSON.parse(text) as T;
 }
 
 /** Says that no launcher runs, or that none can be asked; exit code 4. */
-export function nobodyThere(call: Call): number {
-  if (localPaths(call.home, call.env).socket === undefined) {
+export function reportNotRunning(call: CommandContext): number {
+  if (controlSocketPaths(call.home, call.env).socket === undefined) {
     const reason =
       "its socket would have too long a path; set XDG_RUNTIME_DIR for it and for this command";
     if (call.json)
@@ -87,13 +87,13 @@ export function nobodyThere(call: Call): number {
   } else if (call.json)
     printJson(call, { error: "not_running", message: "No launcher of this home is running." });
   else call.say(`no launcher of ${call.home} is running; start it with: doorward\n`);
-  return exit.unreachable;
+  return exitCodes.unreachable;
 }
 
 /** Shows a launcher's refusal; exit code 1. */
-export function refused(call: Call, body: unknown): number {
+export function reportRejected(call: CommandContext, body: unknown): number {
   const { message = "the launcher refused" } = body as { message?: string };
   if (call.json) printJson(call, body);
-  else call.say(`doorward: ${plainLine(message)}\n`);
-  return exit.failed;
+  else call.say(`doorward: ${sanitizeLine(message)}\n`);
+  return exitCodes.failed;
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
-import type { Call } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 
-interface Shown {
+interface ShownToken {
   readonly name: string;
   readonly token: string;
   readonly source: string;
@@ -10,14 +10,14 @@ interface Shown {
 
 /** Tokens in the files of the home, for when no launcher runs. */
 export interface OfflineTokens {
-  show(name: string): Promise<Shown | undefined>;
+  show(name: string): Promise<ShownToken | undefined>;
   describe(names?: readonly string[]): Promise<TokenRow[]>;
   /** Without a value a fresh one is made. Rejects `token_managed_by_env`, `weak_token`, `store_unavailable`. */
-  replace(name: string, value: string | undefined): Promise<Shown>;
+  replace(name: string, value: string | undefined): Promise<ShownToken>;
 }
 
-export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens> {
-  const { concern, files, generate, tokenErrors, weakness } =
+export async function offlineTokens({ home, env }: CommandContext): Promise<OfflineTokens> {
+  const { tokenWarning, files, generateToken, tokenErrors, weakTokenReason } =
     await import("../../plugins/token-store/index.ts");
   const form = files({ home, env });
   const places = async (name: string) => (await form.places?.(name)) ?? [];
@@ -26,7 +26,7 @@ export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens>
     const [own, ...others] = await places(name);
     const variable = form.variable?.(name);
     if (!own && name === "pico_client") return [];
-    const doubt = own && concern(name, own.value);
+    const doubt = own && tokenWarning(name, own.value);
     return [
       {
         name,
@@ -51,8 +51,8 @@ export async function offlineTokens({ home, env }: Call): Promise<OfflineTokens>
       const [own] = await places(name);
       if (own?.source === "env")
         throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
-      const next = value ?? generate(name, randomBytes);
-      const weak = weakness(next);
+      const next = value ?? generateToken(name, randomBytes);
+      const weak = weakTokenReason(next);
       if (weak) throw tokenErrors.weak_token(weak);
       await form.write(name, next, { setupPending: false });
       return { name, token: next, source: form.label?.(name) ?? "config" };

@@ -1,9 +1,9 @@
 // `doorward open`: shows the dashboard of the running launcher, signed in.
-import { isRemote, tunnel } from "../desktop.ts";
+import { isRemote, sshTunnelCommand } from "../desktop.ts";
 import { createSignInPages } from "../sign-in-page.ts";
 import { UsageError } from "../usage.ts";
-import { exit, printJson, type Call } from "./command.ts";
-import { askLauncher, nobodyThere, refused } from "./local.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
 
 interface Link {
   readonly url: string;
@@ -12,11 +12,11 @@ interface Link {
 }
 
 /** Opens a one-time link by a private page, which the launcher removes once the link is spent. */
-export async function open(call: Call): Promise<number> {
+export async function open(call: CommandContext): Promise<number> {
   if (call.words.length > 0) throw new UsageError('"open" takes nothing but -print');
   const answer = await askLauncher<Link>(call, "POST", "links");
-  if (!answer) return nobodyThere(call);
-  if (answer.status !== 200) return refused(call, answer.body);
+  if (!answer) return reportNotRunning(call);
+  if (answer.status !== 200) return reportRejected(call, answer.body);
   const { url, copyUrl, expiresAt } = answer.body;
   if (call.json) printJson(call, { url: copyUrl, expiresAt: new Date(expiresAt).toISOString() });
   const opened =
@@ -27,7 +27,8 @@ export async function open(call: Call): Promise<number> {
   else if (!call.json) {
     call.out(`${copyUrl}\n`);
     call.say("good once, within 5 minutes\n");
-    if (isRemote(call.env)) call.say(`from your own machine first: ${tunnel(new URL(url))}\n`);
+    if (isRemote(call.env))
+      call.say(`from your own machine first: ${sshTunnelCommand(new URL(url))}\n`);
   }
-  return exit.done;
+  return exitCodes.done;
 }

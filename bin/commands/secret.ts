@@ -1,10 +1,13 @@
 import { createInterface, type Interface } from "node:readline";
 import { Writable } from "node:stream";
-import type { Call } from "./command.ts";
+import type { CommandContext } from "./command.ts";
 
 /** The first line of standard input, ends trimmed. At a terminal it is asked for twice and not shown; Ctrl+C and Ctrl+D
  *  call it off: `undefined`. */
-export async function readSecret({ stdin, say }: Call, name: string): Promise<string | undefined> {
+export async function readSecret(
+  { stdin, say }: CommandContext,
+  name: string,
+): Promise<string | undefined> {
   const atTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   // Before the prompt: from here on the terminal shows nothing of what is typed.
@@ -14,7 +17,7 @@ export async function readSecret({ stdin, say }: Call, name: string): Promise<st
     terminal: atTerminal,
     historySize: 0,
   });
-  const next = reader(lines);
+  const next = createLineReader(lines);
   let question = "";
   // After Ctrl+Z and `fg`: readline waits to be asked on, and hides what is typed only once this listener is through.
   lines.on("SIGCONT", () => {
@@ -44,7 +47,7 @@ export async function readSecret({ stdin, say }: Call, name: string): Promise<st
 
 /** Answers line after line, ends trimmed, `undefined` from the end on. Lines that come in one piece, as when somebody
  *  pastes them, wait for who asks. */
-function reader(lines: Interface): () => Promise<string | undefined> {
+function createLineReader(lines: Interface): () => Promise<string | undefined> {
   const waiting: string[] = [];
   let isClosed = false;
   const idle = (): void => undefined;

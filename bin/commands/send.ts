@@ -1,16 +1,16 @@
 import { randomUUID } from "node:crypto";
 import { assumedSentence, begunSentence, createIncomplete } from "../client/incomplete.ts";
-import { textOf } from "../client/media.ts";
-import { clientArguments, reasonOf } from "../client/options.ts";
-import { openSession, type SessionOptions } from "../client/session.ts";
-import { plainLine } from "../client/text.ts";
+import { replyText } from "../client/media.ts";
+import { clientArguments, errorReason } from "../client/options.ts";
+import { openClientSession, type SessionOptions } from "../client/session.ts";
+import { sanitizeLine } from "../client/text.ts";
 import type { Message } from "../../plugins/channels/index.ts";
 import { UsageError } from "../usage.ts";
-import { exit, printJson, type Call } from "./command.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
 
-const most = 1024 * 1024;
+const maxStdinBytes = 1024 * 1024;
 
-async function wordsOf({ words, stdin }: Call): Promise<string> {
+async function messageText({ words, stdin }: CommandContext): Promise<string> {
   const [only = "", ...more] = words;
   if (only === "" || more.length > 0) {
     throw new UsageError('"send" takes one text in quotation marks, or - for standard input');
@@ -19,7 +19,7 @@ async function wordsOf({ words, stdin }: Call): Promise<string> {
   let text = "";
   for await (const chunk of stdin.setEncoding("utf8")) {
     text += String(chunk);
-    if (text.length > most)
+    if (text.length > maxStdinBytes)
       throw new UsageError("standard input is longer than a message can be: 1 MiB");
   }
   if (text.trim() === "")
@@ -28,9 +28,9 @@ async function wordsOf({ words, stdin }: Call): Promise<string> {
 }
 
 /** `doorward send "text"`: one message, its answer, the end. */
-export async function send(call: Call): Promise<number> {
+export async function send(call: CommandContext): Promise<number> {
   const given = clientArguments(call);
-  const content = await wordsOf(call);
+  const content = await messageText(call);
   const { timeoutMs } = given;
   const remark = (text: string): void => call.say(`doorward: ${text}\n`);
   let timer: NodeJS.Timeout | undefined;
@@ -51,7 +51,7 @@ export async function send(call: Call): Promise<number> {
   const incomplete = createIncomplete();
   function hear(message: Message): void {
     if (message.inReplyTo === undefined || message.inReplyTo === id) return tell(message);
-    remark(`an answer to an earlier message: ${plainLine(textOf(message))}`);
+    remark(`an answer to an earlier message: ${sanitizeLine(replyText(message))}`);
   }
   const options: SessionOptions = {
     ...given,
@@ -69,7 +69,7 @@ export async function send(call: Call): Promise<number> {
   };
   const fail = (code: number, error: string, message: string): number => {
     if (call.json) printJson(call, { error, message });
-    else remark(plainLine(message));
+    else remark(sanitizeLine(message));
     return code;
   };
 
@@ -78,17 +78,17 @@ export async function send(call: Call): Promise<number> {
     { id, session, media }: Pick<Message, "id" | "session" | "media">,
     complete: boolean,
   ): void {
-    if (!call.json) return call.out(`${textOf({ content, media })}\n`);
+    if (!call.json) return call.out(`${replyText({ content, media })}\n`);
     const kinds = media.map(({ type, url, filename }) => ({ type, url, filename }));
     printJson(call, { id, session_id: session, content, media: kinds, complete });
   }
 
-  const session = await openSession(call, options);
+  const session = await openClientSession(call, options);
   const conversation = session.link.session() ?? "";
   wait();
   const refused = session.link.send({ content, id }).then(
     () => answered,
-    (error: unknown) => reasonOf(error),
+    (error: unknown) => errorReason(error),
   );
   const outcome = await Promise.race([refused, session.ended, tooLate]);
   isOver = true;
@@ -98,14 +98,19 @@ export async function send(call: Call): Promise<number> {
   if (begun && (outcome === "late" || "exit" in outcome)) {
     print(begun.content, { id: begun.id, session: conversation, media: [] }, false);
     remark(begunSentence);
-    return exit.incomplete;
+    return exitCodes.incomplete;
   }
   if (outcome === "late")
-    return fail(exit.failed, "no_answer", `There was no answer within ${timeoutMs / 1_000} s.`);
-  if ("exit" in outcome) return fail(outcome.exit || exit.failed, outcome.code, outcome.sentence);
-  if (!("content" in outcome)) return fail(exit.failed, outcome.code, outcome.message);
+    return fail(
+      exitCodes.failed,
+      "no_answer",
+      `There was no answer within ${timeoutMs / 1_000} s.`,
+    );
+  if ("exit" in outcome)
+    return fail(outcome.exit || exitCodes.failed, outcome.code, outcome.sentence);
+  if (!("content" in outcome)) return fail(exitCodes.failed, outcome.code, outcome.message);
   print(outcome.content, outcome, !incomplete.assumed());
-  if (!incomplete.assumed()) return exit.done;
+  if (!incomplete.assumed()) return exitCodes.done;
   remark(assumedSentence(given.silenceMs));
-  return exit.incomplete;
+  return exitCodes.incomplete;
 }

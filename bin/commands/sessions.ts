@@ -1,8 +1,8 @@
-import { utc } from "../../config/utc.ts";
-import { plainLine } from "../client/text.ts";
+import { formatUtc } from "../../config/utc.ts";
+import { sanitizeLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
-import { exit, printJson, type Call } from "./command.ts";
-import { askLauncher, nobodyThere, refused } from "./local.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
 
 interface Session {
   readonly id: string;
@@ -13,7 +13,7 @@ interface Session {
 }
 
 /** `doorward sessions list|revoke ID`. */
-export async function sessions(call: Call): Promise<number> {
+export async function sessions(call: CommandContext): Promise<number> {
   const [what = "list", id, ...more] = call.words;
   if (what === "list" && id === undefined) return list(call);
   if (what === "revoke" && id !== undefined && /^[\w-]+$/.test(id) && more.length === 0)
@@ -21,27 +21,29 @@ export async function sessions(call: Call): Promise<number> {
   throw new UsageError('"sessions" takes: list, or revoke ID');
 }
 
-async function list(call: Call): Promise<number> {
+async function list(call: CommandContext): Promise<number> {
   const answer = await askLauncher<{ sessions: Session[] }>(call, "GET", "sessions");
-  if (!answer) return nobodyThere(call);
-  if (answer.status !== 200) return refused(call, answer.body);
+  if (!answer) return reportNotRunning(call);
+  if (answer.status !== 200) return reportRejected(call, answer.body);
   if (call.json) {
     printJson(call, answer.body);
-    return exit.done;
+    return exitCodes.done;
   }
   for (const { id, createdAt, lastUsedAt, address, userAgent } of answer.body.sessions) {
-    const browser = plainLine(userAgent).slice(0, 120);
-    call.out(`${id}  since ${utc(createdAt)}  used ${utc(lastUsedAt)}  ${address}  ${browser}\n`);
+    const browser = sanitizeLine(userAgent).slice(0, 120);
+    call.out(
+      `${id}  since ${formatUtc(createdAt)}  used ${formatUtc(lastUsedAt)}  ${address}  ${browser}\n`,
+    );
   }
   if (answer.body.sessions.length === 0) call.say("nobody is signed in\n");
-  return exit.done;
+  return exitCodes.done;
 }
 
-async function revoke(call: Call, id: string): Promise<number> {
+async function revoke(call: CommandContext, id: string): Promise<number> {
   const answer = await askLauncher(call, "DELETE", `sessions/${id}`);
-  if (!answer) return nobodyThere(call);
-  if (answer.status !== 200) return refused(call, answer.body);
+  if (!answer) return reportNotRunning(call);
+  if (answer.status !== 200) return reportRejected(call, answer.body);
   if (call.json) printJson(call, { status: "ok", id });
   else call.say("signed out\n");
-  return exit.done;
+  return exitCodes.done;
 }

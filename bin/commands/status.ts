@@ -1,8 +1,8 @@
-import { utc } from "../../config/utc.ts";
-import { plainLine } from "../client/text.ts";
+import { formatUtc } from "../../config/utc.ts";
+import { sanitizeLine } from "../client/text.ts";
 import { UsageError } from "../usage.ts";
-import { exit, printJson, type Call } from "./command.ts";
-import { askLauncher, nobodyThere, refused } from "./local.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
 
 interface Status {
   readonly state: string;
@@ -30,22 +30,22 @@ interface Status {
 }
 
 /** `doorward status`. */
-export async function status(call: Call): Promise<number> {
+export async function status(call: CommandContext): Promise<number> {
   if (call.words.length > 0) throw new UsageError('"status" takes nothing');
   const answer = await askLauncher<Status>(call, "GET", "status");
-  if (!answer) return nobodyThere(call);
-  if (answer.status !== 200) return refused(call, answer.body);
+  if (!answer) return reportNotRunning(call);
+  if (answer.status !== 200) return reportRejected(call, answer.body);
   const { state, version, startedAt, addresses, sessions, channel, channelUrl, program, plugins } =
     answer.body;
   if (call.json) {
     printJson(call, { running: true, ...answer.body });
-    return exit.done;
+    return exitCodes.done;
   }
   const row = (name: string, text: string): void =>
-    call.out(`${name.padEnd(10)} ${plainLine(text)}\n`);
+    call.out(`${name.padEnd(10)} ${sanitizeLine(text)}\n`);
   row("State", state);
   row("Version", version);
-  row("Since", utc(startedAt));
+  row("Since", formatUtc(startedAt));
   row("Dashboard", addresses.join(" "));
   row("Signed in", String(sessions));
   const pico =
@@ -55,5 +55,5 @@ export async function status(call: Call): Promise<number> {
   for (const { name, state: how, reason } of plugins)
     row("Plugin", [name, how, reason].filter(Boolean).join(": "));
   for (const text of answer.body.refusedEdits) row("Files", text);
-  return exit.done;
+  return exitCodes.done;
 }

@@ -1,8 +1,8 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
 import { UsageError } from "../usage.ts";
-import { exit, printJson, type Call } from "./command.ts";
-import { askLauncher, refused } from "./local.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportRejected } from "./local.ts";
 import { offlineTokens, type OfflineTokens } from "./offline-tokens.ts";
 import { readSecret } from "./secret.ts";
 
@@ -10,7 +10,7 @@ import { readSecret } from "./secret.ts";
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);
 
 /** `doorward token show|source|set|rotate [launcher|pico]`: by the running launcher, else on the files. */
-export async function token(call: Call): Promise<number> {
+export async function token(call: CommandContext): Promise<number> {
   const [what = "", name = "launcher", ...more] = call.words;
   const action = actions[what];
   if (!action || !isName(name) || more.length > 0) {
@@ -29,30 +29,32 @@ export async function token(call: Call): Promise<number> {
     return await action(call, name, offline);
   } catch (error) {
     if (codeOf(error) === "internal") throw error;
-    return refused(call, { error: codeOf(error), message: (error as Error).message });
+    return reportRejected(call, { error: codeOf(error), message: (error as Error).message });
   }
 }
 
-type Action = (call: Call, name: string, offline: OfflineTokens) => Promise<number>;
-interface Shown {
+type Action = (call: CommandContext, name: string, offline: OfflineTokens) => Promise<number>;
+interface ShownToken {
   readonly name: string;
   readonly token: string;
   readonly source: string;
 }
 
 const show: Action = async (call, name, offline) => {
-  const answer = await askLauncher<Shown>(call, "POST", "token/show", { name });
-  if (answer && answer.status !== 200 && answer.status !== 404) return refused(call, answer.body);
+  const answer = await askLauncher<ShownToken>(call, "POST", "token/show", { name });
+  if (answer && answer.status !== 200 && answer.status !== 404)
+    return reportRejected(call, answer.body);
   const shown = answer?.status === 200 ? answer.body : await offline.show(name);
-  if (!shown) return refused(call, { error: "not_found", message: `There is no ${name} token.` });
+  if (!shown)
+    return reportRejected(call, { error: "not_found", message: `There is no ${name} token.` });
   if (call.json) printJson(call, shown);
   else call.out(`${shown.token}\n`);
-  return exit.done;
+  return exitCodes.done;
 };
 
 const source: Action = async (call, name, offline) => {
   const answer = await askLauncher<{ tokens: TokenRow[] }>(call, "GET", "tokens");
-  if (answer && answer.status !== 200) return refused(call, answer.body);
+  if (answer && answer.status !== 200) return reportRejected(call, answer.body);
   const rows = answer?.body.tokens ?? (await offline.describe());
   const named = rows.filter((row) => row.name === name);
   // The launcher lists its own; of a plugin's channel the files tell.
@@ -68,21 +70,22 @@ const source: Action = async (call, name, offline) => {
       if (concern !== undefined) call.say(`${" ".repeat(12)} weak: ${concern}\n`);
     }
   }
-  return exit.done;
+  return exitCodes.done;
 };
 
 /** Gives the launcher a value, or none to let it make one. */
 async function replace(
-  call: Call,
+  call: CommandContext,
   name: string,
   value: string | undefined,
   offline: OfflineTokens,
 ): Promise<number> {
   const grace = call.values["grace"] === undefined ? {} : { grace: Number(call.values["grace"]) };
   const body = { name, ...(value === undefined ? {} : { token: value }), ...grace };
-  const answer = await askLauncher<Shown>(call, "POST", "token/replace", body);
+  const answer = await askLauncher<ShownToken>(call, "POST", "token/replace", body);
   // A launcher that has not claimed the token leaves its place to us.
-  if (answer && answer.status !== 200 && answer.status !== 404) return refused(call, answer.body);
+  if (answer && answer.status !== 200 && answer.status !== 404)
+    return reportRejected(call, answer.body);
   const stored = answer?.status === 200 ? answer.body : await offline.replace(name, value);
   const made = value === undefined;
   if (call.json) printJson(call, made ? stored : { name, source: stored.source });
@@ -91,14 +94,14 @@ async function replace(
     const effect = answer?.status === 200 ? "it is in force now" : "it counts from the next start";
     call.say(`the ${name} token was stored (${stored.source}); ${effect}\n`);
   }
-  return exit.done;
+  return exitCodes.done;
 }
 
 const set: Action = async (call, name, offline) => {
   const value = await readSecret(call, `new ${name} token`);
   if (value === undefined) {
     call.say("nothing was changed\n");
-    return exit.failed;
+    return exitCodes.failed;
   }
   if (value === "")
     throw new UsageError('"token set" reads the token from standard input; it was empty');

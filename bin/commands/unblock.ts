@@ -1,10 +1,10 @@
 import { isIP } from "node:net";
 import { UsageError } from "../usage.ts";
-import { exit, printJson, type Call } from "./command.ts";
-import { askLauncher, nobodyThere, refused } from "./local.ts";
+import { exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
 
 /** `doorward unblock [IP]`: for an owner who tried too many tokens. */
-export async function unblock(call: Call): Promise<number> {
+export async function unblock(call: CommandContext): Promise<number> {
   const [address, ...more] = call.words;
   if (more.length > 0 || (address !== undefined && isIP(address) === 0)) {
     throw new UsageError('"unblock" takes one IP address');
@@ -15,9 +15,9 @@ export async function unblock(call: Call): Promise<number> {
     "unblock",
     address === undefined ? {} : { address },
   );
-  if (!answer) return nobodyThere(call);
-  if (answer.status !== 200) return refused(call, answer.body);
+  if (!answer) return reportNotRunning(call);
+  if (answer.status !== 200) return reportRejected(call, answer.body);
   if (call.json) printJson(call, answer.body);
   else call.say(`${address ?? "all addresses"}: may try again\n`);
-  return exit.done;
+  return exitCodes.done;
 }

@@ -1,6 +1,6 @@
 import { closeSync, lstatSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { makeFolder, narrowSecret } from "../../lib/files/index.ts";
+import { createPrivateFolder, restrictSecretFile } from "../../lib/files/index.ts";
 
 export interface RotationOptions {
   /** Bytes after which the file is renamed to `.1`; default 5 MiB. */
@@ -22,9 +22,9 @@ export async function openLogFile(
   failed: (error: Error) => void,
   { maxBytes = 5 * 1024 * 1024, keep = 5 }: RotationOptions = {},
 ): Promise<LogFile> {
-  await makeFolder(dirname(path));
+  await createPrivateFolder(dirname(path));
   let size = sizeOf(path);
-  await narrowSecret(path);
+  await restrictSecretFile(path);
   let file: number | undefined = openSync(path, "a", 0o600);
   let torn = false;
   const rotateNow = (old: number) => {
@@ -46,17 +46,17 @@ export async function openLogFile(
     write(line) {
       const bytes = Buffer.from(torn ? `\n${line}` : line);
       const isFull = size > 0 && size + bytes.length > maxBytes;
-      if (isFull && file !== undefined) attempt(rotateNow, file, failed);
-      if (file !== undefined) attempt((to) => append(to, bytes), file, failed);
+      if (isFull && file !== undefined) tryWrite(rotateNow, file, failed);
+      if (file !== undefined) tryWrite((to) => append(to, bytes), file, failed);
     },
     close() {
-      if (file !== undefined) attempt(closeSync, file, failed);
+      if (file !== undefined) tryWrite(closeSync, file, failed);
       file = undefined;
     },
   };
 }
 
-function attempt(run: (file: number) => void, file: number, failed: (error: Error) => void): void {
+function tryWrite(run: (file: number) => void, file: number, failed: (error: Error) => void): void {
   try {
     run(file);
   } catch (error) {
@@ -77,12 +77,12 @@ function sizeOf(path: string): number {
 function rotate(path: string, keep: number): void {
   rmSync(`${path}.${keep}`, { force: true });
   for (let number = keep - 1; number >= 1; number--)
-    moved(`${path}.${number}`, `${path}.${number + 1}`);
-  if (keep > 0) moved(path, `${path}.1`);
+    moveFile(`${path}.${number}`, `${path}.${number + 1}`);
+  if (keep > 0) moveFile(path, `${path}.1`);
   else rmSync(path, { force: true });
 }
 
-function moved(from: string, to: string): void {
+function moveFile(from: string, to: string): void {
   try {
     renameSync(from, to);
   } catch (error) {

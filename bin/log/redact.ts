@@ -1,7 +1,7 @@
 /* What no log may hold, found by where it stands: in a URL, a header, a field. Works on finished lines, JSON or not, at
  * any depth and also inside JSON that is itself quoted; a JSON line stays one. Too much is accepted, a leak is not. */
 
-const censor = "[redacted]";
+const redactedText = "[redacted]";
 
 /** Words that make the value after them a secret. `code` and `link` are so in a URL only: errors have codes too. */
 const secretWord =
@@ -17,8 +17,8 @@ const queryName = `(?:${secretName}|code|link|ott|session|key)`;
 const jsonText = '(?:[^"\\\\]|\\\\[^])*("|$)';
 const quotedText = '(?:[^"\\\\]|\\\\+(?!["\\\\])|(?!\\1")\\\\+")*(?:\\1"|(?=")|$)';
 /** After a comma: what comes is no name of a field, as in "reason":"invalid_token","ip":"…". */
-const noKey = '(?!\\s*"[\\w.-]*"\\s*:)';
-const noQuotedKey = '(?!\\s*\\1"[\\w.-]*\\1"\\s*:)';
+const notAKey = '(?!\\s*"[\\w.-]*"\\s*:)';
+const notAQuotedKey = '(?!\\s*\\1"[\\w.-]*\\1"\\s*:)';
 /** What stands for a secret in sentences that say where one belongs. */
 const placeholder = "<(?:token|value|base64url)>(?!\\.?[\\w~+/=-])";
 /** The rest of a header line in a text. */
@@ -27,20 +27,20 @@ const headerText = '(?=[^\\s"\\\\[])(?:\\\\[^rn]|[^"\\\\\\r\\n])+';
 const rules: readonly (readonly [RegExp, string])[] = [
   // Text in a field or the next element of a list: "token":"…", ["cookie","…"], \"token\":\"…\".
   [
-    new RegExp(`("(?:${fieldName})"(?:\\s*:|\\s*,${noKey})\\s*")${jsonText}`, "gi"),
-    `$1${censor}$2`,
+    new RegExp(`("(?:${fieldName})"(?:\\s*:|\\s*,${notAKey})\\s*")${jsonText}`, "gi"),
+    `$1${redactedText}$2`,
   ],
   [
     new RegExp(
-      `(\\\\{1,15})"(${fieldName})\\1"(\\s*:\\s*|\\s*,${noQuotedKey}\\s*)\\1"${quotedText}`,
+      `(\\\\{1,15})"(${fieldName})\\1"(\\s*:\\s*|\\s*,${notAQuotedKey}\\s*)\\1"${quotedText}`,
       "gi",
     ),
-    `$1"$2$1"$3$1"${censor}$1"`,
+    `$1"$2$1"$3$1"${redactedText}$1"`,
   ],
   // A number in a field.
   [
     new RegExp(`(\\\\{0,15}")(${secretName})\\1(\\s*:\\s*)-?\\d[\\d.eE+-]*`, "gi"),
-    `$1$2$1$3$1${censor}$1`,
+    `$1$2$1$3$1${redactedText}$1`,
   ],
   // Query parameters, also of a URL inside a URL.
   [
@@ -48,28 +48,28 @@ const rules: readonly (readonly [RegExp, string])[] = [
       `((?:[?&#;]|%3f|%26|%23)${queryName}(?:=|%3d))(?:(?!%26|%23)[^&#\\s"'\\\\<>])*`,
       "gi",
     ),
-    `$1${censor}`,
+    `$1${redactedText}`,
   ],
   [
     new RegExp(
       `((?:^|[^\\w-])(?:${headerName})\\s*[:=]\\s*)(?!Bearer ${placeholder})${headerText}`,
       "gi",
     ),
-    `$1${censor}`,
+    `$1${redactedText}`,
   ],
   [
     new RegExp(`\\b(Bearer|Basic)(\\s+|%20)(?!${placeholder})[^\\s"'\\\\,;]{6,}`, "gi"),
-    `$1$2${censor}`,
+    `$1$2${redactedText}`,
   ],
   [
     new RegExp(`(?<![\\w./-])token(64)?\\.(?!${placeholder})[^\\s"'\\\\,;)]+`, "g"),
-    `token$1.${censor}`,
+    `token$1.${redactedText}`,
   ],
-  [/\bott_[\w.~+/=-]+/g, `ott_${censor}`],
+  [/\bott_[\w.~+/=-]+/g, `ott_${redactedText}`],
   // name=value, and name: value when the value looks generated.
-  [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${censor}`],
-  [new RegExp(`(${secretWord}\\s*:\\s*)[\\w.~+/=-]{16,}`, "gi"), `$1${censor}`],
-  [/(launcher token \(first run\): )\S+/g, `$1${censor}`],
+  [new RegExp(`(${secretWord}=)[^\\s"'\\\\&,;]+`, "gi"), `$1${redactedText}`],
+  [new RegExp(`(${secretWord}\\s*:\\s*)[\\w.~+/=-]{16,}`, "gi"), `$1${redactedText}`],
+  [/(launcher token \(first run\): )\S+/g, `$1${redactedText}`],
 ];
 
 /** Of these every rule needs one: nearly all lines hold none of them and are done after one look. */
@@ -91,16 +91,16 @@ export function redactSuspicious(line: string): string {
   );
 }
 
-const nested = new RegExp(`"(?:${secretName}|${headerName})"\\s*:\\s*(?=[[{])`, "gi");
+const nestedSecretPattern = new RegExp(`"(?:${secretName}|${headerName})"\\s*:\\s*(?=[[{])`, "gi");
 
 /** A list or an object in a secret field is replaced as a whole. */
 function censorNested(line: string): string {
   let result = "";
   let from = 0;
-  for (const match of line.matchAll(nested)) {
+  for (const match of line.matchAll(nestedSecretPattern)) {
     const start = match.index + match[0].length;
     if (start <= from) continue;
-    result += `${line.slice(from, start)}"${censor}"`;
+    result += `${line.slice(from, start)}"${redactedText}"`;
     from = endOfNested(line, start);
   }
   return result + line.slice(from);
@@ -125,9 +125,9 @@ export interface Redactor {
 }
 
 /** Values shorter than this are left to their position: they would blot out ordinary words. */
-const shortest = 4;
+const minSecretLength = 4;
 /** Of a process that rotates for ever, the newest values count. */
-const most = 100;
+const maxSecrets = 100;
 
 /** `redactLine` and, before it, the exact values it was told. */
 export function createRedactor(): Redactor {
@@ -136,16 +136,16 @@ export function createRedactor(): Redactor {
   let knownBytes: RegExp | undefined;
   return {
     add(value) {
-      if (value.trim().length < shortest) return;
+      if (value.trim().length < minSecretLength) return;
       values.delete(value);
       values.add(value);
-      for (const oldest of values) if (values.size > most) values.delete(oldest);
-      known = anyOf([...values].flatMap(formsOf));
-      knownBytes = anyOf([...values].map(bytesOf));
+      for (const oldest of values) if (values.size > maxSecrets) values.delete(oldest);
+      known = matchAny([...values].flatMap(formsOf));
+      knownBytes = matchAny([...values].map(bytesOf));
     },
     redact: (line) =>
       redactLine(
-        known && knownBytes ? line.replace(known, censor).replace(knownBytes, "[0]") : line,
+        known && knownBytes ? line.replace(known, redactedText).replace(knownBytes, "[0]") : line,
       ),
   };
 }
@@ -173,7 +173,7 @@ const bytesOf = (value: string) => `[${[...Buffer.from(value.trim(), "utf8")].jo
 
 const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
 
-function anyOf(texts: readonly string[]): RegExp {
+function matchAny(texts: readonly string[]): RegExp {
   const longestFirst = [...new Set(texts)].sort((left, right) => right.length - left.length);
   return new RegExp(
     longestFirst.map((text) => text.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&")).join("|"),

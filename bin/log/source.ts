@@ -1,20 +1,20 @@
 import { open, type FileHandle } from "node:fs/promises";
 import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
-import { linesOf } from "../lines.ts";
+import { splitLines } from "../lines.ts";
 import type { Redactor } from "./redact.ts";
 
 /** How far back the end of the file is read: some ten thousand lines. */
-const WINDOW = 2 * 1024 * 1024;
-const ranks = ["debug", "info", "warn", "error"] as const;
+const maxTailBytes = 2 * 1024 * 1024;
+const levels = ["debug", "info", "warn", "error"] as const;
 
-interface Written {
+interface LogSourceOptions {
   readonly file: string;
   readonly redactor: Redactor;
   readonly follow: (heard: (line: string) => void) => () => void;
 }
 
 /** The log's file as the dashboard may show it: every line passes the redactor again, also those of earlier starts. */
-export function logSource({ file, redactor, follow }: Written): LogSource {
+export function logSource({ file, redactor, follow }: LogSourceOptions): LogSource {
   return {
     async read({ level, text, limit }) {
       const { content, isWhole } = await tail(file);
@@ -26,7 +26,7 @@ export function logSource({ file, redactor, follow }: Written): LogSource {
         const clean = redactor.redact(line);
         const view = parse(clean, at);
         at = view.at;
-        if (ranks.indexOf(view.level) < ranks.indexOf(level)) continue;
+        if (levels.indexOf(view.level) < levels.indexOf(level)) continue;
         if (wanted === "" || clean.toLowerCase().includes(wanted)) found.push(view);
       }
       return {
@@ -39,7 +39,7 @@ export function logSource({ file, redactor, follow }: Written): LogSource {
       if (!handle) return;
       const input = handle.createReadStream({ encoding: "utf8" });
       try {
-        for await (const line of linesOf(input)) yield `${redactor.redact(line)}\n`;
+        for await (const line of splitLines(input)) yield `${redactor.redact(line)}\n`;
       } finally {
         input.destroy(); // whoever asked may not want the rest
       }
@@ -61,7 +61,7 @@ async function tail(file: string): Promise<{ content: string; isWhole: boolean }
   if (!handle) return { content: "", isWhole: true };
   try {
     const { size } = await handle.stat();
-    const from = Math.max(0, size - WINDOW);
+    const from = Math.max(0, size - maxTailBytes);
     const bytes = Buffer.alloc(size - from);
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, from);
     const content = bytes.toString("utf8", 0, bytesRead);

@@ -21,11 +21,11 @@ export async function openTerminal(
     messageFormat: ({ plugin, pid, msg }) =>
       `${plugin ? `${String(plugin)}: ` : ""}${String(msg)}${pid ? ` (process ${String(pid)})` : ""}`,
   });
-  return (line) => void stream.write(format(visible(line)) ?? line);
+  return (line) => void stream.write(format(escapeControls(line)) ?? line);
 }
 
 /** Escapes of a JSON line as text: what a peer sent must not move the cursor of a terminal, nor turn what follows. */
-const visible = (line: string): string =>
+const escapeControls = (line: string): string =>
   line
     .replace(/(?<!\\)((?:\\\\)*)\\u([0-9a-f]{4})/gi, "$1\\\\u$2")
     .replace(/(?<!\\)((?:\\\\)*)\\([bfr])/g, "$1\\\\$2");

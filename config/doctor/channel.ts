@@ -1,16 +1,16 @@
-import type { CheckView, TryResult } from "../../plugins/dashboard/index.ts";
+import type { CheckView, TestResult } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
-import { placeOf } from "./places.ts";
-import { check } from "./verdict.ts";
+import { describeTokenSource } from "./places.ts";
+import { createCheck } from "./verdict.ts";
 
-const turnOn =
+const turnOnFix =
   'turn the channel on: "enabled": true in channels.pico of config.json, or the dashboard\'s switch';
 
 /** What each answer of the channel means for whoever mends it. */
-const fixes: Readonly<Record<string, string>> = {
+const fixByCode: Readonly<Record<string, string>> = {
   token_mismatch: "the channel holds another token than its files: look at `doorward token source`",
   token_not_configured: "doorward token rotate pico",
-  not_found: turnOn,
+  not_found: turnOnFix,
   rate_limited: "doorward unblock",
   origin_not_allowed: "look at allow_origins in channels.pico",
   too_many_connections: "raise max_connections in channels.pico",
@@ -28,31 +28,31 @@ export async function channelChecks(found: Survey): Promise<CheckView[]> {
 }
 
 function configured({ places, running }: Survey, on: boolean): CheckView {
-  const own = check("token-configured", "The pico token is configured");
+  const own = createCheck("token-configured", "The pico token is configured");
   const [place] = places.get("pico") ?? [];
   const source =
     running?.tokens.find(({ name }) => name === "pico")?.source ?? place?.source ?? "none";
   if (source !== "none")
-    return own.ok(`The channel's token comes from ${placeOf("pico", source)}.`);
+    return own.ok(`The channel's token comes from ${describeTokenSource("pico", source)}.`);
   const fix = "doorward token rotate pico";
   if (on) return own.failed("The channel is on and has no token: nobody gets in.", fix);
   return own.warning("The channel is off and has no token; turning it on makes one.", fix);
 }
 
-function header(tries: readonly TryResult[] | undefined, on: boolean): CheckView {
-  const own = check("header-form", "The header has the form `Authorization: Bearer <token>`");
+function header(tries: readonly TestResult[] | undefined, on: boolean): CheckView {
+  const own = createCheck("header-form", "The header has the form `Authorization: Bearer <token>`");
   const form = "One space after Bearer, no quotation marks, no line end.";
   const got = tries?.find(({ method }) => method === "header");
   if (!got) {
     const why = on ? "the launcher does not run" : "the channel is off";
-    return own.warning(`Not tried: ${why}. ${form}`, on ? "doorward" : turnOn);
+    return own.warning(`Not tried: ${why}. ${form}`, on ? "doorward" : turnOnFix);
   }
   if (got.ok) return own.ok(`A handshake with this header is accepted. ${form}`);
   return own.failed(`A handshake with this header was refused: ${got.code}.`, fixOf(got.code));
 }
 
-function query({ pico }: Survey, tries: readonly TryResult[] | undefined): CheckView {
-  const own = check("token-query", "`allow_token_query` fits how clients send the token");
+function query({ pico }: Survey, tries: readonly TestResult[] | undefined): CheckView {
+  const own = createCheck("token-query", "`allow_token_query` fits how clients send the token");
   const got = tries?.find(({ method }) => method === "query");
   const allowed = got ? got.code !== "token_query_disabled" : pico["allow_token_query"] === true;
   if (!allowed) {
@@ -66,21 +66,21 @@ function query({ pico }: Survey, tries: readonly TryResult[] | undefined): Check
   );
 }
 
-const words: Readonly<Record<TryResult["method"], string>> = {
+const methodLabels: Readonly<Record<TestResult["method"], string>> = {
   header: "header",
   subprotocol: "subprotocol",
   query: "query",
   requests: "plain HTTP request",
 };
 
-function handshakes(tries: readonly TryResult[] | undefined, on: boolean): CheckView[] {
+function handshakes(tries: readonly TestResult[] | undefined, on: boolean): CheckView[] {
   if (!tries) {
-    const own = check("handshake", "Handshakes with the token");
+    const own = createCheck("handshake", "Handshakes with the token");
     if (on) return [own.warning("Not tried: the launcher does not run.", "doorward")];
-    return [own.warning("Not tried: the channel is off.", turnOn)];
+    return [own.warning("Not tried: the channel is off.", turnOnFix)];
   }
   return tries.map(({ method, ok, code, ms }) => {
-    const own = check(`handshake-${method}`, `A real handshake: ${words[method]}`);
+    const own = createCheck(`handshake-${method}`, `A real handshake: ${methodLabels[method]}`);
     if (ok) return own.ok(`Accepted (${code}) in ${ms} ms.`);
     if (code === "token_query_disabled")
       return own.ok("Refused, as configured (allow_token_query is off).");
@@ -88,4 +88,4 @@ function handshakes(tries: readonly TryResult[] | undefined, on: boolean): Check
   });
 }
 
-const fixOf = (code: string): string => fixes[code] ?? `look up "${code}" in docs/errors.md`;
+const fixOf = (code: string): string => fixByCode[code] ?? `look up "${code}" in docs/errors.md`;

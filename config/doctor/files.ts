@@ -3,11 +3,11 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { promisify } from "node:util";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { utc } from "../utc.ts";
+import { formatUtc } from "../utc.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
-const run = promisify(execFile);
+const runCommand = promisify(execFile);
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0");
 
 /** The files themselves: readable, ours alone, out of version control, not from the future. */
@@ -16,13 +16,13 @@ export async function fileChecks(found: Survey): Promise<CheckView[]> {
 }
 
 function readable({ unreadable }: Survey): CheckView {
-  const own = check("files-readable", "The files can be read");
+  const own = createCheck("files-readable", "The files can be read");
   if (unreadable.size === 0) return own.ok("Settings and secrets are well formed.");
   return own.failed([...unreadable.values()].join(" "), "correct the place that is named");
 }
 
 async function modes({ home, files }: Survey): Promise<CheckView> {
-  const own = check("file-modes", "Only you can read the secrets");
+  const own = createCheck("file-modes", "Only you can read the secrets");
   if (process.platform === "win32") return own.ok("Left to the rights of Windows.");
   const wide: string[] = [];
   const fixes: string[] = [];
@@ -44,9 +44,9 @@ async function modes({ home, files }: Survey): Promise<CheckView> {
 }
 
 async function tracked({ home, files }: Survey): Promise<CheckView> {
-  const own = check("secrets-in-git", "No secret is in version control");
+  const own = createCheck("secrets-in-git", "No secret is in version control");
   const secrets = [files.launcher, files.security].map((path) => basename(path));
-  const listed = await run("git", ["-C", home, "ls-files", "--", ...secrets], {
+  const listed = await runCommand("git", ["-C", home, "ls-files", "--", ...secrets], {
     timeout: 5_000,
   }).then(
     ({ stdout }) => stdout.split("\n").filter((line) => line !== ""),
@@ -60,7 +60,7 @@ async function tracked({ home, files }: Survey): Promise<CheckView> {
 }
 
 async function clock({ files, now }: Survey): Promise<CheckView> {
-  const own = check("clock", "The clock is right");
+  const own = createCheck("clock", "The clock is right");
   const writtenAt = (path: string): Promise<number> =>
     stat(path).then(
       ({ mtimeMs }) => mtimeMs,
@@ -68,7 +68,7 @@ async function clock({ files, now }: Survey): Promise<CheckView> {
     );
   const times = await Promise.all(Object.values(files).map(writtenAt));
   const ahead = Math.max(...times) - now;
-  if (ahead < 60_000) return own.ok(`It is ${utc(now)}.`);
+  if (ahead < 60_000) return own.ok(`It is ${formatUtc(now)}.`);
   return own.warning(
     `A file was written ${Math.round(ahead / 1_000)} s in the future.`,
     "set the clock, for example by NTP: sign-ins and links expire by it",

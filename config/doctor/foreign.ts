@@ -1,12 +1,12 @@
 // Doctor check for settings of another product.
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
 /** Lists the settings of PicoClaw in files and environment, with what to write instead. */
 export function foreignChecks({ foreign }: Survey): CheckView[] {
   if (foreign.length === 0) return [];
-  const own = check("foreign-settings", "Settings of PicoClaw");
+  const own = createCheck("foreign-settings", "Settings of PicoClaw");
   return [
     own.warning(
       foreign.join(" "),

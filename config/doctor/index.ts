@@ -7,9 +7,9 @@ import { fileChecks } from "./files.ts";
 import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
 import { pluginChecks } from "./plugins.ts";
-import { refusedChecks } from "./refused.ts";
+import { rejectedConnectionChecks } from "./refused.ts";
 import { programChecks } from "./program.ts";
-import { survey, type Survey } from "./survey.ts";
+import { collectSurvey, type Survey } from "./survey.ts";
 import { tokenChecks } from "./tokens.ts";
 
 export type { CheckView } from "../../plugins/dashboard/index.ts";
@@ -28,14 +28,14 @@ export interface DoctorOptions {
   readonly now: number;
 }
 
-type Part = (found: Survey) => Promise<CheckView[]> | CheckView[];
+type CheckGroup = (found: Survey) => Promise<CheckView[]> | CheckView[];
 
 /** All checks, the three of every failed token first. A check that cannot be made is a failed one that says why. */
-export async function examine(options: DoctorOptions): Promise<CheckView[]> {
-  const found = await survey(options);
-  const parts: readonly Part[] = [
+export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
+  const found = await collectSurvey(options);
+  const parts: readonly CheckGroup[] = [
     channelChecks,
-    refusedChecks,
+    rejectedConnectionChecks,
     tokenChecks,
     fileChecks,
     foreignChecks,

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { isLoopback, loopbackNetworks } from "../../plugins/http/index.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
 /** From a file, or as an environment variable has it. */
 function listOf(value: unknown): string[] {
@@ -17,7 +17,7 @@ export async function networkChecks(found: Survey): Promise<CheckView[]> {
 }
 
 async function port({ running, launcher }: Survey): Promise<CheckView> {
-  const own = check("port", "The port is free, or ours");
+  const own = createCheck("port", "The port is free, or ours");
   if (running) {
     const where = running.addresses.map(({ href }) => href).join(", ");
     return own.ok(`The launcher listens on ${where || "its host's server"}.`);
@@ -37,7 +37,7 @@ function tryPort(wanted: number, host: string): Promise<string | undefined> {
 }
 
 function publicBind({ running, launcher }: Survey): CheckView {
-  const own = check("public-without-tls", "Reached from other machines only by https");
+  const own = createCheck("public-without-tls", "Reached from other machines only by https");
   const hosts = running?.addresses.map(({ hostname }) => hostname) ?? [
     String(launcher["host"] ?? "127.0.0.1"),
   ];
@@ -54,7 +54,7 @@ function publicBind({ running, launcher }: Survey): CheckView {
 }
 
 function origins({ pico }: Survey): CheckView {
-  const own = check("origins", "Whose pages may use the channel");
+  const own = createCheck("origins", "Whose pages may use the channel");
   const allowed = listOf(pico["allow_origins"]);
   if (allowed.length === 0)
     return own.ok("Every page that knows the token (allow_origins is empty).");
@@ -68,7 +68,7 @@ function origins({ pico }: Survey): CheckView {
 }
 
 function proxies({ launcher, running }: Survey): CheckView {
-  const own = check("proxy", "A reverse proxy is trusted and passes everything on");
+  const own = createCheck("proxy", "A reverse proxy is trusted and passes everything on");
   const trusted = listOf(launcher["trusted_proxies"]);
   const seen = running?.forwarded;
   if (seen && (seen.ignored || trusted.length === 0)) {
@@ -99,7 +99,7 @@ function proxies({ launcher, running }: Survey): CheckView {
 /** Only a page can try the way it came itself. */
 function upgrades({ running }: Survey): CheckView[] {
   if (running?.upgrade === undefined) return [];
-  const own = check("proxy-upgrade", "WebSockets come through as this page does");
+  const own = createCheck("proxy-upgrade", "WebSockets come through as this page does");
   if (running.upgrade) return [own.ok("This page could open one to its own address.")];
   return [
     own.failed(

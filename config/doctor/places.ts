@@ -1,5 +1,5 @@
 /** Where a token stands, in words; its source is the label that logs and the API use. */
-export function placeOf(token: string, source: string): string {
+export function describeTokenSource(token: string, source: string): string {
   const file = token === "launcher" ? "launcher-config.json" : "config.json";
   const words: Readonly<Record<string, string>> = {
     env: "the environment",

@@ -1,13 +1,13 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { requireTrusted, withFolder } from "../../lib/files/index.ts";
-import { locate, readEntries } from "../plugins/index.ts";
+import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
+import { resolvePluginFile, readEntries } from "../plugins/index.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
 /** Plugins by other authors: in a running launcher how they fare, else whether they are there and the owner's alone.
  *  Their code is not run here. */
 export async function pluginChecks(found: Survey): Promise<CheckView[]> {
-  const own = check("plugins", "Plugins by other authors");
+  const own = createCheck("plugins", "Plugins by other authors");
   const { home, files, plugins: running, pluginEntries } = found;
   if (running) {
     if (running.length === 0) return [];
@@ -24,8 +24,8 @@ export async function pluginChecks(found: Survey): Promise<CheckView[]> {
   try {
     const entries = readEntries(pluginEntries, files.config);
     if (entries.length === 0) return [];
-    await requireTrusted([...(await withFolder(files.config)), home]);
-    for (const { from } of entries) await locate(from, home);
+    await assertTrusted([...(await withParentFolders(files.config)), home]);
+    for (const { from } of entries) await resolvePluginFile(from, home);
     return [
       own.ok(`${entries.map(({ from }) => from).join(", ")}: there, and only you can change them.`),
     ];

@@ -1,32 +1,43 @@
 import type { CheckView, DoctorFacts } from "../../plugins/dashboard/index.ts";
-import { programOf } from "../handler/index.ts";
+import { resolveProgram } from "../handler/index.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
-type Running = NonNullable<DoctorFacts["program"]>;
+type RunningProgram = NonNullable<DoctorFacts["program"]>;
 
-const restart = "restart the launcher, or take the edit back";
+const restartFix = "restart the launcher, or take the edit back";
 
 /** The program that answers: in a running launcher how it fares, and always whether it is there and the owner's alone.
  *  Nothing is started here. */
 export async function programChecks(found: Survey): Promise<CheckView[]> {
   const { running } = found;
-  const files = await configured(found);
+  const files = await programConfigured(found);
   if (!running) return files.checks;
   if (running.program)
-    return [health(running.program), ...differs(files.command, running.program), ...files.checks];
+    return [
+      programHealth(running.program),
+      ...configDiffers(files.command, running.program),
+      ...files.checks,
+    ];
   if (files.command === undefined) return files.checks;
-  const own = check("program-running", "The program that answers runs");
+  const own = createCheck("program-running", "The program that answers runs");
   return [
     own.warning(
       "config.json names a program, and the echo answers: an edit waits for a restart.",
-      restart,
+      restartFix,
     ),
   ];
 }
 
-function health({ state, command, pid, restarts, lastEnd, stderr }: Running): CheckView {
-  const own = check("program-running", "The program that answers runs");
+function programHealth({
+  state,
+  command,
+  pid,
+  restarts,
+  lastEnd,
+  stderr,
+}: RunningProgram): CheckView {
+  const own = createCheck("program-running", "The program that answers runs");
   const ends =
     lastEnd === undefined ? "" : ` It has ended ${restarts} times, the last time with ${lastEnd}.`;
   const said = stderr.at(-1) ? ` It said: ${stderr.at(-1)!.text}` : "";
@@ -37,17 +48,17 @@ function health({ state, command, pid, restarts, lastEnd, stderr }: Running): Ch
   return own.ok(`${command} runs as process ${pid} and was never restarted.`);
 }
 
-function differs(command: string | undefined, running: Running): CheckView[] {
+function configDiffers(command: string | undefined, running: RunningProgram): CheckView[] {
   if (command === undefined || command === running.command) return [];
-  const own = check("program-edited", "config.json names what runs");
-  return [own.warning(`config.json names ${command}; ${running.command} runs.`, restart)];
+  const own = createCheck("program-edited", "config.json names what runs");
+  return [own.warning(`config.json names ${command}; ${running.command} runs.`, restartFix)];
 }
 
-async function configured({ home, env, prefix, files, handler }: Survey) {
-  const own = check("program", "The program of config.json can be run");
+async function programConfigured({ home, env, prefix, files, handler }: Survey) {
+  const own = createCheck("program", "The program of config.json can be run");
   try {
     const places = { home, env, brand: prefix.toLowerCase(), file: files.config };
-    const program = await programOf(handler, places);
+    const program = await resolveProgram(handler, places);
     if (!program) return { checks: [] };
     const command = program.command.join(" ");
     return { command, checks: [own.ok(`${command}: there, and only you can change it.`)] };

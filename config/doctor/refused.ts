@@ -1,31 +1,31 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
 /** What was refused longer ago is most likely mended. */
-const lately = 10 * 60_000;
-const mostNamed = 3;
+const recentMs = 10 * 60_000;
+const maxListed = 3;
 
-const ago = (ms: number): string =>
+const ageText = (ms: number): string =>
   ms < 60_000 ? `${Math.max(0, Math.round(ms / 1_000))} s` : `${Math.round(ms / 60_000)} min`;
 
 /** Clients that could not get in lately, and why. Only the running launcher knows. */
-export function refusedChecks({ running, now }: Survey): CheckView[] {
+export function rejectedConnectionChecks({ running, now }: Survey): CheckView[] {
   if (!running) return [];
-  const own = check("refused-clients", "Refused clients");
+  const own = createCheck("refused-clients", "Refused clients");
   const recent = running.refusals.filter(
-    ({ at, blockedUntil = 0 }) => now - at < lately || blockedUntil > now,
+    ({ at, blockedUntil = 0 }) => now - at < recentMs || blockedUntil > now,
   );
   if (recent.length === 0) return [own.ok("None in the last 10 minutes.")];
-  const latest = recent.slice(0, mostNamed);
+  const latest = recent.slice(0, maxListed);
   const named = latest.map(({ title, detail, at, blockedUntil = 0 }) => {
     const blocked =
       blockedUntil > now
         ? `, blocked for another ${Math.ceil((blockedUntil - now) / 1_000)} s`
         : "";
-    return `${title} (${detail}), ${ago(now - at)} ago${blocked}.`;
+    return `${title} (${detail}), ${ageText(now - at)} ago${blocked}.`;
   });
-  const more = recent.length > mostNamed ? ` And ${recent.length - mostNamed} more.` : "";
+  const more = recent.length > maxListed ? ` And ${recent.length - maxListed} more.` : "";
   const fixes = new Set(latest.flatMap(({ fix }) => fix ?? []));
   return [
     own.warning(

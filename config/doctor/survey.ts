@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { files, memory, type TokenPlace } from "../../plugins/token-store/index.ts";
+import { files, memory, type TokenLocation } from "../../plugins/token-store/index.ts";
 import type { DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
 import { readJson, readYaml } from "../../lib/files/index.ts";
 import {
@@ -11,7 +11,7 @@ import {
 import type { Environment } from "../load/index.ts";
 import type { DoctorOptions } from "./index.ts";
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawSettings = Readonly<Record<string, unknown>>;
 
 export interface Survey {
   readonly home: string;
@@ -21,10 +21,10 @@ export interface Survey {
   /** Path -> why it cannot be read. */
   readonly unreadable: ReadonlyMap<string, string>;
   /** Settings as files and environment give them, without defaults. */
-  readonly launcher: Raw;
-  readonly pico: Raw;
+  readonly launcher: RawSettings;
+  readonly pico: RawSettings;
   /** Name -> where a token stands, highest first. */
-  readonly places: ReadonlyMap<string, readonly TokenPlace[]>;
+  readonly places: ReadonlyMap<string, readonly TokenLocation[]>;
   readonly running: DoctorFacts | undefined;
   /** How plugins by other authors fare in a running launcher. */
   readonly plugins: readonly PluginView[] | undefined;
@@ -37,15 +37,20 @@ export interface Survey {
   readonly now: number;
 }
 
-const builtIn = ["launcher", "pico", "pico_client", "metrics"];
+const builtInTokens = ["launcher", "pico", "pico_client", "metrics"];
 
-const objectAt = (value: unknown, ...path: string[]): Raw => {
-  const found = path.reduce<unknown>((node, key) => (node as Raw | undefined)?.[key], value);
-  return typeof found === "object" && found !== null && !Array.isArray(found) ? (found as Raw) : {};
+const objectAt = (value: unknown, ...path: string[]): RawSettings => {
+  const found = path.reduce<unknown>(
+    (node, key) => (node as RawSettings | undefined)?.[key],
+    value,
+  );
+  return typeof found === "object" && found !== null && !Array.isArray(found)
+    ? (found as RawSettings)
+    : {};
 };
 
 /** Reads everything once. */
-export async function survey(options: DoctorOptions): Promise<Survey> {
+export async function collectSurvey(options: DoctorOptions): Promise<Survey> {
   const { home, env, brand = "service", config, running, plugins, now } = options;
   const paths = {
     launcher: join(home, "launcher-config.json"),
@@ -53,7 +58,7 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
     security: join(home, ".security.yml"),
   };
   const unreadable = new Map<string, string>();
-  const read = async (path: string, how: typeof readJson): Promise<Raw> => {
+  const read = async (path: string, how: typeof readJson): Promise<RawSettings> => {
     try {
       return (await how(path))?.value ?? {};
     } catch (error) {
@@ -67,9 +72,9 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
 
   const where = { home, env, brand, ...(config === undefined ? {} : { config }) };
   const form = unreadable.size === 0 ? files(where) : memory();
-  const places = new Map<string, readonly TokenPlace[]>();
+  const places = new Map<string, readonly TokenLocation[]>();
   const channels = [security, main].flatMap((file) => Object.keys(objectAt(file, "channels")));
-  for (const name of new Set([...builtIn, ...channels])) {
+  for (const name of new Set([...builtInTokens, ...channels])) {
     const found = await Promise.resolve(form.places?.(name) ?? []).catch((error: unknown) => {
       unreadable.set(paths.security, (error as Error).message);
       return [];
@@ -95,10 +100,10 @@ export async function survey(options: DoctorOptions): Promise<Survey> {
       ...foreignInLauncher(paths.launcher, launcher),
       ...foreignInSecurity(paths.security, security),
     ],
-    launcher: { ...launcher, ...fromEnvironment(env, `${prefix}_LAUNCHER_`) },
+    launcher: { ...launcher, ...settingsFromEnvironment(env, `${prefix}_LAUNCHER_`) },
     pico: {
       ...objectAt(main, "channels", "pico"),
-      ...fromEnvironment(env, `${prefix}_CHANNELS_PICO_`),
+      ...settingsFromEnvironment(env, `${prefix}_CHANNELS_PICO_`),
     },
   };
 }
@@ -110,7 +115,7 @@ const isOfPlugin =
     key === undefined && section.startsWith("channels.") && Boolean(plugins);
 
 /** What variables say, as far as checks look at it. */
-function fromEnvironment(env: Environment, prefix: string): Raw {
+function settingsFromEnvironment(env: Environment, prefix: string): RawSettings {
   const fields = [
     "enabled",
     "allow_token_query",

@@ -1,29 +1,29 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { concern, tokenVariable } from "../../plugins/token-store/index.ts";
-import { placeOf } from "./places.ts";
+import { tokenWarning, tokenVariable } from "../../plugins/token-store/index.ts";
+import { describeTokenSource } from "./places.ts";
 import type { Survey } from "./survey.ts";
-import { check } from "./verdict.ts";
+import { createCheck } from "./verdict.ts";
 
 /** Issued here. Others are somebody else's: one made here would open nothing there. */
-const ours = new Set(["launcher", "pico", "metrics"]);
+const tokensIssuedHere = new Set(["launcher", "pico", "metrics"]);
 
 /** Where tokens stand, whether the places agree, and whether they can be guessed. */
 export function tokenChecks(found: Survey): CheckView[] {
-  return [launcher(found), inConfig(found), disagreement(found), weak(found)];
+  return [launcher(found), inConfig(found), disagreement(found), weakTokens(found)];
 }
 
 function launcher({ places, running, files }: Survey): CheckView {
-  const own = check("launcher-token", "The dashboard's token");
+  const own = createCheck("launcher-token", "The dashboard's token");
   const source =
     running?.tokens.find(({ name }) => name === "launcher")?.source ??
     places.get("launcher")?.[0]?.source;
   if (source === "random") return own.ok(`It was generated and is kept in ${files.launcher}.`);
-  if (source) return own.ok(`It comes from ${placeOf("launcher", source)}.`);
+  if (source) return own.ok(`It comes from ${describeTokenSource("launcher", source)}.`);
   return own.ok(`There is none yet: the first start makes one and writes it to ${files.launcher}.`);
 }
 
 function inConfig({ places, files }: Survey): CheckView {
-  const own = check("token-in-config", "No token in config.json");
+  const own = createCheck("token-in-config", "No token in config.json");
   const channels = [...places.keys()].filter((name) => name !== "launcher" && name !== "metrics");
   const inside = channels.filter((name) =>
     places.get(name)?.some(({ source }) => source === "config"),
@@ -36,7 +36,7 @@ function inConfig({ places, files }: Survey): CheckView {
 }
 
 function disagreement({ places }: Survey): CheckView {
-  const own = check("token-places", "The places of a token agree");
+  const own = createCheck("token-places", "The places of a token agree");
   const odd = [...places.keys()].filter(
     (name) => new Set(places.get(name)!.map(({ value }) => value)).size > 1,
   );
@@ -44,7 +44,7 @@ function disagreement({ places }: Survey): CheckView {
   const of = (name: string): string =>
     `${name} (${places
       .get(name)!
-      .map(({ source }) => placeOf(name, source))
+      .map(({ source }) => describeTokenSource(name, source))
       .join(" wins over ")})`;
   return own.warning(
     `Different values for: ${odd.map(of).join(", ")}.`,
@@ -52,17 +52,17 @@ function disagreement({ places }: Survey): CheckView {
   );
 }
 
-function weak({ places, prefix }: Survey): CheckView {
-  const own = check("token-strength", "Tokens cannot be guessed");
+function weakTokens({ places, prefix }: Survey): CheckView {
+  const own = createCheck("token-strength", "Tokens cannot be guessed");
   const doubts = [...places].flatMap(([name, [place]]) => {
-    const doubt = place && concern(name, place.value);
+    const doubt = place && tokenWarning(name, place.value);
     return doubt ? [{ name, source: place.source, doubt }] : [];
   });
   if (doubts.length === 0)
     return own.ok("Every token is long enough and can be sent by each method.");
   const fixes = doubts.map(({ name, source }) => {
     if (source === "env") return `change ${tokenVariable(name, prefix)} and start again`;
-    if (ours.has(name)) return `doorward token rotate ${name}`;
+    if (tokensIssuedHere.has(name)) return `doorward token rotate ${name}`;
     return `ask for a better one where it belongs to: doorward token set ${name}`;
   });
   return own.warning(

@@ -1,7 +1,7 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 
 /** One check and what may come of it; whatever is not well has a fix. */
-export const check = (id: string, title: string) => ({
+export const createCheck = (id: string, title: string) => ({
   ok: (reason: string): CheckView => ({ id, title, result: "ok", reason }),
   warning: (reason: string, fix: string): CheckView => ({
     id,

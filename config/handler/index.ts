@@ -5,11 +5,11 @@ import { dirname, resolve } from "node:path";
 import {
   handlerSchema,
   programEnvironment,
-  type CommandOptions,
+  type ProgramOptions,
   type HandlerConfig,
 } from "../../plugins/program/index.ts";
-import { requireTrusted, withFolder } from "../../lib/files/index.ts";
-import { choice, loadErrors, type Environment } from "../load/index.ts";
+import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
+import { suggestOneOf, loadErrors, type Environment } from "../load/index.ts";
 import { findProgram } from "./find.ts";
 
 export { handlerErrors } from "./errors.ts";
@@ -22,7 +22,7 @@ export interface GivenProgram {
   readonly cwd: string;
 }
 
-export interface HandlerPlaces {
+export interface HandlerOptions {
   readonly home: string;
   readonly env: Environment;
   readonly brand: string;
@@ -32,17 +32,18 @@ export interface HandlerPlaces {
   readonly given?: GivenProgram | undefined;
 }
 
-const example = '{"command": ["python3", "agent.py"]}';
-const inWords = (text: string): string =>
+const handlerExample = '{"command": ["python3", "agent.py"]}';
+const splitCommandHint = (text: string): string =>
   JSON.stringify({ command: text.trim().split(/\s+/) }).replaceAll('","', '", "');
 const isObject = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Undefined: the echo. Throws `CONFIG_BAD_VALUE` and `CONFIG_UNKNOWN_KEY`, with what to write instead. */
-export function readHandler(raw: unknown, file: string): HandlerConfig | undefined {
+export function parseHandler(raw: unknown, file: string): HandlerConfig | undefined {
   if (raw === undefined || raw === null || raw === "echo") return undefined;
   if (!isObject(raw)) {
-    const form = typeof raw === "string" && /[\s/.]/.test(raw) ? inWords(raw) : example;
+    const form =
+      typeof raw === "string" && /[\s/.]/.test(raw) ? splitCommandHint(raw) : handlerExample;
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler",
@@ -52,11 +53,11 @@ export function readHandler(raw: unknown, file: string): HandlerConfig | undefin
   const known = Object.keys(handlerSchema.shape);
   for (const key of Object.keys(raw)) {
     if (!known.includes(key))
-      throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, choice(key, known));
+      throw loadErrors.CONFIG_UNKNOWN_KEY(file, `handler.${key}`, suggestOneOf(key, known));
   }
   const { command } = raw as { command?: unknown };
   if (!Array.isArray(command) || command.length === 0) {
-    const form = typeof command === "string" ? inWords(command) : example;
+    const form = typeof command === "string" ? splitCommandHint(command) : handlerExample;
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "handler.command",
@@ -83,21 +84,21 @@ async function trustedPaths(words: readonly string[], cwd: string): Promise<stri
       (found) => found.isFile(),
       () => false,
     );
-    if (isFile) files.push(...(await withFolder(path)));
+    if (isFile) files.push(...(await withParentFolders(path)));
   }
   return [cwd, ...files];
 }
 
 /** What the plugin `command` is made of; undefined: the echo answers. Rejects `PROGRAM_NOT_FOUND`,
  *  `FILE_WRITABLE_BY_OTHERS` and what reading the setting throws. */
-export async function programOf(
+export async function resolveProgram(
   raw: unknown,
-  places: HandlerPlaces,
-): Promise<CommandOptions | undefined> {
+  places: HandlerOptions,
+): Promise<ProgramOptions | undefined> {
   const { home, env, brand, file, given } = places;
-  const read = given ? handlerSchema.parse({ command: given.command }) : readHandler(raw, file);
+  const read = given ? handlerSchema.parse({ command: given.command }) : parseHandler(raw, file);
   if (!read) return undefined;
-  if (!given) await requireTrusted([...(await withFolder(file)), home]);
+  if (!given) await assertTrusted([...(await withParentFolders(file)), home]);
   const cwd = given?.cwd ?? resolve(dirname(file), read.cwd ?? ".");
   const isFolder = await stat(cwd).then(
     (found) => found.isDirectory(),
@@ -112,7 +113,7 @@ export async function programOf(
   const all = programEnvironment(env, brand, read.env);
   const [word, ...words] = read.command;
   const program = await findProgram(word, cwd, all["PATH"] ?? "/usr/bin:/bin");
-  await requireTrusted(await trustedPaths([program, ...words], cwd));
+  await assertTrusted(await trustedPaths([program, ...words], cwd));
   return {
     command: [program, ...words],
     cwd,
@@ -123,7 +124,7 @@ export async function programOf(
 }
 
 /** Values of its environment that look like secrets, for the log to keep out. */
-export function secretsOf(raw: unknown): string[] {
+export function handlerSecrets(raw: unknown): string[] {
   const { env } = (isObject(raw) ? raw : {}) as { env?: unknown };
   if (!isObject(env)) return [];
   const isSecret = ([name, value]: [string, unknown]): boolean =>

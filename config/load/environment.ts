@@ -1,11 +1,11 @@
-import { hint } from "../../kernel/index.ts";
+import { didYouMean } from "../../kernel/index.ts";
 import { loadErrors } from "./errors.ts";
 import type { SectionInfo } from "./sections.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
-interface Json {
+interface JsonSchema {
   readonly type?: string | readonly string[];
-  readonly properties?: Readonly<Record<string, Json>>;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
 }
 
 /** One setting that a variable can give. */
@@ -16,28 +16,28 @@ interface Variable {
   readonly expected: string;
 }
 
-const boolean = (text: string): boolean | undefined =>
+const parseBoolean = (text: string): boolean | undefined =>
   text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : undefined;
-const number = (text: string): number | undefined =>
+const parseNumber = (text: string): number | undefined =>
   /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
-const whole = (text: string): number | undefined =>
+const parseInteger = (text: string): number | undefined =>
   /^-?\d+$/.test(text) ? Number(text) : undefined;
-const list = (text: string): string[] =>
+const parseList = (text: string): string[] =>
   text
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== "");
 
-function reader(json: Json): Pick<Variable, "read" | "expected"> {
+function readerFor(json: JsonSchema): Pick<Variable, "read" | "expected"> {
   switch (Array.isArray(json.type) ? json.type[0] : json.type) {
     case "boolean":
-      return { read: boolean, expected: "true, false, 1 or 0" };
+      return { read: parseBoolean, expected: "true, false, 1 or 0" };
     case "integer":
-      return { read: whole, expected: "a whole number" };
+      return { read: parseInteger, expected: "a whole number" };
     case "number":
-      return { read: number, expected: "a number" };
+      return { read: parseNumber, expected: "a number" };
     case "array":
-      return { read: list, expected: "a comma-separated list" };
+      return { read: parseList, expected: "a comma-separated list" };
     default:
       return { read: (text) => text, expected: "text" };
   }
@@ -49,7 +49,7 @@ export function variablesOf(
   brand: string,
 ): Map<string, Variable> {
   const variables = new Map<string, Variable>();
-  const add = (section: string, path: readonly string[], json: Json): void => {
+  const add = (section: string, path: readonly string[], json: JsonSchema): void => {
     if (json.properties) {
       for (const [key, inner] of Object.entries(json.properties))
         add(section, [...path, key], inner);
@@ -59,15 +59,15 @@ export function variablesOf(
     const taken = variables.get(name);
     const full = [section, ...path].join(".");
     if (taken) throw loadErrors.ENV_AMBIGUOUS(name, [taken.section, ...taken.path].join("."), full);
-    variables.set(name, { section, path, ...reader(json) });
+    variables.set(name, { section, path, ...readerFor(json) });
   };
   for (const { section, properties } of sections) {
-    for (const [key, json] of Object.entries(properties)) add(section, [key], json as Json);
+    for (const [key, json] of Object.entries(properties)) add(section, [key], json as JsonSchema);
   }
   return variables;
 }
 
-export interface FromEnvironment {
+export interface EnvironmentSettings {
   /** What the environment gives to a section, as nested values. */
   readonly values: ReadonlyMap<string, Record<string, unknown>>;
   /** Field of a section -> the variable that holds it. */
@@ -75,12 +75,12 @@ export interface FromEnvironment {
   readonly warnings: readonly string[];
 }
 
-type Variables = ReadonlyMap<string, Variable>;
+type VariableMap = ReadonlyMap<string, Variable>;
 export function readEnvironment(
   env: Environment,
-  variables: Variables,
+  variables: VariableMap,
   brand: string,
-): FromEnvironment {
+): EnvironmentSettings {
   const values = new Map<string, Record<string, unknown>>();
   const managed = new Map<string, Map<string, string>>();
   for (const [name, { section, path, read, expected }] of variables) {
@@ -97,16 +97,16 @@ export function readEnvironment(
     inner[path.at(-1)!] = value;
     managed.set(section, (managed.get(section) ?? new Map<string, string>()).set(path[0]!, name));
   }
-  return { values, managed, warnings: misspelt(env, variables, brand) };
+  return { values, managed, warnings: findMisspelt(env, variables, brand) };
 }
 
 /** Variables of ours that nothing reads and that look like one that something does. */
-function misspelt(env: Environment, variables: Variables, brand: string): string[] {
+function findMisspelt(env: Environment, variables: VariableMap, brand: string): string[] {
   const prefix = `${brand.toUpperCase()}_`;
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !variables.has(name) && !name.endsWith("_TOKEN"))
     .flatMap((name) => {
-      const meant = hint(name, variables.keys());
+      const meant = didYouMean(name, variables.keys());
       return meant ? [`the environment variable ${name} is not a setting.${meant}`] : [];
     });
 }

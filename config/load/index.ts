@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { hint, type AnyPlugin } from "../../kernel/index.ts";
+import { didYouMean, type AnyPlugin } from "../../kernel/index.ts";
 import { readJson } from "../../lib/files/index.ts";
 import {
   foreignInConfig,
@@ -10,15 +10,15 @@ import {
 } from "../foreign/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
-import { choice } from "./known.ts";
+import { suggestOneOf } from "./known.ts";
 import { checkValues } from "./values.ts";
 import { sectionsOf, type SectionInfo } from "./sections.ts";
 
 export { loadErrors } from "./errors.ts";
-export { choice } from "./known.ts";
+export { suggestOneOf } from "./known.ts";
 export type { Environment } from "./environment.ts";
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawSection = Readonly<Record<string, unknown>>;
 
 export interface Places {
   readonly home: string;
@@ -28,7 +28,7 @@ export interface Places {
   /** `config.json` elsewhere than in the home. */
   readonly config?: string;
   /** Settings that stand above the environment, by section: the command line's. */
-  readonly flags?: Readonly<Record<string, Raw>>;
+  readonly flags?: Readonly<Record<string, RawSection>>;
   /** What looks like a slip of the keyboard beside the known sections: default `refuse`. */
   readonly stray?: "refuse" | "warn";
 }
@@ -43,14 +43,14 @@ export interface Sources {
   /** Field -> the flag of the command line that holds it, `-port`. */
   flags(section: string): ReadonlyMap<string, string>;
   /** The section as the plugins get it: tokens and other owners' keys taken out, the environment on top. */
-  overlay(section: string, raw: Raw): Raw;
+  overlay(section: string, raw: RawSection): RawSection;
   /** The section as it was when it was loaded. */
-  loaded(section: string): Raw | undefined;
+  loaded(section: string): RawSection | undefined;
 }
 
 export interface Loaded {
   /** For `createKernel`: raw sections by path. */
-  readonly config: Record<string, Raw>;
+  readonly config: Record<string, RawSection>;
   readonly sources: Sources;
   /** `handler` of `config.json` as it stands there: which application answers. */
   readonly handler: unknown;
@@ -62,20 +62,20 @@ export interface Loaded {
 }
 
 /** Keys of the files that have an owner of their own and are no settings. */
-const owned: Readonly<Record<string, readonly string[]>> = {
+const reservedKeys: Readonly<Record<string, readonly string[]>> = {
   launcher: ["launcher_token", "metrics_token", "setup_pending", "instance", "$schema"],
 };
-const ownedBy = (section: string): readonly string[] => owned[section] ?? ["token"];
+const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections this package knows; one whose plugin is not loaded is left alone. */
 const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler", "plugins"];
 
-const isObject = (value: unknown): value is Raw =>
+const isObject = (value: unknown): value is RawSection =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function merge(under: Raw, over: Raw): Raw {
+function mergeSections(under: RawSection, over: RawSection): RawSection {
   const merged = Object.entries(over).map(([key, value]) => {
     const below = Object.hasOwn(under, key) ? under[key] : undefined;
-    return [key, isObject(value) && isObject(below) ? merge(below, value) : value] as const;
+    return [key, isObject(value) && isObject(below) ? mergeSections(below, value) : value] as const;
   });
   return { ...under, ...Object.fromEntries(merged) };
 }
@@ -94,13 +94,17 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
 
   const declared = declaredBy(sections);
   const isOther = (section: string, key: string): boolean =>
-    ownedBy(section).includes(key) || (isForeignKey(section, key) && !declared(section, key));
-  const overlay = (section: string, raw: Raw): Raw =>
-    merge(Object.fromEntries(Object.entries(raw).filter(([key]) => !isOther(section, key))), {
-      ...fromEnv.values.get(section),
-      ...flags?.[section],
-    });
-  const contents = new Map<string, Raw>();
+    reservedKeysOf(section).includes(key) ||
+    (isForeignKey(section, key) && !declared(section, key));
+  const overlay = (section: string, raw: RawSection): RawSection =>
+    mergeSections(
+      Object.fromEntries(Object.entries(raw).filter(([key]) => !isOther(section, key))),
+      {
+        ...fromEnv.values.get(section),
+        ...flags?.[section],
+      },
+    );
+  const contents = new Map<string, RawSection>();
   const missing: string[] = [];
   for (const path of new Set([configFile, ...sections.map(({ section }) => file(section).path)])) {
     const content = await readJson(path);
@@ -109,10 +113,10 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     }
     contents.set(path, content?.value ?? {});
   }
-  const loaded: Record<string, Raw> = {};
+  const loaded: Record<string, RawSection> = {};
   for (const info of sections) {
     const { path, keys } = file(info.section);
-    const raw = pick(contents.get(path) ?? {}, keys, path);
+    const raw = sectionAt(contents.get(path) ?? {}, keys, path);
     checkKeys(info, raw, path);
     loaded[info.section] = overlay(info.section, raw);
   }
@@ -122,7 +126,7 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
     ...foreignInConfig(configFile, main, declared),
     ...foreignInLauncher(launcherFile, contents.get(launcherFile) ?? {}, declared),
   ];
-  const stray = strayKeys(main, sections, configFile, onStray === "refuse");
+  const stray = checkUnknownKeys(main, sections, configFile, onStray === "refuse");
   const managed: Sources["managed"] = (section) => fromEnv.managed.get(section) ?? new Map();
   const given: Sources["flags"] = (section) =>
     new Map(Object.keys(flags?.[section] ?? {}).map((field) => [field, `-${field}`]));
@@ -143,8 +147,8 @@ export async function load(plugins: readonly AnyPlugin[], places: Places): Promi
 }
 
 /** The object at a path of a file; a missing one is empty. */
-export function pick(content: Raw, keys: readonly string[], path: string): Raw {
-  let node: Raw = content;
+export function sectionAt(content: RawSection, keys: readonly string[], path: string): RawSection {
+  let node: RawSection = content;
   for (const [depth, key] of keys.entries()) {
     const inner: unknown = Object.hasOwn(node, key) ? node[key] : undefined;
     if (inner === undefined || inner === null) return {};
@@ -165,18 +169,18 @@ function declaredBy(sections: readonly SectionInfo[]) {
     );
 }
 
-function checkKeys({ section, properties }: SectionInfo, raw: Raw, path: string): void {
+function checkKeys({ section, properties }: SectionInfo, raw: RawSection, path: string): void {
   for (const key of Object.keys(raw)) {
-    if (Object.hasOwn(properties, key) || ownedBy(section).includes(key)) continue;
+    if (Object.hasOwn(properties, key) || reservedKeysOf(section).includes(key)) continue;
     if (isForeignKey(section, key)) continue;
     const full = section === "launcher" ? key : `${section}.${key}`;
-    throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, choice(key, Object.keys(properties)));
+    throw loadErrors.CONFIG_UNKNOWN_KEY(path, full, suggestOneOf(key, Object.keys(properties)));
   }
 }
 
 /** What no plugin reads: an error when it looks like a slip of the keyboard, else a warning. */
-function strayKeys(
-  content: Raw,
+function checkUnknownKeys(
+  content: RawSection,
   sections: readonly SectionInfo[],
   path: string,
   refuse: boolean,
@@ -189,7 +193,7 @@ function strayKeys(
   );
   const judge = (name: string, last: string, alternatives: Iterable<string>): string[] => {
     if (known.has(name) || name === "$schema" || isForeignPath(name)) return [];
-    const meant = hint(last, alternatives);
+    const meant = didYouMean(last, alternatives);
     if (meant && refuse) throw loadErrors.CONFIG_UNKNOWN_KEY(path, name, meant);
     const where = Object.hasOwn(launcher, name)
       ? "; it is a setting of launcher-config.json"

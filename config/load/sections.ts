@@ -8,15 +8,15 @@ export interface SectionInfo {
 }
 
 /** Making one takes a millisecond, and a start asks for each several times. */
-const made = new WeakMap<object, Readonly<Record<string, object>>>();
+const propertiesBySchema = new WeakMap<object, Readonly<Record<string, object>>>();
 
 function propertiesOf({ schema }: Section<unknown>): Readonly<Record<string, object>> {
-  const known = made.get(schema);
+  const known = propertiesBySchema.get(schema);
   if (known) return known;
   const { properties = {} } = schema["~standard"].jsonSchema.input({ target: "draft-07" }) as {
     properties?: Record<string, object>;
   };
-  made.set(schema, properties);
+  propertiesBySchema.set(schema, properties);
   return properties;
 }
 

@@ -2,7 +2,7 @@ import type { AnyPlugin, Section } from "../../kernel/index.ts";
 import { loadErrors } from "./errors.ts";
 import { sectionsOf } from "./sections.ts";
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawValues = Readonly<Record<string, unknown>>;
 interface Issue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
@@ -11,7 +11,7 @@ interface Issue {
 /** Refuses what a plugin's schema refuses, as the kernel would, and names the file, variable or flag it comes from. */
 export function checkValues(
   plugins: readonly AnyPlugin[],
-  config: Readonly<Record<string, Raw>>,
+  config: Readonly<Record<string, RawValues>>,
   whence: (section: string, field: string) => string,
 ): void {
   for (const plugin of plugins) {

@@ -1,6 +1,6 @@
 /** What helps against an error of a plugin that was loaded from `path`, to follow its words: a remedy, or the place in
  *  its author's code. */
-export function adviceOn(error: unknown, path: string, home: string): string {
+export function loadErrorAdvice(error: unknown, path: string, home: string): string {
   const {
     name,
     code,

@@ -1,4 +1,4 @@
-import { choice, loadErrors } from "../load/index.ts";
+import { suggestOneOf, loadErrors } from "../load/index.ts";
 
 /** One entry of `plugins` in `config.json`. */
 export interface PluginEntry {
@@ -8,19 +8,19 @@ export interface PluginEntry {
   readonly required: boolean;
 }
 
-const most = 50;
-const ofPackage = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*(\/[\w.-]+)*$/i;
-const inHome = /^\.\/[^\0\\]+$/;
-const keys = ["name", "required"];
+const maxPlugins = 50;
+const packagePattern = /^(@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*(\/[\w.-]+)*$/i;
+const homePathPattern = /^\.\/[^\0\\]+$/;
+const entryKeys = ["name", "required"];
 
 /** Throws `CONFIG_BAD_VALUE`, `CONFIG_UNKNOWN_KEY`. Nothing is looked for yet. */
 export function readEntries(given: unknown, file: string): PluginEntry[] {
   if (given === undefined || given === null) return [];
-  if (!Array.isArray(given) || given.length > most) {
+  if (!Array.isArray(given) || given.length > maxPlugins) {
     throw loadErrors.CONFIG_BAD_VALUE(
       file,
       "plugins",
-      `a list of at most ${most}, like ["./my-channel.js"]`,
+      `a list of at most ${maxPlugins}, like ["./my-channel.js"]`,
     );
   }
   const entries = given.map((entry, at) => readEntry(entry, `plugins[${at}]`, file));
@@ -37,18 +37,23 @@ function readEntry(entry: unknown, path: string, file: string): PluginEntry {
     name,
     required = false,
     ...rest
-  } = (typeof entry === "string" ? { name: entry } : (entry ?? {})) as Raw;
+  } = (typeof entry === "string" ? { name: entry } : (entry ?? {})) as RawEntry;
   const [unknown] = Object.keys(rest);
   if (unknown !== undefined)
-    throw loadErrors.CONFIG_UNKNOWN_KEY(file, `${path}.${unknown}`, choice(unknown, keys));
+    throw loadErrors.CONFIG_UNKNOWN_KEY(
+      file,
+      `${path}.${unknown}`,
+      suggestOneOf(unknown, entryKeys),
+    );
   if (typeof required !== "boolean")
     throw loadErrors.CONFIG_BAD_VALUE(file, `${path}.required`, "true or false");
   const isWithin =
     typeof name === "string" && !name.split("/").includes("..") && name.length <= 300;
-  if (isWithin && (ofPackage.test(name) || inHome.test(name))) return { from: name, required };
+  if (isWithin && (packagePattern.test(name) || homePathPattern.test(name)))
+    return { from: name, required };
   const forms =
     'a file below the home like "./my-channel.js", the name of a package, or {"name": …, "required": true}';
   const given = typeof name === "string" ? `, not ${JSON.stringify(name.slice(0, 100))}` : "";
   throw loadErrors.CONFIG_BAD_VALUE(file, path, `${forms}${given}`);
 }
-type Raw = { readonly [key: string]: unknown };
+type RawEntry = { readonly [key: string]: unknown };

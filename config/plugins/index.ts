@@ -10,18 +10,18 @@ import {
   type Section,
 } from "../../kernel/index.ts";
 import type { PluginView } from "../../plugins/dashboard/index.ts";
-import { requireTrusted, withFolder } from "../../lib/files/index.ts";
+import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import { load, type Loaded, type Places } from "../load/index.ts";
 import { sectionsOf, type SectionInfo } from "../load/sections.ts";
-import { adviceOn } from "./advice.ts";
+import { loadErrorAdvice } from "./advice.ts";
 import { readEntries, type PluginEntry } from "./entries.ts";
 import { pluginErrors } from "./errors.ts";
-import { limited } from "./limited.ts";
-import { locate } from "./locate.ts";
-import { named, wordsOf } from "./named.ts";
+import { withLoadTimeout } from "./limited.ts";
+import { resolvePluginFile } from "./locate.ts";
+import { wrapPlugin, errorSummary } from "./named.ts";
 
 export { readEntries } from "./entries.ts";
-export { locate } from "./locate.ts";
+export { resolvePluginFile } from "./locate.ts";
 
 export interface PluginsOptions extends Places {
   /** The launcher's own plugins that have settings. */
@@ -40,7 +40,7 @@ export interface FoundPlugin extends PluginEntry {
 }
 
 /** For the owner: which are named, and how each fares. */
-export function viewPlugins(
+export function toPluginViews(
   found: readonly FoundPlugin[],
   { plugins }: Pick<Health, "plugins">,
 ): PluginView[] {
@@ -52,12 +52,12 @@ export function viewPlugins(
       name,
       from,
       required,
-      state: states[phase],
+      state: stateByPhase[phase],
       ...(reason === undefined ? {} : { reason }),
     };
   });
 }
-const states = {
+const stateByPhase = {
   waiting: "starting",
   starting: "starting",
   started: "starting",
@@ -76,46 +76,48 @@ export async function loadWithPlugins(
   // Only the list: what the files say else is read with the plugins that are in it.
   const { pluginEntries } = await load([], { home, config: file, env: {}, stray: "warn" });
   const entries = readEntries(pluginEntries, file);
-  if (entries.length > 0) await requireTrusted([...(await withFolder(file)), home]);
+  if (entries.length > 0) await assertTrusted([...(await withParentFolders(file)), home]);
   const found: FoundPlugin[] = [];
-  for (const entry of entries) found.push(await find(entry, found, options));
+  for (const entry of entries) found.push(await loadEntry(entry, found, options));
   const plugins = found.flatMap(({ plugin }) => plugin ?? []);
   // What a plugin that is missing would have read is no slip of the keyboard.
   const stray = plugins.length < found.length ? "warn" : "refuse";
   return { ...(await load([...builtIn, ...plugins], { ...options, stray })), found };
 }
 
-async function find(
+async function loadEntry(
   entry: PluginEntry,
   before: readonly FoundPlugin[],
   options: PluginsOptions,
 ): Promise<FoundPlugin> {
   try {
     const others = [...options.builtIn, ...before.flatMap(({ plugin }) => plugin ?? [])];
-    return { ...entry, plugin: await findOne(entry, others, options) };
+    return { ...entry, plugin: await loadPlugin(entry, others, options) };
   } catch (error) {
     if (entry.required || codeOf(error) === "FILE_WRITABLE_BY_OTHERS") throw error;
     return { ...entry, problem: options.redact((error as Error).message) };
   }
 }
 
-async function findOne(
+async function loadPlugin(
   entry: PluginEntry,
   others: readonly AnyPlugin[],
   options: PluginsOptions,
 ): Promise<AnyPlugin> {
   const { from, required } = entry;
-  const path = await locate(from, options.home);
+  const path = await resolvePluginFile(from, options.home);
   try {
-    const plugin = await limited(from, importPlugin(from, path));
+    const plugin = await withLoadTimeout(from, importPlugin(from, path));
     checkPlugins([{ ...plugin, config: undefined }]);
     const taken = [...options.taken, ...others.map(({ name }) => name)];
     if (taken.includes(plugin.name)) throw pluginErrors.PLUGIN_NAME_TAKEN(from, plugin.name);
     if (plugin.config) await checkSettings(plugin, others, options);
-    return { ...named(plugin, options.redact), optional: !required };
+    return { ...wrapPlugin(plugin, options.redact), optional: !required };
   } catch (error) {
     if (codeOf(error) !== "internal") throw error;
-    const problem = options.redact(`${wordsOf(error)}${adviceOn(error, path, options.home)}`);
+    const problem = options.redact(
+      `${errorSummary(error)}${loadErrorAdvice(error, path, options.home)}`,
+    );
     throw pluginErrors.PLUGIN_BROKEN(from, problem, { cause: error });
   }
 }

@@ -1,7 +1,7 @@
 import { pluginErrors } from "./errors.ts";
 
 /** A module may wait for something that never comes. The time is real: what it waits for is. */
-export async function limited<T>(from: string, work: Promise<T>): Promise<T> {
+export async function withLoadTimeout<T>(from: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(

@@ -1,25 +1,25 @@
 import { access } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { requireTrusted, withFolder } from "../../lib/files/index.ts";
+import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import { pluginErrors } from "./errors.ts";
 
 /** The file that a plugin's name means, seen from the home alone. Rejects `PLUGIN_NOT_FOUND`, and
  *  `FILE_WRITABLE_BY_OTHERS` when somebody else could change it, or a folder between it and the home. */
-export async function locate(from: string, home: string): Promise<string> {
-  const path = from.startsWith("./") ? join(home, from) : await inPackage(from, home);
+export async function resolvePluginFile(from: string, home: string): Promise<string> {
+  const path = from.startsWith("./") ? join(home, from) : await resolvePackage(from, home);
   const isThere = await access(path).then(
     () => true,
     () => false,
   );
   if (!isThere)
     throw pluginErrors.PLUGIN_NOT_FOUND(from, home, "look at its name, which counts from there");
-  const own = await withFolder(path);
-  await requireTrusted([...own, ...foldersBetween(home, path)]);
+  const own = await withParentFolders(path);
+  await assertTrusted([...own, ...foldersBetween(home, path)]);
   return own[0]!;
 }
 
-async function inPackage(name: string, home: string): Promise<string> {
+async function resolvePackage(name: string, home: string): Promise<string> {
   const folder = name
     .split("/")
     .slice(0, name.startsWith("@") ? 2 : 1)

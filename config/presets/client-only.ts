@@ -2,10 +2,10 @@ import { createKernel, type Log, type Plugin } from "../../kernel/index.ts";
 import { application, channels, type Application } from "../../plugins/channels/index.ts";
 import { picoClient, type PicoLink } from "../../plugins/pico-client/index.ts";
 import type { LinkHandlers } from "../../lib/pico-link/index.ts";
-import { files, tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
+import { files, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { load, type Environment } from "../load/index.ts";
 import { presetErrors } from "./errors.ts";
-import { givenToken, sameToken, tokenFile } from "./token-file.ts";
+import { withGivenToken, withTokenAlias, withTokenFile } from "./token-file.ts";
 
 export interface ClientOnlyOptions {
   readonly home: string;
@@ -32,10 +32,10 @@ export interface ClientOnlyOptions {
   readonly secret?: (value: string) => void;
 }
 
-const section = "channels.pico_client";
-const name = "pico_client";
+const clientSection = "channels.pico_client";
+const clientTokenName = "pico_client";
 
-const listener = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }> => ({
+const createListenerPlugin = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }> => ({
   name: "listener",
   api: 1,
   needs: { picoLink: true },
@@ -43,15 +43,17 @@ const listener = (hear: LinkHandlers): Plugin<{ needs: { picoLink: PicoLink } }>
 });
 
 /** The token of the channel in this home follows its files, as the channel does; another one stays as it is. */
-async function handedOver(form: StoreForm, token: string): Promise<StoreForm> {
+async function withOwnToken(form: TokenBackend, token: string): Promise<TokenBackend> {
   const filed = await Promise.resolve(form.resolve("pico")).catch(() => undefined);
-  return filed?.value === token ? sameToken(form, name, "pico") : givenToken(form, name, token);
+  return filed?.value === token
+    ? withTokenAlias(form, clientTokenName, "pico")
+    : withGivenToken(form, clientTokenName, token);
 }
 
 /** A deployment without dashboard, listener and server: one link to the channel of another service. It is on unless
  *  something says `enabled: false`. Rejects `CLIENT_SWITCHED_OFF`, `CLIENT_NO_ADDRESS`, and what reading the files
  *  rejects. */
-export async function clientOnly(options: ClientOnlyOptions) {
+export async function createClientOnly(options: ClientOnlyOptions) {
   const { home, env, log, url, sessionId, profile, silenceMs, secret, hear = {} } = options;
   const client = picoClient({
     home,
@@ -60,12 +62,12 @@ export async function clientOnly(options: ClientOnlyOptions) {
     ...(sessionId && { sessionId }),
     ...(silenceMs && { silenceMs }),
   });
-  const flags = url === undefined ? {} : { [section]: { url } };
+  const flags = url === undefined ? {} : { [clientSection]: { url } };
   const { config, warnings, foreign } = await load([client], { home, env, flags });
   // The launcher and the doctor explain settings of other products; one message is not the place
   // for it.
   for (const warning of warnings) (foreign.includes(warning) ? log.info : log.warn)({}, warning);
-  const named: { enabled?: unknown; url?: unknown } = { enabled: true, ...config[section] };
+  const named: { enabled?: unknown; url?: unknown } = { enabled: true, ...config[clientSection] };
   if (!named.enabled) throw presetErrors.CLIENT_SWITCHED_OFF("SERVICE");
   const found = named.url ? undefined : await options.unnamed?.();
   if (!named.url && !found) throw presetErrors.CLIENT_NO_ADDRESS("SERVICE", home);
@@ -73,13 +75,19 @@ export async function clientOnly(options: ClientOnlyOptions) {
   const form = files({ home, env, ...(secret && { secret }) });
   const path = options.tokenFile;
   const tokens = path
-    ? tokenFile(form, { name, path, ...(secret && { secret }) })
+    ? withTokenFile(form, { name: clientTokenName, path, ...(secret && { secret }) })
     : found
-      ? await handedOver(form, found.token)
+      ? await withOwnToken(form, found.token)
       : form;
   if (found) secret?.(found.token);
   return createKernel(
-    [tokenStore(tokens), channels(), client, listener(hear), application(options.application)],
-    { config: { [section]: own } as Readonly<Record<string, unknown>>, log },
+    [
+      tokenStore(tokens),
+      channels(),
+      client,
+      createListenerPlugin(hear),
+      application(options.application),
+    ],
+    { config: { [clientSection]: own } as Readonly<Record<string, unknown>>, log },
   );
 }

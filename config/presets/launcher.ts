@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createKernel, type Clock, type Log } from "../../kernel/index.ts";
-import { command } from "../../plugins/program/index.ts";
+import { program } from "../../plugins/program/index.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import {
   dashboard,
@@ -16,10 +16,15 @@ import { settings } from "../../plugins/settings/index.ts";
 import { files, tokenStore } from "../../plugins/token-store/index.ts";
 import type { TrayOptions } from "../../plugins/tray/index.ts";
 import { foreignSecrets } from "../foreign/index.ts";
-import { programOf, secretsOf, watchHandler, type GivenProgram } from "../handler/index.ts";
+import {
+  resolveProgram,
+  handlerSecrets,
+  watchHandler,
+  type GivenProgram,
+} from "../handler/index.ts";
 import type { Environment } from "../load/index.ts";
-import { localPaths } from "../local/index.ts";
-import { loadWithPlugins, viewPlugins } from "../plugins/index.ts";
+import { controlSocketPaths } from "../local/index.ts";
+import { loadWithPlugins, toPluginViews } from "../plugins/index.ts";
 
 export interface LauncherOptions {
   readonly home: string;
@@ -29,7 +34,7 @@ export interface LauncherOptions {
   readonly brand?: string;
   /** `config.json` elsewhere than in the home. */
   readonly config?: string;
-  /** Settings of the section `launcher` that stand above files and environment. */
+  /** Settings of the section `createLauncher` that stand above files and environment. */
   readonly flags?: { readonly port?: number; readonly host?: string; readonly public?: boolean };
   readonly version: string;
   readonly log: Log;
@@ -56,7 +61,7 @@ export interface LauncherOptions {
 
 /** The standalone launcher: dashboard, pico channel, tokens and settings in the home's files, and as application the
  *  `handler` of `config.json`. */
-export async function launcher(options: LauncherOptions) {
+export async function createLauncher(options: LauncherOptions) {
   const {
     home,
     env,
@@ -75,16 +80,16 @@ export async function launcher(options: LauncherOptions) {
   const second = gateway();
   const pico = picoServer({ envPrefix: brand.toUpperCase() });
   const remote = picoClient({ home, env, envPrefix: brand.toUpperCase() });
-  const { socket, note } = localPaths(home, env);
+  const { socket, note } = controlSocketPaths(home, env);
   if (socket === undefined)
     log.warn({ home }, "no socket for commands: its path is too long; set XDG_RUNTIME_DIR");
-  const plugins = (): PluginView[] => viewPlugins(loaded.found, kernel.health());
+  const plugins = (): PluginView[] => toPluginViews(loaded.found, kernel.health());
   const board = dashboard({
     brand,
     version,
     plugins,
     doctor: async (running) =>
-      (await import("../doctor/index.ts")).examine({
+      (await import("../doctor/index.ts")).runDoctor({
         ...places,
         running,
         now: running.now,
@@ -109,8 +114,8 @@ export async function launcher(options: LauncherOptions) {
   for (const warning of [...loaded.warnings, ...(await foreignSecrets(home))])
     log.warn({}, warning);
   const file = config ?? join(home, "config.json");
-  for (const value of secretsOf(loaded.handler)) secret?.(value);
-  const program = await programOf(loaded.handler, {
+  for (const value of handlerSecrets(loaded.handler)) secret?.(value);
+  const resolved = await resolveProgram(loaded.handler, {
     home,
     env,
     brand,
@@ -118,7 +123,7 @@ export async function launcher(options: LauncherOptions) {
     given: options.program,
   });
   const { redact } = options;
-  const answers = program ? command({ ...program, ...(redact ? { redact } : {}) }) : echo();
+  const answers = resolved ? program({ ...resolved, ...(redact ? { redact } : {}) }) : echo();
   const form = files({
     ...places,
     ...(secret ? { secret } : {}),
@@ -150,4 +155,4 @@ export async function launcher(options: LauncherOptions) {
   });
   return kernel;
 }
-export type Launcher = Awaited<ReturnType<typeof launcher>>;
+export type Launcher = Awaited<ReturnType<typeof createLauncher>>;

@@ -13,7 +13,7 @@ import { http } from "doorward/plugins/http";
 import { picoServer } from "doorward/plugins/pico-server";
 import {
   channelRules,
-  connect,
+  connectTestClient,
   createQueue,
   memoryTokens,
   runChannelConformance,
@@ -155,7 +155,10 @@ describe("the MQTT channel", { skip }, () => {
     });
     await kernel.start();
     const [base] = kernel.services.http.addresses();
-    const overPico = await connect(new URL("pico", base), { token: password, session: "one" });
+    const overPico = await connectTestClient(new URL("pico", base), {
+      token: password,
+      session: "one",
+    });
     const overMqtt = await joinSession(broker, "one"); // the same name on purpose
     for (let turn = 0; turn < 5; turn += 1) {
       overPico.say(`pico ${turn}`);

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, readlink, realpath, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { errno, unavailable } from "./errors.ts";
-import { host, isAlive } from "./process.ts";
+import { errnoOf, unwritableError } from "./errors.ts";
+import { hostId, isAlive } from "./process.ts";
 
 /** Where the bytes of `path` are or would be: symbolic links followed, also one whose target is missing. */
-export async function targetOf(path: string): Promise<string> {
+export async function resolveTarget(path: string): Promise<string> {
   let at = resolve(path);
   for (let links = 0; links < 40; links++) {
     const real = await realpath(at).catch((error: unknown) => {
-      if (errno(error) !== "ENOENT") throw error;
+      if (errnoOf(error) !== "ENOENT") throw error;
     });
     if (real !== undefined) return real;
     const link = await readlink(at).catch(() => undefined);
@@ -29,24 +29,24 @@ export async function writeFileAtomic(
   { mode }: { mode?: number } = {},
 ): Promise<void> {
   try {
-    const target = await targetOf(path);
+    const target = await resolveTarget(path);
     await removeLeftovers(target);
-    await replace(target, text, mode);
+    await replaceFile(target, text, mode);
     await syncFolder(dirname(target));
   } catch (error) {
-    throw unavailable(path, error);
+    throw unwritableError(path, error);
   }
 }
 
-const inUse = new Set<string>();
-const prefixOf = (target: string) => `.${basename(target)}.tmp-`;
+const writesInProgress = new Set<string>();
+const temporaryPrefix = (target: string) => `.${basename(target)}.tmp-`;
 
-async function replace(target: string, text: Content, mode: number | undefined): Promise<void> {
+async function replaceFile(target: string, text: Content, mode: number | undefined): Promise<void> {
   const old = await stat(target).catch(() => undefined);
   if (old?.isDirectory()) throw Object.assign(new Error("a folder"), { code: "EISDIR" });
-  const name = `${prefixOf(target)}${host}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const name = `${temporaryPrefix(target)}${hostId}-${process.pid}-${randomBytes(4).toString("hex")}`;
   const temporary = join(dirname(target), name);
-  inUse.add(name);
+  writesInProgress.add(name);
   try {
     const file = await open(temporary, "wx", 0o600);
     try {
@@ -63,7 +63,7 @@ async function replace(target: string, text: Content, mode: number | undefined):
     await unlink(temporary).catch(() => {});
     throw error;
   } finally {
-    inUse.delete(name);
+    writesInProgress.delete(name);
   }
 }
 
@@ -77,9 +77,9 @@ async function syncFolder(folder: string): Promise<void> {
 
 /** A killed writer leaves its temporary file, which may hold a secret. */
 async function removeLeftovers(target: string): Promise<void> {
-  const prefix = prefixOf(target);
+  const prefix = temporaryPrefix(target);
   for (const name of await readdir(dirname(target)).catch(() => [])) {
-    if (!name.startsWith(prefix) || inUse.has(name)) continue;
+    if (!name.startsWith(prefix) || writesInProgress.has(name)) continue;
     const path = join(dirname(target), name);
     if (await isLeftover(name.slice(prefix.length), path)) await unlink(path).catch(() => {});
   }
@@ -88,7 +88,7 @@ async function removeLeftovers(target: string): Promise<void> {
 async function isLeftover(owner: string, path: string): Promise<boolean> {
   const [machine, pid] = owner.split("-");
   // Our own pid and not in use: left by an earlier process of that number, as pid 1 of a container is.
-  if (machine === host && (Number(pid) === process.pid || !isAlive(Number(pid)))) return true;
+  if (machine === hostId && (Number(pid) === process.pid || !isAlive(Number(pid)))) return true;
   const found = await lstat(path).catch(() => undefined);
   return found !== undefined && Date.now() - found.mtimeMs > 3_600_000;
 }

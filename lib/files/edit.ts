@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import type { Awaitable } from "../../kernel/index.ts";
 import { codeOf } from "../../kernel/index.ts";
 import { writeFileAtomic } from "./atomic.ts";
-import { fileErrors, unavailable } from "./errors.ts";
+import { fileErrors, unwritableError } from "./errors.ts";
 import { lockFile, type FileLock } from "./lock.ts";
 import { readText } from "./text.ts";
 
@@ -15,7 +15,7 @@ export interface UpdateOptions {
 
 /** The last edit of each path in this process; edits of one path run in the order they were asked for. By its name and
  *  not by what a link leads to, as that is known only later; two names of one file share its lock. */
-const queues = new Map<string, Promise<unknown>>();
+const updateQueues = new Map<string, Promise<unknown>>();
 
 /** Reads, edits and atomically writes a file while no other edit, of this or another process, does.
  *  `edit` gets the text (`undefined`: no file) and answers the new one (`undefined` or the same: nothing is written).
@@ -27,32 +27,32 @@ export function updateFile(
   options: UpdateOptions = {},
 ): Promise<boolean> {
   const name = resolve(path);
-  const before = queues.get(name) ?? Promise.resolve();
-  const mine = before.then(() => underLock(path, edit, options));
+  const before = updateQueues.get(name) ?? Promise.resolve();
+  const mine = before.then(() => updateUnderLock(path, edit, options));
   const settled = mine
     .catch(() => {})
     .then(() => {
-      if (queues.get(name) === settled) queues.delete(name);
+      if (updateQueues.get(name) === settled) updateQueues.delete(name);
     });
-  queues.set(name, settled);
+  updateQueues.set(name, settled);
   return mine;
 }
 
-async function underLock(
+async function updateUnderLock(
   path: string,
   edit: (text: string | undefined) => Awaitable<string | undefined>,
   { mode, waitMs }: UpdateOptions,
 ): Promise<boolean> {
   const lock = await lockFile(path, waitMs === undefined ? {} : { waitMs }).catch(
     (error: unknown) => {
-      throw (refusals[codeOf(error)] ?? unavailable)(path, error);
+      throw (refusals[codeOf(error)] ?? unwritableError)(path, error);
     },
   );
   try {
     const text = await readText(path);
     const next = await edit(text);
     if (next === undefined || next === text) return false;
-    await stillOurs(path, lock);
+    await assertLockHeld(path, lock);
     await writeFileAtomic(path, next, mode === undefined ? {} : { mode });
     return true;
   } finally {
@@ -63,13 +63,13 @@ async function underLock(
 const notLocked = (path: string, reason: string, cause: unknown) =>
   fileErrors.store_unavailable(path, reason, { details: { path }, cause });
 
-const refusals: Readonly<Record<string, typeof unavailable>> = {
+const refusals: Readonly<Record<string, typeof unwritableError>> = {
   FILE_LOCKED: (path, cause) => notLocked(path, "another process keeps it locked", cause),
   FILE_LOCK_BLOCKED: (path, cause) =>
     notLocked(path, (cause as Error).message.replace(/\.$/, ""), cause),
 };
 
-async function stillOurs(path: string, lock: FileLock): Promise<void> {
+async function assertLockHeld(path: string, lock: FileLock): Promise<void> {
   if (!(await lock.held())) {
     const reason = "this process was stopped while it wrote; try again";
     throw fileErrors.store_unavailable(path, reason, { details: { path } });

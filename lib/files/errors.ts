@@ -1,7 +1,7 @@
 import { errorTable, type ErrorContext } from "../../kernel/index.ts";
 
 /** What a person is told about a failed system call; never the content of a file. */
-const reasons: Record<string, string> = {
+const errnoReasons: Record<string, string> = {
   EACCES: "permission denied",
   EBUSY: "it is mounted as a single file and cannot be replaced; mount its folder instead",
   EDQUOT: "the disk quota is used up",
@@ -33,21 +33,21 @@ export const fileErrors = errorTable({
   store_unavailable: (path: string, reason: string) => `${path} cannot be written: ${reason}.`,
 });
 
-export function errno(error: unknown): string {
+export function errnoOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === "string" ? code : "unknown";
 }
 
-export const reasonOf = (error: unknown): string =>
-  reasons[errno(error)] ?? `the system reports ${errno(error)}`;
+export const describeErrno = (error: unknown): string =>
+  errnoReasons[errnoOf(error)] ?? `the system reports ${errnoOf(error)}`;
 
-const context = (path: string, cause: unknown): ErrorContext => ({
-  details: { path, errno: errno(cause) },
+const errorContext = (path: string, cause: unknown): ErrorContext => ({
+  details: { path, errno: errnoOf(cause) },
   cause,
 });
 
-export const unreadable = (path: string, cause: unknown) =>
-  fileErrors.FILE_UNREADABLE(path, reasonOf(cause), context(path, cause));
+export const unreadableError = (path: string, cause: unknown) =>
+  fileErrors.FILE_UNREADABLE(path, describeErrno(cause), errorContext(path, cause));
 
-export const unavailable = (path: string, cause: unknown) =>
-  fileErrors.store_unavailable(path, reasonOf(cause), context(path, cause));
+export const unwritableError = (path: string, cause: unknown) =>
+  fileErrors.store_unavailable(path, describeErrno(cause), errorContext(path, cause));

@@ -6,9 +6,14 @@ export { fileErrors } from "./errors.ts";
 export { parseJson, readJson, type ParsedFile } from "./json.ts";
 export { editJson, type JsonEdit } from "./json-edit.ts";
 export { lockFile, type FileLock } from "./lock.ts";
-export { ensureHome, makeFolder, narrowSecret, type HomeState } from "./permissions.ts";
-export { unlessSame } from "./stamp.ts";
-export { requireTrusted, withFolder } from "./trust.ts";
+export {
+  ensureHome,
+  createPrivateFolder,
+  restrictSecretFile,
+  type HomeState,
+} from "./permissions.ts";
+export { cachedByStamp } from "./stamp.ts";
+export { assertTrusted, withParentFolders } from "./trust.ts";
 export { watchFiles } from "./watch.ts";
 export { parseYaml, readYaml } from "./yaml.ts";
 export { editYaml } from "./yaml-edit.ts";

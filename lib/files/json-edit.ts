@@ -1,8 +1,8 @@
 import type { Node } from "jsonc-parser";
 import { fileErrors } from "./errors.ts";
-import { jsonc, parseJson } from "./json.ts";
-import { lineEnd, splice, splitMark } from "./text.ts";
-import { same, withPath, type Tree } from "./value.ts";
+import { loadJsonc, parseJson } from "./json.ts";
+import { lineEndingOf, replaceRange, splitByteOrderMark } from "./text.ts";
+import { isEqual, setAtPath, type JsonObject } from "./value.ts";
 
 /** A path of object keys, and the new value or the wish to remove it. Missing and `null` parents become objects. */
 export type JsonEdit =
@@ -16,26 +16,27 @@ export function editJson(
   edits: readonly JsonEdit[],
   file = "The file",
 ): string {
-  const { mark, body } = splitMark(text ?? "{}\n");
+  const { mark, body } = splitByteOrderMark(text ?? "{}\n");
   let next = body;
-  for (const edit of edits) next = editOne(next, edit, file);
+  for (const edit of edits) next = applyEdit(next, edit, file);
   return mark + next;
 }
 
-function editOne(body: string, edit: JsonEdit, file: string): string {
+function applyEdit(body: string, edit: JsonEdit, file: string): string {
   const value = "value" in edit ? (JSON.parse(JSON.stringify(edit.value)) as unknown) : undefined;
-  const wanted = withPath(parseJson(body, file), edit.path, value);
+  const wanted = setAtPath(parseJson(body, file), edit.path, value);
   const refused = (reason: string) =>
     fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path: edit.path } });
   const name = edit.path.join(".");
   if (!wanted) throw refused(`something above "${name}" is not an object. Make it {} by hand.`);
-  const next = value === undefined ? removed(body, edit.path) : placed(body, edit.path, value);
-  if (!same(reread(next, file), wanted))
+  const next =
+    value === undefined ? withoutEntry(body, edit.path) : withValueAt(body, edit.path, value);
+  if (!isEqual(verifyEdit(next, file), wanted))
     throw refused(`"${name}" cannot be set safely. Set it by hand.`);
   return next;
 }
 
-function reread(text: string, file: string): Tree | undefined {
+function verifyEdit(text: string, file: string): JsonObject | undefined {
   try {
     return parseJson(text, file);
   } catch {
@@ -44,68 +45,74 @@ function reread(text: string, file: string): Tree | undefined {
 }
 
 const nodeAt = (body: string, path: readonly string[]): Node | undefined => {
-  const root = jsonc().parseTree(body);
-  return root && jsonc().findNodeAtLocation(root, [...path]);
+  const root = loadJsonc().parseTree(body);
+  return root && loadJsonc().findNodeAtLocation(root, [...path]);
 };
 
-function placed(body: string, path: readonly string[], value: unknown): string {
+function withValueAt(body: string, path: readonly string[], value: unknown): string {
   let depth = path.length;
   let node = nodeAt(body, path);
   while (!node) node = nodeAt(body, path.slice(0, --depth));
   const rest = path.slice(depth);
   if (rest.length === 0 || node.type !== "object") {
-    const rendered = render(body, nested(rest, value), indentAt(body, node.offset));
-    return splice(body, node.offset, node.offset + node.length, rendered);
+    const rendered = renderJson(body, nestUnder(rest, value), indentationAt(body, node.offset));
+    return replaceRange(body, node.offset, node.offset + node.length, rendered);
   }
   const [key = "", ...below] = rest;
-  return inserted(body, node, key, nested(below, value));
+  return insertEntry(body, node, key, nestUnder(below, value));
 }
 
-const nested = (path: readonly string[], value: unknown) =>
+const nestUnder = (path: readonly string[], value: unknown) =>
   path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
 
 /** After the last entry, laid out as the first one is. */
-function inserted(body: string, object: Node, key: string, value: unknown): string {
+function insertEntry(body: string, object: Node, key: string, value: unknown): string {
   const last = object.children?.at(-1);
-  const outer = indentAt(body, object.offset);
-  const lead = leadOf(body, object, outer);
-  const colon = colonOf(body, object);
+  const outer = indentationAt(body, object.offset);
+  const lead = leadingSpaceOf(body, object, outer);
+  const colon = colonTextOf(body, object);
   const indent = lead.includes("\n") ? lead.slice(lead.lastIndexOf("\n") + 1) : undefined;
   const entry =
     JSON.stringify(key) +
     colon +
-    (indent === undefined ? flat(value) : render(body, value, indent));
+    (indent === undefined ? toJson(value) : renderJson(body, value, indent));
   const end = last && last.offset + last.length;
-  if (end !== undefined) return splice(body, end, end, `,${gapOf(body, object, lead)}${entry}`);
-  const close = lead.includes("\n") ? lineEnd(body) + outer : lead;
-  return splice(body, object.offset, object.offset + object.length, `{${lead}${entry}${close}}`);
+  if (end !== undefined)
+    return replaceRange(body, end, end, `,${commaGapOf(body, object, lead)}${entry}`);
+  const close = lead.includes("\n") ? lineEndingOf(body) + outer : lead;
+  return replaceRange(
+    body,
+    object.offset,
+    object.offset + object.length,
+    `{${lead}${entry}${close}}`,
+  );
 }
 
 /** The white space between "{" and the first key; for an empty object what the file would have there. */
-function leadOf(body: string, object: Node, outer: string): string {
+function leadingSpaceOf(body: string, object: Node, outer: string): string {
   const first = object.children?.[0];
   if (first) return body.slice(object.offset + 1, first.offset);
   const compact = !body.trim().includes("\n") && /[^\s{}]/.test(body);
-  return compact ? "" : lineEnd(body) + outer + stepOf(body);
+  return compact ? "" : lineEndingOf(body) + outer + jsonIndentUnit(body);
 }
 
 /** The white space after a comma. */
-function gapOf(body: string, object: Node, lead: string): string {
+function commaGapOf(body: string, object: Node, lead: string): string {
   if (lead.includes("\n")) return lead;
   const [first, second] = object.children ?? [];
-  if (!first || !second) return colonOf(body, object).slice(1);
+  if (!first || !second) return colonTextOf(body, object).slice(1);
   return body.slice(first.offset + first.length, second.offset).replace(/^\s*,/, "");
 }
 
 /** What stands between key and value, the colon included. */
-function colonOf(body: string, object: Node): string {
+function colonTextOf(body: string, object: Node): string {
   const [key, value] = object.children?.[0]?.children ?? [];
   const between = key && value && body.slice(key.offset + key.length, value.offset).trimStart();
   if (between) return between.includes("\n") ? ": " : between;
   return !body.trim().includes("\n") && /":\S/.test(body) ? ":" : ": ";
 }
 
-function removed(body: string, path: readonly string[]): string {
+function withoutEntry(body: string, path: readonly string[]): string {
   const property = nodeAt(body, path)?.parent;
   const object = property?.parent;
   const siblings = object?.children;
@@ -114,19 +121,22 @@ function removed(body: string, path: readonly string[]): string {
   const before = siblings[at - 1];
   const after = siblings[at + 1];
   const end = property.offset + property.length;
-  if (before) return splice(body, before.offset + before.length, end, "");
-  if (after) return splice(body, property.offset, after.offset, "");
-  return splice(body, object.offset, object.offset + object.length, "{}");
+  if (before) return replaceRange(body, before.offset + before.length, end, "");
+  if (after) return replaceRange(body, property.offset, after.offset, "");
+  return replaceRange(body, object.offset, object.offset + object.length, "{}");
 }
 
-const indentAt = (body: string, offset: number) =>
+const indentationAt = (body: string, offset: number) =>
   /^[ \t]*/.exec(body.slice(body.lastIndexOf("\n", offset - 1) + 1, offset))?.[0] ?? "";
 
-const stepOf = (body: string) => /\n([ \t]+)"/.exec(body)?.[1] ?? "  ";
+const jsonIndentUnit = (body: string) => /\n([ \t]+)"/.exec(body)?.[1] ?? "  ";
 
-const flat = (value: unknown) => JSON.stringify(value);
+const toJson = (value: unknown) => JSON.stringify(value);
 
-function render(body: string, value: unknown, indent: string): string {
-  if (!body.trim().includes("\n") && /[^\s{}]/.test(body)) return flat(value);
-  return JSON.stringify(value, null, stepOf(body)).replaceAll("\n", lineEnd(body) + indent);
+function renderJson(body: string, value: unknown, indent: string): string {
+  if (!body.trim().includes("\n") && /[^\s{}]/.test(body)) return toJson(value);
+  return JSON.stringify(value, null, jsonIndentUnit(body)).replaceAll(
+    "\n",
+    lineEndingOf(body) + indent,
+  );
 }

@@ -1,15 +1,15 @@
 import { createRequire } from "node:module";
 import type * as Jsonc from "jsonc-parser";
-import { corrupt, readText, splitMark } from "./text.ts";
-import { isTree, type Tree } from "./value.ts";
+import { corruptError, readText, splitByteOrderMark } from "./text.ts";
+import { isJsonObject, type JsonObject } from "./value.ts";
 
 export interface ParsedFile {
   readonly text: string;
-  readonly value: Tree;
+  readonly value: JsonObject;
 }
 
 /** Loaded only for the exact place of an error and for edits. */
-export const jsonc = (): typeof Jsonc => createRequire(import.meta.url)("jsonc-parser");
+export const loadJsonc = (): typeof Jsonc => createRequire(import.meta.url)("jsonc-parser");
 
 /** The object in a JSON file; `undefined` when there is no file. Rejects `FILE_CORRUPT`, `FILE_UNREADABLE`. */
 export async function readJson(path: string): Promise<ParsedFile | undefined> {
@@ -18,20 +18,25 @@ export async function readJson(path: string): Promise<ParsedFile | undefined> {
 }
 
 /** `path` only names the file in errors. A byte order mark is accepted, a key twice is not. Throws `FILE_CORRUPT`. */
-export function parseJson(text: string, path: string): Tree {
-  const { mark, body } = splitMark(text);
+export function parseJson(text: string, path: string): JsonObject {
+  const { mark, body } = splitByteOrderMark(text);
   if (body.trim() === "")
-    throw corrupt(path, text, 0, "a JSON object, found an empty file", "Write {} into it.");
-  const value = parse(body, (offset, expected) =>
-    corrupt(path, text, offset + mark.length, expected),
+    throw corruptError(path, text, 0, "a JSON object, found an empty file", "Write {} into it.");
+  const value = parseBody(body, (offset, expected) =>
+    corruptError(path, text, offset + mark.length, expected),
   );
-  if (!isTree(value))
-    throw corrupt(path, text, text.indexOf(body.trimStart()), 'a JSON object between "{" and "}"');
-  if (stringKeys(body) !== countKeys(value)) {
-    throw corrupt(
+  if (!isJsonObject(value))
+    throw corruptError(
       path,
       text,
-      duplicateAt(body) + mark.length,
+      text.indexOf(body.trimStart()),
+      'a JSON object between "{" and "}"',
+    );
+  if (countKeyTokens(body) !== countKeys(value)) {
+    throw corruptError(
+      path,
+      text,
+      findDuplicateKey(body) + mark.length,
       "every key once in an object",
       "Remove one of the two.",
     );
@@ -39,14 +44,14 @@ export function parseJson(text: string, path: string): Tree {
   return value;
 }
 
-function parse(body: string, fail: (offset: number, expected: string) => Error): unknown {
+function parseBody(body: string, fail: (offset: number, expected: string) => Error): unknown {
   try {
     return JSON.parse(body);
   } catch (error) {
     const errors: Jsonc.ParseError[] = [];
-    jsonc().parse(body, errors, { disallowComments: true, allowTrailingComma: false });
+    loadJsonc().parse(body, errors, { disallowComments: true, allowTrailingComma: false });
     const [first] = errors;
-    if (first) throw fail(first.offset, expectations[first.error] ?? "valid JSON");
+    if (first) throw fail(first.offset, jsonExpectations[first.error] ?? "valid JSON");
     // jsonc-parser takes a few spaces and escapes that JSON has not; the engine's message holds the place.
     const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
     throw fail(Number(position ?? 0), "valid JSON");
@@ -54,7 +59,7 @@ function parse(body: string, fail: (offset: number, expected: string) => Error):
 }
 
 /** By the codes of jsonc-parser; each says what should stand at the place. */
-const expectations: Readonly<Record<number, string>> = {
+const jsonExpectations: Readonly<Record<number, string>> = {
   1: "a value or a key in double quotes; a comma too many, or a wrong character",
   2: "a number as JSON writes them",
   3: "a key in double quotes",
@@ -74,7 +79,7 @@ const expectations: Readonly<Record<number, string>> = {
 };
 
 /** Strings followed by a colon. In valid JSON these are the keys, each as often as it is written. */
-function stringKeys(json: string): number {
+function countKeyTokens(json: string): number {
   let count = 0;
   for (const [, colon] of json.matchAll(/"(?:[^"\\]|\\.)*"\s*(:)?/gs)) if (colon) count++;
   return count;
@@ -93,10 +98,10 @@ function countKeys(value: unknown): number {
   return count;
 }
 
-function duplicateAt(json: string): number {
+function findDuplicateKey(json: string): number {
   const seen: Set<string>[] = [];
   let place = 0;
-  jsonc().visit(json, {
+  loadJsonc().visit(json, {
     onObjectBegin: () => void seen.push(new Set()),
     onObjectEnd: () => void seen.pop(),
     onObjectProperty(key, offset) {

@@ -3,9 +3,9 @@ import { closeSync, constants, openSync, unlinkSync, writeSync, type Stats } fro
 import { lstat, open, unlink, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
-import { targetOf } from "./atomic.ts";
-import { errno, fileErrors, reasonOf } from "./errors.ts";
-import { host, isAlive, startOf } from "./process.ts";
+import { resolveTarget } from "./atomic.ts";
+import { errnoOf, fileErrors, describeErrno } from "./errors.ts";
+import { hostId, isAlive, processStartTime } from "./process.ts";
 
 /* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it
  * lives. It is stale when its process is dead on this host, or when nobody touched it for 10 s (holder stopped, or on
@@ -36,37 +36,39 @@ export async function lockFile(
   path: string,
   { waitMs = 15_000 }: { waitMs?: number } = {},
 ): Promise<FileLock> {
-  const target = await targetOf(path);
+  const target = await resolveTarget(path);
   const lock = join(dirname(target), `.${basename(target)}.lock`);
-  const content = `${host} ${process.pid} ${startOf(process.pid) || "-"} ${randomBytes(8).toString("hex")}`;
+  const content = `${hostId} ${process.pid} ${processStartTime(process.pid) || "-"} ${randomBytes(8).toString("hex")}`;
   const begun = performance.now();
-  let seen: Found | undefined;
+  let seen: LockRecord | undefined;
   let seenAt = begun;
-  while (!create(lock, content)) {
-    const found = await read(lock);
+  while (!createLockFile(lock, content)) {
+    const found = await readLock(lock);
     const now = performance.now();
     if (now - begun >= waitMs + graceMs)
-      throw fileErrors.FILE_LOCKED(path, found ? holderOf(found) : manyHolders, {
+      throw fileErrors.FILE_LOCKED(path, found ? describeHolder(found) : manyHolders, {
         details: { path },
       });
     if (!found) continue; // released in between
-    if (!isSame(found, seen)) seenAt = now;
+    if (!isUnchanged(found, seen)) seenAt = now;
     seen = found;
-    if (isStale(found, now - seenAt)) await bury(lock, found, now - seenAt);
+    if (isStale(found, now - seenAt)) await removeStaleLock(lock, found, now - seenAt);
     else if (now - begun >= waitMs) {
-      throw fileErrors.FILE_LOCKED(path, holderOf(found), { details: { path, pid: found.pid } });
-    } else await pause(5 + Math.random() * 15);
+      throw fileErrors.FILE_LOCKED(path, describeHolder(found), {
+        details: { path, pid: found.pid },
+      });
+    } else await sleep(5 + Math.random() * 15);
   }
-  return keep(lock, content);
+  return holdLock(lock, content);
 }
 
-function keep(lock: string, content: string): FileLock {
+function holdLock(lock: string, content: string): FileLock {
   const timer = setInterval(
     () => void utimes(lock, new Date(), new Date()).catch(() => {}),
     touchMs,
   );
   timer.unref();
-  const held = async () => (await read(lock).catch(() => undefined))?.content === content;
+  const held = async () => (await readLock(lock).catch(() => undefined))?.content === content;
   return {
     held,
     async release() {
@@ -76,7 +78,7 @@ function keep(lock: string, content: string): FileLock {
   };
 }
 
-function create(lock: string, content: string): boolean {
+function createLockFile(lock: string, content: string): boolean {
   try {
     const file = openSync(lock, "wx", 0o600);
     try {
@@ -89,12 +91,12 @@ function create(lock: string, content: string): boolean {
     }
     return true;
   } catch (error) {
-    if (errno(error) === "EEXIST") return false;
+    if (errnoOf(error) === "EEXIST") return false;
     throw error;
   }
 }
 
-interface Found {
+interface LockRecord {
   readonly content: string;
   readonly identity: string;
   readonly host: string;
@@ -105,7 +107,7 @@ interface Found {
 
 /** Undefined: there is no lock. Rejects `FILE_LOCK_BLOCKED` for anything that is not a readable
  *  regular file. */
-async function read(lock: string): Promise<Found | undefined> {
+async function readLock(lock: string): Promise<LockRecord | undefined> {
   try {
     // Before it is opened: opening a device can act.
     requireFile(lock, await lstat(lock));
@@ -120,13 +122,13 @@ async function read(lock: string): Promise<Found | undefined> {
       await file.close();
     }
   } catch (error) {
-    if (errno(error) === "ENOENT") return undefined;
+    if (errnoOf(error) === "ENOENT") return undefined;
     if (codeOf(error) !== "internal") throw error;
-    throw blocked(lock, `it cannot be read: ${reasonOf(error)}`, error);
+    throw blocked(lock, `it cannot be read: ${describeErrno(error)}`, error);
   }
 }
 
-function parse(content: string, { mtimeMs, ino }: Stats): Found {
+function parse(content: string, { mtimeMs, ino }: Stats): LockRecord {
   const [machine = "", pid = "", start = "", nonce] = content.split(" ");
   const identity =
     nonce !== undefined && /^[0-9a-f]{16}$/.test(nonce) ? nonce : `${ino}-${Math.floor(mtimeMs)}`;
@@ -149,46 +151,46 @@ function requireFile(path: string, found: Stats): void {
 const blocked = (path: string, problem: string, cause?: unknown) =>
   fileErrors.FILE_LOCK_BLOCKED(path, problem, { details: { path }, cause });
 
-const isSame = (found: Found, before: Found | undefined): boolean =>
+const isUnchanged = (found: LockRecord, before: LockRecord | undefined): boolean =>
   found.identity === before?.identity && found.touchedAt === before.touchedAt;
 
 /** `watchedMs`: for how long it has been seen untouched. The time of the file counts where nothing tells who lives. */
-function isStale({ content, touchedAt, ...owner }: Found, watchedMs: number): boolean {
-  const isOurs = owner.host === host;
+function isStale({ content, touchedAt, ...owner }: LockRecord, watchedMs: number): boolean {
+  const isOurs = owner.host === hostId;
   if (isOurs && !isAlive(owner.pid, owner.start)) return true;
   const limit = content === "" ? emptyMs : staleMs;
   const isKnown = isOurs && owner.start !== "";
   return watchedMs > limit || (!isKnown && Date.now() - touchedAt > limit);
 }
 
-async function bury(lock: string, stale: Found, watchedMs: number): Promise<void> {
+async function removeStaleLock(lock: string, stale: LockRecord, watchedMs: number): Promise<void> {
   const tombstone = `${lock}.${stale.identity}`;
-  if (!create(tombstone, "")) {
+  if (!createLockFile(tombstone, "")) {
     const found = await lstat(tombstone).catch(() => undefined);
     if (found) requireFile(tombstone, found);
     const isLeft = found && (watchedMs > 2 * staleMs || Date.now() - found.mtimeMs > staleMs);
-    if (isLeft) await remove(tombstone); // its maker was killed
-    return pause(5);
+    if (isLeft) await unlinkIfPresent(tombstone); // its maker was killed
+    return sleep(5);
   }
   try {
-    const now = await read(lock);
-    if (now && isSame(now, stale)) await remove(lock);
+    const now = await readLock(lock);
+    if (now && isUnchanged(now, stale)) await unlinkIfPresent(lock);
   } finally {
     await unlink(tombstone).catch(() => {});
   }
 }
 
 /** Rejects when it stays, as another user's does in a shared folder: trying again would go on for ever. */
-const remove = (path: string): Promise<void> =>
+const unlinkIfPresent = (path: string): Promise<void> =>
   unlink(path).catch((error: unknown) => {
-    if (errno(error) !== "ENOENT") throw error;
+    if (errnoOf(error) !== "ENOENT") throw error;
   });
 
-const holderOf = (found: Found) =>
-  found.host === host
+const describeHolder = (found: LockRecord) =>
+  found.host === hostId
     ? `another process (${found.pid})`
     : "a process on another machine or in another container";
 
 const manyHolders = "other processes, one after the other";
 
-const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+const sleep = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));

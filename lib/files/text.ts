@@ -1,29 +1,29 @@
 import { constants, open } from "node:fs/promises";
 import { codeOf } from "../../kernel/index.ts";
-import { errno, fileErrors, unreadable } from "./errors.ts";
+import { errnoOf, fileErrors, unreadableError } from "./errors.ts";
 
 /** Larger files are refused: none of ours comes near it. */
 const maxBytes = 1024 * 1024;
 /** Levels of brackets, and of lists in lists on one line: deeper ones mean nothing here, and end a parser. */
 const maxDepth = 100;
-const tooManyDashes = new RegExp(String.raw`(?:[-?:][ \t]+){${maxDepth + 1}}`);
-const fixByHand = "Correct it by hand or restore a copy; the file was not changed.";
+const nestedSequencePattern = new RegExp(String.raw`(?:[-?:][ \t]+){${maxDepth + 1}}`);
+const repairHint = "Correct it by hand or restore a copy; the file was not changed.";
 
 /** Line and column from 1, columns in UTF-16 units as editors count them. */
-export function locate(text: string, offset: number): { line: number; column: number } {
+export function positionAt(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset);
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
 /** `FILE_CORRUPT` with file, line, column, expectation and remedy. `expected` must hold nothing read from the file. */
-export function corrupt(
+export function corruptError(
   path: string,
   text: string,
   offset: number,
   expected: string,
-  fix = fixByHand,
+  fix = repairHint,
 ) {
-  const { line, column } = locate(text, Math.max(0, Math.min(offset, text.length)));
+  const { line, column } = positionAt(text, Math.max(0, Math.min(offset, text.length)));
   return fileErrors.FILE_CORRUPT(`${path}, line ${line}, column ${column}`, expected, fix, {
     details: { path, line, column, expected },
   });
@@ -38,10 +38,10 @@ export async function readText(path: string): Promise<string | undefined> {
   if (bytes.length > maxBytes) throw fileErrors.FILE_TOO_LARGE(path, { details: { path } });
   const text = bytes.toString("utf8");
   if (!Buffer.from(text, "utf8").equals(bytes))
-    throw corrupt(path, text, text.indexOf("\uFFFD"), "text in UTF-8");
-  const deep = depthExceeded(text);
+    throw corruptError(path, text, text.indexOf("\uFFFD"), "text in UTF-8");
+  const deep = findExcessiveDepth(text);
   if (deep !== undefined)
-    throw corrupt(path, text, deep, `brackets and dashes at most ${maxDepth} levels deep`);
+    throw corruptError(path, text, deep, `brackets and dashes at most ${maxDepth} levels deep`);
   return text;
 }
 
@@ -65,14 +65,14 @@ export async function readBytes(path: string): Promise<Buffer | undefined> {
       await file.close();
     }
   } catch (error) {
-    if (errno(error) === "ENOENT") return undefined;
-    throw codeOf(error) === "FILE_UNREADABLE" ? error : unreadable(path, error);
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw codeOf(error) === "FILE_UNREADABLE" ? error : unreadableError(path, error);
   }
 }
 
 /** Where brackets or dashes are nested too deeply, those in quotes and comments included. */
-function depthExceeded(text: string): number | undefined {
-  const dashes = tooManyDashes.exec(text);
+function findExcessiveDepth(text: string): number | undefined {
+  const dashes = nestedSequencePattern.exec(text);
   if (dashes) return dashes.index;
   let depth = 0;
   for (const { 0: sign, index } of text.matchAll(/[[\]{}]/g)) {
@@ -83,14 +83,14 @@ function depthExceeded(text: string): number | undefined {
 }
 
 /** The text without its byte order mark, and the mark. */
-export function splitMark(text: string): { mark: string; body: string } {
+export function splitByteOrderMark(text: string): { mark: string; body: string } {
   return text.startsWith("\uFEFF")
     ? { mark: "\uFEFF", body: text.slice(1) }
     : { mark: "", body: text };
 }
 
-export const splice = (text: string, from: number, to: number, insert: string): string =>
+export const replaceRange = (text: string, from: number, to: number, insert: string): string =>
   text.slice(0, from) + insert + text.slice(to);
 
 /** The line ending of the first line. */
-export const lineEnd = (text: string): string => /\r?\n/.exec(text)?.[0] ?? "\n";
+export const lineEndingOf = (text: string): string => /\r?\n/.exec(text)?.[0] ?? "\n";

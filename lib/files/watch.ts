@@ -9,9 +9,9 @@ import { readBytes } from "./text.ts";
  * folder is watched and not the file, since editors and mounts replace files by renaming: the folder of the name, and
  * that of the target when the name is a symbolic link. */
 
-const quietMs = 80;
+const settleMs = 80;
 /** A folder in which something happens all the time is looked at nevertheless. */
-const patienceMs = 1_000;
+const maxSettleMs = 1_000;
 const pollMs = 2_000;
 
 /** Content that cannot be read counts as a state of its own: its reader says why. Pipes and devices are not read: one
@@ -40,7 +40,7 @@ export function watchFiles(
   function hint(): void {
     if (closed) return;
     waitingSince ??= Date.now();
-    const wait = Math.min(quietMs, Math.max(0, waitingSince + patienceMs - Date.now()));
+    const wait = Math.min(settleMs, Math.max(0, waitingSince + maxSettleMs - Date.now()));
     clearTimeout(timer);
     timer = setTimeout(() => void look(), wait);
     timer.unref();
@@ -50,7 +50,7 @@ export function watchFiles(
     if (folders.has(folder)) return;
     try {
       const watcher = watch(folder, { persistent: false }, (_, name) => {
-        if (name === null || !isScratch(name)) hint();
+        if (name === null || !isTemporaryFile(name)) hint();
       });
       watcher.on("error", () => forget(folder));
       folders.set(folder, watcher);
@@ -114,4 +114,4 @@ export function watchFiles(
 }
 
 /** Our own locks and temporary files come and go at every write. */
-const isScratch = (name: string): boolean => /^\..+\.(lock|tmp-)/.test(basename(name));
+const isTemporaryFile = (name: string): boolean => /^\..+\.(lock|tmp-)/.test(basename(name));

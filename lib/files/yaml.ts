@@ -1,11 +1,11 @@
 import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
 import type { ParsedFile } from "./json.ts";
-import { corrupt, readText, splitMark } from "./text.ts";
-import { isTree, type Tree } from "./value.ts";
+import { corruptError, readText, splitByteOrderMark } from "./text.ts";
+import { isJsonObject, type JsonObject } from "./value.ts";
 
 /** Loaded only when there is YAML to read or write. */
-export const yaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
+export const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
 /** The map in a YAML 1.2 file; an empty file is `{}`, no file is `undefined`. A number that JavaScript would print
  *  another way than it is written (`0012`, twenty digits) is given as the text written. Rejects `FILE_CORRUPT`,
@@ -16,30 +16,30 @@ export async function readYaml(path: string): Promise<ParsedFile | undefined> {
 }
 
 /** `path` only names the file in errors. Throws `FILE_CORRUPT`: also for duplicate keys and for excessive aliases. */
-export function parseYaml(text: string, path: string): Tree {
-  return valueOf(documentOf(text, path), text, path);
+export function parseYaml(text: string, path: string): JsonObject {
+  return valueOf(parseDocument(text, path), text, path);
 }
 
-export function documentOf(text: string, path: string): Yaml.Document.Parsed {
-  const { mark, body } = splitMark(text);
+export function parseDocument(text: string, path: string): Yaml.Document.Parsed {
+  const { mark, body } = splitByteOrderMark(text);
   const options = {
     version: "1.2",
     uniqueKeys: true,
     prettyErrors: false,
     keepSourceTokens: true,
   } as const;
-  const document = yaml().parseDocument(body, options);
+  const document = loadYaml().parseDocument(body, options);
   const [first] = document.errors;
   if (first)
-    throw corrupt(
+    throw corruptError(
       path,
       text,
       first.pos[0] + mark.length,
       expectations[first.code] ?? "valid YAML 1.2",
     );
   const { contents } = document;
-  if (contents !== null && !yaml().isMap(contents) && !isNothing(contents)) {
-    throw corrupt(
+  if (contents !== null && !loadYaml().isMap(contents) && !isEmptyDocument(contents)) {
+    throw corruptError(
       path,
       text,
       contents.range[0] + mark.length,
@@ -49,10 +49,10 @@ export function documentOf(text: string, path: string): Yaml.Document.Parsed {
   return document;
 }
 
-const isNothing = (node: unknown) => yaml().isScalar(node) && node.value === null;
+const isEmptyDocument = (node: unknown) => loadYaml().isScalar(node) && node.value === null;
 
-export function valueOf(document: Yaml.Document.Parsed, text: string, path: string): Tree {
-  yaml().visit(document, {
+export function valueOf(document: Yaml.Document.Parsed, text: string, path: string): JsonObject {
+  loadYaml().visit(document, {
     Scalar(_key, node) {
       if (typeof node.value === "number" && node.source && String(node.value) !== node.source)
         node.value = node.source;
@@ -60,19 +60,19 @@ export function valueOf(document: Yaml.Document.Parsed, text: string, path: stri
   });
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
-    return isTree(value) ? value : {};
+    return isJsonObject(value) ? value : {};
   } catch (cause) {
     if (!(cause instanceof ReferenceError)) throw cause;
-    const offset = lostAlias(document);
+    const offset = unresolvedAlias(document);
     if (offset !== undefined)
-      throw corrupt(path, text, offset, "the name of an anchor defined above");
-    throw corrupt(path, text, 0, "at most 100 uses of an anchor", "Write the values out.");
+      throw corruptError(path, text, offset, "the name of an anchor defined above");
+    throw corruptError(path, text, 0, "at most 100 uses of an anchor", "Write the values out.");
   }
 }
 
-function lostAlias(document: Yaml.Document.Parsed): number | undefined {
+function unresolvedAlias(document: Yaml.Document.Parsed): number | undefined {
   let offset: number | undefined;
-  yaml().visit(document, {
+  loadYaml().visit(document, {
     Alias(_key, node) {
       if (!node.resolve(document)) offset ??= node.range?.[0];
     },
@@ -80,7 +80,7 @@ function lostAlias(document: Yaml.Document.Parsed): number | undefined {
   return offset;
 }
 
-/** By the codes of `yaml`; its own messages may quote the file. */
+/** By the codes of `loadYaml`; its own messages may quote the file. */
 const expectations: Readonly<Record<string, string>> = {
   ALIAS_PROPS: "no anchor or tag on an alias",
   BAD_ALIAS: "the name of an anchor defined before",

@@ -1,8 +1,12 @@
 import { formatCursor } from "../pico-wire/index.ts";
-import type { Resume } from "./types.ts";
+import type { ResumePoint } from "./types.ts";
 
 /** The address with what the link adds. Names that stand in it already are kept, `resume` and `conn` are ours. */
-export function dialUrl(address: string, sessionId: string, resume: Resume | undefined): string {
+export function dialUrl(
+  address: string,
+  sessionId: string,
+  resume: ResumePoint | undefined,
+): string {
   const url = new URL(address);
   url.protocol = url.protocol.replace(/^http/, "ws");
   const { searchParams } = url;

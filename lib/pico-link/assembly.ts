@@ -1,7 +1,7 @@
 import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as bounds from "./bounds.ts";
-import { set, tell, type Run } from "./run.ts";
-import type { LinkMessage, Part } from "./types.ts";
+import { update, notify, type StepContext } from "./run.ts";
+import type { LinkMessage, PartialMessage } from "./types.ts";
 
 /* A message arrives in parts: a create, then updates with the full text so far. A server of extension 1
  * marks the last part. Other servers do not; their message is complete when they attach `context_usage`,
@@ -13,23 +13,23 @@ type MessageFrame = Extract<
   { type: "message.create" | "message.update" | "media.create" }
 >;
 
-const isAside = ({ placeholder, thought, kind }: ServerMessage): boolean =>
+const isSideContent = ({ placeholder, thought, kind }: ServerMessage): boolean =>
   (placeholder ?? thought ?? kind) !== undefined;
 
 /** Servers of the field say seconds. */
-const millis = (timestamp: number | undefined, now: number): number =>
+const toMillis = (timestamp: number | undefined, now: number): number =>
   timestamp === undefined ? now : timestamp < 1e11 ? timestamp * 1_000 : timestamp;
 
-export function assemble(run: Run, frame: MessageFrame, isExtension: boolean): void {
+export function assemble(run: StepContext, frame: MessageFrame, isExtension: boolean): void {
   const { payload, type } = frame;
-  if (isAside(payload)) return;
+  if (isSideContent(payload)) return;
   const isNameless = !payload.message_id;
   const message: LinkMessage = {
     id: payload.message_id || frame.id || `${run.now}-${run.random}`,
     content: payload.content,
     ...(payload.request_id && { requestId: payload.request_id }),
     attachments: payload.attachments ?? [],
-    at: millis(frame.timestamp, run.now),
+    at: toMillis(frame.timestamp, run.now),
     final:
       payload.final === true ||
       isNameless ||
@@ -39,33 +39,35 @@ export function assemble(run: Run, frame: MessageFrame, isExtension: boolean): v
   const { id } = message;
   const { parts, told } = run.core;
   const isKnown = parts.some(({ message }) => message.id === id);
-  if (type !== "message.update") set(run, { told: told.filter((name) => name !== id) });
-  if (!isExtension && !isKnown && !run.core.told.includes(id)) complete(run);
-  forget(run, id);
-  if (message.final) return whole(run, message);
-  tell(run, "onUpdate", message);
+  if (type !== "message.update") update(run, { told: told.filter((name) => name !== id) });
+  if (!isExtension && !isKnown && !run.core.told.includes(id)) completeBefore(run);
+  dropPartial(run, id);
+  if (message.final) return deliverWhole(run, message);
+  notify(run, "onUpdate", message);
   const wholeAt = isExtension ? Infinity : run.now + run.silenceMs;
-  set(run, { parts: [...run.core.parts, { message, wholeAt }].slice(-bounds.parts) });
+  update(run, {
+    parts: [...run.core.parts, { message, wholeAt }].slice(-bounds.maxPartialMessages),
+  });
 }
 
-function whole(run: Run, message: LinkMessage): void {
+function deliverWhole(run: StepContext, message: LinkMessage): void {
   const { told } = run.core;
   const final = { ...message, final: true };
-  tell(run, "onUpdate", final);
+  notify(run, "onUpdate", final);
   if (told.includes(message.id)) return;
-  tell(run, "onMessage", final);
-  set(run, { told: [...told, message.id].slice(-bounds.told) });
+  notify(run, "onMessage", final);
+  update(run, { told: [...told, message.id].slice(-bounds.told) });
 }
 
-export function forget(run: Run, id: string): void {
-  set(run, { parts: run.core.parts.filter(({ message }) => message.id !== id) });
+export function dropPartial(run: StepContext, id: string): void {
+  update(run, { parts: run.core.parts.filter(({ message }) => message.id !== id) });
 }
 
 /** Completes the messages of a server that marks no end: those due by `by`, as assumed, or all of them. */
-export function complete(run: Run, by?: number): void {
-  const isDue = ({ wholeAt }: Part): boolean => wholeAt <= (by ?? Number.MAX_VALUE);
+export function completeBefore(run: StepContext, by?: number): void {
+  const isDue = ({ wholeAt }: PartialMessage): boolean => wholeAt <= (by ?? Number.MAX_VALUE);
   const { parts } = run.core;
-  set(run, { parts: parts.filter((part) => !isDue(part)) });
+  update(run, { parts: parts.filter((part) => !isDue(part)) });
   for (const { message } of parts.filter(isDue))
-    whole(run, by === undefined ? message : { ...message, assumed: true });
+    deliverWhole(run, by === undefined ? message : { ...message, assumed: true });
 }

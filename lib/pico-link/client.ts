@@ -1,4 +1,4 @@
-import { connectWith, ownSocket, type Client, type ConnectOptions } from "./connect.ts";
+import { connectWith, platformWebSocket, type Client, type ConnectOptions } from "./connect.ts";
 
 /* doorward/client: a link to a pico channel for browsers and Node. Bundlers for browsers take page.ts in its place.
  *
@@ -22,6 +22,6 @@ const isNode =
 export function connect(options: ConnectOptions): Client {
   const { headers = isNode } = options;
   const Socket =
-    options.WebSocket ?? ownSocket() ?? import("ws").then(({ WebSocket }) => WebSocket);
+    options.WebSocket ?? platformWebSocket() ?? import("ws").then(({ WebSocket }) => WebSocket);
   return connectWith({ ...options, headers }, Socket);
 }

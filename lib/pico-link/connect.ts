@@ -1,4 +1,4 @@
-import { dialer, type Dial, type SocketConstructor } from "./dial.ts";
+import { createDialer, type Dial, type SocketConstructor } from "./dial.ts";
 import { httpUrl } from "./address.ts";
 import { createLink } from "./link.ts";
 import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
@@ -32,7 +32,7 @@ export interface Client extends Omit<Link, "start"> {
   fetchMedia(attachment: LinkMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
 }
 
-const system: Clock = {
+const systemClock: Clock = {
   now: () => Date.now(),
   setTimeout: (run, ms) => globalThis.setTimeout(run, ms),
   clearTimeout: (id) => globalThis.clearTimeout(id as number),
@@ -40,22 +40,22 @@ const system: Clock = {
 
 const randomBytes = (bytes: number): Uint8Array => crypto.getRandomValues(new Uint8Array(bytes));
 
-const page = globalThis as { WebSocket?: SocketConstructor; location?: { href: string } };
+const platform = globalThis as { WebSocket?: SocketConstructor; location?: { href: string } };
 
 /** The platform's; undefined where it has none. */
-export const ownSocket = (): SocketConstructor | undefined => page.WebSocket;
+export const platformWebSocket = (): SocketConstructor | undefined => platform.WebSocket;
 
 /** By this WebSocket, whatever the options name. */
 export function connectWith(
   options: ConnectOptions,
   Socket: SocketConstructor | Promise<SocketConstructor>,
 ): Client {
-  const { clock = system, random = randomBytes, headers, fetch } = options;
-  const dial = async (): Promise<Dial> => dialer(await Socket, { headers, clock, fetch });
+  const { clock = systemClock, random = randomBytes, headers, fetch } = options;
+  const dial = async (): Promise<Dial> => createDialer(await Socket, { headers, clock, fetch });
   const newId = (): string =>
     [...random(16)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const { token } = options;
-  const url = new URL(options.url, page.location?.href).href;
+  const url = new URL(options.url, platform.location?.href).href;
   const { start, ...client } = createLink({
     ...options,
     url,

@@ -1,10 +1,10 @@
-import { bytesOf } from "../pico-wire/index.ts";
+import { encodeUtf8 } from "../pico-wire/index.ts";
 import { retryAfterMs } from "./address.ts";
-import type { Clock, Refusal, SocketNews } from "./types.ts";
+import type { Clock, HandshakeRejection, SocketEvent } from "./types.ts";
 
-export type Hear = (news: SocketNews) => void;
+export type SocketListener = (news: SocketEvent) => void;
 
-export interface Dialed {
+export interface OpenSocket {
   write(text: string): void;
   /** Bytes that have not left. */
   buffered(): number;
@@ -12,7 +12,10 @@ export interface Dialed {
 }
 
 /** Opens a socket to the address, showing the token. */
-export type Dial = (target: { readonly url: string; readonly token: string }, hear: Hear) => Dialed;
+export type Dial = (
+  target: { readonly url: string; readonly token: string },
+  hear: SocketListener,
+) => OpenSocket;
 
 interface SocketEvents {
   readonly open: unknown;
@@ -48,13 +51,13 @@ export interface DialOptions {
 }
 
 /** For a peer that does not answer a close. */
-const cutMs = 1_000;
+const closeTimeoutMs = 1_000;
 
 /** Its UTF-8, a character for each byte: as headers and `btoa` take it. */
-const binary = (text: string): string => String.fromCharCode(...bytesOf(text));
+const toByteString = (text: string): string => String.fromCharCode(...encodeUtf8(text));
 
 const base64url = (text: string): string =>
-  btoa(binary(text)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+  btoa(toByteString(text)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
 /** Browsers take names of RFC 7230 only. */
 const tokenProtocol = (token: string): string =>
@@ -62,13 +65,17 @@ const tokenProtocol = (token: string): string =>
 
 /** An empty token is none: the server knows the page, or the address holds it. */
 export const authorization = (token: string): Record<string, string> =>
-  token ? { Authorization: `Bearer ${binary(token)}` } : {};
+  token ? { Authorization: `Bearer ${toByteString(token)}` } : {};
 
 /** Dials with a WebSocket constructor. When the handshake fails, a plain request to the same place tells why. */
-export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
+export function createDialer(Socket: SocketConstructor, options: DialOptions): Dial {
   const { headers: takesHeaders, clock, fetch = globalThis.fetch } = options;
 
-  async function probe(url: string, token: string, signal: AbortSignal): Promise<Refusal> {
+  async function probe(
+    url: string,
+    token: string,
+    signal: AbortSignal,
+  ): Promise<HandshakeRejection> {
     const headers = authorization(token);
     const answer = await fetch(url.replace(/^ws/, "http"), { headers, signal });
     const body = (await answer.json().catch(() => undefined)) as { error?: unknown } | undefined;
@@ -96,7 +103,7 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
     const neverOpened = (): void => {
       if (isOver || left.signal.aborted) return;
       isOver = true;
-      const failed = (refusal?: Refusal): void => hear({ type: "failed", ...refusal });
+      const failed = (refusal?: HandshakeRejection): void => hear({ type: "failed", ...refusal });
       probe(url, token, left.signal).then(failed, () => failed());
     };
     socket.binaryType = "arraybuffer";
@@ -125,7 +132,7 @@ export function dialer(Socket: SocketConstructor, options: DialOptions): Dial {
       buffered: () => socket.bufferedAmount,
       close() {
         left.abort();
-        cutting = clock.setTimeout(() => socket.terminate?.(), cutMs);
+        cutting = clock.setTimeout(() => socket.terminate?.(), closeTimeoutMs);
         socket.close(1000);
       },
     };

@@ -2,7 +2,7 @@ import type { Driver } from "./service.ts";
 import type { LinkEvent } from "./types.ts";
 
 /** One event after the other; what an effect causes comes after the effects before it. */
-export const inOrder: Driver = ({ initial, step, perform }) => {
+export const sequentialDriver: Driver = ({ initial, step, perform }) => {
   let core = initial;
   let isRunning = false;
   const queue: LinkEvent[] = [];

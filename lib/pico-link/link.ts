@@ -1,21 +1,21 @@
-import { bytesOf, decodeServer, type ServerFrame } from "../pico-wire/index.ts";
+import { encodeUtf8, decodeServer, type ServerFrame } from "../pico-wire/index.ts";
 import { dialUrl, httpUrl } from "./address.ts";
-import type { Dialed, Hear } from "./dial.ts";
-import { inOrder } from "./driver.ts";
+import type { OpenSocket, SocketListener } from "./dial.ts";
+import { sequentialDriver } from "./driver.ts";
 import { linkError } from "./errors.ts";
-import { initial } from "./run.ts";
+import { initialData } from "./run.ts";
 import type { Link, LinkOptions, LinkOutgoing } from "./service.ts";
-import { steady } from "./steady.ts";
+import { forwardOnlyClock } from "./steady.ts";
 import { nextAt, step } from "./step.ts";
-import type { Core, Effect, LinkReceipt } from "./types.ts";
+import type { LinkData, Effect, LinkReceipt } from "./types.ts";
 
 /** Short, because a server without the extension gets the next message only when the one before has left. */
 const flushPollMs = 10;
 /** A timer this late tells of a process that was held up, or asleep: as long it may hear what came meanwhile. */
-const lagMs = 100;
+const maxTimerLagMs = 100;
 
 /** A message that is not confirmed. Whoever sends the same again is told what becomes of it, as servers do. */
-interface Waiting {
+interface UnconfirmedMessage {
   readonly text: string;
   readonly senders: { resolve: (receipt: LinkReceipt) => void; reject: (error: Error) => void }[];
 }
@@ -23,16 +23,16 @@ interface Waiting {
 /** The pure steps, carried out on sockets and timers. */
 export function createLink(options: LinkOptions): Link {
   const { url, sessionId, clock, newId } = options;
-  const now = steady(clock);
+  const now = forwardOnlyClock(clock);
   const base = httpUrl(url);
-  const waiting = new Map<string, Waiting>();
-  let socket: Dialed | undefined;
+  const waiting = new Map<string, UnconfirmedMessage>();
+  let socket: OpenSocket | undefined;
   let shown: string | undefined;
   let timer: unknown;
   let timerAt = Infinity;
 
-  const machine = (options.drive ?? inOrder)({
-    initial,
+  const machine = (options.drive ?? sequentialDriver)({
+    initial: initialData,
     step: (core, event) =>
       step(core, event, { now: now(), random: options.random(), silenceMs: options.silenceMs }),
     perform(effects, core) {
@@ -43,7 +43,7 @@ export function createLink(options: LinkOptions): Link {
   });
   const { send: dispatch } = machine;
 
-  function schedule(core: Core): void {
+  function schedule(core: LinkData): void {
     const at = nextAt(core);
     if (at === timerAt) return;
     clock.clearTimeout(timer);
@@ -53,7 +53,7 @@ export function createLink(options: LinkOptions): Link {
       () => {
         const late = now(at) - at;
         // Else silence is taken for an answer that waits to be read.
-        if (socket && late > lagMs) timer = clock.setTimeout(tick, lagMs);
+        if (socket && late > maxTimerLagMs) timer = clock.setTimeout(tick, maxTimerLagMs);
         else tick();
       },
       Math.max(0, at - now()),
@@ -66,11 +66,11 @@ export function createLink(options: LinkOptions): Link {
   }
 
   const hearing =
-    (generation: number): Hear =>
+    (generation: number): SocketListener =>
     (news) =>
       dispatch(
         news.type === "message"
-          ? { type: "frame", generation, frame: read(news.data, base) }
+          ? { type: "frame", generation, frame: decodeFrame(news.data, base) }
           : { ...news, generation },
       );
 
@@ -151,7 +151,7 @@ export function createLink(options: LinkOptions): Link {
         if (before && before.text !== text) return reject(linkError("id_reused"));
         if (before) return void before.senders.push({ resolve, reject });
         waiting.set(id, { text, senders: [{ resolve, reject }] });
-        dispatch({ type: "send", id, text, bytes: bytesOf(text).length });
+        dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
       }),
     typing: (on) => dispatch({ type: "typing", on }),
     state: () => machine.core().state,
@@ -161,7 +161,7 @@ export function createLink(options: LinkOptions): Link {
 }
 
 /** Undefined for what is no frame, which is all that the codec throws for. */
-function read(data: string | Uint8Array, base: string): ServerFrame | undefined {
+function decodeFrame(data: string | Uint8Array, base: string): ServerFrame | undefined {
   try {
     return decodeServer(data, base);
   } catch {

@@ -1,8 +1,15 @@
-import type { Connection, Core, Effect, LinkNews, LinkState, Tell } from "./types.ts";
+import type {
+  ConnectionData,
+  LinkData,
+  Effect,
+  LinkNotifications,
+  LinkState,
+  NotifyEffect,
+} from "./types.ts";
 
 /** One step under way: the state so far, and what the world is asked to do. */
-export interface Run {
-  core: Core;
+export interface StepContext {
+  core: LinkData;
   readonly now: number;
   /** From 0 up to, but without, 1. */
   readonly random: number;
@@ -11,7 +18,7 @@ export interface Run {
   readonly effects: Effect[];
 }
 
-export const initial: Core = {
+export const initialData: LinkData = {
   state: "idle",
   reason: "",
   generation: 0,
@@ -27,30 +34,41 @@ export const initial: Core = {
 };
 
 /** There is one that says something, or will. */
-export const hasSocket = ({ state }: Core): boolean => state === "open" || state === "connecting";
+export const hasSocket = ({ state }: LinkData): boolean =>
+  state === "open" || state === "connecting";
 
-export const set = (run: Run, change: Partial<Core>): void =>
+export const update = (run: StepContext, change: Partial<LinkData>): void =>
   void (run.core = { ...run.core, ...change });
 
-export const effect = (run: Run, effect: Effect): void => void run.effects.push(effect);
+export const addEffect = (run: StepContext, effect: Effect): void => void run.effects.push(effect);
 
-export const tell = <K extends keyof LinkNews>(run: Run, handler: K, news: LinkNews[K]): void =>
-  effect(run, { type: "tell", handler, news } as Tell);
+export const notify = <K extends keyof LinkNotifications>(
+  run: StepContext,
+  handler: K,
+  news: LinkNotifications[K],
+): void => addEffect(run, { type: "tell", handler, news } as NotifyEffect);
 
 /** Changes what is known of the connection, if there is one. */
-export function note(run: Run, change: Partial<Connection>): void {
-  if (run.core.connection) set(run, { connection: { ...run.core.connection, ...change } });
+export function updateConnection(run: StepContext, change: Partial<ConnectionData>): void {
+  if (run.core.connection) update(run, { connection: { ...run.core.connection, ...change } });
 }
 
-export function enter(
-  run: Run,
+export function enterState(
+  run: StepContext,
   state: LinkState,
   reason: string,
   due = Infinity,
   check?: string,
 ): void {
   const { state: from, attempt } = run.core;
-  set(run, { state, reason, due });
+  update(run, { state, reason, due });
   const retryInMs = due < Infinity && state !== "connecting" && { retryInMs: due - run.now };
-  tell(run, "onState", { from, to: state, attempt, reason, ...(check && { check }), ...retryInMs });
+  notify(run, "onState", {
+    from,
+    to: state,
+    attempt,
+    reason,
+    ...(check && { check }),
+    ...retryInMs,
+  });
 }

@@ -1,14 +1,24 @@
 import type { Dial } from "./dial.ts";
-import type { Clock, Core, Effect, LinkEvent, LinkNews, LinkReceipt, LinkState } from "./types.ts";
+import type {
+  Clock,
+  LinkData,
+  Effect,
+  LinkEvent,
+  LinkNotifications,
+  LinkReceipt,
+  LinkState,
+} from "./types.ts";
 
-export type LinkHandlers = { readonly [K in keyof LinkNews]?: (news: LinkNews[K]) => void };
+export type LinkHandlers = {
+  readonly [K in keyof LinkNotifications]?: (news: LinkNotifications[K]) => void;
+};
 
 /** Runs the steps: one event after the other, none inside another. */
 export type Driver = (run: {
-  readonly initial: Core;
-  readonly step: (core: Core, event: LinkEvent) => readonly [Core, readonly Effect[]];
-  readonly perform: (effects: readonly Effect[], core: Core) => void;
-}) => { send(event: LinkEvent): void; core(): Core };
+  readonly initial: LinkData;
+  readonly step: (core: LinkData, event: LinkEvent) => readonly [LinkData, readonly Effect[]];
+  readonly perform: (effects: readonly Effect[], core: LinkData) => void;
+}) => { send(event: LinkEvent): void; core(): LinkData };
 
 export interface LinkOptions extends LinkHandlers {
   /** `ws:`, `wss:`, `http:` or `https:` address of the channel. */

@@ -55,7 +55,7 @@ export interface LinkReceipt {
   readonly status: "delivered" | "written";
 }
 
-export interface Entry {
+export interface OutboxEntry {
   readonly id: string;
   readonly text: string;
   readonly bytes: number;
@@ -65,14 +65,14 @@ export interface Entry {
 }
 
 /** A message that is not whole yet. */
-export interface Part {
+export interface PartialMessage {
   readonly message: LinkMessage;
   /** Unix milliseconds after which the message is assumed to be complete; `Infinity` if the server marks the end. */
   readonly wholeAt: number;
 }
 
 /** What is known of the present connection. */
-export interface Connection {
+export interface ConnectionData {
   readonly openedAt: number;
   readonly heardAt: number;
   readonly pingedAt: number;
@@ -89,7 +89,7 @@ export interface Connection {
   readonly paceAt: number;
 }
 
-export interface Core {
+export interface LinkData {
   readonly state: LinkState;
   readonly reason: string;
   /** Events of an older socket carry an older number and are ignored. */
@@ -99,14 +99,14 @@ export interface Core {
   readonly refusals: number;
   /** Unix milliseconds: end of `connecting`, next try of `waiting` and `blocked`; else `Infinity`. */
   readonly due: number;
-  readonly connection?: Connection | undefined;
+  readonly connection?: ConnectionData | undefined;
   /** Of the newest server; bounds and timing stay valid between connections. */
   readonly hello?: Hello | undefined;
   readonly cursor?: Cursor | undefined;
   /** The number a reconnect was tried for; a second hole there is a gap. */
   readonly holeAt?: number | undefined;
-  readonly outbox: readonly Entry[];
-  readonly parts: readonly Part[];
+  readonly outbox: readonly OutboxEntry[];
+  readonly parts: readonly PartialMessage[];
   /** The latest ids passed to `onMessage`: later updates of them do not repeat it. */
   readonly told: readonly string[];
   /** The server is known to lack the extension. Outlives connections, until a server sends `hello`. */
@@ -117,7 +117,7 @@ export interface Core {
   readonly isTypingUnknown: boolean;
 }
 
-export interface Refusal {
+export interface HandshakeRejection {
   /** HTTP status; undefined: nothing answered. */
   readonly status?: number | undefined;
   /** `error` of the answer's body. */
@@ -126,12 +126,12 @@ export interface Refusal {
 }
 
 /** What a socket tells the link. After `closed` or `failed` it says nothing. */
-export type SocketNews =
+export type SocketEvent =
   /** `heard`: a sign of life that is no message. */
   | { readonly type: "opened" | "heard" }
   | { readonly type: "message"; readonly data: string | Uint8Array }
   /** It never opened. */
-  | ({ readonly type: "failed" } & Refusal)
+  | ({ readonly type: "failed" } & HandshakeRejection)
   | { readonly type: "closed"; readonly code: number; readonly reason: string };
 
 export type LinkEvent =
@@ -140,7 +140,7 @@ export type LinkEvent =
   | { readonly type: "retry" }
   | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
   | { readonly type: "typing"; readonly on: boolean }
-  | (Exclude<SocketNews, { type: "message" }> & { readonly generation: number })
+  | (Exclude<SocketEvent, { type: "message" }> & { readonly generation: number })
   | { readonly type: "flushed"; readonly generation: number }
   | {
       readonly type: "frame";
@@ -149,13 +149,17 @@ export type LinkEvent =
     };
 
 /** Where to go on, and as whom. */
-export interface Resume {
+export interface ResumePoint {
   readonly cursor: Cursor;
   readonly conn: string;
 }
 
 export type Effect =
-  | { readonly type: "connect"; readonly generation: number; readonly resume: Resume | undefined }
+  | {
+      readonly type: "connect";
+      readonly generation: number;
+      readonly resume: ResumePoint | undefined;
+    }
   | { readonly type: "drop" }
   | { readonly type: "write"; readonly text: string }
   | { readonly type: "confirmed"; readonly id: string; readonly status: LinkReceipt["status"] }
@@ -165,10 +169,10 @@ export type Effect =
       readonly code: string;
       readonly message?: string;
     }
-  | Tell;
+  | NotifyEffect;
 
 /** What the owner of a link can hear; the names are those of its handlers. */
-export interface LinkNews {
+export interface LinkNotifications {
   /** A whole answer, once. */
   readonly onMessage: LinkMessage;
   /** An answer's text so far, and the whole one: what a page shows. */
@@ -184,10 +188,10 @@ export interface LinkNews {
   readonly onFrame: ServerFrame;
 }
 
-export type Tell = {
-  readonly [K in keyof LinkNews]: {
+export type NotifyEffect = {
+  readonly [K in keyof LinkNotifications]: {
     readonly type: "tell";
     readonly handler: K;
-    readonly news: LinkNews[K];
+    readonly news: LinkNotifications[K];
   };
-}[keyof LinkNews];
+}[keyof LinkNotifications];

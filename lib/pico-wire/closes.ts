@@ -1,20 +1,27 @@
-import { closes, type Afterwards, type CloseName } from "./reasons.ts";
+import { closeCodes, type ClientAction, type CloseName } from "./reasons.ts";
 
 /** What a received close means. `name` is undefined for codes and names this version does not know. */
-export interface Close {
+export interface ReceivedClose {
   readonly name: CloseName | undefined;
-  readonly client: Afterwards;
+  readonly client: ClientAction;
   /** Milliseconds to wait, when the server named them. */
   readonly retryMs: number | undefined;
 }
 
-const rows = Object.entries(closes) as [CloseName, { code: number; client: Afterwards }][];
+const closeRows = Object.entries(closeCodes) as [
+  CloseName,
+  { code: number; client: ClientAction },
+][];
 /** Said by the library, which knows no names. */
-const nameless: readonly CloseName[] = ["protocol_error", "unsupported_data", "invalid_data"];
+const codesWithoutReason: readonly CloseName[] = [
+  "protocol_error",
+  "unsupported_data",
+  "invalid_data",
+];
 
 /** The text of a close frame: `<name>` or `<name>; retry=<ms>`; empty where the code says it all. */
 export function closeReason(name: CloseName, retryMs?: number): string {
-  if (nameless.includes(name)) return "";
+  if (codesWithoutReason.includes(name)) return "";
   return retryMs === undefined ? name : `${name}; retry=${Math.max(0, Math.round(retryMs))}`;
 }
 
@@ -27,9 +34,9 @@ export function parseCloseReason(text: string): { name: string; retryMs: number 
 }
 
 /** The row for a close as it was received. Codes of nobody's table, 1006 among them, mean: retry. */
-export function closeFor(code: number, reason = ""): Close {
+export function interpretClose(code: number, reason = ""): ReceivedClose {
   const { name, retryMs } = parseCloseReason(reason);
-  const candidates = rows.filter(([, row]) => row.code === code);
+  const candidates = closeRows.filter(([, row]) => row.code === code);
   const row = candidates.find(([known]) => known === name) ?? candidates[0];
   return { name: row?.[0], client: row?.[1].client ?? "retry", retryMs };
 }

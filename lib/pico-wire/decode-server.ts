@@ -1,6 +1,6 @@
 import { isCount, readFrame, readName, readObject, readText } from "./envelope.ts";
 import { WireError } from "./errors.ts";
-import { asObject, harmless, own, type Json } from "./json.ts";
+import { asObject, withoutPrototypeKeys, ownValue, type JsonObject } from "./json.ts";
 import { readAttachments } from "./media.ts";
 import type {
   Envelope,
@@ -8,7 +8,7 @@ import type {
   Gap,
   Hello,
   MessageAckFrame,
-  Numbered,
+  StreamPosition,
   ServerFrame,
   ServerMessage,
 } from "./messages.ts";
@@ -19,38 +19,38 @@ import { isId, isSessionId } from "./text.ts";
 export function decodeServer(input: string | Uint8Array, base?: string): ServerFrame {
   const object = readObject(input, "A frame");
   return readFrame(object, (type, envelope, payload) =>
-    read(type, envelope, payload, { object, base }),
+    decodeBody(type, envelope, payload, { object, base }),
   );
 }
 
 interface Whole {
-  readonly object: Json;
+  readonly object: JsonObject;
   readonly base: string | undefined;
 }
 
-function read(
+function decodeBody(
   type: string,
   envelope: Envelope,
-  payload: Json,
+  payload: JsonObject,
   { object, base }: Whole,
 ): ServerFrame {
   switch (type) {
     case "message.create":
     case "media.create":
     case "message.update":
-      if (type === "message.update") needed(payload, "message_id");
+      if (type === "message.update") requireName(payload, "message_id");
       return {
         type,
         ...envelope,
-        ...readNumber(object),
+        ...readPosition(object),
         payload: readServerMessage(payload, base),
       };
     case "message.delete":
       return {
         type,
         ...envelope,
-        ...readNumber(object),
-        payload: { message_id: needed(payload, "message_id") },
+        ...readPosition(object),
+        payload: { message_id: requireName(payload, "message_id") },
       };
     case "error":
       return { type, ...envelope, payload: readError(payload) };
@@ -69,84 +69,99 @@ function read(
   }
 }
 
-function needed(payload: Json, key: string, fits = isId): string {
+function requireName(payload: JsonObject, key: string, fits = isId): string {
   const name = readName(payload, key, fits);
   if (name === undefined) throw new WireError("invalid_message", `"${key}" is missing.`);
   return name;
 }
 
 /** Both or neither: a number means nothing without its epoch. */
-function readNumber(object: Json): Numbered {
-  const seq = own(object, "seq");
+function readPosition(object: JsonObject): StreamPosition {
+  const seq = ownValue(object, "seq");
   const epoch = readName(object, "epoch", isId);
   return isCount(seq) && epoch !== undefined ? { seq, epoch } : {};
 }
 
-const readRequest = (payload: Json): { readonly request_id?: string } => {
+const readRequestId = (payload: JsonObject): { readonly request_id?: string } => {
   const request_id = readName(payload, "request_id", isId);
   return request_id ? { request_id } : {};
 };
 
 /** What is said to people and kept in logs; a frame could hold megabytes of it. */
-const readSentence = (payload: Json, key: string): string =>
+const readDisplayText = (payload: JsonObject, key: string): string =>
   readText(payload, key).slice(0, 1_000).toWellFormed();
 
-const readError = (payload: Json): ErrorPayload => ({
-  code: readSentence(payload, "code"),
-  message: readSentence(payload, "message"),
-  ...readRequest(payload),
+const readError = (payload: JsonObject): ErrorPayload => ({
+  code: readDisplayText(payload, "code"),
+  message: readDisplayText(payload, "message"),
+  ...readRequestId(payload),
 });
 
-const readAck = (payload: Json): MessageAckFrame["payload"] => ({
-  request_id: needed(payload, "request_id"),
-  status: own(payload, "status") === "duplicate" ? "duplicate" : "accepted",
+const readAck = (payload: JsonObject): MessageAckFrame["payload"] => ({
+  request_id: requireName(payload, "request_id"),
+  status: ownValue(payload, "status") === "duplicate" ? "duplicate" : "accepted",
 });
 
-function readGap(payload: Json): Gap {
-  const from = own(payload, "from");
-  const to = own(payload, "to");
-  return { ...(isCount(from) && isCount(to) && { from, to }), reason: needed(payload, "reason") };
+function readGap(payload: JsonObject): Gap {
+  const from = ownValue(payload, "from");
+  const to = ownValue(payload, "to");
+  return {
+    ...(isCount(from) && isCount(to) && { from, to }),
+    reason: requireName(payload, "reason"),
+  };
 }
 
-const readHello = (payload: Json): Hello => ({
-  conn_id: needed(payload, "conn_id"),
-  session_id: needed(payload, "session_id", isSessionId),
-  epoch: needed(payload, "epoch"),
-  resumed: own(payload, "resumed") === true,
-  gap: own(payload, "gap") === true,
-  ...counts(payload, "version", "seq", "replay", "ping_interval", "read_timeout", "max_payload"),
-  window: counts(part(payload, "window"), "frames", "bytes", "ttl_s"),
-  retry: counts(part(payload, "retry"), "min", "max"),
+const readHello = (payload: JsonObject): Hello => ({
+  conn_id: requireName(payload, "conn_id"),
+  session_id: requireName(payload, "session_id", isSessionId),
+  epoch: requireName(payload, "epoch"),
+  resumed: ownValue(payload, "resumed") === true,
+  gap: ownValue(payload, "gap") === true,
+  ...numberFields(
+    payload,
+    "version",
+    "seq",
+    "replay",
+    "ping_interval",
+    "read_timeout",
+    "max_payload",
+  ),
+  window: numberFields(objectField(payload, "window"), "frames", "bytes", "ttl_s"),
+  retry: numberFields(objectField(payload, "retry"), "min", "max"),
 });
 
-const part = (payload: Json, key: string): Json => asObject(own(payload, key)) ?? {};
+const objectField = (payload: JsonObject, key: string): JsonObject =>
+  asObject(ownValue(payload, key)) ?? {};
 
 /** Zero: not said. */
-function counts<K extends string>(
-  object: Json,
+function numberFields<K extends string>(
+  object: JsonObject,
   ...keys: readonly K[]
 ): { readonly [P in K]: number } {
-  const entries = keys.map((key) => [key, isCount(own(object, key)) ? own(object, key) : 0]);
+  const entries = keys.map((key) => [
+    key,
+    isCount(ownValue(object, key)) ? ownValue(object, key) : 0,
+  ]);
   return Object.fromEntries(entries) as { [P in K]: number };
 }
 
-function readServerMessage(payload: Json, base: string | undefined): ServerMessage {
-  const kind = own(payload, "kind");
-  const calls = own(payload, "tool_calls");
-  const usage = own(payload, "context_usage");
-  const attachments = readAttachments(own(payload, "attachments"), base);
+function readServerMessage(payload: JsonObject, base: string | undefined): ServerMessage {
+  const kind = ownValue(payload, "kind");
+  const calls = ownValue(payload, "tool_calls");
+  const usage = ownValue(payload, "context_usage");
+  const attachments = readAttachments(ownValue(payload, "attachments"), base);
   const model_name = readText(payload, "model_name");
   return {
     message_id: readName(payload, "message_id", isId) ?? "",
     content: readText(payload, "content"),
-    ...readRequest(payload),
+    ...readRequestId(payload),
     ...((kind === "thought" || kind === "tool_calls") && { kind }),
-    ...(own(payload, "thought") === true && { thought: true }),
-    ...(Array.isArray(calls) && { tool_calls: harmless(calls) as unknown[] }),
-    ...(own(payload, "placeholder") === true && { placeholder: true }),
-    ...(own(payload, "final") === true && { final: true }),
+    ...(ownValue(payload, "thought") === true && { thought: true }),
+    ...(Array.isArray(calls) && { tool_calls: withoutPrototypeKeys(calls) as unknown[] }),
+    ...(ownValue(payload, "placeholder") === true && { placeholder: true }),
+    ...(ownValue(payload, "final") === true && { final: true }),
     ...(attachments.length > 0 && { attachments }),
     ...(model_name !== "" && { model_name }),
-    ...(usage !== undefined && { context_usage: harmless(usage) }),
+    ...(usage !== undefined && { context_usage: withoutPrototypeKeys(usage) }),
   };
 }

@@ -1,9 +1,9 @@
 import { WireError } from "./errors.ts";
-import { asObject, own, parseObject, type Json } from "./json.ts";
+import { asObject, ownValue, parseObject, type JsonObject } from "./json.ts";
 import type { Envelope } from "./messages.ts";
 import { isId, isSessionId } from "./text.ts";
 
-export function readObject(input: string | Uint8Array, what: string): Json {
+export function readObject(input: string | Uint8Array, what: string): JsonObject {
   const object = parseObject(input);
   if (!object) throw new WireError("invalid_message", `${what} is one JSON object.`);
   return object;
@@ -11,20 +11,20 @@ export function readObject(input: string | Uint8Array, what: string): Json {
 
 /** What every frame has, handed to the reader of its type. */
 export function readFrame<T>(
-  object: Json,
-  read: (type: string, envelope: Envelope, payload: Json) => T,
+  object: JsonObject,
+  read: (type: string, envelope: Envelope, payload: JsonObject) => T,
 ): T {
   const envelope = readEnvelope(object);
-  const type = own(object, "type");
+  const type = ownValue(object, "type");
   if (typeof type !== "string") throw new WireError("invalid_message", 'A frame needs a "type".');
   return read(type, envelope, readPayload(object));
 }
 
-export function readEnvelope(object: Json): Envelope {
+export function readEnvelope(object: JsonObject): Envelope {
   const envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {};
   const id = readName(object, "id", isId);
   const session = readName(object, "session_id", isSessionId);
-  const timestamp = own(object, "timestamp");
+  const timestamp = ownValue(object, "timestamp");
   if (id !== undefined) envelope.id = id;
   if (session !== undefined) envelope.session_id = session;
   if (isCount(timestamp) && timestamp > 0) envelope.timestamp = timestamp;
@@ -33,11 +33,11 @@ export function readEnvelope(object: Json): Envelope {
 
 /** Empty is absent: peers of the field write `""` for what they do not set. */
 export function readName(
-  object: Json,
+  object: JsonObject,
   key: string,
   fits: (text: string) => boolean,
 ): string | undefined {
-  const value = own(object, key);
+  const value = ownValue(object, key);
   if (value === undefined || value === "") return undefined;
   if (typeof value === "string" && fits(value)) return value;
   throw new WireError(
@@ -46,8 +46,8 @@ export function readName(
   );
 }
 
-function readPayload(object: Json): Json {
-  const payload = own(object, "payload");
+function readPayload(object: JsonObject): JsonObject {
+  const payload = ownValue(object, "payload");
   if (payload === undefined) return {};
   const found = asObject(payload);
   if (!found) throw new WireError("invalid_message", '"payload" is an object.');
@@ -55,8 +55,8 @@ function readPayload(object: Json): Json {
 }
 
 /** Text that is not well-formed could not be sent on as UTF-8: its broken halves become U+FFFD here. */
-export function readText(payload: Json, key: string): string {
-  const value = own(payload, key) ?? "";
+export function readText(payload: JsonObject, key: string): string {
+  const value = ownValue(payload, key) ?? "";
   if (typeof value !== "string") throw new WireError("invalid_message", `"${key}" is text.`);
   return value.toWellFormed();
 }

@@ -8,20 +8,20 @@ export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
 export { frameLimits } from "./frame-limits.ts";
 export { limits } from "./limits.ts";
-export { closeFor, closeReason, parseCloseReason, type Close } from "./closes.ts";
+export { interpretClose, closeReason, parseCloseReason, type ReceivedClose } from "./closes.ts";
 export {
-  closes,
-  errors,
+  closeCodes,
+  messageErrors,
   gapReasons,
-  refusals,
-  type Afterwards,
+  rejections,
+  type ClientAction,
   type CloseName,
   type ErrorCode,
   type GapReason,
-  type Reason,
-  type RefusalCode,
+  type AnyCode,
+  type RejectionCode,
 } from "./reasons.ts";
-export { bytesOf, isId, isSessionId } from "./text.ts";
+export { encodeUtf8, isId, isSessionId } from "./text.ts";
 export type {
   AckFrame,
   Attachment,
@@ -35,12 +35,12 @@ export type {
   GapFrame,
   Hello,
   HelloFrame,
-  Inline,
+  InlineImage,
   MessageAckFrame,
   MessagePayload,
   MessageRequest,
-  Numbered,
-  Party,
+  StreamPosition,
+  Role,
   PongFrame,
   ServerFrame,
   ServerMessage,

@@ -1,9 +1,9 @@
 import { frameLimits } from "./frame-limits.ts";
 
-export type Json = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-const QUOTE = 0x22,
+const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
+const quote = 0x22,
   COMMA = 0x2c,
   BACKSLASH = 0x5c,
   ARRAY = 0x5b,
@@ -12,18 +12,18 @@ const QUOTE = 0x22,
   OBJECT_END = 0x7d;
 
 /** `undefined`: bytes that are no UTF-8. */
-export function textOf(input: string | Uint8Array): string | undefined {
+export function decodeUtf8(input: string | Uint8Array): string | undefined {
   try {
-    return typeof input === "string" ? input : utf8.decode(input);
+    return typeof input === "string" ? input : utf8Decoder.decode(input);
   } catch {
     return undefined;
   }
 }
 
-/** The object in a frame; `undefined` when there is none. Its keys must be read with `own`. */
-export function parseObject(input: string | Uint8Array): Json | undefined {
-  const text = textOf(input);
-  if (text === undefined || !isReasonable(text)) return undefined;
+/** The object in a frame; `undefined` when there is none. Its keys must be read with `ownValue`. */
+export function parseObject(input: string | Uint8Array): JsonObject | undefined {
+  const text = decodeUtf8(input);
+  if (text === undefined || !isWithinDepth(text)) return undefined;
   try {
     return asObject(JSON.parse(text));
   } catch {
@@ -32,31 +32,31 @@ export function parseObject(input: string | Uint8Array): Json | undefined {
 }
 
 /** A key of the object itself: neither inherited names nor a `__proto__` in the input reach it. `null` is absent. */
-export function own(object: Json, key: string): unknown {
+export function ownValue(object: JsonObject, key: string): unknown {
   const value = object[key];
   return value !== undefined && value !== null && Object.hasOwn(object, key) ? value : undefined;
 }
 
-export const asObject = (value: unknown): Json | undefined =>
+export const asObject = (value: unknown): JsonObject | undefined =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Json)
+    ? (value as JsonObject)
     : undefined;
 
 /** A copy of something that was JSON, without `__proto__` keys: for what is handed on unread. */
-export const harmless = (value: unknown): unknown =>
+export const withoutPrototypeKeys = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (key, inner: unknown) =>
     key === "__proto__" ? undefined : inner,
   );
 
 /** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. Text that is too short
  *  to be deep is not looked at. */
-function isReasonable(text: string): boolean {
+function isWithinDepth(text: string): boolean {
   if (text.length <= 2 * frameLimits.depth) return true;
   let depth = 0;
   let values = 0;
   for (let at = 0; at < text.length; at++) {
     const unit = text.charCodeAt(at);
-    if (unit === QUOTE) at = endOfString(text, at);
+    if (unit === quote) at = endOfString(text, at);
     else if (unit === ARRAY_END || unit === OBJECT_END) depth--;
     else if (unit === ARRAY || unit === OBJECT) {
       depth++;

@@ -1,37 +1,37 @@
 import { frameLimits } from "./frame-limits.ts";
 import { limits } from "./limits.ts";
-import { asObject, own } from "./json.ts";
+import { asObject, ownValue } from "./json.ts";
 import { WireError } from "./errors.ts";
-import type { Attachment, Inline } from "./messages.ts";
-import { refused } from "./refused.ts";
+import type { Attachment, InlineImage } from "./messages.ts";
+import { wireError } from "./refused.ts";
 
 const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
-export const noMedia: readonly Inline[] = [];
+export const emptyMedia: readonly InlineImage[] = [];
 const notBase64 = /[^A-Za-z0-9+/]/;
 
 /** `media` and `attachments` of a client's message. Throws `invalid_media`. */
-export function readMedia(media: unknown, attachments: unknown): readonly Inline[] {
-  if (media === undefined && attachments === undefined) return noMedia;
-  const all = [...items(media), ...items(attachments)];
+export function readMedia(media: unknown, attachments: unknown): readonly InlineImage[] {
+  if (media === undefined && attachments === undefined) return emptyMedia;
+  const all = [...asList(media), ...asList(attachments)];
   const { media: most } = frameLimits;
   if (all.length > most)
     throw new WireError("invalid_media", `A message holds at most ${most} media.`);
   return all.map(readInline);
 }
 
-function items(value: unknown): readonly unknown[] {
+function asList(value: unknown): readonly unknown[] {
   if (value === undefined || value === "") return [];
   return Array.isArray(value) ? value : [value];
 }
 
-function readInline(item: unknown): Inline {
+function readInline(item: unknown): InlineImage {
   const object = asObject(item);
-  const url = object ? (own(object, "data_url") ?? own(object, "url")) : item;
+  const url = object ? (ownValue(object, "data_url") ?? ownValue(object, "url")) : item;
   const head = typeof url === "string" ? inlineImage.exec(url) : null;
-  if (typeof url !== "string" || !head) throw refused("invalid_media");
+  if (typeof url !== "string" || !head) throw wireError("invalid_media");
   const base64 = url.slice(head[0].length);
-  if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw refused("invalid_media");
-  return { type: head[1]!.toLowerCase(), base64, ...(object && text(object, "filename")) };
+  if (decodedLength(base64) > limits.medium || !isBase64(base64)) throw wireError("invalid_media");
+  return { type: head[1]!.toLowerCase(), base64, ...(object && stringField(object, "filename")) };
 }
 
 const padding = (base64: string): number =>
@@ -53,23 +53,23 @@ export function readAttachments(value: unknown, base?: string): Attachment[] {
   if (!Array.isArray(value)) return [];
   return value.slice(0, frameLimits.media).flatMap((item) => {
     const object = asObject(item);
-    const url = object && own(object, "url");
+    const url = object && ownValue(object, "url");
     if (!object || typeof url !== "string" || !safeUrl.test(url)) return [];
     return [
       {
-        ...text(object, "type"),
+        ...stringField(object, "type"),
         url: base && url.startsWith("/") ? new URL(url, base).href : url,
-        ...text(object, "filename"),
-        ...text(object, "content_type"),
+        ...stringField(object, "filename"),
+        ...stringField(object, "content_type"),
       },
     ];
   });
 }
 
-const text = <K extends string>(
+const stringField = <K extends string>(
   object: Readonly<Record<string, unknown>>,
   key: K,
 ): { readonly [P in K]?: string } => {
-  const value = own(object, key);
+  const value = ownValue(object, key);
   return typeof value === "string" ? ({ [key]: value } as { [P in K]: string }) : {};
 };

@@ -1,6 +1,6 @@
 /* What travels: one JSON object per WebSocket message. The types are what `decode` gives and `encode` takes. */
 
-export type Party = "client" | "server";
+export type Role = "client" | "server";
 
 export interface Envelope {
   /** Names the frame; answers carry it back as `request_id`. */
@@ -11,7 +11,7 @@ export interface Envelope {
 }
 
 /** An image inside a message: `data:<type>;base64,<base64>` on the wire. */
-export interface Inline {
+export interface InlineImage {
   /** `image/jpeg`, `image/png`, `image/gif`, `image/webp` or `image/bmp`. */
   readonly type: string;
   /** Standard alphabet, padded; never empty. */
@@ -22,7 +22,7 @@ export interface Inline {
 
 export interface MessagePayload {
   readonly content: string;
-  readonly media: readonly Inline[];
+  readonly media: readonly InlineImage[];
   /** Bridges the message has crossed. */
   readonly hops: number;
 }
@@ -37,7 +37,7 @@ export interface Attachment {
 
 /** Only frames that must not be lost have a number: creates that are no placeholders, final updates, deletes. Numbers
  *  of an epoch follow each other without a hole. Only clients of extension 1 see it. */
-export interface Numbered {
+export interface StreamPosition {
   readonly seq?: number;
   readonly epoch?: string;
 }
@@ -125,7 +125,7 @@ export interface AckFrame extends Envelope {
   readonly type: "ack";
   readonly payload: { readonly seq: number };
 }
-export interface DeleteFrame extends Envelope, Numbered {
+export interface DeleteFrame extends Envelope, StreamPosition {
   readonly type: "message.delete";
   readonly payload: { readonly message_id: string };
 }
@@ -140,7 +140,7 @@ export interface ErrorFrame extends Envelope {
   readonly type: "error";
   readonly payload: ErrorPayload;
 }
-export interface ServerMessageFrame extends Envelope, Numbered {
+export interface ServerMessageFrame extends Envelope, StreamPosition {
   readonly type: "message.create" | "message.update" | "media.create";
   readonly payload: ServerMessage;
 }

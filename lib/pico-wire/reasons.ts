@@ -1,7 +1,7 @@
 /* Every reason the channel gives, once: the same name stands in HTTP bodies, `error` frames, close reasons, facts and
  * counters. */
 
-interface Refusal {
+interface RejectionRow {
   /** HTTP status. */
   readonly status: number;
   /** One sentence for a person; says nothing about the value that was wrong. */
@@ -9,7 +9,7 @@ interface Refusal {
 }
 
 /** Refused requests and handshakes. */
-export const refusals = {
+export const rejections = {
   not_found: {
     status: 404,
     message:
@@ -74,10 +74,10 @@ export const refusals = {
     status: 415,
     message: "The body is JSON: send Content-Type: application/json.",
   },
-} as const satisfies Record<string, Refusal>;
+} as const satisfies Record<string, RejectionRow>;
 
 /** Refused messages: the connection stays open. `status` is the answer when the message came by HTTP. */
-export const errors = {
+export const messageErrors = {
   invalid_message: { status: 400, message: "The message could not be read." },
   unknown_type: {
     status: 400,
@@ -119,11 +119,11 @@ export const errors = {
   no_answer: { status: 504, message: "The application did not answer in time." },
   busy: { status: 503, message: "The service takes no messages at the moment." },
   internal: { status: 500, message: "Something went wrong here; the log has the details." },
-} as const satisfies Record<string, Refusal>;
+} as const satisfies Record<string, RejectionRow>;
 
 /** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that
  *  was too big. */
-export type Afterwards =
+export type ClientAction =
   | "stop"
   | "retry"
   | "retry-slowly"
@@ -133,11 +133,11 @@ export type Afterwards =
 
 interface CloseRow {
   readonly code: number;
-  readonly client: Afterwards;
+  readonly client: ClientAction;
 }
 
 /** Why a connection ends. */
-export const closes = {
+export const closeCodes = {
   /** Either side is done. */
   normal: { code: 1000, client: "stop" },
   /** The service stops, or the channel was switched off. */
@@ -176,7 +176,7 @@ export const closes = {
 export const gapReasons = ["overflow", "epoch_changed"] as const;
 
 export type GapReason = (typeof gapReasons)[number];
-export type RefusalCode = keyof typeof refusals;
-export type ErrorCode = keyof typeof errors;
-export type CloseName = keyof typeof closes;
-export type Reason = RefusalCode | ErrorCode | CloseName;
+export type RejectionCode = keyof typeof rejections;
+export type ErrorCode = keyof typeof messageErrors;
+export type CloseName = keyof typeof closeCodes;
+export type AnyCode = RejectionCode | ErrorCode | CloseName;

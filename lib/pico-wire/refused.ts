@@ -1,5 +1,6 @@
 import { WireError } from "./errors.ts";
-import { errors, type ErrorCode } from "./reasons.ts";
+import { messageErrors, type ErrorCode } from "./reasons.ts";
 
 /** The error with the sentence of the table: what reads servers does without the table, to be small in pages. */
-export const refused = (code: ErrorCode): WireError => new WireError(code, errors[code].message);
+export const wireError = (code: ErrorCode): WireError =>
+  new WireError(code, messageErrors[code].message);

@@ -1,38 +1,38 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
-import type { Incoming, Outcome } from "./service.ts";
+import type { InboundMessage, DeliveryCallbacks } from "./service.ts";
 
-const keptMs = 600_000;
+const retentionMs = 600_000;
 /** Of the newest, and as many of those before them. */
-const mostPerSession = 1_024;
-const mostInAll = 65_536;
+const maxPerSession = 1_024;
+const maxTotal = 65_536;
 
 /** A delivery under an id. */
-export interface Taken {
+export interface DeliveryRecord {
   readonly digest: string;
   readonly at: number;
   isAccepted: boolean;
   /** Who sent it again and waits for the outcome of the first. */
-  waiting: Outcome[] | undefined;
+  waiting: DeliveryCallbacks[] | undefined;
 }
 
-type Named = Pick<Incoming, "channel" | "session" | "id">;
+type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 
 /** Remembers the ids a session has used: 1,024 of them or more, for ten minutes. */
 export interface Dedupe {
-  find(message: Named): Taken | undefined;
-  isSame(taken: Taken, message: Incoming): boolean;
-  remember(message: Incoming): Taken;
+  find(message: MessageKey): DeliveryRecord | undefined;
+  isSame(taken: DeliveryRecord, message: InboundMessage): boolean;
+  remember(message: InboundMessage): DeliveryRecord;
   /** A delivery that was rejected can be tried again. */
-  forget(message: Named, taken: Taken): void;
+  forget(message: MessageKey, taken: DeliveryRecord): void;
 }
 
 /** Text shorter than a digest stands for itself. */
-const short = 42;
+const maxInlineLength = 42;
 
 /** Of what makes two messages the same: content and media, each part with its length before it. */
-function digestOf({ content, media }: Incoming): string {
-  if (media.length === 0 && content.length <= short) return content;
+function digestOf({ content, media }: InboundMessage): string {
+  if (media.length === 0 && content.length <= maxInlineLength) return content;
   const hash = createHash("sha256");
   const part = (bytes: string | Uint8Array): void => {
     hash
@@ -49,36 +49,36 @@ function digestOf({ content, media }: Incoming): string {
 }
 
 /** The older ones leave all at once: a map that loses its first key with each new one finds the next one slowly. */
-interface Session {
+interface SessionRecords {
   /** By its name. */
-  readonly channel: Map<string, Session>;
+  readonly channel: Map<string, SessionRecords>;
   readonly name: string;
-  newest: Map<string, Taken>;
-  older: Map<string, Taken>;
+  newest: Map<string, DeliveryRecord>;
+  older: Map<string, DeliveryRecord>;
   usedAt: number;
   /** Since it was last passed over. */
   isUsed: boolean;
 }
 
 export function createDedupe(clock: Clock): Dedupe {
-  const channels = new Map<string, Map<string, Session>>();
-  const sessions = new Set<Session>();
+  const channels = new Map<string, Map<string, SessionRecords>>();
+  const sessions = new Set<SessionRecords>();
   const time = (): number => clock.monotonic?.() ?? clock.now();
   let count = 0;
 
-  function drop(session: Session): void {
+  function drop(session: SessionRecords): void {
     const { channel, name, newest, older } = session;
     channel.delete(name);
     sessions.delete(session);
     count -= newest.size + older.size;
   }
 
-  function open(of: string, name: string, now: number): Session {
+  function open(of: string, name: string, now: number): SessionRecords {
     for (const session of sessions) {
-      if (now - session.usedAt < keptMs) break;
+      if (now - session.usedAt < retentionMs) break;
       drop(session);
     }
-    const channel = channels.get(of) ?? new Map<string, Session>();
+    const channel = channels.get(of) ?? new Map<string, SessionRecords>();
     channels.set(of, channel);
     const session = {
       channel,
@@ -97,7 +97,7 @@ export function createDedupe(clock: Clock): Dedupe {
    *  costs no more than a mark. */
   function makeRoom(): void {
     for (const session of sessions) {
-      if (count <= mostInAll) return;
+      if (count <= maxTotal) return;
       if (!session.isUsed) {
         drop(session);
         continue;
@@ -112,7 +112,7 @@ export function createDedupe(clock: Clock): Dedupe {
     find({ channel, session: name, id }) {
       const session = channels.get(channel)?.get(name);
       const taken = session && (session.newest.get(id) ?? session.older.get(id));
-      return taken && time() - taken.at < keptMs ? taken : undefined;
+      return taken && time() - taken.at < retentionMs ? taken : undefined;
     },
 
     isSame: (taken, message) => taken.digest === digestOf(message),
@@ -121,7 +121,7 @@ export function createDedupe(clock: Clock): Dedupe {
       const now = time();
       const { channel, session: name, id } = message;
       const session = channels.get(channel)?.get(name) ?? open(channel, name, now);
-      if (session.newest.size >= mostPerSession) {
+      if (session.newest.size >= maxPerSession) {
         count -= session.older.size;
         session.older = session.newest;
         session.newest = new Map();
@@ -130,7 +130,7 @@ export function createDedupe(clock: Clock): Dedupe {
       const before = newest.size;
       session.isUsed = before > 0;
       session.usedAt = now;
-      const taken: Taken = {
+      const taken: DeliveryRecord = {
         digest: digestOf(message),
         at: now,
         isAccepted: false,
@@ -138,7 +138,7 @@ export function createDedupe(clock: Clock): Dedupe {
       };
       newest.set(id, taken);
       count += newest.size - before;
-      if (count > mostInAll) makeRoom();
+      if (count > maxTotal) makeRoom();
       return taken;
     },
 

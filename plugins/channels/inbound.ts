@@ -1,24 +1,24 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { Clock, Log, Release } from "../../kernel/index.ts";
-import { createDedupe, type Dedupe, type Taken } from "./dedupe.ts";
+import { createDedupe, type Dedupe, type DeliveryRecord } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
-import { createLanes } from "./lanes.ts";
+import { createSessionQueues } from "./lanes.ts";
 import type {
   Application,
   ApplicationOptions,
   Channels,
-  Incoming,
+  InboundMessage,
   Message,
-  Outcome,
-  Outgoing,
+  DeliveryCallbacks,
+  OutboundMessage,
 } from "./service.ts";
-import { createTickets, type Ticket } from "./tickets.ts";
+import { createPendingDeliveries, type PendingDelivery } from "./tickets.ts";
 
-export const mostHops = 4;
+export const maxHops = 4;
 
 export interface Inbound {
   handle(application: Application, options?: ApplicationOptions): Release;
-  hand(message: Incoming, outcome: Outcome, options?: { dedupe?: boolean }): void;
+  hand(message: InboundMessage, outcome: DeliveryCallbacks, options?: { dedupe?: boolean }): void;
   isBusy(channel: string, session?: string): boolean;
   start(): void;
   /** Tells the application, and rejects every delivery that it has not settled. */
@@ -30,14 +30,14 @@ export interface InboundOptions {
   readonly log: Log;
   readonly send: Channels["send"];
   readonly stream: Channels["stream"];
-  readonly received: (message: Incoming) => void;
+  readonly received: (message: InboundMessage) => void;
   /** The application failed after it had accepted the message. */
-  readonly failed: (message: Incoming, error: unknown) => void;
+  readonly failed: (message: InboundMessage, error: unknown) => void;
 }
 
 /** A copy that names what it answers, made key by key: the engine gives a copy by spread a new hidden class each time,
  *  and reading one of those is slow. */
-function answerTo(id: string, message: Outgoing): Outgoing {
+function toReply(id: string, message: OutboundMessage): OutboundMessage {
   const {
     content,
     kind,
@@ -49,7 +49,10 @@ function answerTo(id: string, message: Outgoing): Outgoing {
     contextUsage,
     hops,
   } = message;
-  const answer: { -readonly [K in keyof Outgoing]: Outgoing[K] } = { content, inReplyTo };
+  const answer: { -readonly [K in keyof OutboundMessage]: OutboundMessage[K] } = {
+    content,
+    inReplyTo,
+  };
   if (kind !== undefined) answer.kind = kind;
   if (placeholder !== undefined) answer.placeholder = placeholder;
   if (toolCalls !== undefined) answer.toolCalls = toolCalls;
@@ -61,20 +64,25 @@ function answerTo(id: string, message: Outgoing): Outgoing {
 }
 
 /** What became of the first message under an id, told, too, to those who sent it again meanwhile. */
-class First implements Outcome {
+class DedupedDelivery implements DeliveryCallbacks {
   private readonly dedupe: Dedupe;
-  private readonly message: Incoming;
-  private readonly taken: Taken;
-  private readonly outcome: Outcome;
+  private readonly message: InboundMessage;
+  private readonly taken: DeliveryRecord;
+  private readonly outcome: DeliveryCallbacks;
 
-  constructor(dedupe: Dedupe, message: Incoming, taken: Taken, outcome: Outcome) {
+  constructor(
+    dedupe: Dedupe,
+    message: InboundMessage,
+    taken: DeliveryRecord,
+    outcome: DeliveryCallbacks,
+  ) {
     this.dedupe = dedupe;
     this.message = message;
     this.taken = taken;
     this.outcome = outcome;
   }
 
-  accepted(status: Parameters<Outcome["accepted"]>[0]): void {
+  accepted(status: Parameters<DeliveryCallbacks["accepted"]>[0]): void {
     this.taken.isAccepted = true;
     try {
       this.outcome.accepted(status);
@@ -93,7 +101,7 @@ class First implements Outcome {
   }
 
   /** Each of them, also when one throws. */
-  private tellOthers(tell: (other: Outcome) => void): void {
+  private tellOthers(tell: (other: DeliveryCallbacks) => void): void {
     const { waiting } = this.taken;
     if (!waiting) return;
     this.taken.waiting = undefined;
@@ -121,16 +129,16 @@ export function createInbound({
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
   let isWarned = false;
-  const tickets = createTickets((err) =>
+  const tickets = createPendingDeliveries((err) =>
     log.error({ err }, "a channel could not be told what became of a message"),
   );
   const dedupe = createDedupe(clock);
-  const lanes = createLanes(() => current?.width ?? 1);
+  const lanes = createSessionQueues(() => current?.width ?? 1);
 
-  function messageOf(incoming: Incoming, accept: () => void): Message {
+  function messageOf(incoming: InboundMessage, accept: () => void): Message {
     const { channel, session, id, content, media, sender, inReplyTo, at, hops } = incoming;
     const to = { channel, session };
-    const reply: Message["reply"] = (message) => send(to, answerTo(id, message));
+    const reply: Message["reply"] = (message) => send(to, toReply(id, message));
     const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
     const message = { channel, session, id, content, media, at, hops, accept, reply, stream: grow };
     if (sender === undefined && inReplyTo === undefined) return message;
@@ -141,14 +149,14 @@ export function createInbound({
     };
   }
 
-  function failedLate(incoming: Incoming, error: unknown): void {
+  function failedLate(incoming: InboundMessage, error: unknown): void {
     const { channel, session, id } = incoming;
     const fields = { channel, session, id, code: codeOf(error), err: error };
     log.error(fields, "the application failed after it had accepted a message");
     failed(incoming, error);
   }
 
-  function run(incoming: Incoming, ticket: Ticket, done: () => void): void {
+  function run(incoming: InboundMessage, ticket: PendingDelivery, done: () => void): void {
     function taken(): void {
       tickets.accept(ticket);
       done();
@@ -174,13 +182,17 @@ export function createInbound({
     else Promise.resolve(answer).then(taken, threw);
   }
 
-  function again(incoming: Incoming, before: Taken, outcome: Outcome): void {
+  function again(
+    incoming: InboundMessage,
+    before: DeliveryRecord,
+    outcome: DeliveryCallbacks,
+  ): void {
     if (!dedupe.isSame(before, incoming)) outcome.rejected(channelsErrors.id_reused());
     else if (before.isAccepted) outcome.accepted("duplicate");
     else (before.waiting ??= []).push(outcome);
   }
 
-  function take(incoming: Incoming, outcome: Outcome): void {
+  function take(incoming: InboundMessage, outcome: DeliveryCallbacks): void {
     const ticket = tickets.open(outcome);
     received(incoming);
     lanes.add(incoming.channel, incoming.session, (done) => run(incoming, ticket, done));
@@ -198,7 +210,7 @@ export function createInbound({
 
     hand(incoming, outcome, { dedupe: once = false } = {}) {
       if (!stopping) return outcome.rejected(channelsErrors.not_running());
-      if (incoming.hops > mostHops) return outcome.rejected(channelsErrors.loop());
+      if (incoming.hops > maxHops) return outcome.rejected(channelsErrors.loop());
       const before = once ? dedupe.find(incoming) : undefined;
       if (before) return again(incoming, before, outcome);
       if (!current) {
@@ -208,7 +220,7 @@ export function createInbound({
         return outcome.rejected(channelsErrors.no_application());
       }
       if (!once) return take(incoming, outcome);
-      take(incoming, new First(dedupe, incoming, dedupe.remember(incoming), outcome));
+      take(incoming, new DedupedDelivery(dedupe, incoming, dedupe.remember(incoming), outcome));
     },
 
     isBusy: lanes.has,

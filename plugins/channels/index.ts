@@ -2,35 +2,35 @@ import type { Plugin } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type { ChannelsEvents } from "./events.ts";
 import { createInbound } from "./inbound.ts";
-import { createNames } from "./names.ts";
+import { createIdGenerator } from "./names.ts";
 import { createOutbound } from "./outbound.ts";
-import { createReceipts } from "./receipts.ts";
-import type { ChannelPort, Channels, Incoming, Inlet } from "./service.ts";
-import { createStreams } from "./streams.ts";
+import { createReceiptTracker } from "./receipts.ts";
+import type { ChannelAdapter, Channels, InboundMessage, ChannelHandle } from "./service.ts";
+import { createReplyStreams } from "./streams.ts";
 
 export { application } from "./application.ts";
 export type { ChannelsEvents } from "./events.ts";
 export type {
   Address,
-  AnswerStream,
+  ReplyStream,
   Application,
   ApplicationOptions,
-  ChannelPort,
+  ChannelAdapter,
   Channels,
   ContextUsage,
-  Incoming,
-  Inlet,
+  InboundMessage,
+  ChannelHandle,
   Media,
   Message,
-  Outcome,
-  Outgoing,
-  PortReceipt,
+  DeliveryCallbacks,
+  OutboundMessage,
+  AdapterReceipt,
   Receipt,
   StreamOptions,
   ToolCall,
 } from "./service.ts";
 
-const bytesOf = ({ content, media }: Incoming): number =>
+const bytesOf = ({ content, media }: InboundMessage): number =>
   Buffer.byteLength(content) +
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
@@ -42,10 +42,10 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
     api: 1,
 
     start({ clock, log, random, emit, after, onReady, onStop }) {
-      const ports = new Map<string, ChannelPort>();
+      const ports = new Map<string, ChannelAdapter>();
       let sending = false;
 
-      const receipts = createReceipts((channel, session, { id, status, reason }) => {
+      const receipts = createReceiptTracker((channel, session, { id, status, reason }) => {
         const why = reason === undefined ? {} : { reason };
         emit("channels:receipt-changed", () => ({ channel, session, id, status, ...why }));
       });
@@ -53,9 +53,9 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
         port: (name) => ports.get(name),
         running: () => sending,
         receipts,
-        newId: createNames(random),
+        newId: createIdGenerator(random),
       });
-      const streams = createStreams({
+      const streams = createReplyStreams({
         ...outbound,
         updates: ({ channel }) => ports.get(channel)?.update !== undefined,
         clock,
@@ -103,7 +103,7 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
           if (ports.has(name)) throw channelsErrors.channel_taken(name);
           ports.set(name, port);
           const isAttached = (): boolean => ports.get(name) === port;
-          const hand: Inlet["hand"] = (message, outcome, options) => {
+          const hand: ChannelHandle["hand"] = (message, outcome, options) => {
             if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
             inbound.hand(
               message.channel === name ? message : { ...message, channel: name },

@@ -1,11 +1,11 @@
-const nameBytes = 16;
+const idBytes = 16;
 /** Few, since a name that lives on keeps the text it was cut from. */
-const atOnce = 16;
+const idsPerBatch = 16;
 /** Random bytes are drawn ahead: asking the system costs far more than the bytes do. */
-const drawnBytes = 4_096;
+const randomBlockBytes = 4_096;
 
 /** Names of messages: 16 random bytes each, as hexadecimal digits, written out some at a time. */
-export function createNames(random: (bytes: number) => Uint8Array): () => string {
+export function createIdGenerator(random: (bytes: number) => Uint8Array): () => string {
   let drawn = Buffer.alloc(0);
   let used = 0;
   let ahead = "";
@@ -13,15 +13,15 @@ export function createNames(random: (bytes: number) => Uint8Array): () => string
 
   function writeOut(): void {
     if (used === drawn.length) {
-      drawn = Buffer.from(random(drawnBytes));
+      drawn = Buffer.from(random(randomBlockBytes));
       used = 0;
     }
-    ahead = drawn.toString("hex", used, (used += nameBytes * atOnce));
+    ahead = drawn.toString("hex", used, (used += idBytes * idsPerBatch));
     at = 0;
   }
 
   return () => {
     if (at === ahead.length) writeOut();
-    return ahead.slice(at, (at += 2 * nameBytes));
+    return ahead.slice(at, (at += 2 * idBytes));
   };
 }

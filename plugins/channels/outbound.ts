@@ -1,14 +1,14 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
-import { mostHops } from "./inbound.ts";
-import type { Receipts, Tracked } from "./receipts.ts";
-import type { Address, ChannelPort, Channels, PortReceipt, Receipt } from "./service.ts";
+import { maxHops } from "./inbound.ts";
+import type { ReceiptTracker, TrackedMessage } from "./receipts.ts";
+import type { Address, ChannelAdapter, Channels, AdapterReceipt, Receipt } from "./service.ts";
 
 export interface OutboundOptions {
-  readonly port: (channel: string) => ChannelPort | undefined;
+  readonly port: (channel: string) => ChannelAdapter | undefined;
   readonly running: () => boolean;
-  readonly receipts: Receipts;
+  readonly receipts: ReceiptTracker;
   readonly newId: () => string;
 }
 
@@ -18,7 +18,7 @@ export function createOutbound(
 ): Pick<Channels, "send" | "update" | "remove" | "typing"> {
   const { port, running, receipts, newId } = options;
 
-  function portFor({ channel }: Address): ChannelPort {
+  function portFor({ channel }: Address): ChannelAdapter {
     if (!running()) throw channelsErrors.not_running();
     const found = port(channel);
     if (found === undefined) throw channelsErrors.undeliverable(channel);
@@ -26,7 +26,7 @@ export function createOutbound(
   }
 
   /** Errors without a code are the channel's own; the application learns that the message did not go out. */
-  function failed(tracked: Tracked, error: unknown): Promise<never> {
+  function failed(tracked: TrackedMessage, error: unknown): Promise<never> {
     receipts.failed(tracked);
     const isOwn = codeOf(error) === "internal";
     return Promise.reject(
@@ -38,9 +38,9 @@ export function createOutbound(
   function ask(
     to: Address,
     id: string,
-    call: (port: ChannelPort) => Awaitable<PortReceipt>,
+    call: (port: ChannelAdapter) => Awaitable<AdapterReceipt>,
   ): Promise<Receipt> {
-    let tracked: Tracked | undefined;
+    let tracked: TrackedMessage | undefined;
     try {
       const channel = portFor(to);
       const own = (tracked = receipts.track(to.channel, to.session, id));
@@ -59,7 +59,7 @@ export function createOutbound(
     send(to, message) {
       const id = newId();
       return ask(to, id, (channel) => {
-        if ((message.hops ?? 0) > mostHops) throw channelsErrors.loop();
+        if ((message.hops ?? 0) > maxHops) throw channelsErrors.loop();
         return channel.send(to.session, id, message);
       });
     },

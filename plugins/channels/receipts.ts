@@ -1,10 +1,10 @@
-import type { PortReceipt, Receipt } from "./service.ts";
+import type { AdapterReceipt, Receipt } from "./service.ts";
 
-const mostTracked = 10_000;
-const rank = { buffered: 1, written: 2, delivered: 3, undelivered: 3 } as const;
+const maxTracked = 10_000;
+const statusRank = { buffered: 1, written: 2, delivered: 3, undelivered: 3 } as const;
 
 /** A message of which news may come. */
-export interface Tracked {
+export interface TrackedMessage {
   readonly channel: string;
   readonly session: string;
   readonly id: string;
@@ -14,37 +14,37 @@ export interface Tracked {
 }
 
 /** Statuses of what was sent: they only grow, and each growth is announced. */
-export interface Receipts {
+export interface ReceiptTracker {
   /** Before the channel is asked to send, so that news which overtakes its answer is not lost. `answered`, `waits` or
    *  `failed` follows as soon as the channel returns. */
-  track(channel: string, session: string, id: string): Tracked;
+  track(channel: string, session: string, id: string): TrackedMessage;
   /** The channel answers later. */
-  waits(tracked: Tracked): void;
+  waits(tracked: TrackedMessage): void;
   /** What the channel answered, or the news that overtook it. */
-  answered(tracked: Tracked, receipt: PortReceipt): Receipt;
-  failed(tracked: Tracked): void;
+  answered(tracked: TrackedMessage, receipt: AdapterReceipt): Receipt;
+  failed(tracked: TrackedMessage): void;
   news(channel: string, session: string, receipt: Receipt): void;
 }
 
-export function createReceipts(
+export function createReceiptTracker(
   announce: (channel: string, session: string, receipt: Receipt) => void,
-): Receipts {
+): ReceiptTracker {
   /* The newest, and those before them, which leave all at once: a map that loses its first key with each new one finds
    * the next one slowly. */
-  let newest = new Map<string, Tracked>();
-  let older = new Map<string, Tracked>();
+  let newest = new Map<string, TrackedMessage>();
+  let older = new Map<string, TrackedMessage>();
   /** Those the channel is being asked to send: most are answered at once, and no news of them will come. */
-  const asked: Tracked[] = [];
+  const asked: TrackedMessage[] = [];
 
-  function list(entry: Tracked): void {
-    if (newest.size === mostTracked) {
+  function list(entry: TrackedMessage): void {
+    if (newest.size === maxTracked) {
       older = newest;
       newest = new Map();
     }
     newest.set(entry.id, entry);
   }
 
-  function forget(entry: Tracked): void {
+  function forget(entry: TrackedMessage): void {
     const { id } = entry;
     if ((newest.get(id) ?? older.get(id)) !== entry) return;
     newest.delete(id);
@@ -52,28 +52,32 @@ export function createReceipts(
   }
 
   /** The channel has just returned from being asked. */
-  function returned(entry: Tracked): boolean {
+  function returned(entry: TrackedMessage): boolean {
     if (asked.at(-1) !== entry) return false;
     asked.pop();
     return true;
   }
 
   /** `false`: the status does not grow. */
-  function keep(entry: Tracked, status: Receipt["status"], reason: string | undefined): boolean {
-    if (entry.status && rank[status] <= rank[entry.status]) return false;
+  function keep(
+    entry: TrackedMessage,
+    status: Receipt["status"],
+    reason: string | undefined,
+  ): boolean {
+    if (entry.status && statusRank[status] <= statusRank[entry.status]) return false;
     entry.status = status;
     entry.reason = reason;
     return true;
   }
 
-  const isSettled = ({ status }: Tracked): boolean =>
-    status !== undefined && rank[status] === rank.delivered;
-  const find = (id: string): Tracked | undefined =>
+  const isSettled = ({ status }: TrackedMessage): boolean =>
+    status !== undefined && statusRank[status] === statusRank.delivered;
+  const find = (id: string): TrackedMessage | undefined =>
     asked.findLast((entry) => entry.id === id) ?? newest.get(id) ?? older.get(id);
 
   return {
     track(channel, session, id) {
-      const entry: Tracked = { channel, session, id, status: undefined, reason: undefined };
+      const entry: TrackedMessage = { channel, session, id, status: undefined, reason: undefined };
       asked.push(entry);
       return entry;
     },

@@ -30,7 +30,7 @@ export interface ContextUsage {
   /** From 0 to 100. */
   readonly usedPercent?: number;
 }
-export interface Outgoing {
+export interface OutboundMessage {
   readonly content: string;
   /** What clients may fold away: thoughts, and calls of tools. */
   readonly kind?: "thought" | "tool_calls";
@@ -47,7 +47,7 @@ export interface Outgoing {
    *  refused as `loop`. A channel that can carry the number does. */
   readonly hops?: number;
 }
-export interface Incoming extends Address {
+export interface InboundMessage extends Address {
   readonly id: string;
   readonly content: string;
   readonly media: readonly Media[];
@@ -65,26 +65,26 @@ export interface Receipt {
   readonly status: "written" | "buffered" | "delivered" | "undelivered";
   readonly reason?: string;
 }
-export interface Message extends Incoming {
+export interface Message extends InboundMessage {
   /** Acknowledges now, answers later: for work that takes minutes. */
   accept(): void;
-  reply(message: Outgoing): Promise<Receipt>;
+  reply(message: OutboundMessage): Promise<Receipt>;
   /** An answer that grows. */
-  stream(options?: StreamOptions): AnswerStream;
+  stream(options?: StreamOptions): ReplyStream;
 }
 
-export interface StreamOptions extends Pick<Outgoing, "kind" | "inReplyTo" | "model"> {
+export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo" | "model"> {
   /** Aborts when the channel finds that nobody hears the answer; default false: it is finished for those who return. */
   readonly cancelWhenAlone?: boolean;
 }
 /** One message, shown as it grows: made with the first text, then updated with the full text so far, at most ten times
  *  a second, the last time as final. A channel that cannot change messages gets it whole at the end. */
-export interface AnswerStream {
+export interface ReplyStream {
   /** Adds text. Does nothing after an abort; throws `stream_ended` after `end`. */
   write(text: string): void;
   /** Shows the whole text and ends. Rejects `undeliverable`, `too_large` or `not_running`; after an abort it resolves
    *  with the receipt of what was shown. */
-  end(last?: Pick<Outgoing, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
+  end(last?: Pick<OutboundMessage, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
   /** Ends with the text so far. */
   abort(reason?: unknown): void;
   /** Aborts with the stream: by `abort`, when the service stops, when the channel refuses the text, and when nobody
@@ -102,33 +102,36 @@ export interface ApplicationOptions {
 /** Rejections: `not_running`, `too_large`, `rate_limited`, `unsupported`, `undeliverable`. */
 export interface Channels {
   /** A name twice: `channel_taken`. */
-  attach(port: ChannelPort): Inlet;
+  attach(port: ChannelAdapter): ChannelHandle;
   /** Exactly one: `application_taken`. */
   handle(application: Application, options?: ApplicationOptions): Release;
   /** `final: false`: updates follow, the last one with `final: true`. Clients take anything else for whole. */
-  send(to: Address, message: Outgoing & { readonly final?: boolean }): Promise<Receipt>;
+  send(to: Address, message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
   update(
     to: Address,
     id: string,
-    message: Outgoing & { readonly final?: boolean },
+    message: OutboundMessage & { readonly final?: boolean },
   ): Promise<Receipt>;
   remove(to: Address, id: string): Promise<Receipt>;
   typing(to: Address, on: boolean): void;
-  stream(to: Address, options?: StreamOptions): AnswerStream;
+  stream(to: Address, options?: StreamOptions): ReplyStream;
 }
 
 /** Who is told how a delivery ended: by one of both, once. */
-export interface Outcome {
+export interface DeliveryCallbacks {
   accepted(status: "accepted" | "duplicate"): void;
   rejected(error: unknown): void;
 }
 
-export interface Inlet {
+export interface ChannelHandle {
   /** Settles when the application has: resolved = accepted, rejected = the channel reports an error, pending = the
    *  channel pauses. Rejects: `not_running`, `no_application`, `id_reused`, `loop`, or what the application threw. */
-  deliver(message: Incoming, options?: { dedupe?: boolean }): Promise<"accepted" | "duplicate">;
+  deliver(
+    message: InboundMessage,
+    options?: { dedupe?: boolean },
+  ): Promise<"accepted" | "duplicate">;
   /** The same for a channel that has many: `outcome` is told in place of a promise, maybe before this returns. */
-  hand(message: Incoming, outcome: Outcome, options?: { dedupe?: boolean }): void;
+  hand(message: InboundMessage, outcome: DeliveryCallbacks, options?: { dedupe?: boolean }): void;
   /** Later news of a message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;
   /** Somebody in this session writes, or stopped. */
@@ -141,24 +144,24 @@ export interface Inlet {
 }
 
 /** What a channel answers. `isLast`: no news of the message will come, so that nobody has to wait for it. */
-export interface PortReceipt extends Receipt {
+export interface AdapterReceipt extends Receipt {
   readonly isLast?: boolean;
 }
 
 /** What a channel can do; what is absent is refused as `unsupported`. */
-export interface ChannelPort {
+export interface ChannelAdapter {
   readonly name: string;
   send(
     session: string,
     id: string,
-    message: Outgoing & { readonly final?: boolean },
-  ): Awaitable<PortReceipt>;
+    message: OutboundMessage & { readonly final?: boolean },
+  ): Awaitable<AdapterReceipt>;
   update?(
     session: string,
     id: string,
-    message: Outgoing & { readonly final?: boolean },
-  ): Awaitable<PortReceipt>;
-  remove?(session: string, id: string): Awaitable<PortReceipt>;
+    message: OutboundMessage & { readonly final?: boolean },
+  ): Awaitable<AdapterReceipt>;
+  remove?(session: string, id: string): Awaitable<AdapterReceipt>;
   typing?(session: string, on: boolean): void;
   /** The application had accepted this message and failed afterwards: whoever sent it waits for nothing. */
   failed?(session: string, id: string, error: unknown): void;

@@ -2,54 +2,54 @@ import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Address,
-  AnswerStream,
+  ReplyStream,
   Channels,
-  Outgoing,
+  OutboundMessage,
   Receipt,
   StreamOptions,
 } from "./service.ts";
 
 /** Between two updates: nine in any second leave room for the final one, which does not wait. */
-export const updateEveryMs = 112;
+export const updateIntervalMs = 112;
 /** The next update may go better, and the final one tells. */
-const passing: readonly string[] = ["undeliverable", "rate_limited", "busy"];
+const transientCodes: readonly string[] = ["undeliverable", "rate_limited", "busy"];
 
-export interface StreamsOptions extends Pick<Channels, "send" | "update"> {
+export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
   /** Whether the channel can change what it has sent. */
   readonly updates: (to: Address) => boolean;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
 }
 
-export interface Streams {
-  open(to: Address, options?: StreamOptions): AnswerStream;
+export interface ReplyStreams {
+  open(to: Address, options?: StreamOptions): ReplyStream;
   /** Nobody hears the session any more. */
   left(to: Address): void;
   /** Aborts them all; resolves when what they had is shown as far as it could be. */
   stop(): Promise<void>;
 }
 
-const nothing: Receipt = { id: "", status: "undelivered", reason: "aborted" };
+const emptyReceipt: Receipt = { id: "", status: "undelivered", reason: "aborted" };
 
-interface Live {
+interface OpenStream {
   readonly to: Address;
   readonly cancelWhenAlone: boolean;
-  readonly stream: AnswerStream;
+  readonly stream: ReplyStream;
   readonly settled: () => Promise<unknown>;
 }
 
-export function createStreams(options: StreamsOptions): Streams {
-  const live = new Set<Live>();
+export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
+  const live = new Set<OpenStream>();
   return {
     open(to, { cancelWhenAlone = false, ...first } = {}) {
-      const { stream, settled } = createStream(
+      const { stream, settled } = createReplyStream(
         options,
         to,
         first,
         cancelWhenAlone,
         () => void live.delete(entry),
       );
-      const entry: Live = { to, cancelWhenAlone, stream, settled };
+      const entry: OpenStream = { to, cancelWhenAlone, stream, settled };
       live.add(entry);
       return stream;
     },
@@ -66,13 +66,13 @@ export function createStreams(options: StreamsOptions): Streams {
   };
 }
 
-function createStream(
-  { send, update, updates, clock, after }: StreamsOptions,
+function createReplyStream(
+  { send, update, updates, clock, after }: ReplyStreamOptions,
   to: Address,
-  first: Partial<Outgoing>,
+  first: Partial<OutboundMessage>,
   cancelWhenAlone: boolean,
   over: () => void,
-): { stream: AnswerStream; settled: () => Promise<unknown> } {
+): { stream: ReplyStream; settled: () => Promise<unknown> } {
   const controller = new AbortController();
   let text = "";
   let shown = "";
@@ -92,7 +92,7 @@ function createStream(
     ...(kind !== undefined && { kind }),
     ...(inReplyTo !== undefined && { inReplyTo }),
   };
-  const grown = (content: string): Outgoing => ({ ...same, content });
+  const grown = (content: string): OutboundMessage => ({ ...same, content });
   const isAlone = ({ status }: Receipt): boolean =>
     status === "buffered" || status === "undelivered";
 
@@ -107,7 +107,7 @@ function createStream(
       if (cancelWhenAlone && isAlone(receipt)) abort();
     } catch (error) {
       const code = codeOf(error);
-      if (!passing.includes(code)) abort((failure = error));
+      if (!transientCodes.includes(code)) abort((failure = error));
       else if (cancelWhenAlone && code === "undeliverable") abort();
     }
   }
@@ -115,7 +115,7 @@ function createStream(
   /** One call at a time, not before its time, and only when there is something new. */
   function pace(): void {
     if (under || cancelTimer || ended || text === shown || !updates(to)) return;
-    const wait = Math.min(updateEveryMs, shownAt + updateEveryMs - clock.now());
+    const wait = Math.min(updateIntervalMs, shownAt + updateIntervalMs - clock.now());
     if (wait > 0) {
       cancelTimer = after(wait, () => {
         cancelTimer = undefined;
@@ -145,10 +145,10 @@ function createStream(
   async function leave(): Promise<Receipt> {
     await under;
     const content = failure === undefined ? text : shown;
-    return receipt ? update(to, receipt.id, { ...grown(content), final: true }) : nothing;
+    return receipt ? update(to, receipt.id, { ...grown(content), final: true }) : emptyReceipt;
   }
 
-  async function finish(last: Partial<Outgoing>): Promise<Receipt> {
+  async function finish(last: Partial<OutboundMessage>): Promise<Receipt> {
     await under;
     if (failure !== undefined) throw failure;
     return receipt
@@ -158,11 +158,11 @@ function createStream(
 
   function abort(reason?: unknown): void {
     if (!close()) return;
-    finishing = leave().catch(() => receipt ?? nothing);
+    finishing = leave().catch(() => receipt ?? emptyReceipt);
     controller.abort(reason);
   }
 
-  const stream: AnswerStream = {
+  const stream: ReplyStream = {
     signal: controller.signal,
     abort,
     write(more) {

@@ -1,38 +1,38 @@
-import type { Outcome } from "./service.ts";
+import type { DeliveryCallbacks } from "./service.ts";
 
 /** One delivery: settles once, whoever is first. */
-export interface Ticket {
-  readonly outcome: Outcome;
+export interface PendingDelivery {
+  readonly outcome: DeliveryCallbacks;
   settled: boolean;
 }
 
 /** All deliveries that have not settled. Each call answers `false` when the delivery had settled before. */
-export interface Tickets {
-  open(outcome: Outcome): Ticket;
-  accept(ticket: Ticket): boolean;
-  reject(ticket: Ticket, error: unknown): boolean;
+export interface PendingDeliveries {
+  open(outcome: DeliveryCallbacks): PendingDelivery;
+  accept(ticket: PendingDelivery): boolean;
+  reject(ticket: PendingDelivery, error: unknown): boolean;
   rejectAll(error: () => Error): void;
 }
 
 /** Settled ones that may stay listed for each open one, so that looking through the list costs little. */
-const slack = 2;
-const short = 64;
+const maxSettledPerOpen = 2;
+const minListLength = 64;
 
 /** `failed`: a channel threw when it was told; the next messages of its session have nothing to do with it. */
-export function createTickets(failed: (error: unknown) => void): Tickets {
-  let listed: Ticket[] = [];
+export function createPendingDeliveries(failed: (error: unknown) => void): PendingDeliveries {
+  let listed: PendingDelivery[] = [];
   let openCount = 0;
 
-  function settle(ticket: Ticket): boolean {
+  function settle(ticket: PendingDelivery): boolean {
     if (ticket.settled) return false;
     ticket.settled = true;
     openCount -= 1;
-    if (listed.length > short && listed.length > slack * openCount)
+    if (listed.length > minListLength && listed.length > maxSettledPerOpen * openCount)
       listed = listed.filter(({ settled }) => !settled);
     return true;
   }
 
-  function reject(ticket: Ticket, error: unknown): boolean {
+  function reject(ticket: PendingDelivery, error: unknown): boolean {
     if (!settle(ticket)) return false;
     try {
       ticket.outcome.rejected(error);

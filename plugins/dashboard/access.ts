@@ -6,27 +6,31 @@ import {
   clearCookie,
   cookieName,
   cookieValues,
-  sentCookie,
+  hasCookie,
   setCookie,
-  type CookieBy,
+  type CookieOptions,
 } from "./cookies.ts";
-import { seen, type Door, type Via } from "./door.ts";
-import { Refusal } from "./errors.ts";
-import { isAlive, lifetime } from "./lifetime.ts";
-import { isLink } from "./links.ts";
-import type { Session } from "./sessions.ts";
+import { requestState, type DashboardContext, type SignInMethod } from "./door.ts";
+import { HttpError } from "./errors.ts";
+import { isUnexpired, expiresIn } from "./lifetime.ts";
+import { isSignInLink } from "./links.ts";
+import type { SignInSession } from "./sessions.ts";
 
-const SETUP_SECONDS = 900;
+const setupCookieSeconds = 900;
 
 /** Cookies ignore ports, hence the instance in the name; a host without settings has none. */
-const instanceOf = (door: Door): string =>
+const instanceName = (door: DashboardContext): string =>
   door.settings?.instance() ?? (door.http.addresses()[0]?.port || "80");
-const cookieBy = (door: Door, kind: "session" | "setup", peer: Peer): CookieBy => ({
-  name: cookieName(kind, door.brand, instanceOf(door), peer.secure),
+const cookieOptions = (
+  door: DashboardContext,
+  kind: "session" | "setup",
+  peer: Peer,
+): CookieOptions => ({
+  name: cookieName(kind, door.brand, instanceName(door), peer.secure),
   secure: peer.secure,
 });
 
-export interface Judgement {
+export interface VerifyOptions {
   readonly via: string;
   /** Tokens that are right here, tried in this order; default the launcher's. */
   readonly names?: readonly string[];
@@ -38,11 +42,11 @@ export interface Judgement {
 }
 
 /** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
-export async function judgeToken(
-  door: Door,
+export async function verifyToken(
+  door: DashboardContext,
   peer: Peer,
   value: string,
-  judgement: Judgement,
+  judgement: VerifyOptions,
 ): Promise<number> {
   const {
     via,
@@ -53,7 +57,7 @@ export async function judgeToken(
   } = judgement;
   const candidate = value.trim();
   const unanswered = (error: unknown): never => {
-    throw noAnswer(door, error);
+    throw checkFailedError(door, error);
   };
   const verdict = await door.limiter.judge(
     peer.key,
@@ -73,22 +77,28 @@ export async function judgeToken(
   if (verdict.outcome === "wrong" && !verdict.again) {
     door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
   }
-  refused(door, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
-  throw new Refusal(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
+  reportFailedSignIn(door, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
+  throw new HttpError(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
 }
 
 /** The words of a host's own check may quote the candidate: nobody gets them, nor the log. */
-function noAnswer({ log }: Door, error: unknown): unknown {
+function checkFailedError({ log }: DashboardContext, error: unknown): unknown {
   if (codeOf(error) !== "internal") return error;
   const code = String((error as { code?: unknown } | null)?.code);
   log.error(
     { reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" },
     "the launcher token could not be checked",
   );
-  return new Refusal("store_unavailable", { retryAfterSeconds: 5 });
+  return new HttpError("store_unavailable", { retryAfterSeconds: 5 });
 }
 
-function refused(door: Door, { address }: Peer, code: string, via: string, seconds?: number): void {
+function reportFailedSignIn(
+  door: DashboardContext,
+  { address }: Peer,
+  code: string,
+  via: string,
+  seconds?: number,
+): void {
   const at = door.clock.now();
   door.activity.refused({
     at,
@@ -100,29 +110,29 @@ function refused(door: Door, { address }: Peer, code: string, via: string, secon
   door.emit("dashboard:sign-in-refused", { code, address, via });
 }
 
-export interface Admitted {
+export interface VerifiedCredential {
   /** Version of the launcher token that opened it. */
   readonly version: number;
-  readonly via: Via;
+  readonly via: SignInMethod;
   /** The sign-in whose link was spent. Absent when the launcher token or the owner opened it. */
-  readonly maker?: Session | undefined;
+  readonly maker?: SignInSession | undefined;
 }
 
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
-export async function judgeCredential(
-  door: Door,
+export async function verifyCredential(
+  door: DashboardContext,
   peer: Peer,
   value: string,
-  { via, foreign }: { readonly via: Via; readonly foreign: boolean },
-): Promise<Admitted> {
+  { via, foreign }: { readonly via: SignInMethod; readonly foreign: boolean },
+): Promise<VerifiedCredential> {
   const candidate = value.trim();
-  if (!isLink(candidate))
-    return { version: await judgeToken(door, peer, candidate, { via, foreign }), via };
+  if (!isSignInLink(candidate))
+    return { version: await verifyToken(door, peer, candidate, { via, foreign }), via };
   const { version } = door.tokens.info("launcher");
   const redeemed = door.links.redeem(candidate, version);
   if (redeemed) return { version, via: "link", ...redeemed };
-  refused(door, peer, "link_expired", "link");
-  throw new Refusal("invalid_token");
+  reportFailedSignIn(door, peer, "link_expired", "link");
+  throw new HttpError("invalid_token");
 }
 
 /**
@@ -131,14 +141,14 @@ export async function judgeCredential(
  * A link that a sign-in made proves less than the cookie of a browser that is signed in already: that one stays.
  */
 export async function signIn(
-  door: Door,
+  door: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  by: Admitted,
-): Promise<Session> {
-  const { peer } = seen(request);
+  by: VerifiedCredential,
+): Promise<SignInSession> {
+  const { peer } = requestState(request);
   // The token was rotated after the comparison: the value that matched is not the token any more.
-  if (by.version !== door.tokens.info("launcher").version) throw new Refusal("invalid_token");
+  if (by.version !== door.tokens.info("launcher").version) throw new HttpError("invalid_token");
   const own = sessionsOf(door, request.headers, peer);
   if (own[0] && by.maker) return own[0];
   for (const before of own) door.sessions.end(before, "replaced");
@@ -149,11 +159,11 @@ export async function signIn(
     days: door.config().session_days,
     maker: by.maker,
   });
-  if (!created) throw new Refusal("invalid_token");
+  if (!created) throw new HttpError("invalid_token");
   const { session, secret } = created;
   const signed = door.signer.session.sign(`${secret}.${session.expiresAt}`);
   const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
-  setCookie(reply, cookieBy(door, "session", peer), signed, seconds);
+  setCookie(reply, cookieOptions(door, "session", peer), signed, seconds);
   void reply.header("cache-control", "no-store");
   door.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
   door.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
@@ -163,9 +173,13 @@ export async function signIn(
 }
 
 /** The live sessions of a request's cookies: a name can arrive with several values. */
-function sessionsOf(door: Door, headers: IncomingMessage["headers"], peer: Peer): Session[] {
-  const found: Session[] = [];
-  for (const value of cookieValues(headers.cookie, cookieBy(door, "session", peer).name)) {
+function sessionsOf(
+  door: DashboardContext,
+  headers: IncomingMessage["headers"],
+  peer: Peer,
+): SignInSession[] {
+  const found: SignInSession[] = [];
+  for (const value of cookieValues(headers.cookie, cookieOptions(door, "session", peer).name)) {
     const { valid, value: plain } = door.signer.session.unsign(value);
     const [secret = "", expiry = ""] = valid && plain ? plain.split(".") : [];
     const session = door.sessions.find(secret);
@@ -176,23 +190,27 @@ function sessionsOf(door: Door, headers: IncomingMessage["headers"], peer: Peer)
 }
 
 /** A kept sign-in whose cookie no longer fits: the launcher token changed while no launcher ran. */
-function endOrphan({ sessions }: Door, cookie: string): void {
+function endOrphan({ sessions }: DashboardContext, cookie: string): void {
   const session = sessions.find(cookie.split(".", 1)[0]!);
   if (session?.restored) sessions.end(session, "rotated");
 }
 
 /** The first live session of a request's cookies. */
 export const sessionOf = (
-  door: Door,
+  door: DashboardContext,
   headers: IncomingMessage["headers"],
   peer: Peer,
-): Session | undefined => sessionsOf(door, headers, peer)[0];
+): SignInSession | undefined => sessionsOf(door, headers, peer)[0];
 
 /** Takes a cookie away that no longer means anything, so that it is not sent for ever. */
-export function clearDeadSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
-  const { peer } = seen(request);
-  const by = cookieBy(door, "session", peer);
-  if (sentCookie(request, by.name) && !sessionOf(door, request.headers, peer))
+export function clearStaleSession(
+  door: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { peer } = requestState(request);
+  const by = cookieOptions(door, "session", peer);
+  if (hasCookie(request, by.name) && !sessionOf(door, request.headers, peer))
     clearCookie(reply, by);
 }
 /**
@@ -201,30 +219,42 @@ export function clearDeadSession(door: Door, request: FastifyRequest, reply: Fas
  * Not the directive "cookies": it also removes those of other ports and subdomains. Not "cache": it holds Chromium up,
  * and nothing private is cached. "storage" only where no other program certainly shares the origin.
  */
-export function clearSession(door: Door, request: FastifyRequest, reply: FastifyReply): void {
-  clearCookie(reply, cookieBy(door, "session", seen(request).peer));
+export function clearSession(
+  door: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  clearCookie(reply, cookieOptions(door, "session", requestState(request).peer));
   if (!door.http.sharesOrigin()) void reply.header("clear-site-data", '"storage"');
 }
 
 /** The setup cookie stands in for the code for 15 minutes; it is never a session. */
-export function grantSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {
-  const { peer } = seen(request);
-  const { until, untilPassed } = lifetime(door.clock, SETUP_SECONDS * 1_000);
+export function setSetupCookie(
+  door: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { peer } = requestState(request);
+  const { until, untilPassed } = expiresIn(door.clock, setupCookieSeconds * 1_000);
   const signed = door.signer.setup.sign(`setup.${until}.${Math.round(untilPassed)}`);
-  setCookie(reply, cookieBy(door, "setup", peer), signed, SETUP_SECONDS);
+  setCookie(reply, cookieOptions(door, "setup", peer), signed, setupCookieSeconds);
 }
-export function mayFinishSetup(door: Door, request: FastifyRequest): boolean {
-  const { name } = cookieBy(door, "setup", seen(request).peer);
+export function hasSetupCookie(door: DashboardContext, request: FastifyRequest): boolean {
+  const { name } = cookieOptions(door, "setup", requestState(request).peer);
   return cookieValues(request.headers.cookie, name).some((value) => {
     const { valid, value: plain } = door.signer.setup.unsign(value);
     const [, until, untilPassed] = valid && plain ? plain.split(".").map(Number) : [];
     return (
       until !== undefined &&
       untilPassed !== undefined &&
-      isAlive(door.clock, { until, untilPassed })
+      isUnexpired(door.clock, { until, untilPassed })
     );
   });
 }
-export function clearSetup(door: Door, request: FastifyRequest, reply: FastifyReply): void {
-  clearCookie(reply, cookieBy(door, "setup", seen(request).peer));
+export function clearSetupCookie(
+  door: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  clearCookie(reply, cookieOptions(door, "setup", requestState(request).peer));
 }

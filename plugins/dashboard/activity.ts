@@ -1,22 +1,22 @@
 import type { Clock, Release } from "../../kernel/index.ts";
-import type { RefusalView, SignInView } from "./status.ts";
+import type { RejectionView, SignInView } from "./status.ts";
 
-const KEPT = 10;
-const MINUTES = 10;
+const maxEntries = 10;
+const chartMinutes = 10;
 
-type Refused = Omit<RefusalView, "times">;
+type RejectionInput = Omit<RejectionView, "times">;
 
 /** The newest sign-ins and refusals, and the channel's messages of the last ten minutes. */
-export function createActivity(
+export function createActivityLog(
   clock: Clock,
   after: (ms: number, run: () => void) => Release,
   messages: () => number,
 ) {
   const signIns: SignInView[] = [];
-  const refusals: RefusalView[] = [];
-  const clientRefusals: RefusalView[] = [];
+  const refusals: RejectionView[] = [];
+  const clientRefusals: RejectionView[] = [];
   let trying = 0;
-  const perMinute: number[] = Array.from({ length: MINUTES }, () => 0);
+  const perMinute: number[] = Array.from({ length: chartMinutes }, () => 0);
   let total = 0;
 
   const untilNext = (): number => 60_000 - (clock.now() % 60_000);
@@ -33,10 +33,10 @@ export function createActivity(
 
   const add = <T>(list: T[], item: T): void => {
     list.unshift(item);
-    list.length = Math.min(list.length, KEPT);
+    list.length = Math.min(list.length, maxEntries);
   };
   /** A client that comes again every second must not push the others out. */
-  function refuse(list: RefusalView[], { at, until, ...what }: Refused): void {
+  function refuse(list: RejectionView[], { at, until, ...what }: RejectionInput): void {
     const before = list.findIndex(
       (row) =>
         row.address === what.address &&
@@ -49,8 +49,8 @@ export function createActivity(
   }
   return {
     signedIn: (view: SignInView) => add(signIns, view),
-    refused: (refusal: Refused) => refuse(refusals, refusal),
-    clientRefused(refusal: Refused): void {
+    refused: (refusal: RejectionInput) => refuse(refusals, refusal),
+    clientRefused(refusal: RejectionInput): void {
       if (trying === 0 || refusal.code !== "token_query_disabled") refuse(clientRefusals, refusal);
     },
     /** While the service tries its own channel, the way that is switched off is no client's fault. */
@@ -59,9 +59,9 @@ export function createActivity(
       return run().finally(() => void (trying -= 1));
     },
     signIns: (): readonly SignInView[] => signIns,
-    refusals: (): readonly RefusalView[] => refusals,
-    clientRefusals: (): readonly RefusalView[] => clientRefusals,
+    refusals: (): readonly RejectionView[] => refusals,
+    clientRefusals: (): readonly RejectionView[] => clientRefusals,
     perMinute: (): readonly number[] => [...perMinute.slice(1), messages() - total],
   };
 }
-export type Activity = ReturnType<typeof createActivity>;
+export type ActivityLog = ReturnType<typeof createActivityLog>;

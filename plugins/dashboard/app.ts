@@ -2,65 +2,70 @@ import cookie from "@fastify/cookie";
 import fastify, { type FastifyInstance } from "fastify";
 import { createServer } from "node:http";
 import { apiRoutes } from "./api/index.ts";
-import { API_BODY, readBodies } from "./bodies.ts";
+import { maxBodyBytes, registerBodyParsers } from "./bodies.ts";
 import { docsRoutes } from "./docs.ts";
-import { seen, type Door } from "./door.ts";
-import { Refusal } from "./errors.ts";
-import { guard, stillOwner } from "./guard.ts";
+import { requestState, type DashboardContext } from "./door.ts";
+import { HttpError } from "./errors.ts";
+import { guard, requireLiveSession } from "./guard.ts";
 import { metricsRoute } from "./metrics/route.ts";
 import { overviewRoutes } from "./overview.ts";
 import { pageRoutes } from "./page-routes.ts";
 import type { PluginRoutes } from "./plugin-routes.ts";
-import { asRefusal, refuse } from "./replies.ts";
+import { toHttpError, sendError } from "./replies.ts";
 import { setupRoutes } from "./setup.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { signOutRoute } from "./sign-out.ts";
 
-const METHODS = ["GET", "POST", "PUT", "DELETE"] as const;
+const routableMethods = ["GET", "POST", "PUT", "DELETE"] as const;
 
 /** No route has a schema for Fastify: without these it would load its two compilers at each start. */
-const noCompilers = {
+const noSchemaCompilers = {
   buildValidator: () => () => () => true,
   buildSerializer: () => () => JSON.stringify,
 };
 
 /** The Fastify application. It never listens: the http plugin hands requests to it. */
-export async function createApp(door: Door, plugins: PluginRoutes): Promise<FastifyInstance> {
+export async function createApp(
+  door: DashboardContext,
+  plugins: PluginRoutes,
+): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
-    bodyLimit: API_BODY,
+    bodyLimit: maxBodyBytes,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: false, maxParamLength: 300 },
-    schemaController: { compilersFactory: noCompilers as never },
+    schemaController: { compilersFactory: noSchemaCompilers as never },
     serverFactory: (handler) => createServer(handler),
   });
   await app.register(cookie);
-  readBodies(app);
+  registerBodyParsers(app);
   app.addHook("onRequest", async (request, reply) => {
     await guard(door, request, reply);
     if (reply.sent) return reply;
   });
-  app.addHook("preHandler", async (request) => stillOwner(door, request));
+  app.addHook("preHandler", async (request) => requireLiveSession(door, request));
   app.setErrorHandler((error, request, reply) =>
-    refuse(
+    sendError(
       door,
       request,
       reply,
-      asRefusal(error, door, `${request.method} ${request.routeOptions.url ?? ""}`),
+      toHttpError(error, door, `${request.method} ${request.routeOptions.url ?? ""}`),
     ),
   );
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0]!;
     const isPattern = /[:*]/.test(path); // the router would read it as one
-    const others = isPattern ? [] : METHODS.filter((method) => app.hasRoute({ method, url: path }));
+    const others = isPattern
+      ? []
+      : routableMethods.filter((method) => app.hasRoute({ method, url: path }));
     const allow = others.includes("GET") ? ["HEAD", ...others] : others;
-    return refuse(
+    return sendError(
       door,
       request,
       reply,
       others.length > 0
-        ? new Refusal("method_not_allowed", { allow: allow.join(", ") })
-        : new Refusal("not_found"),
+        ? new HttpError("method_not_allowed", { allow: allow.join(", ") })
+        : new HttpError("not_found"),
     );
   });
 
@@ -79,9 +84,9 @@ export async function createApp(door: Door, plugins: PluginRoutes): Promise<Fast
 }
 
 /** What needs no session: state for the pages before the door, health for supervisors, the built files. */
-function publicRoutes(app: FastifyInstance, door: Door): void {
+function publicRoutes(app: FastifyInstance, door: DashboardContext): void {
   app.get("/api/auth/status", { config: { access: "open" } }, (request, reply) => {
-    const { session } = seen(request);
+    const { session } = requestState(request);
     const { source, managedByEnv } = door.tokens.info("launcher");
     const own = session
       ? { expiresAt: new Date(session.expiresAt).toISOString(), source, managedByEnv }
@@ -101,11 +106,11 @@ function publicRoutes(app: FastifyInstance, door: Door): void {
     const state = door.stopping() ? "stopping" : door.serving() ? door.state() : "starting";
     if (state === "starting" || state === "stopping" || state === "unconfigured") {
       const message = `The launcher is ${state}; try again in a moment.`;
-      return refuse(
+      return sendError(
         door,
         request,
         reply,
-        new Refusal("unavailable", { message, state, retryAfterSeconds: 1 }),
+        new HttpError("unavailable", { message, state, retryAfterSeconds: 1 }),
       );
     }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
@@ -113,14 +118,14 @@ function publicRoutes(app: FastifyInstance, door: Door): void {
   // Served on the owner's socket alone.
   for (const url of ["/local", "/local/*"]) {
     app.all(url, { config: { access: "open" } }, () => {
-      throw new Refusal("not_found");
+      throw new HttpError("not_found");
     });
   }
   app.get("/assets/*", { config: { access: "open" } }, (request, reply) => {
     const prefix = `${door.assets.prefix}/`;
     const path = request.url.split("?", 1)[0]!;
     const asset = path.startsWith(prefix) ? door.assets.get(path.slice(prefix.length)) : undefined;
-    if (!asset) throw new Refusal("not_found");
+    if (!asset) throw new HttpError("not_found");
     return reply
       .header("cache-control", "public, max-age=31536000, immutable")
       .type(asset.type)

@@ -17,7 +17,7 @@ export interface Assets {
   get(path: string): Asset | undefined;
 }
 
-const types: Readonly<Record<string, string>> = {
+const contentTypes: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".svg": "image/svg+xml",
@@ -27,9 +27,9 @@ const types: Readonly<Record<string, string>> = {
 export function loadAssets(): Assets {
   const files = new Map<string, Asset>();
   const hash = createHash("sha256");
-  const folder = builtFolder("browser");
+  const folder = distFolder("browser");
   for (const name of readdirSync(folder).sort()) {
-    const type = types[extname(name)];
+    const type = contentTypes[extname(name)];
     if (type === undefined) continue;
     const body = readFileSync(new URL(name, folder));
     hash.update(`${name}\0${body.length}\0`).update(body);
@@ -39,7 +39,7 @@ export function loadAssets(): Assets {
 }
 
 /** In `dist` of the package, wherever this module stands: beside them, in the bundle of the program, in the sources. */
-export function builtFolder(name: "browser" | "docs"): URL {
+export function distFolder(name: "browser" | "docs"): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return new URL(`dist/plugins/dashboard/${name}/`, pathToFileURL(manifest));
 }

@@ -1,17 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
-import { Refusal } from "./errors.ts";
+import { HttpError } from "./errors.ts";
 import { isRandomHostName } from "./private-host.ts";
 import { maxSessions } from "./sessions.ts";
 
 /** 4 KiB: the forms of the door itself. */
-export const DOOR_BODY = 4_096;
+export const maxFormBytes = 4_096;
 /** 1 MiB: everything else. */
-export const API_BODY = 1_048_576;
+export const maxBodyBytes = 1_048_576;
 
 const text = z.string().max(3_000);
-const yes = z.union([z.literal(true), z.literal("true")]);
-const no = z.union([z.literal(false), z.literal("false")]).optional();
+const trueValue = z.union([z.literal(true), z.literal("true")]);
+const falseValue = z.union([z.literal(false), z.literal("false")]).optional();
 
 export const loginBody = z.object({
   token: text.refine((value) => value.trim() !== ""),
@@ -19,8 +19,8 @@ export const loginBody = z.object({
 });
 /** `keep=true` wins over whatever stands in the other fields. */
 export const setupBody = z.union([
-  z.object({ code: text.optional(), keep: yes }),
-  z.object({ code: text.optional(), keep: no, token: text, confirm: text }),
+  z.object({ code: text.optional(), keep: trueValue }),
+  z.object({ code: text.optional(), keep: falseValue, token: text, confirm: text }),
 ]);
 export const logoutBody = z.object({ csrf: text.optional() }).optional();
 export const rotateBody = z.object({
@@ -36,7 +36,7 @@ export const revealBody = z.object({ which: z.literal("pico"), current: text.opt
 /** `upgrade`: whether the page that asks could open a WebSocket to its own origin. */
 export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
 /** On the owner's socket; without `token` a fresh one is made. */
-export const localTokenBody = z.object({
+export const controlTokenBody = z.object({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9_]*$/)
@@ -44,8 +44,8 @@ export const localTokenBody = z.object({
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
 });
-export type LocalToken = z.output<typeof localTokenBody>;
-export const localUnblockBody = z.object({ address: z.string().max(100).optional() });
+export type ControlTokenBody = z.output<typeof controlTokenBody>;
+export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
 export const settingsBody = z.record(z.string(), z.unknown());
 
 /** What the file of kept sign-ins holds; 25 of them at most. */
@@ -74,14 +74,14 @@ export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
   const parsed = schema.safeParse(request.body);
   if (parsed.success) return parsed.data;
   const field = parsed.error.issues[0]?.path.join(".");
-  throw new Refusal(
+  throw new HttpError(
     "invalid_body",
     field ? { message: `The field "${field}" is missing or not valid.` } : {},
   );
 }
 
 /** Forms, JSON and nothing. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
-export function readBodies(app: FastifyInstance): void {
+export function registerBodyParsers(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -98,30 +98,30 @@ export function readBodies(app: FastifyInstance): void {
   );
   // Some clients announce a body of unknown length where there is none.
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
-    body === "" ? done(null, undefined) : done(new Refusal("unsupported_media_type")),
+    body === "" ? done(null, undefined) : done(new HttpError("unsupported_media_type")),
   );
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const json = body as string;
     if (json === "") return done(null, undefined);
     return parse(request, json, (error, value) => {
-      if (error || !givenTwice(json)) done(error, value);
-      else done(new Refusal("invalid_body", { message: "A field is given twice." }));
+      if (error || !hasDuplicateSecret(json)) done(error, value);
+      else done(new HttpError("invalid_body", { message: "A field is given twice." }));
     });
   });
 }
 
 /** Fields that hold a secret. Of two with one name JSON takes the last without a word. */
-const SECRETS = new Set(["token", "confirm", "code", "current"]);
+const secretFields = new Set(["token", "confirm", "code", "current"]);
 
-function givenTwice(validJson: string): boolean {
+function hasDuplicateSecret(validJson: string): boolean {
   const isPlain = !validJson.includes("\\"); // else a name may be spelled in other ways
   const stands = (name: string): boolean =>
     validJson.indexOf(`"${name}"`) !== validJson.lastIndexOf(`"${name}"`);
-  if (isPlain && ![...SECRETS].some(stands)) return false;
+  if (isPlain && ![...secretFields].some(stands)) return false;
   const strings = validJson.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g);
   const names = [...strings].flatMap(([, name = "", colon]) =>
     colon ? [JSON.parse(`"${name}"`) as string] : [],
   );
-  const secrets = names.filter((name) => SECRETS.has(name));
+  const secrets = names.filter((name) => secretFields.has(name));
   return new Set(secrets).size < secrets.length;
 }

@@ -3,13 +3,15 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Tokens } from "../token-store/index.ts";
 
 /** Without the white space that HTTP allows; other white space is part of the text. */
-const bare = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
 
 /** Every value of a cookie name, as sent: a name can arrive twice (other ports of this host, a planted one). */
 export function cookieValues(header: string | undefined, name: string): string[] {
   return (header ?? "").split(";").flatMap((pair) => {
     const at = pair.indexOf("=");
-    return at < 0 || bare(pair.slice(0, at)) !== name ? [] : [bare(pair.slice(at + 1))];
+    return at < 0 || trimHeaderSpace(pair.slice(0, at)) !== name
+      ? []
+      : [trimHeaderSpace(pair.slice(at + 1))];
   });
 }
 
@@ -52,17 +54,17 @@ export function cookieName(
   return `${secure ? "__Host-" : ""}${brand}_${kind}_${instance}`;
 }
 
-export interface CookieBy {
+export interface CookieOptions {
   readonly name: string;
   readonly secure: boolean;
 }
 
 /** Base64 and dots need no escapes; without them a value has one spelling, and any changed byte makes it another. */
-const asItIs = String;
+const identity = String;
 
 export function setCookie(
   reply: FastifyReply,
-  { name, secure }: CookieBy,
+  { name, secure }: CookieOptions,
   signed: string,
   maxAge: number,
 ): void {
@@ -72,12 +74,12 @@ export function setCookie(
     sameSite: "lax",
     secure,
     maxAge,
-    encode: asItIs,
+    encode: identity,
   });
 }
-export function clearCookie(reply: FastifyReply, by: CookieBy): void {
+export function clearCookie(reply: FastifyReply, by: CookieOptions): void {
   setCookie(reply, by, "", 0);
 }
 
-export const sentCookie = (request: FastifyRequest, name: string): boolean =>
+export const hasCookie = (request: FastifyRequest, name: string): boolean =>
   cookieValues(request.headers.cookie, name).some((value) => value !== "");

@@ -1,23 +1,27 @@
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { builtFolder } from "./assets.ts";
-import { page, type Door } from "./door.ts";
-import { Refusal } from "./errors.ts";
-import { deskOf } from "./page-routes.ts";
+import { distFolder } from "./assets.ts";
+import { sendPage, type DashboardContext } from "./door.ts";
+import { HttpError } from "./errors.ts";
+import { pageContext } from "./page-routes.ts";
 import { docsPage } from "./pages/index.ts";
 
 /** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`scripts/docs.mjs`). */
-export function docsRoutes(app: FastifyInstance, door: Door): void {
+export function docsRoutes(app: FastifyInstance, door: DashboardContext): void {
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
     name: string,
   ): Promise<FastifyReply> => {
     const text = /^[a-z-]{1,40}$/.test(name) ? await read(name) : undefined;
-    if (text === undefined) throw new Refusal("not_found");
+    if (text === undefined) throw new HttpError("not_found");
     const [, title = "", markup = ""] = /^<!-- (.*) -->\n([^]*)$/.exec(text) ?? [];
     const isIndex = name === "index";
-    return page(reply, 200, docsPage({ ...deskOf(door, request), title, markup, isIndex }));
+    return sendPage(
+      reply,
+      200,
+      docsPage({ ...pageContext(door, request), title, markup, isIndex }),
+    );
   };
   app.get("/docs", (request, reply) => show(request, reply, "index"));
   app.get<{ Params: { name: string } }>("/docs/:name", (request, reply) =>
@@ -27,7 +31,7 @@ export function docsRoutes(app: FastifyInstance, door: Door): void {
 
 /** Few read it, and not often: it is kept nowhere. */
 const read = (name: string): Promise<string | undefined> =>
-  readFile(new URL(`${name}.html`, builtFolder("docs")), "utf8").catch(
+  readFile(new URL(`${name}.html`, distFolder("docs")), "utf8").catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
       return undefined;

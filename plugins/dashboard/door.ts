@@ -5,24 +5,24 @@ import type { Program } from "../program/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings, SettingsSection } from "../settings/index.ts";
 import type { Tokens, TokenSecrets } from "../token-store/index.ts";
-import type { Feed } from "./api/feed.ts";
+import type { EventFeed } from "./api/feed.ts";
 import type { CheckView } from "./api/views.ts";
-import type { LogSource, SeenByDoctor } from "./service.ts";
-import type { Activity } from "./activity.ts";
+import type { LogSource, RequestObservations } from "./service.ts";
+import type { ActivityLog } from "./activity.ts";
 import type { Assets } from "./assets.ts";
 import type { DashboardConfig } from "./config.ts";
 import type { TokenSigner } from "./cookies.ts";
 import type { DashboardEvents } from "./events.ts";
 import type { HostSessions } from "./host.ts";
-import type { Links } from "./links.ts";
+import type { SignInLinkStore } from "./links.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PrivateHost } from "./private-host.ts";
-import type { Session, Sessions } from "./sessions.ts";
+import type { SignInSession, SignInSessions } from "./sessions.ts";
 import type { SignInKeeper } from "./sign-in-keeper.ts";
 import type { PluginView } from "./status.ts";
 
 /** What every part of the dashboard works with. */
-export interface Door {
+export interface DashboardContext {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly tokenSecrets: TokenSecrets;
@@ -33,17 +33,17 @@ export interface Door {
   readonly clock: Clock;
   readonly log: Log;
   readonly limiter: Limiter;
-  readonly sessions: Sessions;
+  readonly sessions: SignInSessions;
   readonly hostSessions: HostSessions;
   readonly keeper: SignInKeeper;
-  readonly links: Links;
+  readonly links: SignInLinkStore;
   readonly privateHost: PrivateHost;
-  readonly activity: Activity;
+  readonly activity: ActivityLog;
   readonly assets: Assets;
-  readonly feed: Feed;
+  readonly feed: EventFeed;
   /** Where log lines are read; absent: the log is not shown. */
   readonly logSource: LogSource | undefined;
-  readonly doctor: ((seen?: SeenByDoctor) => Promise<readonly CheckView[]>) | undefined;
+  readonly doctor: ((seen?: RequestObservations) => Promise<readonly CheckView[]>) | undefined;
   readonly signer: { readonly session: TokenSigner; readonly setup: TokenSigner };
   readonly brand: string;
   readonly version: string;
@@ -60,32 +60,33 @@ export interface Door {
 }
 
 /** None where there are no settings. */
-export const sectionsOf = async ({ settings }: Door): Promise<SettingsSection[]> =>
+export const sectionsOf = async ({ settings }: DashboardContext): Promise<SettingsSection[]> =>
   (await settings?.describe()) ?? [];
 
-export type Via = DashboardEvents["dashboard:signed-in"]["via"];
+export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
 
 /** What the checks found out about a request. */
-export interface Seen {
+export interface RequestState {
   readonly peer: Peer;
-  session: Session | undefined;
+  session: SignInSession | undefined;
   /** Version of the launcher token that came as `Authorization: Bearer`. */
   bearer: number | undefined;
   /** `Origin: null`: the body must prove that the form is ours. */
   nullForm: boolean;
 }
-const requests = new WeakMap<FastifyRequest, Seen>();
+const requestStates = new WeakMap<FastifyRequest, RequestState>();
 
-export const see = (request: FastifyRequest, seen: Seen): void => void requests.set(request, seen);
-export function seen(request: FastifyRequest): Seen {
-  const found = requests.get(request);
+export const setRequestState = (request: FastifyRequest, seen: RequestState): void =>
+  void requestStates.set(request, seen);
+export function requestState(request: FastifyRequest): RequestState {
+  const found = requestStates.get(request);
   if (!found) throw new Error("the checks have not run for this request");
   return found;
 }
 
 /** Answers with a redirect to a path of this dashboard. */
-export function redirect(
-  door: Door,
+export function sendRedirect(
+  door: DashboardContext,
   reply: FastifyReply,
   status: 302 | 303,
   path: string,
@@ -96,7 +97,7 @@ export function redirect(
     .header("location", door.http.url(path))
     .send();
 }
-export function page(reply: FastifyReply, status: number, document: string): FastifyReply {
+export function sendPage(reply: FastifyReply, status: number, document: string): FastifyReply {
   return reply
     .code(status)
     .header("cache-control", "no-store")

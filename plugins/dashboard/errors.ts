@@ -1,7 +1,7 @@
 import { errorTable } from "../../kernel/index.ts";
 
 /** Every refusal the dashboard answers: status, and the sentence that is said unless a better one is at hand. */
-export const refusals = {
+export const httpErrors = {
   invalid_body: [400, "The request's body is not what this address expects."],
   invalid_request: [400, "The request is not valid HTTP for this address."],
   aborted_request: [400, "The connection was closed before the whole request had arrived."],
@@ -40,7 +40,7 @@ export const refusals = {
   unavailable: [503, "The launcher is starting; try again in a moment."],
   store_unavailable: [503, "The token store cannot answer at this moment; nothing was changed."],
 } as const satisfies Record<string, readonly [number, string]>;
-export type RefusalCode = keyof typeof refusals;
+export type HttpErrorCode = keyof typeof httpErrors;
 
 export const dashboardErrors = errorTable({
   dashboard_route_taken: (name: string) =>
@@ -48,16 +48,16 @@ export const dashboardErrors = errorTable({
 });
 
 /** A refusal on its way to the reply. */
-export class Refusal extends Error {
-  readonly code: RefusalCode;
-  readonly extra: RefusalExtra;
-  constructor(code: RefusalCode, extra: RefusalExtra = {}) {
-    super(extra.message ?? refusals[code][1]);
+export class HttpError extends Error {
+  readonly code: HttpErrorCode;
+  readonly extra: HttpErrorExtra;
+  constructor(code: HttpErrorCode, extra: HttpErrorExtra = {}) {
+    super(extra.message ?? httpErrors[code][1]);
     this.code = code;
     this.extra = extra;
   }
 }
-export interface RefusalExtra {
+export interface HttpErrorExtra {
   readonly status?: number;
   readonly message?: string;
   /** A command or setting that helps. */

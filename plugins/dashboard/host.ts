@@ -1,19 +1,23 @@
 import type { FastifyRequest } from "fastify";
 import type { Identity } from "../http/index.ts";
-import { seen, type Door } from "./door.ts";
-import type { Session } from "./sessions.ts";
+import { requestState, type DashboardContext } from "./door.ts";
+import type { SignInSession } from "./sessions.ts";
 
 /** Sessions of those whom the host's own check calls owners: they have no cookie of ours, and end with the host's. */
 export interface HostSessions {
-  sessionOf(door: Door, request: FastifyRequest): Session | undefined;
+  sessionOf(door: DashboardContext, request: FastifyRequest): SignInSession | undefined;
 }
 
 export function createHostSessions(): HostSessions {
   /** The host's id -> its session here. */
-  const known = new Map<string, Session>();
+  const known = new Map<string, SignInSession>();
 
-  function open(door: Door, request: FastifyRequest, { id, onEnd }: Identity): Session | undefined {
-    const { address } = seen(request).peer;
+  function open(
+    door: DashboardContext,
+    request: FastifyRequest,
+    { id, onEnd }: Identity,
+  ): SignInSession | undefined {
+    const { address } = requestState(request).peer;
     const { session_days: days } = door.config();
     const userAgent = request.headers["user-agent"] ?? "";
     const { version } = door.tokens.info("launcher");

@@ -5,30 +5,36 @@ import type { PicoServer } from "../pico-server/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
 import { sessionOf } from "./access.ts";
-import { createActivity } from "./activity.ts";
-import { bearers } from "./api/events.ts";
-import { createFeed } from "./api/feed.ts";
-import { handshakes } from "./api/handshakes.ts";
-import { publishFacts } from "./api/publish.ts";
+import { createActivityLog } from "./activity.ts";
+import { bearerOwner } from "./api/events.ts";
+import { createEventFeed } from "./api/feed.ts";
+import { testChannel } from "./api/handshakes.ts";
+import { publishEvents } from "./api/publish.ts";
 import { tokensView } from "./api/tokens.ts";
 import { createApp } from "./app.ts";
 import { loadAssets } from "./assets.ts";
 import { dashboardSchema, type DashboardConfig, type DashboardInput } from "./config.ts";
 import { tokenSigner } from "./cookies.ts";
-import type { Door } from "./door.ts";
+import type { DashboardContext } from "./door.ts";
 import type { DashboardEvents } from "./events.ts";
-import { cameFromHere, hostIsAllowed } from "./guard.ts";
+import { isSameOrigin, hostIsAllowed } from "./guard.ts";
 import { createHostSessions } from "./host.ts";
-import { createLinks } from "./links.ts";
-import { localRoutes } from "./local/routes.ts";
+import { createSignInLinks } from "./links.ts";
+import { controlRoutes } from "./local/routes.ts";
 import { ownerLink } from "./owner-links.ts";
 import { createPrivateHost } from "./private-host.ts";
-import { inWords } from "./browser/refusal-words.ts";
+import { toRejectedConnection } from "./browser/refusal-words.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PluginView } from "./status.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";
-import type { DashboardApi, Doctor, LocalControl, LogSource, SignInLinks } from "./service.ts";
-import { createSessions, identityOf } from "./sessions.ts";
+import type {
+  DashboardApi,
+  Doctor,
+  ControlSocketOptions,
+  LogSource,
+  SignInLinks,
+} from "./service.ts";
+import { createSignInSessions, toIdentity } from "./sessions.ts";
 import { createSignInKeeper } from "./sign-in-keeper.ts";
 
 export type { DashboardEvents } from "./events.ts";
@@ -36,7 +42,7 @@ export type {
   DashboardApi,
   Doctor,
   DoctorFacts,
-  LocalControl,
+  ControlSocketOptions,
   LogSource,
   RouteHandler,
   SignInLink,
@@ -49,7 +55,7 @@ export type {
   LogLineView,
   LogView,
   TokenRow,
-  TryResult,
+  TestResult,
 } from "./api/views.ts";
 export type { PluginView, StatusView } from "./status.ts";
 export type { TokenWay } from "./pages/index.ts";
@@ -67,7 +73,7 @@ export interface DashboardOptions {
   /** Plugins by other authors and how they fare. */
   readonly plugins?: () => readonly PluginView[];
   /** A socket for commands of the owner; without it there is none. */
-  readonly local?: LocalControl;
+  readonly local?: ControlSocketOptions;
   /** Where sign-ins are stored if `keep_sign_ins` is on; without it the setting has no effect. */
   readonly signInFile?: string;
 }
@@ -118,7 +124,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         const status = uses.picoServer?.status();
         return status ? status.messagesIn + status.messagesOut : 0;
       };
-      const sessions = createSessions({
+      const sessions = createSignInSessions({
         clock,
         random,
         after,
@@ -146,7 +152,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         const { messagesIn = 0, messagesOut = 0, connections = 0 } = status ?? {};
         return { in: messagesIn, out: messagesOut, connections, queuedBytes };
       };
-      const feed = createFeed({
+      const feed = createEventFeed({
         clock,
         after,
         traffic,
@@ -154,7 +160,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         log: logSource,
         epoch: Buffer.from(random(4)).toString("hex"),
       });
-      const door: Door = {
+      const door: DashboardContext = {
         http,
         tokens,
         tokenSecrets,
@@ -170,8 +176,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         hostSessions: createHostSessions(),
         keeper,
         privateHost: createPrivateHost(keeper.hostName(), http),
-        links: createLinks(clock, random, sessions.isLive),
-        activity: createActivity(clock, after, messages),
+        links: createSignInLinks(clock, random, sessions.isLive),
+        activity: createActivityLog(clock, after, messages),
         assets: loadAssets(),
         feed,
         logSource,
@@ -186,8 +192,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
               channel: uses.picoServer?.status(),
               program: uses.program?.status(),
               tokens: (await tokensView(door)).tokens,
-              refusals: door.activity.clientRefusals().map(inWords),
-              handshakes: () => handshakes(door, tokenSecrets.reveal("pico")),
+              refusals: door.activity.clientRefusals().map(toRejectedConnection),
+              handshakes: () => testChannel(door, tokenSecrets.reveal("pico")),
             })),
         signer: {
           session: tokenSigner(tokens, "session", keeper.salt),
@@ -213,16 +219,16 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         if (name !== "launcher") return;
         sessions.endBefore(current);
         keeper.rotate();
-        feed.end(bearers, "rotated");
+        feed.end(bearerOwner, "rotated");
       });
-      publishFacts(scope, feed, door.activity);
+      publishEvents(scope, feed, door.activity);
       http.request("/", (q, r) => app.routing(q, r));
       for (const path of ["/healthz", "/readyz"])
         http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
       http.identify("session", (q, peer) => {
-        if (!hostIsAllowed(door, peer) || !cameFromHere(q, peer)) return undefined;
+        if (!hostIsAllowed(door, peer) || !isSameOrigin(q, peer)) return undefined;
         const session = sessionOf(door, q.headers, peer);
-        return session && identityOf(session);
+        return session && toIdentity(session);
       });
       scope.on("kernel:state-changed", () => {
         serving = true;
@@ -233,8 +239,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       });
       scope.onReady(async () => {
         // Loaded where there is one: it brings what reads and writes files.
-        const { openLocal } = local ? await import("./local/socket.ts") : {};
-        const closeLocal = local && (await openLocal?.(door, local, localRoutes(door)));
+        const { openControlSocket } = local ? await import("./local/socket.ts") : {};
+        const closeLocal = local && (await openControlSocket?.(door, local, controlRoutes(door)));
         return async () => {
           serving = false;
           feed.close();

@@ -1,5 +1,5 @@
 /** Where to go after signing in: a page of this dashboard, else `/`. */
-export function safeNext(next: unknown): string {
+export function safeRedirectPath(next: unknown): string {
   const given = typeof next === "string" ? next : "";
   if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(given) || given.length > 2_048) return "/";
   let url: URL;

@@ -8,7 +8,7 @@ export function hostName(host: string): string {
   return bare.toLowerCase().replace(/\.$/, "");
 }
 
-export interface HostRules {
+export interface HostPolicy {
   /** Names it is bound to or known by; asked only for a name that needs them. */
   readonly own: () => ReadonlySet<string>;
   /** `allowed_hosts`; `*.example.org` stands for every name below. */
@@ -17,7 +17,7 @@ export interface HostRules {
 
 /** IP literals cannot be rebound by DNS, and `localhost` is answered by the machine itself. What is no host and port at
  *  all (`localhost:99999`) is not allowed either: links are made of it. */
-export function hostAllowed(host: string, { own, allowed }: HostRules): boolean {
+export function matchesHostPolicy(host: string, { own, allowed }: HostPolicy): boolean {
   if (!URL.canParse(`http://${host}`)) return false;
   const name = hostName(host);
   if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own().has(name))
@@ -38,7 +38,7 @@ export function ownOrigin(peer: Peer): string {
 export type OriginVerdict = "accepted" | "refused" | "null-form";
 
 /** Whether a changing request comes from our own page. `null-form`: passes only as a form that its body proves ours. */
-export function judgeOrigin(
+export function checkRequestOrigin(
   headers: IncomingHttpHeaders,
   peer: Peer,
   allowed: readonly string[],

@@ -1,32 +1,32 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { tokenNames } from "./api/tokens.ts";
-import { page, sectionsOf, seen, type Door } from "./door.ts";
+import { sendPage, sectionsOf, requestState, type DashboardContext } from "./door.ts";
 import { requireOwner } from "./guard.ts";
 import type { PicoServerStatus } from "../pico-server/index.ts";
 import type { SettingsSection } from "../settings/index.ts";
 import { ownOrigin } from "./origins.ts";
 import { overviewPage } from "./pages/index.ts";
-import { offeredToken, signInByQuery } from "./sign-in.ts";
-import { csrfOf } from "./sign-out.ts";
+import { tokenFromQuery, signInByQuery } from "./sign-in.ts";
+import { csrfToken } from "./sign-out.ts";
 import type { ChannelView, StatusView, TokenView } from "./status.ts";
 import { warningsOf } from "./warnings.ts";
 
-const CHANNEL = "channels.pico";
+const channelSection = "channels.pico";
 
 /** `GET /` and `GET /api/status`. */
-export function overviewRoutes(app: FastifyInstance, door: Door): void {
+export function overviewRoutes(app: FastifyInstance, door: DashboardContext): void {
   app.get(
     "/",
     { config: { access: "open" } },
     async (request, reply): Promise<FastifyReply | void> => {
-      const offered = offeredToken(request);
+      const offered = tokenFromQuery(request);
       if (offered !== undefined) return signInByQuery(door, request, reply, offered);
       await requireOwner(door, request, reply);
       if (reply.sent) return;
-      const { session } = seen(request);
-      const csrf = session ? csrfOf(door, session) : "";
+      const { session } = requestState(request);
+      const csrf = session ? csrfToken(door, session) : "";
       const status = await statusOf(door, request);
-      return page(
+      return sendPage(
         reply,
         200,
         overviewPage({ url: door.http.url, assets: door.assets.prefix, status, csrf }),
@@ -38,7 +38,7 @@ export function overviewRoutes(app: FastifyInstance, door: Door): void {
   );
 }
 
-async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView> {
+async function statusOf(door: DashboardContext, request: FastifyRequest): Promise<StatusView> {
   const sections = await sectionsOf(door);
   const channel = channelOf(door, request, sections);
   return {
@@ -59,19 +59,19 @@ async function statusOf(door: Door, request: FastifyRequest): Promise<StatusView
   };
 }
 
-function tokenOf({ tokens }: Door, name: string): TokenView {
+function tokenOf({ tokens }: DashboardContext, name: string): TokenView {
   const { source, managedByEnv } = tokens.info(name);
   return { name, source, managedByEnv };
 }
 
 /** `sections`: described before, so that who changes what was shown does not overwrite what was not. */
 export function channelOf(
-  door: Door,
+  door: DashboardContext,
   request: FastifyRequest,
   sections: readonly SettingsSection[],
 ): ChannelView | undefined {
   if (!door.picoServer) return undefined;
-  const section = sections.find(({ section: name }) => name === CHANNEL);
+  const section = sections.find(({ section: name }) => name === channelSection);
   const status = door.picoServer.status();
   const held = section?.managedByEnv.includes("enabled");
   return {
@@ -89,8 +89,12 @@ export function channelOf(
 }
 
 /** The channel as programs on the machine of the asking browser reach it. */
-function channelUrl(door: Door, request: FastifyRequest, status: PicoServerStatus): string {
-  const { peer } = seen(request);
+function channelUrl(
+  door: DashboardContext,
+  request: FastifyRequest,
+  status: PicoServerStatus,
+): string {
+  const { peer } = requestState(request);
   const url = new URL(ownOrigin({ ...peer, host: door.privateHost.plainHost(peer) }));
   const [gateway] = status.listener === "gateway" ? door.http.addresses("gateway") : [];
   if (gateway) url.port = gateway.port;

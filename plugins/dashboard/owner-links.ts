@@ -1,9 +1,9 @@
 /** Sign-in links of the owner: for the launcher, the control socket and other plugins. @module */
-import type { Door } from "./door.ts";
+import type { DashboardContext } from "./door.ts";
 import type { SignInLink } from "./service.ts";
 
 /** The caller counts as the owner: the sign-in that the link opens has its full length. */
-export function ownerLink(door: Door, page?: string): SignInLink {
+export function ownerLink(door: DashboardContext, page?: string): SignInLink {
   const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version);
   const next = page === undefined ? "" : `&next=${encodeURIComponent(page)}`;
   const path = door.http.url(`/?token=${link}${next}`);

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { page, sectionsOf, seen, type Door } from "./door.ts";
+import { sendPage, sectionsOf, requestState, type DashboardContext } from "./door.ts";
 import { channelOf } from "./overview.ts";
 import {
   chatPage,
@@ -12,10 +12,10 @@ import {
   tokensPage,
   type DeskPage,
 } from "./pages/index.ts";
-import { csrfOf } from "./sign-out.ts";
+import { csrfToken } from "./sign-out.ts";
 
 /** Path -> the page, whose module loads what it shows from the API. */
-const pages: Readonly<Record<string, (page: DeskPage) => string>> = {
+const pagesByPath: Readonly<Record<string, (page: DeskPage) => string>> = {
   "/connections": connectionsPage,
   "/chat": chatPage,
   "/tokens": tokensPage,
@@ -26,18 +26,18 @@ const pages: Readonly<Record<string, (page: DeskPage) => string>> = {
 };
 
 /** The pages behind the door, except for the overview. */
-export function pageRoutes(app: FastifyInstance, door: Door): void {
-  for (const [path, draw] of Object.entries(pages)) {
-    app.get(path, (request, reply) => page(reply, 200, draw(deskOf(door, request))));
+export function pageRoutes(app: FastifyInstance, door: DashboardContext): void {
+  for (const [path, draw] of Object.entries(pagesByPath)) {
+    app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(door, request))));
   }
   app.get("/connect", async (request, reply) => {
     const channel = channelOf(door, request, await sectionsOf(door));
-    return page(reply, 200, connectPage({ ...deskOf(door, request), channel }));
+    return sendPage(reply, 200, connectPage({ ...pageContext(door, request), channel }));
   });
 }
 
-export function deskOf(door: Door, request: FastifyRequest): DeskPage {
-  const { session } = seen(request);
-  const csrf = session ? csrfOf(door, session) : "";
+export function pageContext(door: DashboardContext, request: FastifyRequest): DeskPage {
+  const { session } = requestState(request);
+  const csrf = session ? csrfToken(door, session) : "";
   return { url: door.http.url, assets: door.assets.prefix, version: door.version, csrf };
 }

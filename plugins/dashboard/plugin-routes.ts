@@ -1,40 +1,41 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { API_BODY } from "./bodies.ts";
-import { seen, type Door } from "./door.ts";
-import { dashboardErrors, Refusal, refusals } from "./errors.ts";
+import { maxBodyBytes } from "./bodies.ts";
+import { requestState, type DashboardContext } from "./door.ts";
+import { dashboardErrors, HttpError, httpErrors } from "./errors.ts";
 import type { RouteHandler } from "./service.ts";
-import { identityOf } from "./sessions.ts";
+import { toIdentity } from "./sessions.ts";
 
-type Named = FastifyRequest<{ Params: { name: string } }>;
+type NamedRequest = FastifyRequest<{ Params: { name: string } }>;
 
 /** `/api/x/<name>/…`: requests that passed every check, handed to the plugin of that name as Node has them. */
 export function createPluginRoutes() {
   const handlers = new Map<string, RouteHandler>();
 
-  function handlerOf({ params: { name }, headers }: Named): RouteHandler {
+  function handlerOf({ params: { name }, headers }: NamedRequest): RouteHandler {
     const handle = handlers.get(name);
-    if (!handle) throw new Refusal("not_found");
-    if (Number(headers["content-length"] ?? 0) > API_BODY) throw new Refusal("body_too_large");
+    if (!handle) throw new HttpError("not_found");
+    if (Number(headers["content-length"] ?? 0) > maxBodyBytes)
+      throw new HttpError("body_too_large");
     return handle;
   }
 
   async function run(
-    door: Door,
+    door: DashboardContext,
     handle: RouteHandler,
-    request: Named,
+    request: NamedRequest,
     answer: ServerResponse,
   ): Promise<void> {
-    const { session } = seen(request);
-    boundBody(door, request.raw, answer);
+    const { session } = requestState(request);
+    limitBody(door, request.raw, answer);
     try {
-      await handle(request.raw, answer, session && identityOf(session));
+      await handle(request.raw, answer, session && toIdentity(session));
     } catch (error) {
       door.log.error(
         { err: error, during: `/api/x/${request.params.name}` },
         "a plugin failed to answer",
       );
-      fail(answer);
+      sendInternalError(answer);
     }
   }
 
@@ -43,7 +44,7 @@ export function createPluginRoutes() {
       if (handlers.has(name)) throw dashboardErrors.dashboard_route_taken(name);
       handlers.set(name, handle);
     },
-    mount(app: FastifyInstance, door: Door): void {
+    mount(app: FastifyInstance, door: DashboardContext): void {
       // The plugin reads the body itself: every type passes unread, in this context only.
       void app.register(async (own) => {
         own.removeAllContentTypeParsers();
@@ -64,27 +65,31 @@ export function createPluginRoutes() {
 export type PluginRoutes = ReturnType<typeof createPluginRoutes>;
 
 /** A body of unannounced length: beyond the bound the request is answered and its connection ended, whoever reads. */
-function boundBody({ http }: Door, request: IncomingMessage, answer: ServerResponse): void {
+function limitBody(
+  { http }: DashboardContext,
+  request: IncomingMessage,
+  answer: ServerResponse,
+): void {
   if (request.complete || request.headers["content-length"] !== undefined) return;
   let bytes = request.readableLength;
   const push = request.push.bind(request);
   request.push = (chunk: Uint8Array | null, encoding) => {
     bytes += chunk?.byteLength ?? 0;
-    if (bytes <= API_BODY) return push(chunk, encoding);
+    if (bytes <= maxBodyBytes) return push(chunk, encoding);
     if (answer.headersSent) request.socket.destroy();
     else if (!request.socket.writableEnded) {
       http.refuse(request.socket, 413, {
         error: "body_too_large",
-        message: refusals.body_too_large[1],
+        message: httpErrors.body_too_large[1],
       });
     }
     return false;
   };
 }
 
-function fail(answer: ServerResponse): void {
+function sendInternalError(answer: ServerResponse): void {
   if (answer.headersSent) return void answer.destroy();
-  const [status, message] = refusals.internal;
+  const [status, message] = httpErrors.internal;
   answer.writeHead(status, { "content-type": "application/json; charset=utf-8" });
   answer.end(JSON.stringify({ error: "internal", message }));
 }

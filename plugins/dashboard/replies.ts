@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../kernel/index.ts";
-import { page, type Door } from "./door.ts";
-import { Refusal, refusals, type RefusalCode } from "./errors.ts";
+import { sendPage, type DashboardContext } from "./door.ts";
+import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
 import { messagePage } from "./pages/index.ts";
 
 /** A person's browser asking for a page, as opposed to a script or a program. */
@@ -14,7 +14,7 @@ export function wantsPage(request: FastifyRequest): boolean {
   );
 }
 
-const titles: Partial<Record<RefusalCode, string>> = {
+const errorTitles: Partial<Record<HttpErrorCode, string>> = {
   not_found: "Nothing here",
   host_not_allowed: "Host name not allowed",
   origin_not_allowed: "Request refused",
@@ -23,7 +23,7 @@ const titles: Partial<Record<RefusalCode, string>> = {
 };
 
 /** Codes of the services that the dashboard asks, as its own. */
-const translated: Readonly<Record<string, RefusalCode>> = {
+const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   token_managed_by_env: "token_managed_by_env",
   busy: "rotation_in_progress",
   stale: "rotation_in_progress",
@@ -38,7 +38,7 @@ const translated: Readonly<Record<string, RefusalCode>> = {
   PICO_TOKEN_MISSING: "invalid_setting",
 };
 /** What the framework refuses by itself. */
-const framework: Readonly<Record<string, RefusalCode>> = {
+const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: "body_too_large",
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
   FST_ERR_CTP_INVALID_JSON_BODY: "invalid_body",
@@ -47,30 +47,30 @@ const framework: Readonly<Record<string, RefusalCode>> = {
   FST_ERR_BAD_URL: "invalid_request",
 };
 
-export function asRefusal(error: unknown, door: Door, during: string): Refusal {
-  if (error instanceof Refusal) return error;
-  const own = translated[codeOf(error)];
+export function toHttpError(error: unknown, door: DashboardContext, during: string): HttpError {
+  if (error instanceof HttpError) return error;
+  const own = serviceErrorCodes[codeOf(error)];
   if (own) {
     const retry = own === "store_unavailable" ? { retryAfterSeconds: 5 } : {};
-    return new Refusal(own, { message: (error as Error).message, ...retry });
+    return new HttpError(own, { message: (error as Error).message, ...retry });
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
-  const foreign = framework[String(code)];
-  if (foreign) return new Refusal(foreign);
-  if (code === "ECONNRESET" && statusCode === 400) return new Refusal("aborted_request");
+  const foreign = fastifyErrorCodes[String(code)];
+  if (foreign) return new HttpError(foreign);
+  if (code === "ECONNRESET" && statusCode === 400) return new HttpError("aborted_request");
   door.log.error({ err: error, during }, "a request failed");
-  return new Refusal("internal");
+  return new HttpError("internal");
 }
 
 /** Answers a refusal as a page to a person and as JSON to a program. */
-export function refuse(
-  door: Door,
+export function sendError(
+  door: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  refusal: Refusal,
+  refusal: HttpError,
 ): FastifyReply {
   const { code, message, extra } = refusal;
-  const status = extra.status ?? refusals[code][0];
+  const status = extra.status ?? httpErrors[code][0];
   void reply.header("cache-control", "no-store");
   if (extra.retryAfterSeconds !== undefined)
     void reply.header("retry-after", String(extra.retryAfterSeconds));
@@ -79,11 +79,11 @@ export function refuse(
   if (wantsPage(request)) {
     const { hint } = extra;
     const text = {
-      title: titles[code] ?? "Request refused",
+      title: errorTitles[code] ?? "Request refused",
       text: message,
       ...(hint === undefined ? {} : { hint }),
     };
-    return page(
+    return sendPage(
       reply,
       status,
       messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }),

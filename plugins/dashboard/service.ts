@@ -4,12 +4,12 @@ import type { Identity } from "../http/index.ts";
 import type { ProgramView } from "./status.ts";
 import type {
   CheckView,
-  ClientRefusal,
+  RejectedConnectionView,
   LogLevel,
   LogLineView,
   LogView,
   TokenRow,
-  TryResult,
+  TestResult,
 } from "./api/views.ts";
 
 export interface DashboardApi {
@@ -58,7 +58,7 @@ export interface LogSource {
   follow(heard: (line: LogLineView) => void): Release;
 }
 
-export interface Forwarded {
+export interface ForwardedInfo {
   /** Address of the proxy. */
   readonly from: string;
   /** It is not among the trusted ones, as far as the visitor's address shows. */
@@ -68,15 +68,15 @@ export interface Forwarded {
 }
 
 /** What the asking request shows of its way here. */
-export interface SeenByDoctor {
+export interface RequestObservations {
   /** What a proxy said; absent when there was none. */
-  readonly forwarded?: Forwarded | undefined;
+  readonly forwarded?: ForwardedInfo | undefined;
   /** Whether the page that asks could open a WebSocket to its own origin; absent when no page asks. */
   readonly upgrade?: boolean | undefined;
 }
 
 /** What a running launcher can tell about itself. */
-export interface DoctorFacts extends SeenByDoctor {
+export interface DoctorFacts extends RequestObservations {
   readonly state: string;
   /** Unix milliseconds. */
   readonly now: number;
@@ -86,15 +86,15 @@ export interface DoctorFacts extends SeenByDoctor {
   /** What answers, when it is a program. */
   readonly program?: ProgramView | undefined;
   /** Clients that were refused, the newest first. */
-  readonly refusals: readonly ClientRefusal[];
+  readonly refusals: readonly RejectedConnectionView[];
   /** Real handshakes by each method. */
-  readonly handshakes: () => Promise<readonly TryResult[]>;
+  readonly handshakes: () => Promise<readonly TestResult[]>;
 }
 /** Looks for what is wrong in a deployment; given to the dashboard by its composition. */
 export type Doctor = (facts: DoctorFacts) => Promise<readonly CheckView[]>;
 
 /** Where the command line of the same owner reaches this process: whoever may open the socket counts as owner. */
-export interface LocalControl {
+export interface ControlSocketOptions {
   /** Path of the Unix socket (0600, in a folder of 0700), or name of the pipe. */
   readonly socket: string;
   /** A file (0600) that says address and process id, for people. */

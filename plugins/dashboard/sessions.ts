@@ -12,7 +12,7 @@ export type SignOutReason =
   | "replaced"
   | "maker-ended";
 
-export interface Session {
+export interface SignInSession {
   /** SHA-256 of the secret part of the cookie, in hex. The secret itself is only in the browser. */
   readonly digest: string;
   /** First 8 hex digits of the digest: names the session in events, logs and lists. */
@@ -24,7 +24,7 @@ export interface Session {
   /** Version of the launcher token that opened it. */
   readonly version: number;
   /** The sign-in whose link opened this one; it ends when its maker ends. Absent after proof of the launcher token. */
-  readonly maker: Session | undefined;
+  readonly maker: SignInSession | undefined;
   /** A host's own session check opened it: it is never stored. */
   readonly ofHost: boolean;
   /** It began before this start. */
@@ -42,7 +42,7 @@ export interface NewSession {
   readonly userAgent: string;
   readonly version: number;
   readonly days: number;
-  readonly maker?: Session | undefined;
+  readonly maker?: SignInSession | undefined;
   readonly ofHost?: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface SessionOptions {
   readonly after: (ms: number, run: () => void) => Release;
   /** Called after each change of the list. */
   readonly onChange: () => void;
-  readonly onEnd: (session: Session, reason: SignOutReason) => void;
+  readonly onEnd: (session: SignInSession, reason: SignOutReason) => void;
 }
 
 /** When another sign-in is created beyond this number, the least recently used one ends. */
@@ -76,22 +76,22 @@ const maxDelayMs = 2 ** 31 - 1;
 const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 
 /** Unused sign-ins go first, then the least recently used one. */
-const leavesBefore = (a: Session, b: Session): boolean =>
+const isEvictedBefore = (a: SignInSession, b: SignInSession): boolean =>
   a.used === b.used ? a.lastUsedAt < b.lastUsedAt : !a.used;
 
 /** The session itself, its maker, and so on. */
-function makersOf(session: Session | undefined): Session[] {
-  const found: Session[] = [];
+function makersOf(session: SignInSession | undefined): SignInSession[] {
+  const found: SignInSession[] = [];
   for (let each = session; each; each = each.maker) found.push(each);
   return found;
 }
 
-export type Sessions = ReturnType<typeof createSessions>;
+export type SignInSessions = ReturnType<typeof createSignInSessions>;
 
-export function createSessions({ clock, random, after, onChange, onEnd }: SessionOptions) {
-  const sessions = new Map<string, Session>();
+export function createSignInSessions({ clock, random, after, onChange, onEnd }: SessionOptions) {
+  const sessions = new Map<string, SignInSession>();
 
-  function end(session: Session, reason: SignOutReason): void {
+  function end(session: SignInSession, reason: SignOutReason): void {
     if (!sessions.delete(session.digest)) return;
     session.cancelExpiry();
     session.endedBy = reason;
@@ -103,7 +103,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
     onChange();
   }
   /** Timers follow elapsed time, so that a clock which is set back lengthens no session. */
-  function endIn(ms: number, session: Session): void {
+  function endIn(ms: number, session: SignInSession): void {
     const delay = Math.min(maxDelayMs, ms);
     session.cancelExpiry = after(delay, () => {
       const left = Math.min(ms - delay, session.expiresAt - clock.now());
@@ -112,17 +112,19 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
     });
   }
   /** Spares the makers of the session to come, as long as others can go. */
-  function makeRoom(maker: Session | undefined): void {
+  function makeRoom(maker: SignInSession | undefined): void {
     const makers = new Set(makersOf(maker));
     while (sessions.size >= maxSessions) {
       const others = [...sessions.values()].filter((session) => !makers.has(session));
       const candidates = others.length > 0 ? others : [...sessions.values()];
-      const first = candidates.reduce((a, b) => (leavesBefore(b, a) ? b : a));
+      const first = candidates.reduce((a, b) => (isEvictedBefore(b, a) ? b : a));
       end(first, "evicted");
     }
   }
-  function add(by: Omit<Session, "signIn" | "ended" | "cancelExpiry" | "endedBy">): Session {
-    const session: Session = {
+  function add(
+    by: Omit<SignInSession, "signIn" | "ended" | "cancelExpiry" | "endedBy">,
+  ): SignInSession {
+    const session: SignInSession = {
       ...by,
       signIn: by.digest.slice(0, 8),
       ended: new Set(),
@@ -133,7 +135,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
     return session;
   }
   /** Ends a session that is past its expiry, also when its timer has not run yet. */
-  function isLive(session: Session): boolean {
+  function isLive(session: SignInSession): boolean {
     const now = clock.now();
     if (now >= session.expiresAt) end(session, "expired");
     return session.endedBy === undefined && session.createdAt <= now;
@@ -141,7 +143,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
 
   return {
     /** The new session and the secret of its cookie; undefined when its maker has ended. */
-    create(by: NewSession): { session: Session; secret: string } | undefined {
+    create(by: NewSession): { session: SignInSession; secret: string } | undefined {
       const { maker } = by;
       makeRoom(maker);
       if (maker && !isLive(maker)) return undefined;
@@ -165,12 +167,12 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
       return { session, secret };
     },
     /** The live session of a cookie's secret: begun, not expired, not ended. */
-    find(secret: string): Session | undefined {
+    find(secret: string): SignInSession | undefined {
       const session = sessions.get(digestOf(secret));
       return session && isLive(session) ? session : undefined;
     },
     isLive,
-    touch(session: Session): void {
+    touch(session: SignInSession): void {
       session.lastUsedAt = clock.now();
       session.used = true;
     },
@@ -180,7 +182,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
       for (const session of [...sessions.values()])
         if (session.version < version) end(session, "rotated");
     },
-    list: (): Session[] => [...sessions.values()],
+    list: (): SignInSession[] => [...sessions.values()],
     /** What can be stored: not the sign-ins of a host, nor those that depend on one. */
     records: (): SessionRecord[] =>
       [...sessions.values()]
@@ -209,7 +211,7 @@ export function createSessions({ clock, random, after, onChange, onEnd }: Sessio
 }
 
 /** The session as other plugins see it: its name and its end, without the secret. */
-export function identityOf(session: Session): Identity {
+export function toIdentity(session: SignInSession): Identity {
   return {
     id: session.signIn,
     onEnd(ended) {

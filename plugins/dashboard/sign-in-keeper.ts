@@ -59,15 +59,15 @@ export function createSignInKeeper({ file, log, random, records }: KeeperOptions
   /** The right to the file, which two launchers of one home must not share: each would undo the other's sign-outs. */
   async function take(): Promise<void> {
     if (file === undefined || lock) return;
-    const { lockFile, makeFolder } = await files();
-    await makeFolder(dirname(file));
+    const { lockFile, createPrivateFolder } = await files();
+    await createPrivateFolder(dirname(file));
     lock = await lockFile(file, { waitMs: 0 });
   }
 
   async function read(): Promise<readonly SessionRecord[]> {
     if (file === undefined) return [];
-    const { narrowSecret, readJson } = await files();
-    const warning = await narrowSecret(file);
+    const { restrictSecretFile, readJson } = await files();
+    const warning = await restrictSecretFile(file);
     if (warning !== undefined) log.warn({}, warning);
     const found = await readJson(file);
     if (!found) return [];

@@ -12,7 +12,7 @@ export interface StatusView {
   /** The newest first, at most 10. */
   readonly signIns: readonly SignInView[];
   /** The newest first, at most 10. */
-  readonly refusals: readonly RefusalView[];
+  readonly refusals: readonly RejectionView[];
   readonly warnings: readonly WarningView[];
   /** The program that answers; absent when none does. */
   readonly program?: ProgramView;
@@ -64,7 +64,7 @@ export interface ChannelView {
   /** Messages (both ways) of each of the last 10 minutes, oldest first, the last one still running. */
   readonly perMinute: readonly number[];
   /** Clients that were refused: the newest first, at most 10. */
-  readonly refusals: readonly RefusalView[];
+  readonly refusals: readonly RejectionView[];
   /** For `If-Match` of `PUT /api/channels/pico`; absent where settings cannot be changed. */
   readonly etag?: string;
 }
@@ -75,7 +75,7 @@ export interface SignInView {
   readonly via: string;
 }
 /** Of a sign-in or of a client; the same again is one row. */
-export interface RefusalView {
+export interface RejectionView {
   /** Unix milliseconds, of the latest. */
   readonly at: number;
   readonly times: number;

@@ -1,14 +1,14 @@
 import { tokensView } from "./api/tokens.ts";
 import type { TokenRow } from "./api/views.ts";
 import type { SettingsSection } from "../settings/index.ts";
-import type { Door } from "./door.ts";
+import type { DashboardContext } from "./door.ts";
 import type { WarningView } from "./status.ts";
 
-const untilMended = "Mend the file; until then what stood there before stays in effect.";
+const repairHint = "Mend the file; until then what stood there before stays in effect.";
 
 /** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
 export async function warningsOf(
-  door: Door,
+  door: DashboardContext,
   sections: readonly SettingsSection[],
 ): Promise<WarningView[]> {
   const files = fileWarnings(sections);
@@ -20,14 +20,14 @@ export async function warningsOf(
           {
             id: "tokens-not-taken",
             text: `An edit of the tokens was not taken: ${message}`,
-            fix: untilMended,
+            fix: repairHint,
           },
         ],
   );
-  return [...listening(door), ...tokens, ...failedPlugins(door), ...files];
+  return [...listenerWarnings(door), ...tokens, ...pluginWarnings(door), ...files];
 }
 
-function listening({ http }: Door): WarningView[] {
+function listenerWarnings({ http }: DashboardContext): WarningView[] {
   if (!http.isPublic() || !http.addresses().some(({ protocol }) => protocol === "http:")) return [];
   return [
     {
@@ -38,7 +38,7 @@ function listening({ http }: Door): WarningView[] {
   ];
 }
 
-async function tokenWarnings(door: Door): Promise<WarningView[]> {
+async function tokenWarnings(door: DashboardContext): Promise<WarningView[]> {
   const { tokens } = await tokensView(door);
   return tokens.flatMap((row) => {
     const { name, source, concern } = row;
@@ -54,13 +54,19 @@ async function tokenWarnings(door: Door): Promise<WarningView[]> {
           ]
         : []),
       ...(concern
-        ? [{ id: "token-weak", text: `The ${name} token is weak: ${concern}.`, fix: longer(row) }]
+        ? [
+            {
+              id: "token-weak",
+              text: `The ${name} token is weak: ${concern}.`,
+              fix: longerTokenFix(row),
+            },
+          ]
         : []),
     ];
   });
 }
 
-function longer({ name, managedByEnv, variable }: TokenRow): string {
+function longerTokenFix({ name, managedByEnv, variable }: TokenRow): string {
   if (managedByEnv && variable !== undefined) return `Change ${variable}, and start again.`;
   if (name === "metrics") return "Replace it: doorward token rotate metrics";
   if (name === "launcher" || name === "pico") {
@@ -76,11 +82,11 @@ export function fileWarnings(sections: readonly SettingsSection[]): WarningView[
   return [...problems].map((problem) => ({
     id: "settings-not-taken",
     text: `An edit of the settings was not taken: ${problem}`,
-    fix: untilMended,
+    fix: repairHint,
   }));
 }
 
-function failedPlugins(door: Door): WarningView[] {
+function pluginWarnings(door: DashboardContext): WarningView[] {
   return door.plugins().flatMap(({ from, state, reason }) =>
     state !== "failed"
       ? []

@@ -4,7 +4,7 @@ import { BlockList, isIP, isIPv4, isIPv6 as fitsIPv6 } from "node:net";
 const isIPv6 = (address: string): boolean => address.includes(":") && fitsIPv6(address);
 
 /** The eight groups of an IPv6 address, which the caller has checked with `isIPv6`. */
-function groupsOf(address: string): number[] {
+function ipv6Groups(address: string): number[] {
   const dotted = address.match(/^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/);
   const [, lead = "", a, b, c, d] = dotted ?? [];
   const plain = dotted
@@ -24,7 +24,7 @@ export const noAddress = "local";
 export function normaliseAddress(address: string): string {
   const bare = address.replace(/%.*$/, "").toLowerCase();
   if (!isIPv6(bare)) return bare;
-  const groups = groupsOf(bare);
+  const groups = ipv6Groups(bare);
   const mapped = groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
   if (!mapped) return bare;
   return [groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join(".");
@@ -34,7 +34,7 @@ export function normaliseAddress(address: string): string {
 export function addressKey(address: string): string {
   const normal = normaliseAddress(address);
   if (!isIPv6(normal)) return normal;
-  const network = groupsOf(normal)
+  const network = ipv6Groups(normal)
     .slice(0, 4)
     .map((group) => group.toString(16));
   return `${network.join(":")}::/64`;
@@ -44,7 +44,7 @@ export function addressKey(address: string): string {
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || /^\[?::1\]?$/.test(host) || (isIPv4(host) && host.startsWith("127."));
 
-function networkOf(
+function parseNetwork(
   text: string,
 ): { address: string; family: "ipv4" | "ipv6"; bits: number } | undefined {
   const [address = "", length, ...rest] = text.split("/");
@@ -58,20 +58,20 @@ function networkOf(
 }
 
 /** `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
-export const isNetwork = (text: string): boolean => networkOf(text) !== undefined;
+export const isNetwork = (text: string): boolean => parseNetwork(text) !== undefined;
 
 /** @returns The networks that hold addresses of this machine alone, such as 127.0.0.1. */
 export const loopbackNetworks = (networks: readonly string[]): string[] =>
   networks.filter((network) => {
-    const holds = networkList([network]);
+    const holds = createNetworkMatcher([network]);
     return isLoopback(network.split("/")[0]!) || holds("127.0.0.1") || holds("::1");
   });
 
 /** Tells whether an address (in its normal spelling) lies in one of the networks. */
-export function networkList(networks: readonly string[]): (address: string) => boolean {
+export function createNetworkMatcher(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) {
-    const known = networkOf(network);
+    const known = parseNetwork(network);
     if (known === undefined) continue;
     const normal = normaliseAddress(known.address);
     if (known.family === "ipv6" && isIPv4(normal))

@@ -1,11 +1,11 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
-import { safetyHeaders } from "./headers.ts";
+import { securityHeaders } from "./headers.ts";
 
-export type Refusal = readonly [status: number, error: string, message: string];
+export type ErrorResponse = readonly [status: number, error: string, message: string];
 
 /** What this plugin answers by itself. */
-export const refusals = {
+export const errorResponses = {
   badTarget: [400, "invalid_request", "The address of the request is not valid."],
   badHost: [400, "invalid_request", "The request needs exactly one Host header."],
   twoAuthorizations: [
@@ -25,15 +25,15 @@ export const refusals = {
     "The headers of the request are larger than accepted.",
   ],
   internal: [500, "internal", "Something went wrong here; the log has the details."],
-} as const satisfies Record<string, Refusal>;
+} as const satisfies Record<string, ErrorResponse>;
 
-const bodyOf = ([, error, message]: Refusal): object => ({ error, message });
-const oneLine = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
+const errorBody = ([, error, message]: ErrorResponse): object => ({ error, message });
+const toHeaderValue = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
 const lingerMs = 1_000;
 
 /** After the last answer. A peer that goes on sending would be reset before it has read that: until `rest` is over, for
  *  a second at most, it is read and thrown away. */
-function linger(socket: Duplex, rest: Readable): void {
+function closeLingering(socket: Duplex, rest: Readable): void {
   const close = (): void => void socket.destroy();
   const closeSoon = (): void =>
     void (socket.writableFinished ? close() : socket.once("finish", close));
@@ -45,7 +45,7 @@ function linger(socket: Duplex, rest: Readable): void {
 }
 
 /** Writes a whole answer to a bare socket and closes it. `socket` must be at the start of an answer. */
-export function refuse(
+export function writeResponse(
   socket: Duplex,
   status: number,
   body: object,
@@ -55,7 +55,7 @@ export function refuse(
   if (!socket.writable) return void socket.destroy();
   const text = JSON.stringify(body);
   const all: Record<string, string> = {
-    ...safetyHeaders,
+    ...securityHeaders,
     "Cache-Control": "no-store",
     "Content-Type": "application/json; charset=utf-8",
     Date: new Date().toUTCString(),
@@ -63,7 +63,7 @@ export function refuse(
     "Content-Length": String(Buffer.byteLength(text)),
     Connection: "close",
   };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${oneLine(value)}\r\n`);
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${toHeaderValue(value)}\r\n`);
   socket.end(
     Buffer.concat([
       Buffer.from(
@@ -73,19 +73,19 @@ export function refuse(
       Buffer.from(text),
     ]),
   );
-  linger(socket, socket);
+  closeLingering(socket, socket);
 }
 
 /** Node ends a connection together with its last answer, whatever still comes of the request: here the request may come
  *  to its end first. */
-export function awaitBody(request: IncomingMessage, answer: ServerResponse): void {
+export function deferCloseUntilBody(request: IncomingMessage, answer: ServerResponse): void {
   const { socket } = request;
   if (!("destroySoon" in socket)) return; // a stream that a host serves as a connection
   const { destroySoon } = socket;
   const endSoon = (): void => {
     if (request.complete) return destroySoon.call(socket);
     socket.end();
-    linger(socket, request);
+    closeLingering(socket, request);
   };
   // Node's own listener stands between these two.
   answer.prependOnceListener("finish", () => {
@@ -96,21 +96,21 @@ export function awaitBody(request: IncomingMessage, answer: ServerResponse): voi
   });
 }
 
-export const refuseWith = (socket: Duplex, refusal: Refusal): void =>
-  refuse(socket, refusal[0], bodyOf(refusal));
+export const writeError = (socket: Duplex, refusal: ErrorResponse): void =>
+  writeResponse(socket, refusal[0], errorBody(refusal));
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
 /** The same, on an answer that Node has prepared. A connection whose body nobody will read is not used again. */
-export function answerWith(
+export function sendError(
   request: IncomingMessage,
   answer: ServerResponse,
-  refusal: Refusal,
+  refusal: ErrorResponse,
 ): void {
   if (answer.headersSent) return void answer.destroy();
-  if (hasBody(request)) awaitBody(request, answer);
-  const text = JSON.stringify(bodyOf(refusal));
+  if (hasBody(request)) deferCloseUntilBody(request, answer);
+  const text = JSON.stringify(errorBody(refusal));
   answer.writeHead(refusal[0], {
     "Cache-Control": "no-store",
     "Content-Type": "application/json; charset=utf-8",
@@ -121,9 +121,13 @@ export function answerWith(
 }
 
 /** Answers in the middle of a request and ends it: nothing may follow on this connection. */
-export function cutShort(request: IncomingMessage, answer: ServerResponse, refusal: Refusal): void {
+export function abortRequest(
+  request: IncomingMessage,
+  answer: ServerResponse,
+  refusal: ErrorResponse,
+): void {
   const { socket } = request;
   const isNext = answer.socket === socket && !answer.headersSent; // else an earlier answer is still on its way
-  if (isNext) refuseWith(socket, refusal);
+  if (isNext) writeError(socket, refusal);
   else socket.destroy();
 }

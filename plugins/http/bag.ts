@@ -1,5 +1,5 @@
 /** Things that come and go by the thousand. */
-export interface Bag<T extends object> {
+export interface ItemSet<T extends object> {
   has(item: T): boolean;
   /** Once at a time. */
   add(item: T): void;
@@ -7,17 +7,17 @@ export interface Bag<T extends object> {
   all(): T[];
 }
 
-type Placed = Record<symbol, number | undefined>;
+type IndexedItem = Record<symbol, number | undefined>;
 
 /** Each item knows its place, and leaves it to the last one. A set would not do: when one that has become old grows
  *  anew, V8 makes its new table old, too, and what stood in the one before lives on until the next full collection,
  *  with all that hangs on it. */
-export function createBag<T extends object>(): Bag<T> {
+export function createItemSet<T extends object>(): ItemSet<T> {
   const place = Symbol("place");
   const items: (T | undefined)[] = [];
   let count = 0;
-  const placeOf = (item: T): number | undefined => (item as Placed)[place];
-  const put = (item: T, at: number | undefined): void => void ((item as Placed)[place] = at);
+  const placeOf = (item: T): number | undefined => (item as IndexedItem)[place];
+  const put = (item: T, at: number | undefined): void => void ((item as IndexedItem)[place] = at);
 
   return {
     has: (item) => placeOf(item) !== undefined,

@@ -1,19 +1,19 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Server as TlsServer } from "node:tls";
-import { createBag, type Bag } from "./bag.ts";
+import { createItemSet, type ItemSet } from "./bag.ts";
 
-const graceMs = 1_000;
+const finishTimeoutMs = 1_000;
 
-export interface Closing {
+export interface ServerShutdown {
   /** No new connection, no second request on an old one. */
   stopAccepting(): void;
   /** Lets what is being answered finish for a second, then ends whatever is left, upgraded sockets included. */
   finish(): Promise<void>;
 }
 
-function collect(server: Server, event: "connection" | "secureConnection"): Bag<Duplex> {
-  const sockets = createBag<Duplex>();
+function collectSockets(server: Server, event: "connection" | "secureConnection"): ItemSet<Duplex> {
+  const sockets = createItemSet<Duplex>();
   /** One listener for all: an idle WebSocket keeps what hangs on its socket. */
   function forget(this: Duplex): void {
     sockets.delete(this);
@@ -27,11 +27,11 @@ function collect(server: Server, event: "connection" | "secureConnection"): Bag<
 }
 
 /** Watches a server from its first connection on, so that nothing of it is left when it is closed. */
-export function watchConnections(server: Server): Closing {
-  const bare = collect(server, "connection");
+export function trackConnections(server: Server): ServerShutdown {
+  const bare = collectSockets(server, "connection");
   /** Those that requests name: under TLS they are others than the bare ones. */
-  const sockets = server instanceof TlsServer ? collect(server, "secureConnection") : bare;
-  const answers = createBag<ServerResponse>();
+  const sockets = server instanceof TlsServer ? collectSockets(server, "secureConnection") : bare;
+  const answers = createItemSet<ServerResponse>();
   /** One listener for all, here too. */
   function left(this: ServerResponse): void {
     answers.delete(this);
@@ -63,7 +63,7 @@ export function watchConnections(server: Server): Closing {
       // A timer of Node, not of the clock: sockets do not stand still when a test's clock does.
       const cut = setTimeout(
         () => sockets.all().forEach((socket) => void socket.destroy()),
-        graceMs,
+        finishTimeoutMs,
       );
       await Promise.all(answers.all().map(answered));
       clearTimeout(cut);

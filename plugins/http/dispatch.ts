@@ -2,40 +2,40 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
 import {
-  answerWith,
-  awaitBody,
-  cutShort,
+  sendError,
+  deferCloseUntilBody,
+  abortRequest,
   hasBody,
-  refusals,
-  refuseWith,
-  type Refusal,
+  errorResponses,
+  writeError,
+  type ErrorResponse,
 } from "./answers.ts";
-import { makeSafe } from "./headers.ts";
+import { setSecurityHeaders } from "./headers.ts";
 import type { ClientFault } from "./log-limiter.ts";
-import { inside, readTarget, type Target } from "./paths.ts";
+import { stripBasePath, parseTarget, type RequestTarget } from "./paths.ts";
 import { closeWithConnection } from "./pipeline.ts";
-import type { RequestHandler, Route, Routes, UpgradeHandler } from "./routes.ts";
+import type { RequestHandler, Route, RouteTable, UpgradeHandler } from "./routes.ts";
 import type { Listener, Peer, RouteOptions } from "./service.ts";
 
-const bodySeconds = 30;
+const defaultBodyTimeoutS = 30;
 const hostName = "host";
 const authorizationName = "authorization";
 
-export interface Dispatcher {
+export interface Router {
   /** `false`: nobody here serves it, and it was not touched. */
   request(listener: Listener, request: IncomingMessage, answer: ServerResponse): boolean;
   upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
   /** What an own server answers to a request that nobody serves; `upgrade`: to a WebSocket. */
-  unserved(request: IncomingMessage, kind: "request" | "upgrade"): Refusal;
+  unserved(request: IncomingMessage, kind: "request" | "upgrade"): ErrorResponse;
   /** Whether a request route of the first listener fits. */
   serves(request: IncomingMessage): boolean;
   listener(request: IncomingMessage): Listener;
 }
 
-export interface DispatchOptions {
+export interface RouterOptions {
   readonly basePath: string;
-  readonly requests: Routes<RequestHandler>;
-  readonly upgrades: Routes<UpgradeHandler>;
+  readonly requests: RouteTable<RequestHandler>;
+  readonly upgrades: RouteTable<UpgradeHandler>;
   readonly peer: (request: IncomingMessage) => Peer;
   readonly clock: Clock;
   readonly log: Log;
@@ -46,17 +46,17 @@ export interface DispatchOptions {
   readonly arrive?: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
 }
 
-interface Found<H> {
-  readonly target: Target;
+interface MatchedRoute<H> {
+  readonly target: RequestTarget;
   readonly route: Route<H>;
 }
 
 /** Of two Host or Authorization lines Node takes the first without a word; a proxy may have taken the second. */
-function headerFault(
+function checkHeaders(
   request: IncomingMessage,
-  target: Target,
+  target: RequestTarget,
   options: RouteOptions,
-): Refusal | undefined {
+): ErrorResponse | undefined {
   const { rawHeaders, headers } = request;
   let hosts = 0;
   let authorizations = 0;
@@ -66,42 +66,42 @@ function headerFault(
     if (name.length === authorizationName.length && name.toLowerCase() === authorizationName)
       authorizations += 1;
   }
-  if (authorizations > 1 && !options.anyAuthorization) return refusals.twoAuthorizations;
+  if (authorizations > 1 && !options.anyAuthorization) return errorResponses.twoAuthorizations;
   if (options.anyHost) return undefined;
   return hosts === 1 && /^[\w.~:[\]-]+$/.test(target.host ?? headers.host ?? "")
     ? undefined
-    : refusals.badHost;
+    : errorResponses.badHost;
 }
 
-export function createDispatcher(options: DispatchOptions): Dispatcher {
+export function createRouter(options: RouterOptions): Router {
   const { basePath, requests, upgrades, peer, clock, log, lost, note, arrive } = options;
   const arrivedBy = new WeakMap<IncomingMessage, Listener>();
 
   function find<H>(
     request: IncomingMessage,
     match: (path: string) => Route<H> | undefined,
-  ): Found<H> | undefined {
-    const target = readTarget(request.url ?? "");
-    const path = target && inside(basePath, target.path);
+  ): MatchedRoute<H> | undefined {
+    const target = parseTarget(request.url ?? "");
+    const path = target && stripBasePath(basePath, target.path);
     const route = path === undefined ? undefined : match(path);
     return target && route && { target, route };
   }
 
   /** From here on the request is ours: it loses the base path, and its peer is fixed while the socket lives. */
-  function take(listener: Listener, request: IncomingMessage, target: Target): void {
-    request.url = `${inside(basePath, target.path) ?? "/"}${target.search}`;
+  function take(listener: Listener, request: IncomingMessage, target: RequestTarget): void {
+    request.url = `${stripBasePath(basePath, target.path) ?? "/"}${target.search}`;
     if (target.host !== undefined) request.headers.host = target.host; // RFC 9112 3.2.2: it replaces the header
     arrivedBy.set(request, listener);
     peer(request);
   }
 
-  function noteMalformed(request: IncomingMessage, [, , text]: Refusal): void {
+  function noteMalformed(request: IncomingMessage, [, , text]: ErrorResponse): void {
     note({ reason: "malformed_request", address: peer(request).address, text, level: "info" });
   }
 
   function limitBody(request: IncomingMessage, answer: ServerResponse, seconds: number): void {
     if (!hasBody(request)) return;
-    awaitBody(request, answer);
+    deferCloseUntilBody(request, answer);
     const { address } = peer(request);
     const aborted = (): void => {
       if (answer.headersSent) return;
@@ -114,7 +114,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       request.off("aborted", aborted);
       const text = "the body of a request took too long to arrive";
       note({ reason: "request_timeout", address, text, level: "info" });
-      cutShort(request, answer, refusals.timeout);
+      abortRequest(request, answer, errorResponses.timeout);
     }, seconds * 1_000);
     const done = (): void => clock.clearTimeout(timer);
     request.once("end", done).once("close", done); // not the answer's: a body may drip on after it
@@ -127,7 +127,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   ): void {
     const failed = (error: unknown): void => {
       log.error({ err: error, route: route.path }, "a request handler failed");
-      answerWith(request, answer, refusals.internal);
+      sendError(request, answer, errorResponses.internal);
     };
     try {
       Promise.resolve<unknown>(route.handle(request, answer)).catch(failed);
@@ -154,12 +154,12 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     listener: (request) => arrivedBy.get(request) ?? "dashboard",
 
     unserved(request, kind) {
-      const target = readTarget(request.url ?? "");
-      if (target === undefined && request.url !== "*") return refusals.badTarget;
-      const fault = target && headerFault(request, target, {});
+      const target = parseTarget(request.url ?? "");
+      if (target === undefined && request.url !== "*") return errorResponses.badTarget;
+      const fault = target && checkHeaders(request, target, {});
       if (fault) return fault;
       if (kind === "upgrade") lost(peer(request).address);
-      return refusals.notFound;
+      return errorResponses.notFound;
     },
 
     serves: (request) => find(request, (path) => requests.longest("dashboard", path)) !== undefined,
@@ -170,14 +170,14 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       closeWithConnection(request, answer);
       if (request.socket.writableEnded) return true; // behind the last answer of its connection
       const { target, route } = found;
-      makeSafe(answer);
+      setSecurityHeaders(answer);
       take(listener, request, target);
-      const fault = headerFault(request, target, route.options);
+      const fault = checkHeaders(request, target, route.options);
       if (fault) {
         noteMalformed(request, fault);
-        answerWith(request, answer, fault);
+        sendError(request, answer, fault);
       } else {
-        limitBody(request, answer, route.options.bodySeconds ?? bodySeconds);
+        limitBody(request, answer, route.options.bodySeconds ?? defaultBodyTimeoutS);
         const wait = arrive?.(request);
         if (wait) void wait.then(() => run(route, request, answer));
         else run(route, request, answer);
@@ -190,15 +190,17 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
       if (found === undefined) return false;
       const { target, route } = found;
       take(listener, request, target);
-      const fault = headerFault(request, target, { ...route.options, anyHost: false });
+      const fault = checkHeaders(request, target, { ...route.options, anyHost: false });
       if (fault) {
         noteMalformed(request, fault);
-        refuseWith(socket, fault);
+        writeError(socket, fault);
         return true;
       }
       const wait = arrive?.(request);
       if (wait)
-        void waitWith(socket, wait).then((alive) => alive && hand(route, request, socket, head));
+        void waitGuardingSocket(socket, wait).then(
+          (alive) => alive && hand(route, request, socket, head),
+        );
       else hand(route, request, socket, head);
       return true;
     },
@@ -206,7 +208,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
 }
 
 /** A socket without a listener for its errors ends the process. Answers whether it lived through the wait. */
-async function waitWith(socket: Duplex, wait: Promise<void>): Promise<boolean> {
+async function waitGuardingSocket(socket: Duplex, wait: Promise<void>): Promise<boolean> {
   const broken = (): void => void socket.destroy();
   socket.on("error", broken);
   await wait;

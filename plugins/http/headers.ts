@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 
 /** Carried by every answer: pages, data, errors, refused upgrades, and what Node would answer by itself. */
-export const safetyHeaders: Readonly<Record<string, string>> = {
+export const securityHeaders: Readonly<Record<string, string>> = {
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",
   "X-Frame-Options": "DENY",
@@ -13,8 +13,8 @@ export const safetyHeaders: Readonly<Record<string, string>> = {
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 };
 
-const safety = Object.entries(safetyHeaders);
+const securityHeaderEntries = Object.entries(securityHeaders);
 
-export function makeSafe(answer: ServerResponse): void {
-  for (const [name, value] of safety) answer.setHeader(name, value);
+export function setSecurityHeaders(answer: ServerResponse): void {
+  for (const [name, value] of securityHeaderEntries) answer.setHeader(name, value);
 }

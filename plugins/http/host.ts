@@ -1,9 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
-import type { Dispatcher } from "./dispatch.ts";
+import type { Router } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
-import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
+import { serveAsPlain, isWebSocketUpgrade } from "./upgrades.ts";
 
 type Emit = Server["emit"];
 
@@ -28,7 +28,7 @@ export function assertServer(server: unknown): void {
  * not keep a request from the listeners beside it, nor from those that are added later. What is not ours goes on
  * untouched. Never listens, never closes.
  */
-export function serveOnHost(server: Server, dispatcher: Dispatcher): Release {
+export function attachToHostServer(server: Server, dispatcher: Router): Release {
   let active = true;
   const before: Emit = server.emit;
   const hadOwn = Object.hasOwn(server, "emit");
@@ -39,7 +39,7 @@ export function serveOnHost(server: Server, dispatcher: Dispatcher): Release {
     dispatcher.request("dashboard", q, r);
 
   function upgrade(q: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const isWebSocket = wantsWebSocket(q);
+    const isWebSocket = isWebSocketUpgrade(q);
     if (isWebSocket && dispatcher.upgrade("dashboard", q, socket, head)) return true;
     const hostTakesUpgrades = server.listenerCount("upgrade") > 1;
     if (hostTakesUpgrades && (isWebSocket || !dispatcher.serves(q))) return false;

@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import type { Awaitable, Clock, Log } from "../../kernel/index.ts";
 import type { HostIdentity, Http, Identity, Peer } from "./service.ts";
 
-type Find = (request: IncomingMessage, peer: Peer) => Identity | undefined;
+type IdentityResolver = (request: IncomingMessage, peer: Peer) => Identity | undefined;
 
 /** Who a request belongs to, asked of whoever can tell: the dashboard knows its sign-ins. */
 export function createIdentities(
   peer: (request: IncomingMessage) => Peer,
 ): Pick<Http, "identify" | "who"> {
-  const kinds = new Map<string, Find>();
+  const kinds = new Map<string, IdentityResolver>();
   return {
     identify: (kind, find) => void kinds.set(kind, find),
 
@@ -22,7 +22,7 @@ export function createIdentities(
   };
 }
 
-const patienceMs = 5_000;
+const hostCheckTimeoutMs = 5_000;
 
 export interface HostIdentities {
   /** Answers a promise only while the host takes its time, five seconds at most. Never rejects. */
@@ -52,7 +52,10 @@ export function createHostIdentities(
   ): Promise<HostIdentity | undefined> {
     let timer: unknown;
     const tooLong = new Promise<never>((_, reject) => {
-      timer = clock.setTimeout(() => reject(new Error("no answer in 5 seconds")), patienceMs);
+      timer = clock.setTimeout(
+        () => reject(new Error("no answer in 5 seconds")),
+        hostCheckTimeoutMs,
+      );
     });
     return Promise.race([found, tooLong]).finally(() => clock.clearTimeout(timer));
   }

@@ -2,23 +2,23 @@ import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin } from "../../kernel/index.ts";
 import { isLoopback, loopbackNetworks } from "./addresses.ts";
-import { refuse } from "./answers.ts";
+import { writeResponse } from "./answers.ts";
 import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
-import { createDispatcher } from "./dispatch.ts";
+import { createRouter } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
 import type { HttpEvents } from "./events.ts";
-import { assertServer, serveOnHost } from "./host.ts";
+import { assertServer, attachToHostServer } from "./host.ts";
 import { createHostIdentities, createIdentities } from "./identities.ts";
 import { createLimiter } from "./limiter.ts";
-import { createListeners } from "./listeners.ts";
+import { createListenerSet } from "./listeners.ts";
 import { checkTls } from "./listening.ts";
-import { linksTo } from "./links.ts";
+import { serverUrls } from "./links.ts";
 import { createLogLimiter, type ClientFault } from "./log-limiter.ts";
-import { openFiles } from "./open-files.ts";
+import { openFilesLimit } from "./open-files.ts";
 import { isBasePath, normaliseBasePath } from "./paths.ts";
-import { createPeers, createTrust } from "./peers.ts";
-import { createRoutes, type RequestHandler, type UpgradeHandler } from "./routes.ts";
+import { createPeerResolver, createTrust } from "./peers.ts";
+import { createRouteTable, type RequestHandler, type UpgradeHandler } from "./routes.ts";
 import type { HostIdentity, Http, Limiter } from "./service.ts";
 
 export { isLoopback, loopbackNetworks } from "./addresses.ts";
@@ -55,7 +55,7 @@ const changedKeys = (next: HttpConfig, before: HttpConfig): RestartKey[] =>
   restartKeys.filter((key) => JSON.stringify(next[key]) !== JSON.stringify(before[key]));
 
 /** Settings that the options stand above: nothing waits for them. */
-function overruled({ server, port, host, basePath }: HttpOptions): ReadonlySet<RestartKey> {
+function overriddenKeys({ server, port, host, basePath }: HttpOptions): ReadonlySet<RestartKey> {
   const keys: RestartKey[] = server ? ["port", "host", "public", "tls"] : [];
   if (port !== undefined) keys.push("port");
   if (host !== undefined) keys.push("host", "public");
@@ -95,7 +95,7 @@ export function http(options: HttpOptions = {}): Plugin<{
     start({ config, onConfig, onReady, onStop, emit, clock, log, random }) {
       if ("server" in options) assertServer(options.server);
       const settings = config();
-      const fixed = overruled(options);
+      const fixed = overriddenKeys(options);
       const givenPath = options.basePath ?? settings.base_path;
       if (!isBasePath(givenPath)) throw httpErrors.HTTP_BASE_PATH(givenPath);
       const basePath = normaliseBasePath(givenPath);
@@ -113,12 +113,12 @@ export function http(options: HttpOptions = {}): Plugin<{
         isTrusted,
         rejected: (address, limit) => note(tooManyConnections(address, limit)),
       });
-      const listeners = createListeners({ basePath, now: () => clock.now(), log, limits, note });
+      const listeners = createListenerSet({ basePath, now: () => clock.now(), log, limits, note });
       const limiters: Limiter[] = [];
       const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
-      const requests = createRoutes<RequestHandler>(gatewayOpen);
-      const upgrades = createRoutes<UpgradeHandler>(gatewayOpen);
-      const peer = createPeers(isTrusted, log);
+      const requests = createRouteTable<RequestHandler>(gatewayOpen);
+      const upgrades = createRouteTable<UpgradeHandler>(gatewayOpen);
+      const peer = createPeerResolver(isTrusted, log);
       const identities = createIdentities(peer);
       const host = options.identify && createHostIdentities(options.identify, log, clock);
       if (host) {
@@ -126,7 +126,7 @@ export function http(options: HttpOptions = {}): Plugin<{
         identities.identify("host", host.find);
       }
       const lost = (address: string): void => emit("http:upgrade-unserved", { address });
-      const dispatcher = createDispatcher({
+      const dispatcher = createRouter({
         basePath,
         requests,
         upgrades,
@@ -153,7 +153,7 @@ export function http(options: HttpOptions = {}): Plugin<{
         return { afterRestart, ignored: changed.filter((key) => fixed.has(key)) };
       });
       onReady(async () => {
-        const release = options.server ? serveOnHost(options.server, dispatcher) : undefined;
+        const release = options.server ? attachToHostServer(options.server, dispatcher) : undefined;
         const announce = (url: URL): void => emit("http:listening", { url: url.href });
         try {
           await listeners.open(dispatcher, settings.tls, announce);
@@ -171,7 +171,7 @@ export function http(options: HttpOptions = {}): Plugin<{
         request: (prefix, handle, route = {}) =>
           requests.add("path", normaliseBasePath(prefix) || "/", handle, route),
         upgrade: (path, handle, route = {}) => upgrades.add("upgrade", path, handle, route),
-        refuse,
+        refuse: writeResponse,
         ...identities,
         peer,
         markAuthenticated: ({ socket }) => limits.markAuthenticated(socket),
@@ -182,12 +182,12 @@ export function http(options: HttpOptions = {}): Plugin<{
         addresses: (listener = "dashboard") => {
           if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway");
           return options.server
-            ? linksTo(options.server, basePath)
+            ? serverUrls(options.server, basePath)
             : listeners.addresses("dashboard");
         },
         isPublic: () => {
           const hosts = options.server
-            ? linksTo(options.server, basePath).map(({ hostname }) => hostname)
+            ? serverUrls(options.server, basePath).map(({ hostname }) => hostname)
             : [bindHost];
           return hosts.some((name) => name === undefined || !isLoopback(name));
         },
@@ -207,7 +207,7 @@ export function http(options: HttpOptions = {}): Plugin<{
           limiters.push(limiter);
           return limiter;
         },
-        openFiles,
+        openFiles: openFilesLimit,
         unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
       };
       return { http: offered };

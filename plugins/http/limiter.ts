@@ -4,19 +4,19 @@ import { addressKey } from "./addresses.ts";
 import type { Limiter, Verdict } from "./service.ts";
 
 const windowMs = 60_000;
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 /** A value of 43 characters carries 256 bits when it was generated: nobody guesses it. */
-const unguessable = 43;
+const minRandomTokenLength = 43;
 /** Shared by whoever comes while the table is full of keys that still count: no key is forgotten to make room. */
-const overflow = "";
+const overflowKey = "";
 
 /** One different value. It counts while it is being compared, and for a minute after it was found wrong. */
-interface Try {
+interface Attempt {
   comparing: number;
   /** Unix milliseconds; `undefined`: not found wrong yet. */
   wrongAt: number | undefined;
 }
-type Tries = Map<string, Try>;
+type AttemptsByValue = Map<string, Attempt>;
 
 export interface LimiterOptions {
   readonly clock: Clock;
@@ -26,14 +26,14 @@ export interface LimiterOptions {
 }
 
 export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOptions): Limiter {
-  const table = new Map<string, Tries>();
+  const table = new Map<string, AttemptsByValue>();
   let nextSweep = Number.NEGATIVE_INFINITY;
 
   /** Nobody sees one, so that there is nothing to extend: the key in front is enough, and a tenth of HMAC's time. */
   const lead = Buffer.from(secret).toString("base64");
   const digest = (value: string): string => digestOf("sha256", lead + value, "base64");
 
-  function current(tries: Tries, now: number): Tries {
+  function current(tries: AttemptsByValue, now: number): AttemptsByValue {
     for (const [hash, one] of tries) {
       if (one.wrongAt === undefined) continue;
       one.wrongAt = Math.min(one.wrongAt, now); // a clock set back must not block for longer
@@ -49,20 +49,20 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
   }
 
   /** The tries of a key, and the key they are kept under. */
-  function find(key: string): { kept: string; tries: Tries } {
+  function find(key: string): { kept: string; tries: AttemptsByValue } {
     const now = clock.now();
     const known = table.get(key);
     if (known) return { kept: key, tries: current(known, now) };
-    if (table.size >= mostKeys) sweep(now);
-    const kept = table.size >= mostKeys ? overflow : key;
-    return { kept, tries: current(table.get(kept) ?? new Map<string, Try>(), now) };
+    if (table.size >= maxKeys) sweep(now);
+    const kept = table.size >= maxKeys ? overflowKey : key;
+    return { kept, tries: current(table.get(kept) ?? new Map<string, Attempt>(), now) };
   }
 
   const most = (half = false): number =>
     Math.max(1, half ? Math.floor(attempts() / 2) : attempts());
-  const isFull = (tries: Tries, half?: boolean): boolean => tries.size >= most(half);
+  const isFull = (tries: AttemptsByValue, half?: boolean): boolean => tries.size >= most(half);
 
-  function secondsLeft(tries: Tries, half?: boolean): number {
+  function secondsLeft(tries: AttemptsByValue, half?: boolean): number {
     if (!isFull(tries, half)) return 0;
     const found = [...tries.values()].flatMap(({ wrongAt }) => wrongAt ?? []).sort((a, b) => a - b);
     const freeing = found[tries.size - most(half)]; // absent while the values are still being compared
@@ -71,12 +71,12 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
       : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
   }
 
-  const limited = (tries: Tries, half?: boolean): Verdict<never> => ({
+  const limited = (tries: AttemptsByValue, half?: boolean): Verdict<never> => ({
     outcome: "limited",
     retryAfterSeconds: secondsLeft(tries, half) || 1,
   });
 
-  function reserve(kept: string, tries: Tries, hash: string): Try {
+  function reserve(kept: string, tries: AttemptsByValue, hash: string): Attempt {
     const one = tries.get(hash) ?? { comparing: 0, wrongAt: undefined };
     one.comparing += 1;
     tries.set(hash, one);
@@ -85,7 +85,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
   }
 
   /** Whether the value counts from now on and did not before. */
-  function settle(kept: string, tries: Tries, hash: string, wrong: boolean): boolean {
+  function settle(kept: string, tries: AttemptsByValue, hash: string, wrong: boolean): boolean {
     const one = tries.get(hash);
     if (one === undefined) return false;
     const isNew = wrong && one.wrongAt === undefined;
@@ -95,7 +95,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     if (tries.size === 0 && table.get(kept) === tries) table.delete(kept);
     return isNew;
   }
-  const foundWrong = (tries: Tries, isNew: boolean): Verdict<never> => ({
+  const foundWrong = (tries: AttemptsByValue, isNew: boolean): Verdict<never> => ({
     outcome: "wrong",
     counted: tries.size,
     ...(isNew ? {} : { again: true }),
@@ -110,7 +110,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
       const known = tries.get(hash);
       const isBeingCompared = known !== undefined && known.wrongAt === undefined; // its place is paid for
       if (isFull(tries, half) && !isBeingCompared) {
-        const match = value.length >= unguessable ? await compare() : false;
+        const match = value.length >= minRandomTokenLength ? await compare() : false;
         return match === false ? limited(tries, half) : { outcome: "right", match };
       }
       reserve(kept, tries, hash);

@@ -4,7 +4,7 @@ import { Server as TlsServer } from "node:tls";
 
 const isLinkLocal = (address: string): boolean => /^fe[89ab]|^169\.254\./i.test(address);
 /** Without the interface of a link-local address: that is this machine's own name for it, and no URL holds one. */
-const inUrl = (address: string): string =>
+const toUrlHost = (address: string): string =>
   address.includes(":") ? `[${address.replace(/%.*$/, "")}]` : address;
 
 function machineAddresses(withIpv6: boolean): string[] {
@@ -16,24 +16,24 @@ function machineAddresses(withIpv6: boolean): string[] {
 }
 
 /** Where a server can be reached, this machine's own name for itself first. */
-export function linksTo(server: Server, basePath: string, host?: string): URL[] {
+export function serverUrls(server: Server, basePath: string, host?: string): URL[] {
   const bound = server.address();
   if (bound === null || typeof bound === "string") return []; // not listening, or on a Unix socket
   const scheme = server instanceof TlsServer ? "https" : "http";
   const everywhere = bound.address === "::" || bound.address === "0.0.0.0";
   const named = host !== undefined && host !== bound.address ? host : bound.address;
   const hosts = everywhere ? ["localhost", ...machineAddresses(bound.address === "::")] : [named];
-  return hosts.map((name) => new URL(`${scheme}://${inUrl(name)}:${bound.port}${basePath}/`));
+  return hosts.map((name) => new URL(`${scheme}://${toUrlHost(name)}:${bound.port}${basePath}/`));
 }
 
-const staleMs = 5_000;
+const cacheMs = 5_000;
 
 /** Every request asks for the addresses; the system is asked at most every 5 s, as interfaces may come and go. */
-export function rememberLinks(now: () => number, find: () => URL[]): () => URL[] {
+export function cacheServerUrls(now: () => number, find: () => URL[]): () => URL[] {
   let found: { readonly at: number; readonly links: readonly URL[] } | undefined;
   return () => {
     const at = now();
-    if (!found || Math.abs(at - found.at) >= staleMs) found = { at, links: find() };
+    if (!found || Math.abs(at - found.at) >= cacheMs) found = { at, links: find() };
     return found.links.map((link) => new URL(link));
   };
 }

@@ -1,28 +1,28 @@
 import type { Log } from "../../kernel/index.ts";
-import type { Dispatcher } from "./dispatch.ts";
+import type { Router } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
-import { watchConnections, type Closing } from "./closing.ts";
-import { linksTo, rememberLinks } from "./links.ts";
+import { trackConnections, type ServerShutdown } from "./closing.ts";
+import { serverUrls, cacheServerUrls } from "./links.ts";
 import type { ConnectionLimits } from "./connection-limits.ts";
-import { createOwnServer, listen, type Bind, type Tls } from "./listening.ts";
+import { createHttpServer, listen, type BindOptions, type Tls } from "./listening.ts";
 import type { ClientFault } from "./log-limiter.ts";
-import { createUsher, openFiles } from "./open-files.ts";
+import { createDescriptorGuard, openFilesLimit } from "./open-files.ts";
 import type { Listener } from "./service.ts";
 
-export interface Listeners {
+export interface ListenerSet {
   /** Plans a listener; a name twice is refused. */
-  plan(listener: Listener, bind: Bind): void;
+  plan(listener: Listener, bind: BindOptions): void;
   isPlanned(listener: Listener): boolean;
   /** Opens all that were planned, in that order; a failure closes what had opened. */
-  open(dispatcher: Dispatcher, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
+  open(dispatcher: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
   addresses(listener: Listener): URL[];
   stopAccepting(): void;
   finish(): Promise<void>;
 }
 
-interface Entry {
-  readonly bind: Bind;
-  running?: { readonly closing: Closing; readonly links: () => URL[] };
+interface ListenerEntry {
+  readonly bind: BindOptions;
+  running?: { readonly closing: ServerShutdown; readonly links: () => URL[] };
 }
 
 export interface ListenersOptions {
@@ -34,31 +34,31 @@ export interface ListenersOptions {
   readonly note: (fault: ClientFault) => void;
 }
 
-export function createListeners(options: ListenersOptions): Listeners {
+export function createListenerSet(options: ListenersOptions): ListenerSet {
   const { basePath, now, log, limits, note } = options;
-  const entries = new Map<Listener, Entry>();
-  const running = (): Closing[] =>
+  const entries = new Map<Listener, ListenerEntry>();
+  const running = (): ServerShutdown[] =>
     [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
 
   async function start(
     listener: Listener,
-    entry: Entry,
-    dispatcher: Dispatcher,
+    entry: ListenerEntry,
+    dispatcher: Router,
     tls: Tls | undefined,
   ): Promise<void> {
-    const server = createOwnServer(listener, dispatcher, { tls, note });
-    const closing = watchConnections(server);
-    const limit = await openFiles();
-    if (limit !== undefined) server.on("connection", createUsher(limit, now, log));
+    const server = createHttpServer(listener, dispatcher, { tls, note });
+    const closing = trackConnections(server);
+    const limit = await openFilesLimit();
+    if (limit !== undefined) server.on("connection", createDescriptorGuard(limit, now, log));
     limits.watch(server);
     await listen(server, entry.bind);
     entry.running = {
       closing,
-      links: rememberLinks(now, () => linksTo(server, basePath, entry.bind.host)),
+      links: cacheServerUrls(now, () => serverUrls(server, basePath, entry.bind.host)),
     };
   }
 
-  const all: Listeners = {
+  const all: ListenerSet = {
     isPlanned: (listener) => entries.has(listener),
 
     plan(listener, bind) {

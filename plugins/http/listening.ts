@@ -11,18 +11,18 @@ import type { AddressInfo, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import type { Duplex } from "node:stream";
 import { noAddress, normaliseAddress } from "./addresses.ts";
-import { answerWith, refusals, refuseWith, type Refusal } from "./answers.ts";
-import type { Dispatcher } from "./dispatch.ts";
+import { sendError, errorResponses, writeError, type ErrorResponse } from "./answers.ts";
+import type { Router } from "./dispatch.ts";
 import { httpErrors } from "./errors.ts";
-import { occupant } from "./occupant.ts";
-import { makeSafe } from "./headers.ts";
+import { describePortOwner } from "./occupant.ts";
+import { setSecurityHeaders } from "./headers.ts";
 import { limitPipelining, serveInTurn } from "./pipeline.ts";
 import type { ClientFault } from "./log-limiter.ts";
 import type { Listener } from "./service.ts";
-import { serveAsPlain, wantsWebSocket } from "./upgrades.ts";
+import { serveAsPlain, isWebSocketUpgrade } from "./upgrades.ts";
 
 // No `shouldUpgradeCallback` (Node 24.9 and later): a request it turns down loses what the connection brought behind.
-const limits: ServerOptions = {
+const serverLimits: ServerOptions = {
   requireHostHeader: false, // answered by us, with our headers
   connectionsCheckingInterval: 1_000, // Node's own 30 s would let a limit of 10 s pass for 40
   headersTimeout: 10_000,
@@ -45,7 +45,7 @@ const tlsLimits = { ciphers, honorCipherOrder: true, handshakeTimeout: 10_000 };
 /** A client that reads none of a waiting response for this long is disconnected. */
 const unreadMs = 30_000;
 
-function readTls(path: string): Buffer {
+function readTlsFile(path: string): Buffer {
   try {
     return readFileSync(path);
   } catch (error) {
@@ -59,8 +59,8 @@ export interface Tls {
 }
 
 /** What Node makes of the two files; `HTTP_TLS_UNREADABLE` when they cannot be read or do not fit. */
-function usingTls<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) => T): T {
-  const files = { cert: readTls(tls.cert), key: readTls(tls.key) };
+function withTlsFiles<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) => T): T {
+  const files = { cert: readTlsFile(tls.cert), key: readTlsFile(tls.key) };
   try {
     return make(files);
   } catch (error) {
@@ -72,17 +72,17 @@ function usingTls<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) => T
 }
 
 /** Whether the next start could serve with these files. */
-export const checkTls = (tls: Tls): void => void usingTls(tls, createSecureContext);
+export const checkTls = (tls: Tls): void => void withTlsFiles(tls, createSecureContext);
 
-const newServer = (tls: Tls | undefined): Server =>
+const createNodeServer = (tls: Tls | undefined): Server =>
   tls === undefined
-    ? createServer(limits)
-    : usingTls(tls, (files) => createTlsServer({ ...limits, ...files, ...tlsLimits }));
+    ? createServer(serverLimits)
+    : withTlsFiles(tls, (files) => createTlsServer({ ...serverLimits, ...files, ...tlsLimits }));
 
-function refusalFor(code: string | undefined): Refusal {
-  if (code === "HPE_HEADER_OVERFLOW") return refusals.headersTooLarge;
-  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return refusals.bodyTooLarge;
-  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? refusals.timeout : refusals.malformed;
+function responseForParseError(code: string | undefined): ErrorResponse {
+  if (code === "HPE_HEADER_OVERFLOW") return errorResponses.headersTooLarge;
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW") return errorResponses.bodyTooLarge;
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? errorResponses.timeout : errorResponses.malformed;
 }
 
 /** The timeout for unread responses ends with HTTP: the upgraded protocol has its own. */
@@ -133,12 +133,12 @@ function closeUnread(
 
 /** A server of this process, not listening yet. It replaces the responses that Node would write by
  *  itself, so that they carry the safety headers. */
-export function createOwnServer(
+export function createHttpServer(
   listener: Listener,
-  dispatcher: Dispatcher,
+  dispatcher: Router,
   options: OwnServerOptions,
 ): Server {
-  const server = newServer(options.tls);
+  const server = createNodeServer(options.tls);
   // Behind 2,000 of them Node drops headers without a word, those of a proxy too. All of them together are bounded.
   server.maxHeadersCount = 0;
   const answers = new WeakMap<Duplex, ServerResponse>();
@@ -149,12 +149,12 @@ export function createOwnServer(
   function serve(request: IncomingMessage, answer: ServerResponse): void {
     answers.set(request.socket, answer);
     if (dispatcher.request(listener, request, answer)) return;
-    makeSafe(answer);
-    answerWith(request, answer, dispatcher.unserved(request, "request"));
+    setSecurityHeaders(answer);
+    sendError(request, answer, dispatcher.unserved(request, "request"));
   }
   function refuseExpectation(request: IncomingMessage, answer: ServerResponse): void {
-    makeSafe(answer);
-    answerWith(request, answer, refusals.expectation);
+    setSecurityHeaders(answer);
+    sendError(request, answer, errorResponses.expectation);
   }
   server.on("request", (request: IncomingMessage, answer: ServerResponse) =>
     serveInTurn(request, answer, serve),
@@ -164,14 +164,14 @@ export function createOwnServer(
   );
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const all = leaveHttp(socket, head);
-    if (!wantsWebSocket(request)) serveAsPlain(server, request, socket, all);
+    if (!isWebSocketUpgrade(request)) serveAsPlain(server, request, socket, all);
     else if (!dispatcher.upgrade(listener, request, withoutTimeout(socket), all)) {
-      refuseWith(socket, dispatcher.unserved(request, "upgrade"));
+      writeError(socket, dispatcher.unserved(request, "upgrade"));
     }
   });
   server.on("connect", (_: IncomingMessage, socket: Duplex, head: Buffer) => {
     leaveHttp(socket, head);
-    refuseWith(socket, refusals.method);
+    writeError(socket, errorResponses.method);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     const answer = answers.get(socket);
@@ -183,13 +183,13 @@ export function createOwnServer(
       const isServed = answer !== undefined && !answer.writableFinished;
       if (!isServed || error.code !== "HPE_INVALID_EOF_STATE")
         options.note(faultOf(error.code, socket as Socket)); // else its route notes it
-      refuseWith(socket, refusalFor(error.code));
+      writeError(socket, responseForParseError(error.code));
     }
   });
   return server;
 }
 
-export interface Bind {
+export interface BindOptions {
   readonly port: number;
   /** `undefined`: all interfaces. */
   readonly host: string | undefined;
@@ -197,9 +197,12 @@ export interface Bind {
   readonly remedy: string;
 }
 
-async function reasonFor(code: string | undefined, { port, host, remedy }: Bind): Promise<Error> {
+async function bindError(
+  code: string | undefined,
+  { port, host, remedy }: BindOptions,
+): Promise<Error> {
   if (code === "EADDRINUSE")
-    return httpErrors.HTTP_PORT_IN_USE(port, await occupant(port, host), remedy);
+    return httpErrors.HTTP_PORT_IN_USE(port, await describePortOwner(port, host), remedy);
   if (code === "EACCES") return httpErrors.HTTP_PORT_FORBIDDEN(port, remedy);
   if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
     return httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? "");
@@ -207,10 +210,10 @@ async function reasonFor(code: string | undefined, { port, host, remedy }: Bind)
 }
 
 /** Rejects with the sentence its owner can act on. */
-export function listen(server: Server, { port, host, remedy }: Bind): Promise<AddressInfo> {
+export function listen(server: Server, { port, host, remedy }: BindOptions): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     const failed = ({ code }: NodeJS.ErrnoException): void =>
-      void reasonFor(code, { port, host, remedy }).then(reject);
+      void bindError(code, { port, host, remedy }).then(reject);
     server.once("error", failed);
     server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
       server.off("error", failed);

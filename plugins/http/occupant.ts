@@ -1,9 +1,9 @@
 import { get } from "node:http";
 
-const patienceMs = 1_000;
+const probeTimeoutMs = 1_000;
 
 /** Who holds a port, as far as one quick question tells: " (by a launcher that is already running)", or nothing. */
-export function occupant(port: number, host = "127.0.0.1"): Promise<string> {
+export function describePortOwner(port: number, host = "127.0.0.1"): Promise<string> {
   return new Promise((resolve) => {
     const unknown = (): void => resolve("");
     const question = {
@@ -11,7 +11,7 @@ export function occupant(port: number, host = "127.0.0.1"): Promise<string> {
       port,
       path: "/healthz",
       agent: false,
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(probeTimeoutMs),
     };
     const asked = get(question, (answer) => {
       let text = "";

@@ -1,9 +1,11 @@
-const segment = /^[\w~-][\w.~-]*$|^\.[\w~-][\w.~-]*$/;
+const segmentPattern = /^[\w~-][\w.~-]*$|^\.[\w~-][\w.~-]*$/;
 
 /** "", "/", "/door", "door/", "/a/b". */
 export function isBasePath(path: string): boolean {
   const inner = path.replace(/^\//, "").replace(/\/$/, "");
-  return inner === "" ? path.length <= 1 : inner.split("/").every((part) => segment.test(part));
+  return inner === ""
+    ? path.length <= 1
+    : inner.split("/").every((part) => segmentPattern.test(part));
 }
 
 /** "" or "/door": a leading slash, no trailing one. */
@@ -13,7 +15,7 @@ export function normaliseBasePath(path: string): string {
 }
 
 /** A request target, taken apart. `host` is there when the target was in absolute form. */
-export interface Target {
+export interface RequestTarget {
   readonly path: string;
   /** With its question mark; as it was sent. */
   readonly search: string;
@@ -21,7 +23,7 @@ export interface Target {
 }
 
 /** Percent-encodes what was sent raw, decodes what needs no encoding, so that one path has one spelling. */
-function spell(path: string): string {
+function normaliseEscapes(path: string): string {
   const escape = (sign: string): string => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
   const encoded = path.replace(/[^\x21-\x7e]|[\\"<>^`{|}#]/g, escape);
   return encoded.replace(/%[0-9a-f]{2}/gi, (escaped) => {
@@ -30,7 +32,7 @@ function spell(path: string): string {
   });
 }
 
-function withoutDots(path: string): string {
+function resolveDotSegments(path: string): string {
   const kept: string[] = [];
   const parts = path.split("/").filter((part) => part !== "");
   for (const part of parts) {
@@ -42,7 +44,7 @@ function withoutDots(path: string): string {
 }
 
 /** The path in its one normal spelling: no `.`, `..` or empty segments, no needless escapes. `undefined`: not valid. */
-export function readTarget(target: string): Target | undefined {
+export function parseTarget(target: string): RequestTarget | undefined {
   const plain = /^((?:\/[\w~-]+)+)(\?.*)?$/.exec(target); // most requests: nothing to normalise
   if (plain) return { path: plain[1]!, search: plain[2] ?? "" };
   const absolute = target.match(/^https?:\/\/([^/?#@]+)((?:[/?#].*)?)$/i);
@@ -53,7 +55,7 @@ export function readTarget(target: string): Target | undefined {
   const path = at < 0 ? local : local.slice(0, at);
   const search = at < 0 ? "" : local.slice(at);
   if (path.includes("#") || /%(?![0-9a-f]{2})/i.test(path)) return undefined;
-  const normal = withoutDots(spell(path));
+  const normal = resolveDotSegments(normaliseEscapes(path));
   try {
     decodeURIComponent(normal);
   } catch {
@@ -63,7 +65,7 @@ export function readTarget(target: string): Target | undefined {
 }
 
 /** The path without the base path before it; `undefined` when it lies outside. */
-export function inside(basePath: string, path: string): string | undefined {
+export function stripBasePath(basePath: string, path: string): string | undefined {
   if (basePath === "") return path;
   if (path === basePath) return "/";
   return path.startsWith(`${basePath}/`) ? path.slice(basePath.length) : undefined;

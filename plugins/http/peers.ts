@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Log } from "../../kernel/index.ts";
-import { addressKey, networkList, noAddress, normaliseAddress } from "./addresses.ts";
+import { addressKey, createNetworkMatcher, noAddress, normaliseAddress } from "./addresses.ts";
 import type { Peer } from "./service.ts";
 
 const forwardedNames = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] as const;
-const mostWarned = 1_000;
+const maxWarnings = 1_000;
 
 /** All lines of one header as one list. */
-function listOf(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
+function headerList(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
   const value = request.headers[name];
   const text = Array.isArray(value) ? value.join(",") : (value ?? "");
   return text
@@ -18,7 +18,7 @@ function listOf(request: IncomingMessage, name: (typeof forwardedNames)[number])
 }
 
 /** `1.2.3.4`, `1.2.3.4:80`, `[::1]:80`, `"[::1]"`; `undefined`: not an address. */
-function addressIn(part: string): string | undefined {
+function parseForwardedAddress(part: string): string | undefined {
   const bare = part
     .replace(/^"(.*)"$/, "$1")
     .replace(/^\[(.*)\](?::\d+)?$/, "$1")
@@ -29,11 +29,11 @@ function addressIn(part: string): string | undefined {
 /** @returns Whether an address lies in the networks that are set at the moment. */
 export function createTrust(trustedProxies: () => readonly string[]): (address: string) => boolean {
   let networks: readonly string[] = [];
-  let inNetworks = networkList([]);
+  let inNetworks = createNetworkMatcher([]);
   return (address) => {
     if (networks !== trustedProxies()) {
       networks = trustedProxies();
-      inNetworks = networkList(networks);
+      inNetworks = createNetworkMatcher(networks);
     }
     return networks.length > 0 && inNetworks(address);
   };
@@ -44,7 +44,7 @@ export function createTrust(trustedProxies: () => readonly string[]): (address: 
  * of `X-Forwarded-For`, `-Proto` and `-Host`. `Forwarded` (RFC 7239) is not read: a proxy that sets one family and
  * lets the other through would let anybody choose an address.
  */
-export function createPeers(
+export function createPeerResolver(
   isTrusted: (address: string) => boolean,
   log: Log,
 ): (request: IncomingMessage) => Peer {
@@ -67,8 +67,8 @@ export function createPeers(
   /** The rightmost address that no trusted proxy has; an unreadable entry ends the chain. */
   function client(request: IncomingMessage, direct: string): string {
     let address = direct;
-    for (const part of listOf(request, "x-forwarded-for").reverse()) {
-      const before = addressIn(part);
+    for (const part of headerList(request, "x-forwarded-for").reverse()) {
+      const before = parseForwardedAddress(part);
       if (before === undefined) break;
       address = before;
       if (!isTrusted(before)) break;
@@ -77,7 +77,7 @@ export function createPeers(
   }
 
   function warn(request: IncomingMessage, direct: string): void {
-    if (warned.has(direct) || warned.size >= mostWarned) return;
+    if (warned.has(direct) || warned.size >= maxWarnings) return;
     if (!forwardedNames.some((name) => request.headers[name] !== undefined)) return;
     warned.add(direct);
     const text =
@@ -95,12 +95,12 @@ export function createPeers(
       return { ...direct, secure: encrypted, host };
     }
     const address = client(request, direct.address);
-    const scheme = listOf(request, "x-forwarded-proto").at(-1)?.toLowerCase();
+    const scheme = headerList(request, "x-forwarded-proto").at(-1)?.toLowerCase();
     return {
       address,
       key: addressKey(address),
       secure: scheme === undefined ? encrypted : scheme === "https",
-      host: listOf(request, "x-forwarded-host").at(-1)?.toLowerCase() ?? host,
+      host: headerList(request, "x-forwarded-host").at(-1)?.toLowerCase() ?? host,
     };
   }
 

@@ -13,7 +13,7 @@ export interface Route<H> {
 }
 
 /** The routes of one kind (requests, upgrades), apart for each listener. */
-export interface Routes<H> {
+export interface RouteTable<H> {
   add(kind: string, path: string, handle: H, options: RouteOptions): void;
   exact(listener: Listener, path: string): Route<H> | undefined;
   /** The longest registered path that is the path or ends at one of its slashes. */
@@ -21,7 +21,7 @@ export interface Routes<H> {
 }
 
 /** While `gatewayOpen` is false, routes of the gateway are served on the only listener, after that one's own. */
-export function createRoutes<H>(gatewayOpen: () => boolean): Routes<H> {
+export function createRouteTable<H>(gatewayOpen: () => boolean): RouteTable<H> {
   const tables = { dashboard: new Map<string, Route<H>>(), gateway: new Map<string, Route<H>>() };
 
   function exact(listener: Listener, path: string): Route<H> | undefined {

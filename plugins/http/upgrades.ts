@@ -3,17 +3,17 @@ import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
 import { hasBody } from "./answers.ts";
 
-const tokensOf = (value: string | undefined): string[] =>
+const headerTokens = (value: string | undefined): string[] =>
   (value ?? "")
     .split(",")
     .map((token) => token.trim().toLowerCase())
     .filter((token) => token !== "");
 
 /** An upgrade to anything else (`h2c`, `TLS/1.0`) may be ignored, and is: RFC 9110 7.8. */
-export function wantsWebSocket({ headers: { upgrade } }: IncomingMessage): boolean {
+export function isWebSocketUpgrade({ headers: { upgrade } }: IncomingMessage): boolean {
   return (
     upgrade === "websocket" ||
-    tokensOf(upgrade).some((token) => token.split("/")[0] === "websocket")
+    headerTokens(upgrade).some((token) => token.split("/")[0] === "websocket")
   );
 }
 

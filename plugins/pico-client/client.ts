@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Scope } from "../../kernel/index.ts";
-import type { Inlet } from "../channels/index.ts";
+import type { ChannelHandle } from "../channels/index.ts";
 import {
   createLink,
   type Link,
@@ -9,17 +9,17 @@ import {
   type LinkMessage,
 } from "../../lib/pico-link/index.ts";
 import type { PicoClientConfig } from "./config.ts";
-import { openConversation, type Conversation } from "./conversation.ts";
+import { openSession, type StoredSession } from "./conversation.ts";
 import { createDial } from "./dial.ts";
 import { picoClientErrors } from "./errors.ts";
-import { createHops } from "./hops.ts";
-import { actorDriver } from "./machine.ts";
+import { createHopTracker } from "./hops.ts";
+import { createActorDriver } from "./machine.ts";
 import { proxyFor } from "./proxy.ts";
-import { createRemarks, shortly } from "./remarks.ts";
-import { createPort, incomingFrom, sendOver } from "./port.ts";
+import { createRateLimitedWarn, truncateLine } from "./remarks.ts";
+import { createChannelAdapter, toInbound, sendThroughLink } from "./port.ts";
 import type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 
-const isOpenToReaders = (address: string): boolean => {
+const isUnencryptedRemote = (address: string): boolean => {
   const { protocol, hostname } = new URL(address);
   return !/s:$/.test(protocol) && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 };
@@ -29,11 +29,11 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   const { log, clock, needs, emit } = scope;
   const { env = {}, envPrefix = "SERVICE", home, profile = "" } = options;
   const listeners = new Set<LinkHandlers>();
-  const hops = createHops();
-  const remark = createRemarks(log, clock);
-  let inlet: Inlet | undefined;
+  const hops = createHopTracker();
+  const remark = createRateLimitedWarn(log, clock);
+  let inlet: ChannelHandle | undefined;
   let link: Link | undefined;
-  let conversation: Conversation | undefined;
+  let conversation: StoredSession | undefined;
   /** Changes of the configuration, one after the other. */
   let following = Promise.resolve();
   let isClosed = false;
@@ -85,7 +85,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
 
   function deliver(session: string, message: LinkMessage): void {
     inlet
-      ?.deliver(incomingFrom(session, message, hops.received(message.id)))
+      ?.deliver(toInbound(session, message, hops.received(message.id)))
       .catch((err: unknown) =>
         remark({ err, id: message.id }, "an answer of the other end was not taken"),
       );
@@ -93,11 +93,11 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
 
   async function open({ enabled, url }: PicoClientConfig, ca: string | undefined): Promise<void> {
     if (!enabled) return;
-    if (isOpenToReaders(url))
+    if (isUnencryptedRemote(url))
       log.warn({}, "the token goes to the other end unencrypted: wss: would keep it to itself");
     conversation =
       options.sessionId === undefined
-        ? await openConversation({ home, profile, url, newId, log })
+        ? await openSession({ home, profile, url, newId, log })
         : { id: options.sessionId, release: async () => {} };
     const sessionId = conversation.id;
     link = createLink({
@@ -108,7 +108,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
       newId,
       token: () => needs.tokenSecrets.reveal("pico_client") ?? "",
       dial: createDial({ clock, log, env, ca }),
-      drive: actorDriver(clock),
+      drive: createActorDriver(clock),
       silenceMs: options.silenceMs,
       onMessage: (message) => {
         deliver(sessionId, message);
@@ -130,7 +130,10 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
         tell("onGap", gap);
       },
       onError: (error) => {
-        remark({ code: shortly(error.code) }, `the other end reports: ${shortly(error.message)}`);
+        remark(
+          { code: truncateLine(error.code) },
+          `the other end reports: ${truncateLine(error.message)}`,
+        );
         tell("onError", error);
       },
       onUpdate: (message) => tell("onUpdate", message),
@@ -162,7 +165,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   const picoLink: PicoLink = {
     async send(message) {
       if (!link) throw picoClientErrors.not_running();
-      return sendOver(link, { ...message, hops: hops.sending(message) });
+      return sendThroughLink(link, { ...message, hops: hops.sending(message) });
     },
     state: () => link?.state() ?? "idle",
     session: () => link?.sessionId,
@@ -177,8 +180,8 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   return {
     picoLink,
     check,
-    port: createPort({ link: () => link, inlet: () => inlet!, hops }),
-    attach: (own: Inlet | undefined) => void (inlet = own),
+    port: createChannelAdapter({ link: () => link, inlet: () => inlet!, hops }),
+    attach: (own: ChannelHandle | undefined) => void (inlet = own),
     retry: () => link?.retry(),
     /** Ends the link there is and begins the one that is wanted. */
     follow(config: PicoClientConfig): Promise<void> {

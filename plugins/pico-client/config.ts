@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-const isAddress = (text: string): boolean => {
+const isChannelUrl = (text: string): boolean => {
   if (text === "") return true;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return (
@@ -22,7 +22,7 @@ export const picoClientSchema = z.strictObject({
     .string()
     .trim()
     .max(2_000)
-    .refine(isAddress, "expected ws://host:port/pico or wss://host/pico")
+    .refine(isChannelUrl, "expected ws://host:port/pico or wss://host/pico")
     .default("")
     .meta({
       editable: true,

@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { codeOf, type Log } from "../../kernel/index.ts";
-import { lockFile, makeFolder, updateFile, type FileLock } from "../../lib/files/index.ts";
+import { lockFile, createPrivateFolder, updateFile, type FileLock } from "../../lib/files/index.ts";
 
 /* The conversation with an address is kept across restarts, by one process at a time: two that shared it would take
  * each other's place at the server for ever. */
 
-export interface Conversation {
+export interface StoredSession {
   readonly id: string;
   /** Another process may have it then. */
   release(): Promise<void>;
 }
 
-export interface ConversationOptions {
+export interface SessionStoreOptions {
   readonly home: string | undefined;
   readonly profile: string;
   readonly url: string;
@@ -20,17 +20,17 @@ export interface ConversationOptions {
   readonly log: Log;
 }
 
-type Kept = Record<string, string>;
+type SessionsByKey = Record<string, string>;
 
 /** Never a token: what stands in the query is left out. */
-function placeOf(address: string, profile: string): string {
+function sessionKey(address: string, profile: string): string {
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname}${profile && ` ${profile}`}`;
 }
 
-function parse(text: string | undefined): Kept {
+function parseSessions(text: string | undefined): SessionsByKey {
   try {
-    const { sessions } = JSON.parse(text ?? "{}") as { sessions?: Kept };
+    const { sessions } = JSON.parse(text ?? "{}") as { sessions?: SessionsByKey };
     return Object.fromEntries(
       Object.entries(sessions ?? {}).filter(([, id]) => typeof id === "string" && id !== ""),
     );
@@ -39,12 +39,12 @@ function parse(text: string | undefined): Kept {
   }
 }
 
-async function keep(file: string, place: string, fresh: string): Promise<string> {
+async function storeSession(file: string, place: string, fresh: string): Promise<string> {
   let id = fresh;
   await updateFile(
     file,
     (text) => {
-      const sessions = parse(text);
+      const sessions = parseSessions(text);
       id = sessions[place] ?? fresh;
       if (sessions[place] === id) return undefined;
       return `${JSON.stringify({ sessions: { ...sessions, [place]: id } }, null, 2)}\n`;
@@ -56,24 +56,24 @@ async function keep(file: string, place: string, fresh: string): Promise<string>
 
 /** The conversation kept for this address. Where none can be kept, or another process has it: a new one, and a line in
  *  the log. */
-export async function openConversation({
+export async function openSession({
   home,
   profile,
   url,
   newId,
   log,
-}: ConversationOptions): Promise<Conversation> {
-  const fresh: Conversation = { id: newId(), release: async () => {} };
+}: SessionStoreOptions): Promise<StoredSession> {
+  const fresh: StoredSession = { id: newId(), release: async () => {} };
   if (home === undefined) return fresh;
   const folder = join(home, "state");
-  const place = placeOf(url, profile);
+  const place = sessionKey(url, profile);
   const name = createHash("sha256").update(place).digest("hex").slice(0, 16);
   let lock: FileLock | undefined;
   try {
-    await makeFolder(folder);
+    await createPrivateFolder(folder);
     lock = await lockFile(join(folder, `pico-client-${name}`), { waitMs: 0 });
     const { release } = lock;
-    return { id: await keep(join(folder, "pico-client.json"), place, fresh.id), release };
+    return { id: await storeSession(join(folder, "pico-client.json"), place, fresh.id), release };
   } catch (error) {
     await lock?.release();
     const isTaken = codeOf(error) === "FILE_LOCKED";

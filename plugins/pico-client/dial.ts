@@ -2,20 +2,25 @@ import type { IncomingMessage } from "node:http";
 import { rootCertificates } from "node:tls";
 import { WebSocket, type ClientOptions } from "ws";
 import type { Clock, Log } from "../../kernel/index.ts";
-import { retryAfterMs, type Dial, type Hear, type Refusal } from "../../lib/pico-link/index.ts";
-import { proxyFor, tunnel, type ProxyVariables } from "./proxy.ts";
+import {
+  retryAfterMs,
+  type Dial,
+  type SocketListener,
+  type HandshakeRejection,
+} from "../../lib/pico-link/index.ts";
+import { proxyFor, createTunnel, type ProxyVariables } from "./proxy.ts";
 import { followed, type Hop } from "./redirects.ts";
-import { createRemarks, shortly } from "./remarks.ts";
+import { createRateLimitedWarn, truncateLine } from "./remarks.ts";
 
 type CreateConnection = NonNullable<ClientOptions["createConnection"]>;
 
 const MiB = 1024 * 1024;
 /** Servers of the field put whole pictures into a frame. */
-const mostPayload = 64 * MiB;
-const mostBody = 4_096;
-const cutMs = 1_000;
+const maxPayload = 64 * MiB;
+const maxErrorBody = 4_096;
+const closeTimeoutMs = 1_000;
 
-export interface SocketOptions {
+export interface DialOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly env: ProxyVariables;
@@ -25,14 +30,14 @@ export interface SocketOptions {
 
 /** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is
  *  named. Redirects are followed on the same origin only. */
-export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
+export function createDial({ clock, log, env, ca }: DialOptions): Dial {
   const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
   const name = createNamer(log, clock);
 
-  async function refusalOf(answer: IncomingMessage): Promise<Refusal> {
-    const body = await bodyOf(answer);
+  async function refusalOf(answer: IncomingMessage): Promise<HandshakeRejection> {
+    const body = await readErrorBody(answer);
     const retry = retryAfterMs(answer.headers["retry-after"], clock.now());
-    return { status: answer.statusCode, code: codeIn(body), retryAfterMs: retry };
+    return { status: answer.statusCode, code: errorCodeIn(body), retryAfterMs: retry };
   }
 
   function nextHop(hop: Hop, answer: IncomingMessage): Hop | undefined {
@@ -56,10 +61,10 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
         // Node writes Latin-1: so the token's UTF-8 goes out as it is.
         headers: token ? { Authorization: `Bearer ${Buffer.from(token).toString("latin1")}` } : {},
         perMessageDeflate: false,
-        maxPayload: mostPayload,
+        maxPayload: maxPayload,
         ...(trusted && { ca: trusted }),
         ...(proxy && {
-          createConnection: tunnel(proxy, hop.url, {
+          createConnection: createTunnel(proxy, hop.url, {
             ca: trusted,
             left: left.signal,
           }) as unknown as CreateConnection,
@@ -67,7 +72,7 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
       };
       const own = new WebSocket(hop.url, options);
       socket = own;
-      listen(own, hear, { log, refusalOf, redirect: (answer) => redirect(hop, answer) });
+      attachListeners(own, hear, { log, refusalOf, redirect: (answer) => redirect(hop, answer) });
       own.once("open", () => {
         if (hop.count > 0) name(hop.url, "The server redirects: the channel is at", "info");
       });
@@ -91,7 +96,7 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
       buffered: () => socket.bufferedAmount,
       close() {
         isClosing = true;
-        cutting = clock.setTimeout(() => socket.terminate(), cutMs);
+        cutting = clock.setTimeout(() => socket.terminate(), closeTimeoutMs);
         socket.close(1000);
       },
     };
@@ -100,10 +105,10 @@ export function createDial({ clock, log, env, ca }: SocketOptions): Dial {
 
 /** Says where a redirect leads, once for each address that follows another. */
 function createNamer(log: Log, clock: Clock) {
-  const remark = createRemarks(log, clock);
+  const remark = createRateLimitedWarn(log, clock);
   let last = "";
   return ({ protocol, host, pathname }: URL, text: string, level: "info" | "warn"): void => {
-    const url = shortly(`${protocol}//${host}${pathname}`);
+    const url = truncateLine(`${protocol}//${host}${pathname}`);
     if (url === last) return;
     last = url;
     if (level === "warn") remark({ url }, `${text} ${url}`);
@@ -111,16 +116,20 @@ function createNamer(log: Log, clock: Clock) {
   };
 }
 
-interface Means extends Pick<SocketOptions, "log"> {
-  readonly refusalOf: (answer: IncomingMessage) => Promise<Refusal>;
+interface ListenContext extends Pick<DialOptions, "log"> {
+  readonly refusalOf: (answer: IncomingMessage) => Promise<HandshakeRejection>;
   /** True when the handshake goes on at another address. */
   readonly redirect: (answer: IncomingMessage) => boolean;
 }
 
-function listen(socket: WebSocket, hear: Hear, { log, refusalOf, redirect }: Means): void {
+function attachListeners(
+  socket: WebSocket,
+  hear: SocketListener,
+  { log, refusalOf, redirect }: ListenContext,
+): void {
   let isOpen = false;
   let isOver = false;
-  const fail = (refusal: Refusal): void => {
+  const fail = (refusal: HandshakeRejection): void => {
     if (isOver) return;
     isOver = true;
     hear({ type: "failed", ...refusal });
@@ -140,7 +149,7 @@ function listen(socket: WebSocket, hear: Hear, { log, refusalOf, redirect }: Mea
   });
   socket.on("error", (error: NodeJS.ErrnoException) => {
     log.debug({ code: error.code }, `the connection failed: ${error.message}`);
-    if (!isOpen) fail({ code: nameOf(error) });
+    if (!isOpen) fail({ code: errorName(error) });
   });
   socket.on("close", (code, reason) => {
     if (isOpen) hear({ type: "closed", code, reason: reason.toString() });
@@ -149,23 +158,23 @@ function listen(socket: WebSocket, hear: Hear, { log, refusalOf, redirect }: Mea
 }
 
 /** What a person can do something about; all else is the network. */
-function nameOf({ code = "", message }: NodeJS.ErrnoException): string | undefined {
+function errorName({ code = "", message }: NodeJS.ErrnoException): string | undefined {
   if (code === "PROXY_REFUSED") return "proxy_refused";
   if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO|ISSUER/.test(code) || /certificate/i.test(message))
     return "certificate";
   return undefined;
 }
 
-async function bodyOf(answer: IncomingMessage): Promise<string> {
+async function readErrorBody(answer: IncomingMessage): Promise<string> {
   let text = "";
   for await (const part of answer) {
     text += String(part);
-    if (text.length > mostBody) break;
+    if (text.length > maxErrorBody) break;
   }
   return text;
 }
 
-function codeIn(body: string): string | undefined {
+function errorCodeIn(body: string): string | undefined {
   try {
     const { error } = JSON.parse(body) as { error?: unknown };
     return typeof error === "string" && /^[a-z_]{1,40}$/.test(error) ? error : undefined;

@@ -1,22 +1,22 @@
 import { assign, createActor, setup } from "xstate";
 import type { Clock } from "../../kernel/index.ts";
-import type { Core, Driver, Effect, LinkEvent, LinkState } from "../../lib/pico-link/index.ts";
+import type { LinkData, Driver, Effect, LinkEvent, LinkState } from "../../lib/pico-link/index.ts";
 
 /* The life of the link as a machine. What an event means is decided by the link's step; the chart says which moves
  * there are at all. A stopped link stays stopped. */
 
 interface Context {
-  readonly core: Core;
+  readonly core: LinkData;
   readonly effects: readonly Effect[];
 }
 type Step = Parameters<Driver>[0]["step"];
 
-const to = (target: LinkState) => ({
+const transitionTo = (target: LinkState) => ({
   guard: ({ context }: { context: Context }) => context.core.state === target,
   target,
 });
 
-export const chart = (initial: Core, step: Step) =>
+export const linkMachine = (initial: LinkData, step: Step) =>
   setup({ types: { context: {} as Context, events: {} as LinkEvent } }).createMachine({
     id: "link",
     initial: "idle",
@@ -30,20 +30,27 @@ export const chart = (initial: Core, step: Step) =>
       },
     },
     states: {
-      idle: { always: [to("connecting"), to("stopped")] },
-      connecting: { always: [to("open"), to("waiting"), to("blocked"), to("stopped")] },
-      open: { always: [to("waiting"), to("blocked"), to("stopped")] },
-      waiting: { always: [to("connecting"), to("stopped")] },
-      blocked: { always: [to("connecting"), to("stopped")] },
+      idle: { always: [transitionTo("connecting"), transitionTo("stopped")] },
+      connecting: {
+        always: [
+          transitionTo("open"),
+          transitionTo("waiting"),
+          transitionTo("blocked"),
+          transitionTo("stopped"),
+        ],
+      },
+      open: { always: [transitionTo("waiting"), transitionTo("blocked"), transitionTo("stopped")] },
+      waiting: { always: [transitionTo("connecting"), transitionTo("stopped")] },
+      blocked: { always: [transitionTo("connecting"), transitionTo("stopped")] },
       stopped: {},
     },
   });
 
 /** Drives a link with an actor: its mailbox keeps events in order, its clock is the kernel's. */
-export const actorDriver =
+export const createActorDriver =
   (clock: Clock): Driver =>
   ({ initial, step, perform }) => {
-    const actor = createActor(chart(initial, step), { clock });
+    const actor = createActor(linkMachine(initial, step), { clock });
     actor.start();
     actor.subscribe(({ context }) => perform(context.effects, context.core));
     return { send: (event) => actor.send(event), core: () => actor.getSnapshot().context.core };

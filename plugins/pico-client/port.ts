@@ -1,8 +1,15 @@
 import { codeOf } from "../../kernel/index.ts";
-import type { ChannelPort, Incoming, Inlet, Media, Outgoing, Receipt } from "../channels/index.ts";
+import type {
+  ChannelAdapter,
+  InboundMessage,
+  ChannelHandle,
+  Media,
+  OutboundMessage,
+  Receipt,
+} from "../channels/index.ts";
 import type { Link, LinkError, LinkMessage } from "../../lib/pico-link/index.ts";
 import { picoClientErrors } from "./errors.ts";
-import type { Hops } from "./hops.ts";
+import type { HopTracker } from "./hops.ts";
 
 const channelName = "pico_client";
 
@@ -19,7 +26,7 @@ function mediumFrom(media: Media): string | { readonly url: string; readonly fil
   return filename === undefined ? url : { url, filename };
 }
 
-const mediumOf = (attachment: LinkMessage["attachments"][number]): Media => {
+const toMedia = (attachment: LinkMessage["attachments"][number]): Media => {
   const { url, content_type, type, filename } = attachment;
   const named = filename === undefined ? {} : { filename };
   const inline = /^data:([^;,]+);base64,(.*)$/s.exec(url);
@@ -27,7 +34,7 @@ const mediumOf = (attachment: LinkMessage["attachments"][number]): Media => {
   return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
 };
 
-function translate(error: unknown): Error {
+function toChannelError(error: unknown): Error {
   const { code, message } = error as LinkError;
   if (code === "outbox_full") return picoClientErrors.outbox_full();
   if (code === "too_large") return picoClientErrors.too_large();
@@ -36,9 +43,9 @@ function translate(error: unknown): Error {
 }
 
 /** Sends over the link with the errors of a channel. `undeliverable` carries the other end's code in its details. */
-export async function sendOver(
+export async function sendThroughLink(
   link: Link,
-  message: Outgoing & { readonly id?: string },
+  message: OutboundMessage & { readonly id?: string },
 ): Promise<Receipt> {
   const { content, kind, placeholder, attachments = [], hops, id } = message;
   if (kind !== undefined || placeholder) throw picoClientErrors.unsupported();
@@ -51,11 +58,11 @@ export async function sendOver(
       ...(id && { id }),
     });
   } catch (error) {
-    throw translate(error);
+    throw toChannelError(error);
   }
 }
 
-export const incomingFrom = (session: string, message: LinkMessage, hops: number): Incoming => {
+export const toInbound = (session: string, message: LinkMessage, hops: number): InboundMessage => {
   const { id, content, requestId, attachments, at } = message;
   const about = requestId === undefined ? {} : { inReplyTo: requestId };
   return {
@@ -64,20 +71,20 @@ export const incomingFrom = (session: string, message: LinkMessage, hops: number
     id,
     content,
     ...about,
-    media: attachments.map(mediumOf),
+    media: attachments.map(toMedia),
     at,
     hops,
   };
 };
 
-export interface PortOptions {
+export interface AdapterOptions {
   readonly link: () => Link | undefined;
-  readonly inlet: () => Inlet;
-  readonly hops: Hops;
+  readonly inlet: () => ChannelHandle;
+  readonly hops: HopTracker;
 }
 
 /** The link as a channel: its one session is the conversation at the other end. */
-export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
+export function createChannelAdapter({ link, inlet, hops }: AdapterOptions): ChannelAdapter {
   function linkOf(session: string): Link {
     const own = link();
     if (!own) throw picoClientErrors.not_running();
@@ -91,10 +98,10 @@ export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
     /** Says at once whether the message could be taken; what became of it is told as a receipt. */
     async send(session, id, message) {
       const own = linkOf(session);
-      const sent = sendOver(own, { ...message, id, hops: hops.sending(message) });
+      const sent = sendThroughLink(own, { ...message, id, hops: hops.sending(message) });
       const news = (receipt: Omit<Receipt, "id">): void =>
         inlet().receipt(session, { id, ...receipt });
-      const early = await Promise.race([sent, turns(4)]);
+      const early = await Promise.race([sent, nextTurns(4)]);
       if (early) return { ...early, id };
       sent.then(
         ({ status }) => news({ status }),
@@ -109,7 +116,7 @@ export function createPort({ link, inlet, hops }: PortOptions): ChannelPort {
 }
 
 /** Long enough for what is refused at once to have been refused. */
-async function turns(count: number): Promise<undefined> {
+async function nextTurns(count: number): Promise<undefined> {
   for (let turn = 0; turn < count; turn++) await Promise.resolve();
   return undefined;
 }

@@ -6,7 +6,10 @@ import { picoClientErrors } from "./errors.ts";
 
 export type ProxyVariables = Readonly<Record<string, string | undefined>>;
 
-const read = (env: ProxyVariables, name: string): [value: string, name: string] | undefined => {
+const readVariable = (
+  env: ProxyVariables,
+  name: string,
+): [value: string, name: string] | undefined => {
   for (const known of [name.toLowerCase(), name]) {
     const value = env[known]?.trim();
     if (value) return [value, known];
@@ -19,8 +22,9 @@ const read = (env: ProxyVariables, name: string): [value: string, name: string] 
 export function proxyFor(address: string, env: ProxyVariables): URL | undefined {
   const url = new URL(address);
   const isSecure = url.protocol === "wss:" || url.protocol === "https:";
-  const found = read(env, isSecure ? "HTTPS_PROXY" : "HTTP_PROXY") ?? read(env, "ALL_PROXY");
-  if (!found || isExempt(url, read(env, "NO_PROXY")?.[0] ?? "")) return undefined;
+  const found =
+    readVariable(env, isSecure ? "HTTPS_PROXY" : "HTTP_PROXY") ?? readVariable(env, "ALL_PROXY");
+  if (!found || isExempt(url, readVariable(env, "NO_PROXY")?.[0] ?? "")) return undefined;
   const [value, variable] = found;
   const text = value.includes("://") ? value : `http://${value}`;
   const proxy = URL.canParse(text) && /^https?:/.test(text) ? new URL(text) : undefined;
@@ -65,7 +69,7 @@ export interface TunnelOptions {
 }
 
 /** Connects through a tunnel of the proxy (CONNECT), for the option `createConnection` of a request. */
-export const tunnel =
+export const createTunnel =
   (proxy: URL, target: URL, { ca, left }: TunnelOptions): Connect =>
   (_, connected) => {
     const isSecure = target.protocol === "wss:";

@@ -3,16 +3,16 @@ import type { Clock, Log } from "../../kernel/index.ts";
 /** Lines that may come at once, and of a second over time. */
 const burst = 20;
 const perSecond = 1;
-const mostText = 300;
+const maxTextLength = 300;
 
 /** What the other end said, on one line and not at any length. */
-export function shortly(text: string): string {
-  const line = text.slice(0, mostText).replace(/\p{Cc}+/gu, " ");
-  return text.length > mostText ? `${line} …` : line;
+export function truncateLine(text: string): string {
+  const line = text.slice(0, maxTextLength).replace(/\p{Cc}+/gu, " ");
+  return text.length > maxTextLength ? `${line} …` : line;
 }
 
 /** Warnings that the other end causes: one that sends nothing else must not push all that is there out of the log. */
-export function createRemarks(log: Log, clock: Clock): Log["warn"] {
+export function createRateLimitedWarn(log: Log, clock: Clock): Log["warn"] {
   let left = burst;
   let filledAt = clock.now();
   let leftOut = 0;

@@ -1,5 +1,5 @@
 import type { Release } from "../../kernel/index.ts";
-import type { Channels, Outgoing, Receipt } from "../channels/index.ts";
+import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import type { LinkHandlers, LinkState } from "../../lib/pico-link/index.ts";
 import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
@@ -10,7 +10,7 @@ export interface PicoLink {
    *  (`written`). Rejects `outbox_full`, `too_large`, `not_running`, `unsupported`, or `undeliverable` with the reason:
    *  what the other end answered, or that nobody confirmed it for five minutes. `id`: the name of the message at the
    *  other end; unset: a new one. */
-  send(message: Outgoing & { readonly id?: string }): Promise<Receipt>;
+  send(message: OutboundMessage & { readonly id?: string }): Promise<Receipt>;
   state(): LinkState;
   /** The conversation at the other end. Undefined while there is no link. */
   session(): string | undefined;

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 
-export interface Answer {
+export interface JsonResponse {
   readonly status: number;
   readonly body: object;
 }
@@ -19,7 +19,7 @@ export const preflightHeaders = {
   "Access-Control-Max-Age": "600",
 } as const;
 
-export function answerJson(
+export function sendJson(
   r: ServerResponse,
   status: number,
   body: object,

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
-import type { Refusal } from "./refusals.ts";
+import type { Rejection } from "./refusals.ts";
 
 /** After half a minute, what comes slower than this is given up. */
 const graceMs = 30_000;
 const checkMs = 5_000;
-const leastPerSecond = 16 * 1024;
-const full: Refusal = {
+const minBytesPerSecond = 16 * 1024;
+const busyRejection: Rejection = {
   code: "busy",
   message: "Too much waits for the application; try again shortly.",
 };
@@ -19,7 +19,7 @@ export interface BodyOptions {
 }
 
 /** What has come so far; nothing is taken any more once it was answered. */
-interface Progress {
+interface BodyProgress {
   bytes: number;
   isAnswered: boolean;
 }
@@ -28,33 +28,34 @@ interface Progress {
 export async function readBody(
   q: IncomingMessage,
   options: BodyOptions,
-): Promise<Buffer | Refusal | undefined> {
+): Promise<Buffer | Rejection | undefined> {
   const { clock } = options;
-  const progress: Progress = { bytes: 0, isAnswered: false };
+  const progress: BodyProgress = { bytes: 0, isAnswered: false };
   let passedMs = 0; // counted: the clock may be set meanwhile
   let timer: unknown;
-  const tooSlow = new Promise<Refusal>((give) => {
+  const tooSlow = new Promise<Rejection>((give) => {
     const checkIn = (ms: number): void =>
       void (timer = clock.setTimeout(() => {
         passedMs += ms;
-        if (progress.bytes < (passedMs / 1_000) * leastPerSecond) give({ code: "request_timeout" });
+        if (progress.bytes < (passedMs / 1_000) * minBytesPerSecond)
+          give({ code: "request_timeout" });
         else checkIn(checkMs);
       }, ms));
     checkIn(graceMs);
   });
   try {
-    return await Promise.race([tooSlow, collect(q, options, progress)]);
+    return await Promise.race([tooSlow, collectBody(q, options, progress)]);
   } finally {
     progress.isAnswered = true;
     clock.clearTimeout(timer);
   }
 }
 
-async function collect(
+async function collectBody(
   q: IncomingMessage,
   { most, take }: BodyOptions,
-  progress: Progress,
-): Promise<Buffer | Refusal | undefined> {
+  progress: BodyProgress,
+): Promise<Buffer | Rejection | undefined> {
   const type = (q.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== "application/json") return { code: "unsupported_media_type" };
   if (Number(q.headers["content-length"] ?? 0) > most) return { code: "body_too_large" };
@@ -64,7 +65,7 @@ async function collect(
       if (progress.isAnswered) return undefined;
       progress.bytes += (chunk as Buffer).byteLength;
       if (progress.bytes > most) return { code: "body_too_large" };
-      if (!take((chunk as Buffer).byteLength)) return full;
+      if (!take((chunk as Buffer).byteLength)) return busyRejection;
       chunks.push(chunk as Buffer);
     }
   } catch {

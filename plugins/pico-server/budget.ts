@@ -1,7 +1,7 @@
 /** The memory budget of everything that clients have sent and the application has not accepted. */
 
 /** A connection that holds such bytes. */
-export interface Holder {
+export interface BudgetMember {
   /** Pauses reading, or allows it again. */
   hold(isHeld: boolean): void;
   /** Sets a deadline for its unfinished message, or lifts it: all others wait for it. */
@@ -11,14 +11,14 @@ export interface Holder {
   arriving: number;
 }
 
-export interface Budget {
+export interface MemoryBudget {
   /** Counts a message that is there as a whole. */
-  grow(holder: Holder, bytes: number): void;
-  shrink(holder: Holder, bytes: number): void;
+  grow(holder: BudgetMember, bytes: number): void;
+  shrink(holder: BudgetMember, bytes: number): void;
   /** Sets what has arrived of an unfinished message. */
-  arrive(holder: Holder, bytes: number): void;
+  arrive(holder: BudgetMember, bytes: number): void;
   /** The holder reads no more, so the budget does not pause it any more. */
-  leave(holder: Holder): void;
+  leave(holder: BudgetMember): void;
   /** Counts the bytes of a sender that cannot be paused; `false` if they do not fit. */
   take(bytes: number): boolean;
   give(bytes: number): void;
@@ -31,16 +31,16 @@ const wholeShare = 1 / 4;
  * Beyond `limit` bytes the largest holder is paused, and another one each time more bytes arrive. The largest
  * unfinished message alone goes on, or connections in the middle of a message would wait for each other.
  */
-export function createBudget(limit: () => number): Budget {
+export function createMemoryBudget(limit: () => number): MemoryBudget {
   /** Connections that have ever held anything, until they leave. */
-  const holders = new Set<Holder>();
-  const held = new Set<Holder>();
+  const holders = new Set<BudgetMember>();
+  const held = new Set<BudgetMember>();
   let used = 0;
   let arriving = 0;
-  let first: Holder | undefined;
+  let first: BudgetMember | undefined;
 
-  function largest(measure: (holder: Holder) => number): Holder | undefined {
-    let found: Holder | undefined;
+  function largest(measure: (holder: BudgetMember) => number): BudgetMember | undefined {
+    let found: BudgetMember | undefined;
     let most = 0;
     for (const holder of holders) {
       const bytes = measure(holder);
@@ -83,7 +83,7 @@ export function createBudget(limit: () => number): Budget {
     for (const one of all) one.hold(false);
   }
 
-  function change(holder: Holder, bytes: number): void {
+  function change(holder: BudgetMember, bytes: number): void {
     if (holder.bytes === 0) holders.add(holder);
     used += bytes;
     holder.bytes += bytes;

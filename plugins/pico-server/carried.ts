@@ -1,26 +1,26 @@
 import type { Socket } from "node:net";
 
 /** Bytes of one connection, as its socket counts them. */
-export interface Carried {
+export interface ByteCounts {
   readonly in: number;
   readonly out: number;
 }
 
-type Counting = Pick<Socket, "bytesRead" | "bytesWritten">;
+type CountingSocket = Pick<Socket, "bytesRead" | "bytesWritten">;
 
 /** Counts from now on: what the socket carried before was the handshake, or another request. */
-export class Meter {
-  private readonly socket: Counting | null;
+export class ByteCounter {
+  private readonly socket: CountingSocket | null;
   private readonly readBefore: number;
   private readonly writtenBefore: number;
 
-  constructor(socket: Counting | null) {
+  constructor(socket: CountingSocket | null) {
     this.socket = socket;
     this.readBefore = socket?.bytesRead ?? 0;
     this.writtenBefore = socket?.bytesWritten ?? 0;
   }
 
-  carried(): Carried {
+  carried(): ByteCounts {
     const { bytesRead = 0, bytesWritten = 0 } = this.socket ?? {};
     return { in: bytesRead - this.readBefore, out: bytesWritten - this.writtenBefore };
   }

@@ -2,10 +2,10 @@ import type { Log } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig } from "./config.ts";
-import { descriptorsMissing } from "./descriptors.ts";
+import { missingDescriptors } from "./descriptors.ts";
 import { picoErrors } from "./errors.ts";
 
-interface Checked {
+interface CheckDependencies {
   readonly tokens: Pick<Tokens, "info" | "describe">;
   readonly http: Pick<Http, "openFiles">;
   readonly log: Log;
@@ -13,9 +13,9 @@ interface Checked {
 }
 
 /** Whether the channel can work with these settings. Rejects `PICO_TOKEN_MISSING`, `PICO_DESCRIPTORS`. */
-export async function checkSettings(
+export async function assertSettings(
   next: PicoServerConfig,
-  { tokens, http, log, envPrefix }: Checked,
+  { tokens, http, log, envPrefix }: CheckDependencies,
 ): Promise<void> {
   const { enabled, ping_interval, read_timeout, max_connections } = next;
   if (!enabled) return;
@@ -24,7 +24,7 @@ export async function checkSettings(
     const { variable } = await tokens.describe("pico");
     throw picoErrors.PICO_TOKEN_MISSING(variable === undefined ? undefined : envPrefix);
   }
-  const files = descriptorsMissing(max_connections, await http.openFiles());
+  const files = missingDescriptors(max_connections, await http.openFiles());
   if (files) throw picoErrors.PICO_DESCRIPTORS(max_connections, files.has, files.needs);
   if (ping_interval < read_timeout) return;
   const text = "ping_interval is not below read_timeout: pings go out every half read_timeout";

@@ -4,7 +4,7 @@ import type { Rate } from "./rates.ts";
 
 const MiB = 1024 * 1024;
 /** As a page shows a setting: a name, a sentence without unit and default, which stand beside it. */
-const shown = (title: string, description: string, unit?: string) => ({
+const settingMeta = (title: string, description: string, unit?: string) => ({
   editable: true,
   title,
   description,
@@ -12,13 +12,13 @@ const shown = (title: string, description: string, unit?: string) => ({
 });
 
 /** Zero and negative numbers mean the default, as in the configurations of older servers. */
-const seconds = (standard: number, title: string, description: string) =>
+const secondsSetting = (standard: number, title: string, description: string) =>
   z
     .int()
     .max(86_400)
     .overwrite((value) => (value > 0 ? value : standard))
     .default(standard)
-    .meta(shown(title, description, "seconds"));
+    .meta(settingMeta(title, description, "seconds"));
 
 const origin = z
   .string()
@@ -33,12 +33,12 @@ export const picoSchema = z.strictObject({
   enabled: z
     .boolean()
     .default(false)
-    .meta(shown("Channel on", "Programs can connect to this service.")),
+    .meta(settingMeta("Channel on", "Programs can connect to this service.")),
   allow_token_query: z
     .boolean()
     .default(false)
     .meta(
-      shown(
+      settingMeta(
         "Token in the address",
         "Clients may send it in the URL too, where logs and histories keep it.",
       ),
@@ -48,18 +48,18 @@ export const picoSchema = z.strictObject({
     .max(1_000)
     .default([])
     .meta(
-      shown(
+      settingMeta(
         "Allowed origins",
         "Only web pages of these origins may use the channel. An empty list lets all of them.",
       ),
     ),
-  ping_interval: seconds(30, "Ping interval", "Time between two pings to a client."),
-  read_timeout: seconds(
+  ping_interval: secondsSetting(30, "Ping interval", "Time between two pings to a client."),
+  read_timeout: secondsSetting(
     60,
     "Read timeout",
     "A client that was not heard for this long is disconnected.",
   ),
-  write_timeout: seconds(
+  write_timeout: secondsSetting(
     60,
     "Write timeout",
     "A client that takes nothing of what waits for it for this long is disconnected.",
@@ -69,34 +69,42 @@ export const picoSchema = z.strictObject({
     .min(1)
     .max(1_000_000)
     .default(100)
-    .meta(shown("Most connections", "At one time. Whoever comes after them is refused.")),
+    .meta(settingMeta("Most connections", "At one time. Whoever comes after them is refused.")),
   max_payload: z
     .int()
     .min(1024)
     .max(256 * MiB)
     .default(32 * MiB)
-    .meta(shown("Largest message", "Of a client. A larger one ends its connection.", "bytes")),
+    .meta(
+      settingMeta("Largest message", "Of a client. A larger one ends its connection.", "bytes"),
+    ),
   message_rate: z
     .number()
     .min(0)
     .max(1_000_000)
     .default(100)
     .meta(
-      shown("Message rate", "Of each client, over time. 0 lifts the limit.", "messages per second"),
+      settingMeta(
+        "Message rate",
+        "Of each client, over time. 0 lifts the limit.",
+        "messages per second",
+      ),
     ),
   message_burst: z
     .int()
     .min(0)
     .max(1_000_000)
     .default(200)
-    .meta(shown("Message burst", "How many may come at once. 0 lifts the limit.", "messages")),
+    .meta(
+      settingMeta("Message burst", "How many may come at once. 0 lifts the limit.", "messages"),
+    ),
   drain_timeout: z
     .number()
     .min(0)
     .max(300)
     .default(5)
     .meta(
-      shown(
+      settingMeta(
         "Time to leave",
         "A stop waits at most this long for messages being answered, and closes clients one " +
           "after the other. 0 closes all at once.",
@@ -109,7 +117,7 @@ export const picoSchema = z.strictObject({
     .max(100_000)
     .default(300)
     .meta(
-      shown(
+      settingMeta(
         "Reconnect rate",
         "So many are asked to come back after a stop or a new token.",
         "clients per second",
@@ -127,7 +135,7 @@ const messageRate = ({ message_rate, message_burst }: PicoServerConfig): Rate =>
 });
 
 /** The rate as it is set now, made once for each configuration. */
-export function rateOf(config: () => PicoServerConfig): () => Rate {
+export function messageRateOf(config: () => PicoServerConfig): () => Rate {
   let seen = config();
   let rate = messageRate(seen);
   return () => {

@@ -2,60 +2,67 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
   closeReason,
-  closes,
+  closeCodes,
   type CloseName,
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
-import { Meter, type Carried } from "./carried.ts";
+import { ByteCounter, type ByteCounts } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
-import type { Link, Traffic } from "./connections.ts";
-import { countTail } from "./counters.ts";
-import { endingOf, type Said } from "./ending.ts";
-import { framedText, pingFrame, type Framed } from "./framed.ts";
+import type { Peer, Traffic } from "./connections.ts";
+import { countResume } from "./counters.ts";
+import { closeOutcome, type CloseFrame } from "./ending.ts";
+import { frameText, pingFrame, type EncodedFrame } from "./framed.ts";
 import type { Admission } from "./gate.ts";
-import { greeting } from "./greeting.ts";
-import type { Opening } from "./handshake.ts";
+import { helloFrames } from "./greeting.ts";
+import type { AcceptedHandshake } from "./handshake.ts";
 import { Inbound, type InboundOwner } from "./inbound.ts";
 import { Outbox, type OutboxOwner } from "./outbox.ts";
-import { isJustAwake, Pulse, soonMs } from "./pulse.ts";
-import type { Start } from "./reader.ts";
-import type { Known } from "./roster.ts";
-import type { Heard } from "./session-log.ts";
-import type { Hand, Shared } from "./shared.ts";
+import { recentlySuspended, Liveness, recheckMs } from "./pulse.ts";
+import type { StreamStart } from "./reader.ts";
+import type { ConnectionInfo } from "./roster.ts";
+import type { SequencedEntry } from "./session-log.ts";
+import type { DeliverMessage, ConnectionContext } from "./shared.ts";
 import { WebSocketSink } from "./sink.ts";
-import { discardArrivals, watchArrivals, type Keeper, type NamedSocket } from "./socket.ts";
+import {
+  discardArrivals,
+  watchArrivals,
+  type WebSocketListener,
+  type ChannelWebSocket,
+} from "./socket.ts";
 import { Subscriptions, type SubscriptionsOwner } from "./subscriptions.ts";
-import { notDue } from "./wheel.ts";
-import { writeAnswer } from "./written.ts";
+import { unscheduled } from "./wheel.ts";
+import { encodeAnswer } from "./written.ts";
 
 /** Bytes a client may send after the close, its answer among them, before they are dropped unread. */
-const mostLateBytes = 64 * 1024;
+const maxLateBytes = 64 * 1024;
 
 /** Pings and pongs of one client in one second; each costs as much time as a message. */
 const maxControlFrames = 1_000;
 
 /** One client: its queue, its sessions, its frames and its signs of life. There may be tens of thousands on which
  *  nothing happens: what one of them may never need is made when it is needed. */
-export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, SubscriptionsOwner {
+export class Connection
+  implements Peer, WebSocketListener, InboundOwner, OutboxOwner, SubscriptionsOwner
+{
   readonly id: string;
   readonly conn: string | undefined;
   readonly session: string;
   readonly tokenVersion: number | undefined;
   readonly acknowledges: boolean;
-  known: Known | undefined = undefined;
-  due = notDue;
-  private readonly shared: Shared;
-  private readonly ws: NamedSocket;
+  known: ConnectionInfo | undefined = undefined;
+  due = unscheduled;
+  private readonly shared: ConnectionContext;
+  private readonly ws: ChannelWebSocket;
   private readonly socket: Duplex;
-  private readonly pulse: Pulse;
-  private readonly meter: Meter;
+  private readonly pulse: Liveness;
+  private readonly meter: ByteCounter;
   private readonly sink: WebSocketSink;
   private readonly outbox: Outbox;
   private readonly inbound: Inbound;
   private readonly subscriptions: Subscriptions;
   private messagesIn = 0;
   private messagesOut = 0;
-  private said: Said | undefined = undefined;
+  private said: CloseFrame | undefined = undefined;
   private isViolated = false;
   private isClosing = false;
   /** Pings and pongs of this second. */
@@ -68,9 +75,9 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   private readonly stopWatching: (() => void) | undefined;
 
   constructor(
-    shared: Shared,
+    shared: ConnectionContext,
     id: string,
-    { ws, socket, session, extension }: Opening,
+    { ws, socket, session, extension }: AcceptedHandshake,
     admission: Admission,
   ) {
     this.shared = shared;
@@ -82,8 +89,8 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     this.acknowledges = extension !== undefined;
     this.conn = extension && shared.newId();
     this.resumes = extension?.resume !== undefined;
-    this.pulse = new Pulse(socket as Socket, shared.awake.now());
-    this.meter = new Meter(socket as Socket);
+    this.pulse = new Liveness(socket as Socket, shared.awake.now());
+    this.meter = new ByteCounter(socket as Socket);
     this.sink = new WebSocketSink(ws, socket);
     this.outbox = new Outbox(shared, this, this.sink);
     this.inbound = new Inbound(shared, this);
@@ -98,7 +105,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
 
   close(name: CloseName, retryMs?: number): void {
     if (this.said) return;
-    this.said = { code: closes[name].code, reason: closeReason(name, retryMs) };
+    this.said = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
     this.release();
     this.ws.resume(); // or the peer's answer to the close would never be read
     this.ws.close(this.said.code, this.said.reason);
@@ -112,7 +119,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     );
   }
 
-  carried(): Carried {
+  carried(): ByteCounts {
     return this.meter.carried();
   }
 
@@ -142,19 +149,19 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     if (inbound.isHurried) inbound.checkDeadline(now);
     const found = pulse.look(awake, read_timeout * 1_000, askEveryMs);
     if (found === "silent") this.close("heartbeat");
-    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !isJustAwake(awake))
+    else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !recentlySuspended(awake))
       this.close("slow_consumer");
     else if (found === "ask") outbox.control(pingFrame);
     const restMs = pulse.rest(now, read_timeout * 1_000, askEveryMs);
     return inbound.isPaused || inbound.isHurried || outbox.isStalling()
-      ? Math.min(soonMs, restMs)
+      ? Math.min(recheckMs, restMs)
       : restMs;
   }
 
   received(chunk: Buffer): void {
     if (!this.isClosing) return this.inbound.received(chunk);
     this.lateBytes += chunk.byteLength;
-    if (this.lateBytes > mostLateBytes) discardArrivals(this.socket);
+    if (this.lateBytes > maxLateBytes) discardArrivals(this.socket);
   }
 
   message(data: Buffer): void {
@@ -201,7 +208,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   closed(code: number, reason: string): void {
     this.release();
     this.inbound.gone();
-    const ending = endingOf(
+    const ending = closeOutcome(
       code,
       reason,
       this.said ?? (this.isViolated ? this.ws.closedWith : undefined),
@@ -212,10 +219,10 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   answer(frame: ServerFrame): void {
     const { counters, clock } = this.shared;
     counters.framesOut[frame.type] += 1;
-    this.outbox.send(framedText(writeAnswer(frame, clock.now())));
+    this.outbox.send(frameText(encodeAnswer(frame, clock.now())));
   }
 
-  hand(...message: Parameters<Hand>): void {
+  hand(...message: Parameters<DeliverMessage>): void {
     this.messagesIn += 1;
     this.shared.hand(...message);
   }
@@ -232,21 +239,21 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
     this.ws[isPaused ? "pause" : "resume"]();
   }
 
-  send(frame: Framed, entry: Heard): void {
+  send(frame: EncodedFrame, entry: SequencedEntry): void {
     this.messagesOut += 1;
     this.outbox.send(frame, entry);
   }
 
   /** Where the session stands, to a client of the extension. */
-  begin(start: Start): void {
+  begin(start: StreamStart): void {
     const {
       session,
       conn = "",
       resumes,
       shared: { counters, config },
     } = this;
-    countTail(counters, resumes, start);
-    for (const frame of greeting({ conn, session, resumes, tail: start, config: config() }))
+    countResume(counters, resumes, start);
+    for (const frame of helloFrames({ conn, session, resumes, tail: start, config: config() }))
       this.answer(frame);
     this.isBegun = true;
     this.ws.resume();
@@ -258,7 +265,7 @@ export class Connection implements Link, Keeper, InboundOwner, OutboxOwner, Subs
   }
 
   /** Clients of the extension acknowledge what they have of their own session. */
-  written(entry: Heard): void {
+  written(entry: SequencedEntry): void {
     const {
       session,
       cursor: { epoch, seq },

@@ -1,9 +1,9 @@
 import type { Clock, Release } from "../../kernel/index.ts";
 import type { CloseName } from "../../lib/pico-wire/index.ts";
-import type { Carried } from "./carried.ts";
-import type { Known } from "./roster.ts";
+import type { ByteCounts } from "./carried.ts";
+import type { ConnectionInfo } from "./roster.ts";
 import type { PicoConnection } from "./service.ts";
-import { createWheel, type Awake, type Ticking } from "./wheel.ts";
+import { createTimerWheel, type WheelClock, type Timer } from "./wheel.ts";
 
 /** What changes while somebody is connected. */
 export type Traffic = Pick<
@@ -12,7 +12,7 @@ export type Traffic = Pick<
 >;
 
 /** A peer that holds a slot: a WebSocket, a stream of events, somebody who waits for an answer. */
-export interface Link extends Ticking {
+export interface Peer extends Timer {
   readonly id: string;
   /** A secret of its client, who may come back and take its place. */
   readonly conn?: string | undefined;
@@ -21,43 +21,43 @@ export interface Link extends Ticking {
   /** Says why, and cuts the socket a second later if the peer does not answer. */
   close(name: CloseName, retryMs?: number): void;
   /** As pages show it; who waits for the answer to a posted message is not shown. */
-  known?: Known | undefined;
+  known?: ConnectionInfo | undefined;
   /** Pings, and ends what is dead or stuck. */
   tick(): number;
   /** The application has a message of its sessions, or something waits to be sent to it. */
   isBusy(): boolean;
   /** Bytes on its socket since it began. */
-  carried(): Carried;
+  carried(): ByteCounts;
   traffic(): Traffic;
 }
 
 /** All connections, and the wheel that looks at them. */
-export interface Connections {
+export interface ConnectionRegistry {
   /** Slots that are taken. */
   count(): number;
   /** All that are here, the oldest first. */
-  list(): Iterable<Link>;
-  find(id: string): Link | undefined;
+  list(): Iterable<Peer>;
+  find(id: string): Peer | undefined;
   /** The time they are watched in. */
-  readonly awake: Awake;
+  readonly awake: WheelClock;
   /** Each of them is looked at within a second, or this one. */
-  hasten(one?: Link): void;
+  hasten(one?: Peer): void;
   /** Seconds the wheel came too late at worst in the last minute. */
   lateSeconds(): number;
-  add(connection: Link): void;
-  remove(connection: Link): void;
+  add(connection: Peer): void;
+  remove(connection: Peer): void;
   /** Whether this secret belongs to somebody who is here. */
   knows(conn: string): boolean;
   /** Ends it, and frees its slot at once for the client that came back. */
   replace(conn: string): void;
-  close(name: CloseName, which?: (connection: Link) => boolean): void;
+  close(name: CloseName, which?: (connection: Peer) => boolean): void;
   /** Ends what an older token opened, spread over `graceS` seconds. */
   endBefore(version: number, graceS: number): void;
   /** Resolves when the last one is gone. */
   empty(): Promise<void>;
 }
 
-interface Owner {
+interface RegistryOptions {
   readonly clock: Clock;
   after(ms: number, run: () => void): Release;
   random(bytes: number): Uint8Array;
@@ -65,12 +65,17 @@ interface Owner {
   reconnectRate(): number;
 }
 
-export function createConnections({ clock, after, random, reconnectRate }: Owner): Connections {
-  const all = new Map<string, Link>();
-  const byConn = new Map<string, Link>();
+export function createRegistry({
+  clock,
+  after,
+  random,
+  reconnectRate,
+}: RegistryOptions): ConnectionRegistry {
+  const all = new Map<string, Peer>();
+  const byConn = new Map<string, Peer>();
   /** Closed for their own successors: they hold no slot while they leave. */
-  const replaced = new Set<Link>();
-  const wheel = createWheel(clock, after);
+  const replaced = new Set<Peer>();
+  const wheel = createTimerWheel(clock, after);
   const waiters: (() => void)[] = [];
   /** From one second on, over four or as many more as so many clients need. */
   function retryMs(clients: number): number {

@@ -1,14 +1,14 @@
 /* What happened since the start, as plain numbers: counted on the way, read when somebody asks. Every set of labels is
  * closed, so that nobody outside decides how much there is to keep. */
 import {
-  closes,
-  errors,
+  closeCodes,
+  messageErrors,
   gapReasons,
-  refusals,
+  rejections,
   type ClientFrame,
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
-import type { Tail } from "./session-log.ts";
+import type { Replay } from "./session-log.ts";
 
 type Tally<K extends string> = Record<K, number>;
 
@@ -16,9 +16,9 @@ const zeros = <K extends string>(keys: readonly K[]): Tally<K> =>
   Object.fromEntries(keys.map((key) => [key, 0])) as Tally<K>;
 
 /** `invalid`: not readable, or refused unread because its sender was too fast. */
-type FrameIn = ClientFrame["type"] | "invalid";
-type FrameOut = ServerFrame["type"];
-const framesIn: Tally<FrameIn> = {
+type InboundFrameType = ClientFrame["type"] | "invalid";
+type OutboundFrameType = ServerFrame["type"];
+const inboundFrameCounts: Tally<InboundFrameType> = {
   "message.send": 0,
   "media.send": 0,
   "typing.start": 0,
@@ -27,7 +27,7 @@ const framesIn: Tally<FrameIn> = {
   ack: 0,
   invalid: 0,
 };
-const framesOut: Tally<FrameOut> = {
+const outboundFrameCounts: Tally<OutboundFrameType> = {
   "message.create": 0,
   "message.update": 0,
   "message.delete": 0,
@@ -41,7 +41,7 @@ const framesOut: Tally<FrameOut> = {
   gap: 0,
 };
 
-const results = ["accepted", ...Object.keys({ ...refusals, ...errors })];
+const handshakeResults = ["accepted", ...Object.keys({ ...rejections, ...messageErrors })];
 const methods = ["none", "header", "subprotocol", "query"] as const;
 const authReasons = [
   "token_missing",
@@ -53,8 +53,8 @@ const authReasons = [
 export type AuthReason = (typeof authReasons)[number];
 const initiators = ["client", "server", "network"] as const;
 /** 1005: a close without a code; 1006: the network ended it. Clients may say any number. */
-const codes = [
-  ...new Set([...Object.values(closes).map(({ code }) => code), 1005, 1006, "other"]),
+const closeCodeLabels = [
+  ...new Set([...Object.values(closeCodes).map(({ code }) => code), 1005, 1006, "other"]),
 ].map(String);
 
 export interface Counters {
@@ -62,8 +62,8 @@ export interface Counters {
   readonly handshakes: Tally<string>;
   /** By who ended it, then by close code. */
   readonly closes: Readonly<Record<(typeof initiators)[number], Tally<string>>>;
-  readonly framesIn: Tally<FrameIn>;
-  readonly framesOut: Tally<FrameOut>;
+  readonly framesIn: Tally<InboundFrameType>;
+  readonly framesOut: Tally<OutboundFrameType>;
   /** Of connections that are gone. */
   bytesIn: number;
   bytesOut: number;
@@ -77,11 +77,15 @@ export interface Counters {
   readonly authFailures: Readonly<Record<(typeof methods)[number], Tally<AuthReason>>>;
 }
 
-export const newCounters = (): Counters => ({
-  handshakes: zeros(results),
-  closes: { client: zeros(codes), server: zeros(codes), network: zeros(codes) },
-  framesIn: { ...framesIn },
-  framesOut: { ...framesOut },
+export const createCounters = (): Counters => ({
+  handshakes: zeros(handshakeResults),
+  closes: {
+    client: zeros(closeCodeLabels),
+    server: zeros(closeCodeLabels),
+    network: zeros(closeCodeLabels),
+  },
+  framesIn: { ...inboundFrameCounts },
+  framesOut: { ...outboundFrameCounts },
   bytesIn: 0,
   bytesOut: 0,
   coalesced: 0,
@@ -97,16 +101,16 @@ export const newCounters = (): Counters => ({
 });
 
 /** Adds one. A name that the set has not counts as `other` where there is such a place. */
-export function count(tally: Tally<string>, name: string): void {
+export function increment(tally: Tally<string>, name: string): void {
   if (Object.hasOwn(tally, name)) tally[name]! += 1;
   else if (Object.hasOwn(tally, "other")) tally["other"]! += 1;
 }
 
 /** Somebody began to hear a session; `resumes`: it named the place where it had stopped. */
-export function countTail(
+export function countResume(
   { resumes: results, gaps }: Counters,
   resumes: boolean,
-  { gap }: Pick<Tail, "gap">,
+  { gap }: Pick<Replay, "gap">,
 ): void {
   if (resumes) results[gap ? "gap" : "resumed"] += 1;
   if (gap) gaps[gap.reason] += 1;

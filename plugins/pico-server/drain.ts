@@ -1,16 +1,16 @@
 import type { Log } from "../../kernel/index.ts";
 import type { PicoServerConfig } from "./config.ts";
-import type { Connections, Link } from "./connections.ts";
+import type { ConnectionRegistry, Peer } from "./connections.ts";
 
 /** How often it is looked at who goes next. */
-const stepMs = 20;
+const drainStepMs = 20;
 /** What a peer gets to answer its close, and the listeners to finish, out of the time for the whole stop. */
-const restMs = 1_800;
+const reservedStopMs = 1_800;
 /** From the last close to the service that comes after: nobody returns earlier. */
-const restartMs = 1_500;
+const minRestartMs = 1_500;
 
 /** Says good-bye to all clients such that they come back at a rate the next process can take. */
-export interface Drain {
+export interface Shutdown {
   /** Seconds until somebody may come back who was turned away; undefined before the stop. */
   retryAfterSeconds(): number | undefined;
   /** Closes everybody, one after the other; who has a message with the application, or an answer on its way, goes when
@@ -18,17 +18,17 @@ export interface Drain {
   run(stopMs: number): Promise<void>;
 }
 
-export interface DrainOptions {
-  readonly connections: Pick<Connections, "list" | "close">;
+export interface ShutdownOptions {
+  readonly connections: Pick<ConnectionRegistry, "list" | "close">;
   readonly config: () => Pick<PicoServerConfig, "drain_timeout" | "reconnect_rate">;
   /** The application has messages of this channel. */
   readonly isBusy: () => boolean;
   readonly log: Log;
 }
 
-interface Plan {
+interface ShutdownPlan {
   /** In the order they go. */
-  readonly links: readonly Link[];
+  readonly links: readonly Peer[];
   /** Over which those go who are not busy. */
   readonly windowMs: number;
   /** When the busy go too. */
@@ -37,26 +37,26 @@ interface Plan {
   readonly perMs: number;
 }
 
-export function createDrain({ connections, config, isBusy, log }: DrainOptions): Drain {
+export function createShutdown({ connections, config, isBusy, log }: ShutdownOptions): Shutdown {
   let startedAt = 0;
-  let plan: Plan | undefined;
+  let plan: ShutdownPlan | undefined;
   let turnedAway = 0;
   const elapsed = (): number => performance.now() - startedAt;
 
-  function makePlan(stopMs: number): Plan {
+  function makePlan(stopMs: number): ShutdownPlan {
     const links = [...connections.list()];
     const { drain_timeout, reconnect_rate } = config();
-    const limitMs = Math.max(0, Math.min(drain_timeout * 1_000, stopMs - restMs));
+    const limitMs = Math.max(0, Math.min(drain_timeout * 1_000, stopMs - reservedStopMs));
     const perMs = reconnect_rate / 1_000;
     return { links, limitMs, perMs, windowMs: Math.min(limitMs, links.length / perMs) };
   }
 
   /** Milliseconds from now to the place that is kept for the client of this number. */
-  const backIn = ({ windowMs, perMs }: Plan, number: number): number =>
-    Math.max(restartMs, windowMs + restartMs + number / perMs - elapsed());
+  const backIn = ({ windowMs, perMs }: ShutdownPlan, number: number): number =>
+    Math.max(minRestartMs, windowMs + minRestartMs + number / perMs - elapsed());
 
   /** Those whose turn has come and who are not busy. Answers who is left. */
-  function closeNext(own: Plan, waiting: readonly number[], upTo: number): number[] {
+  function closeNext(own: ShutdownPlan, waiting: readonly number[], upTo: number): number[] {
     const isOver = elapsed() >= own.limitMs;
     return waiting.filter((number) => {
       const link = own.links[number]!;
@@ -82,11 +82,11 @@ export function createDrain({ connections, config, isBusy, log }: DrainOptions):
         log.info({ connections: links.length, seconds: windowMs / 1_000 }, "clients are sent away");
       let waiting = links.map((_, number) => number);
       for (;;) {
-        const share = windowMs < stepMs ? 1 : elapsed() / windowMs;
+        const share = windowMs < drainStepMs ? 1 : elapsed() / windowMs;
         waiting = closeNext(own, waiting, Math.ceil(share * links.length));
         const isDone = waiting.length === 0 && !isBusy();
         if (isDone || elapsed() >= limitMs) break;
-        await new Promise((resolve) => setTimeout(resolve, stepMs));
+        await new Promise((resolve) => setTimeout(resolve, drainStepMs));
       }
       connections.close("going_away"); // who slipped in while the first were told
     },

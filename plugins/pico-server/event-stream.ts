@@ -1,24 +1,24 @@
 import type { ServerResponse } from "node:http";
 import {
   closeReason,
-  closes,
+  closeCodes,
   encode,
   formatCursor,
   type CloseName,
 } from "../../lib/pico-wire/index.ts";
-import { Meter } from "./carried.ts";
+import { ByteCounter } from "./carried.ts";
 import { pingEveryMs } from "./config.ts";
-import type { Link } from "./connections.ts";
-import { countTail } from "./counters.ts";
-import { oncePerEntry } from "./faces.ts";
-import { retry } from "./greeting.ts";
+import type { Peer } from "./connections.ts";
+import { countResume } from "./counters.ts";
+import { memoizeLast } from "./faces.ts";
+import { retryBounds } from "./greeting.ts";
 import { Outbox } from "./outbox.ts";
-import { isJustAwake, soonMs } from "./pulse.ts";
-import { Reader } from "./reader.ts";
+import { recentlySuspended, recheckMs } from "./pulse.ts";
+import { SessionReader } from "./reader.ts";
 import type { Cursor } from "./session-log.ts";
-import type { Shared } from "./shared.ts";
-import { answerSink } from "./sink.ts";
-import { notDue } from "./wheel.ts";
+import type { ConnectionContext } from "./shared.ts";
+import { createResponseSink } from "./sink.ts";
+import { unscheduled } from "./wheel.ts";
 
 export interface EventStreamOptions {
   readonly r: ServerResponse;
@@ -30,19 +30,19 @@ export interface EventStreamOptions {
 }
 
 /** One server-sent event. Its id is the place after it: `Last-Event-ID` brings a client back to it. */
-function event(data: Uint8Array | string, cursor?: Cursor): Buffer {
+function encodeEvent(data: Uint8Array | string, cursor?: Cursor): Buffer {
   const id = cursor ? `id: ${formatCursor(cursor)}\n` : "";
   return Buffer.concat([Buffer.from(`${id}data: `), Buffer.from(data), Buffer.from("\n\n")]);
 }
-const eventOf = oncePerEntry(({ frame, numbered, cursor }) =>
-  event(frame, numbered ? cursor : undefined),
+const encodeEventOnce = memoizeLast(({ frame, numbered, cursor }) =>
+  encodeEvent(frame, numbered ? cursor : undefined),
 );
-const start = (cursor: Cursor): Buffer =>
-  Buffer.from(`retry: ${retry.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
-const comment = Buffer.from(":\n\n");
+const encodePreamble = (cursor: Cursor): Buffer =>
+  Buffer.from(`retry: ${retryBounds.min * 2}\nid: ${formatCursor(cursor)}\n\n`);
+const keepAliveComment = Buffer.from(":\n\n");
 
 /** A session's messages for those whose network lets no WebSocket through. */
-export function createEventStream(shared: Shared, options: EventStreamOptions): Link {
+export function createEventStream(shared: ConnectionContext, options: EventStreamOptions): Peer {
   const { r, id, session, after } = options;
   const { clock, awake, counters, config, sessions, log } = shared;
   let closing: { code: number; reason: string } | undefined;
@@ -56,7 +56,7 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
     ...options.headers,
   });
   r.flushHeaders();
-  const meter = new Meter(r.socket);
+  const meter = new ByteCounter(r.socket);
   const outbox = new Outbox(
     shared,
     {
@@ -64,15 +64,15 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
       watch: () => shared.hasten(link),
       written: shared.written,
     },
-    answerSink(r),
+    createResponseSink(r),
   );
   const put = (bytes: Buffer): void => outbox.send(bytes);
 
-  const reader = new Reader(sessions, session, {
+  const reader = new SessionReader(sessions, session, {
     failed: (error) => log.error({ err: error, connection: id }, "an event stream failed"),
     begin(_, { top, gap, frames }) {
-      countTail(counters, after !== undefined, gap ? { gap } : {});
-      put(start({ ...top, seq: top.seq - frames.length }));
+      countResume(counters, after !== undefined, gap ? { gap } : {});
+      put(encodePreamble({ ...top, seq: top.seq - frames.length }));
       if (!gap) return;
       const frame = {
         type: "gap",
@@ -81,17 +81,17 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
         timestamp: clock.now(),
       } as const;
       counters.framesOut.gap += 1;
-      put(event(encode(frame)));
+      put(encodeEvent(encode(frame)));
     },
     take(_, entry) {
       messagesOut += 1;
-      outbox.send(eventOf(entry), entry);
+      outbox.send(encodeEventOnce(entry), entry);
     },
   });
 
   function close(name: CloseName, retryMs?: number): void {
     if (closing) return;
-    closing = { code: closes[name].code, reason: closeReason(name, retryMs) };
+    closing = { code: closeCodes[name].code, reason: closeReason(name, retryMs) };
     reader.stop();
     if (retryMs !== undefined) put(Buffer.from(`retry: ${Math.round(retryMs)}\n\n`));
     outbox.clear();
@@ -104,7 +104,7 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
   r.on("close", () => {
     reader.stop();
     outbox.clear();
-    const ending = closing ?? { code: closes.normal.code, reason: "" };
+    const ending = closing ?? { code: closeCodes.normal.code, reason: "" };
     shared.gone(link, {
       connection: id,
       session,
@@ -113,10 +113,10 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
     });
   });
 
-  const link: Link = {
+  const link: Peer = {
     id,
     tokenVersion: options.tokenVersion,
-    due: notDue,
+    due: unscheduled,
     known: undefined,
     close,
     carried: () => meter.carried(),
@@ -130,12 +130,12 @@ export function createEventStream(shared: Shared, options: EventStreamOptions): 
       const everyMs = pingEveryMs(config());
       if (closing) return everyMs;
       const isStuck = outbox.stalledFor(now) >= config().write_timeout * 1_000;
-      if (isStuck && !isJustAwake(awake)) close("slow_consumer");
+      if (isStuck && !recentlySuspended(awake)) close("slow_consumer");
       else if (now - writtenAt >= everyMs) {
         writtenAt = now;
-        put(comment);
+        put(keepAliveComment);
       }
-      return outbox.isStalling() ? soonMs : writtenAt + everyMs - now;
+      return outbox.isStalling() ? recheckMs : writtenAt + everyMs - now;
     },
   };
   reader.start({ after, resumes: true });

@@ -1,9 +1,9 @@
 import { codeOf } from "../../kernel/index.ts";
-import { errors, type ErrorCode } from "../../lib/pico-wire/index.ts";
+import { messageErrors, type ErrorCode } from "../../lib/pico-wire/index.ts";
 
-const passedOn: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
+const forwardedCodes: readonly ErrorCode[] = ["no_application", "id_reused", "loop"];
 /** Their sentences are the application's own, meant for whoever sent the message. */
-const worded: readonly ErrorCode[] = [
+const applicationCodes: readonly ErrorCode[] = [
   "application_refused",
   "application_ended",
   "bad_answer",
@@ -11,11 +11,16 @@ const worded: readonly ErrorCode[] = [
 ];
 
 /** What the peer learns about a delivery that failed; details stay in the log. */
-export function refusalFor(error: unknown): { readonly code: ErrorCode; readonly message: string } {
+export function toMessageError(error: unknown): {
+  readonly code: ErrorCode;
+  readonly message: string;
+} {
   const found = codeOf(error);
-  const own = worded.find((known) => known === found);
+  const own = applicationCodes.find((known) => known === found);
   if (own !== undefined) return { code: own, message: (error as Error).message };
   const code =
-    found === "not_running" ? "busy" : (passedOn.find((known) => known === found) ?? "internal");
-  return { code, message: errors[code].message };
+    found === "not_running"
+      ? "busy"
+      : (forwardedCodes.find((known) => known === found) ?? "internal");
+  return { code, message: messageErrors[code].message };
 }

@@ -2,12 +2,18 @@ import { codeOf } from "../../kernel/index.ts";
 import type { Http, Identity, Limiter, Verdict } from "../http/index.ts";
 import type { Tokens } from "../token-store/index.ts";
 import type { PicoServerConfig } from "./config.ts";
-import { readOffer, type Candidate, type Knock, type Method, type Offer } from "./knock.ts";
-import { allowsOrigin, isOwnHost } from "./origins.ts";
-import type { Refusal } from "./refusals.ts";
+import {
+  readCredentials,
+  type OfferedToken,
+  type HandshakeRequest,
+  type TokenMethod,
+  type OfferedCredentials,
+} from "./knock.ts";
+import { isOriginAllowed, isOwnHost } from "./origins.ts";
+import type { Rejection } from "./refusals.ts";
 
 export interface Admission {
-  readonly method: Method | "dashboard";
+  readonly method: TokenMethod | "dashboard";
   /** Of the token; undefined for the dashboard's own page. */
   readonly version: number | undefined;
   readonly identity: Identity | undefined;
@@ -16,7 +22,7 @@ export interface Admission {
   isCurrent(): boolean;
 }
 
-export interface GateOptions {
+export interface AdmissionOptions {
   readonly http: Http;
   readonly tokens: Tokens;
   readonly limiter: Limiter;
@@ -28,34 +34,36 @@ export interface GateOptions {
 }
 
 /** The checks of a handshake in their order. The first failure is returned; nothing is written here. */
-export interface Gate {
+export interface AdmissionControl {
   /** Switched off, starting, stopping, without a token. */
-  isServing(knock: Knock): Refusal | undefined;
-  allowsOrigin(knock: Knock): boolean;
-  admit(knock: Knock, offer: Offer): Promise<Admission | Refusal>;
+  isServing(knock: HandshakeRequest): Rejection | undefined;
+  allowsOrigin(knock: HandshakeRequest): boolean;
+  admit(knock: HandshakeRequest, offer: OfferedCredentials): Promise<Admission | Rejection>;
   /** Asked after each wait: why who was admitted is not served any more. */
-  expired(knock: Knock, admission: Admission): Refusal | undefined;
-  offer(knock: Knock): Offer;
+  expired(knock: HandshakeRequest, admission: Admission): Rejection | undefined;
+  offer(knock: HandshakeRequest): OfferedCredentials;
   /** The channels listen apart from the dashboard. */
   hasOwnListener(): boolean;
 }
 
-interface Match {
-  readonly candidate: Candidate;
+interface TokenMatch {
+  readonly candidate: OfferedToken;
   readonly version: number;
 }
 
 /** Whose pages open the channel without its token: the dashboard's, and those of a host with its own session check. */
-const pageKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
+const trustedIdentityKinds: ReadonlySet<string> = new Set(["session", "host", "owner"]);
 
-const itemMalformed = "After token64. comes the token as base64url, without padding.";
+const malformedProtocolMessage = "After token64. comes the token as base64url, without padding.";
 
-export const isRefusal = (outcome: Admission | Refusal): outcome is Refusal => "code" in outcome;
+export const isRejection = (outcome: Admission | Rejection): outcome is Rejection =>
+  "code" in outcome;
 
-export function createGate(options: GateOptions): Gate {
+export function createAdmissionControl(options: AdmissionOptions): AdmissionControl {
   const { http, tokens, limiter, config } = options;
-  const ownOrigin = ({ peer }: Knock): string => `${peer.secure ? "https" : "http"}://${peer.host}`;
-  const trustedOrigin = (knock: Knock): string | undefined =>
+  const ownOrigin = ({ peer }: HandshakeRequest): string =>
+    `${peer.secure ? "https" : "http"}://${peer.host}`;
+  const trustedOrigin = (knock: HandshakeRequest): string | undefined =>
     isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
 
   /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
@@ -65,17 +73,17 @@ export function createGate(options: GateOptions): Gate {
   let apart: boolean | undefined;
   const hasOwnListener = (): boolean =>
     apart ?? (options.isOpen() ? (apart = isApart()) : isApart());
-  const onDashboard = ({ q }: Knock): boolean => http.listener(q) === "dashboard";
+  const onDashboard = ({ q }: HandshakeRequest): boolean => http.listener(q) === "dashboard";
 
   /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
-  function ownPage(knock: Knock, offer: Offer): Admission | undefined {
+  function ownPage(knock: HandshakeRequest, offer: OfferedCredentials): Admission | undefined {
     const { q, isUpgrade, origin } = knock;
     if (!isUpgrade || offer.tokens.length > 0 || offer.doubled !== undefined || !onDashboard(knock))
       return undefined;
     if (origin === undefined || origin !== ownOrigin(knock)) return undefined;
     const find = (): Identity | undefined => {
       const found = http.who(q);
-      return found && pageKinds.has(found.kind) ? found.identity : undefined;
+      return found && trustedIdentityKinds.has(found.kind) ? found.identity : undefined;
     };
     const identity = find();
     if (!identity) return undefined;
@@ -86,10 +94,10 @@ export function createGate(options: GateOptions): Gate {
   /** Tries the tokens in order, one inside the other: when a later one is right, the earlier ones are not counted. */
   async function judge(
     key: string,
-    [first, ...rest]: readonly Candidate[],
-  ): Promise<Verdict<Match>> {
+    [first, ...rest]: readonly OfferedToken[],
+  ): Promise<Verdict<TokenMatch>> {
     const candidate = first!;
-    const verdict = await limiter.judge<Match>(key, candidate.value, async () => {
+    const verdict = await limiter.judge<TokenMatch>(key, candidate.value, async () => {
       const version = candidate.hopeless ? false : await tokens.verify("pico", candidate.value);
       if (version !== false) return { candidate, version };
       if (rest.length === 0) return false;
@@ -101,8 +109,11 @@ export function createGate(options: GateOptions): Gate {
     return other.outcome === "right" ? other : verdict;
   }
 
-  async function compare(knock: Knock, { tokens: offered }: Offer): Promise<Admission | Refusal> {
-    const different: Candidate[] = [];
+  async function compare(
+    knock: HandshakeRequest,
+    { tokens: offered }: OfferedCredentials,
+  ): Promise<Admission | Rejection> {
+    const different: OfferedToken[] = [];
     for (const token of offered) {
       if ("value" in token && !different.some(({ value }) => value === token.value))
         different.push(token);
@@ -113,7 +124,7 @@ export function createGate(options: GateOptions): Gate {
     const code = "refused" in first ? first.refused : "token_mismatch";
     if (different.length === 0) {
       const isItem = code === "token_malformed" && method === "subprotocol";
-      return { code, method, ...(isItem && { message: itemMalformed }) };
+      return { code, method, ...(isItem && { message: malformedProtocolMessage }) };
     }
     const verdict = await judge(knock.peer.key, different);
     if (verdict.outcome === "limited") {
@@ -125,15 +136,15 @@ export function createGate(options: GateOptions): Gate {
   }
 
   /** By itself, so that what a connection keeps of its admission leads to no token. */
-  function admitted({ version, candidate: { method, echo } }: Match): Admission {
+  function admitted({ version, candidate: { method, echo } }: TokenMatch): Admission {
     const isCurrent = (): boolean => tokens.info("pico").version === version;
     return { method, version, identity: undefined, echo, isCurrent };
   }
 
-  const gate: Gate = {
+  const gate: AdmissionControl = {
     hasOwnListener,
 
-    offer: (knock) => readOffer(knock, config().allow_token_query),
+    offer: (knock) => readCredentials(knock, config().allow_token_query),
 
     isServing() {
       if (!config().enabled) return { code: "not_found" };
@@ -149,7 +160,7 @@ export function createGate(options: GateOptions): Gate {
 
     allowsOrigin: (knock) =>
       knock.origin === undefined ||
-      allowsOrigin(config().allow_origins, knock.origin, trustedOrigin(knock)),
+      isOriginAllowed(config().allow_origins, knock.origin, trustedOrigin(knock)),
 
     expired: (knock, { identity, isCurrent }) =>
       gate.isServing(knock) ??
@@ -174,7 +185,7 @@ export function createGate(options: GateOptions): Gate {
       }
       try {
         const outcome = await compare(knock, offer);
-        if (!isRefusal(outcome)) http.markAuthenticated(knock.q);
+        if (!isRejection(outcome)) http.markAuthenticated(knock.q);
         return outcome;
       } catch (error) {
         if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };

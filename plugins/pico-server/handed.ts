@@ -1,24 +1,24 @@
-import type { Incoming, Outcome } from "../channels/index.ts";
+import type { InboundMessage, DeliveryCallbacks } from "../channels/index.ts";
 
-type Status = Parameters<Outcome["accepted"]>[0];
+type Status = Parameters<DeliveryCallbacks["accepted"]>[0];
 
 /** Where it came from. */
-interface Receiver {
-  acknowledge(message: Incoming, status: Status): void;
-  failed(message: Incoming, error: unknown): void;
+interface DeliveryTarget {
+  acknowledge(message: InboundMessage, status: Status): void;
+  failed(message: InboundMessage, error: unknown): void;
   /** So many bytes are held no more. */
   settled(bytes: number): void;
 }
 
 /** What became of one message. */
-export class Handed implements Outcome {
-  private readonly from: Receiver;
-  private readonly message: Incoming;
+export class DeliveryAck implements DeliveryCallbacks {
+  private readonly from: DeliveryTarget;
+  private readonly message: InboundMessage;
   private readonly bytes: number;
   /** Who named it can be told, and is known when it sends it again. */
   private readonly isKnown: boolean;
 
-  constructor(from: Receiver, message: Incoming, bytes: number, isKnown: boolean) {
+  constructor(from: DeliveryTarget, message: InboundMessage, bytes: number, isKnown: boolean) {
     this.from = from;
     this.message = message;
     this.bytes = bytes;

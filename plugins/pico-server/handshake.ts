@@ -5,12 +5,12 @@ import type { Http } from "../http/index.ts";
 import { isSessionId, parseCursor, type Cursor } from "../../lib/pico-wire/index.ts";
 import { corsHeaders } from "./answers.ts";
 import type { PicoServerConfig } from "./config.ts";
-import type { Connections } from "./connections.ts";
-import { isRefusal, type Admission, type Gate } from "./gate.ts";
-import { readKnock, type Knock, type Offer } from "./knock.ts";
-import { ownText } from "./own-text.ts";
-import { write, type Refusal } from "./refusals.ts";
-import type { NamedSocket, Upgrader } from "./socket.ts";
+import type { ConnectionRegistry } from "./connections.ts";
+import { isRejection, type Admission, type AdmissionControl } from "./gate.ts";
+import { parseHandshakeRequest, type HandshakeRequest, type OfferedCredentials } from "./knock.ts";
+import { detachString } from "./own-text.ts";
+import { toHttpRejection, type Rejection } from "./refusals.ts";
+import type { ChannelWebSocket, Upgrader } from "./socket.ts";
 
 /** What a client of the extension asks for. */
 export interface Extension {
@@ -18,8 +18,8 @@ export interface Extension {
   readonly resume: Cursor | undefined;
 }
 
-export interface Opening {
-  readonly ws: NamedSocket;
+export interface AcceptedHandshake {
+  readonly ws: ChannelWebSocket;
   readonly socket: Duplex;
   readonly session: string;
   readonly extension: Extension | undefined;
@@ -27,27 +27,37 @@ export interface Opening {
 
 export interface HandshakeOptions {
   readonly http: Http;
-  readonly gate: Gate;
+  readonly gate: AdmissionControl;
   readonly upgrader: Upgrader;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly connections: Pick<Connections, "count" | "knows" | "replace">;
+  readonly connections: Pick<ConnectionRegistry, "count" | "knows" | "replace">;
   readonly newId: () => string;
-  readonly refused: (knock: Knock, refusal: Refusal) => void;
-  readonly opened: (opening: Opening, knock: Knock, admission: Admission) => void;
+  readonly refused: (knock: HandshakeRequest, refusal: Rejection) => void;
+  readonly opened: (
+    opening: AcceptedHandshake,
+    knock: HandshakeRequest,
+    admission: Admission,
+  ) => void;
 }
 
-interface Ready {
+interface VerifiedRequest {
   readonly admission: Admission;
-  readonly offer: Offer;
+  readonly offer: OfferedCredentials;
 }
 
 /** `pico.v1` when it was offered, else the item that held the right token: a browser needs one of its own back. */
-function chooseEcho({ protocols = [] }: Offer, { echo }: Admission): string | undefined {
+function selectSubprotocol(
+  { protocols = [] }: OfferedCredentials,
+  { echo }: Admission,
+): string | undefined {
   return protocols.includes("pico.v1") ? "pico.v1" : echo;
 }
 
-function protocolFault({ q, params }: Knock, { protocols }: Offer): Refusal | undefined {
+function checkProtocol(
+  { q, params }: HandshakeRequest,
+  { protocols }: OfferedCredentials,
+): Rejection | undefined {
   const { headers } = q;
   const isWebSocket = headers.upgrade?.toLowerCase() === "websocket";
   if (!isWebSocket || headers["sec-websocket-version"] !== "13")
@@ -90,19 +100,22 @@ export function createHandshake(
 ): (q: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { http, gate, upgrader, log, config, connections } = options;
 
-  async function admit(knock: Knock): Promise<Ready | Refusal> {
+  async function admit(knock: HandshakeRequest): Promise<VerifiedRequest | Rejection> {
     const closed = gate.isServing(knock);
     if (closed) return closed;
     if (knock.q.method !== "GET")
       return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
     const offer = gate.offer(knock);
     const admission = await gate.admit(knock, offer);
-    return isRefusal(admission) ? admission : { admission, offer };
+    return isRejection(admission) ? admission : { admission, offer };
   }
 
   /** What is left once the token was right. Nothing else runs from here to 101: the slot that is free stays free. */
-  function fault(knock: Knock, { admission, offer }: Ready): Refusal | undefined {
-    const first = protocolFault(knock, offer) ?? gate.expired(knock, admission);
+  function fault(
+    knock: HandshakeRequest,
+    { admission, offer }: VerifiedRequest,
+  ): Rejection | undefined {
+    const first = checkProtocol(knock, offer) ?? gate.expired(knock, admission);
     if (first) return first;
     const isFree = connections.count() < config().max_connections;
     return isFree || connections.knows(readExtension(knock.params).conn)
@@ -110,15 +123,15 @@ export function createHandshake(
       : { code: "too_many_connections" };
   }
 
-  function refuse(knock: Knock, socket: Duplex, refusal: Refusal): void {
-    const { status, body, headers } = write(refusal);
+  function refuse(knock: HandshakeRequest, socket: Duplex, refusal: Rejection): void {
+    const { status, body, headers } = toHttpRejection(refusal);
     options.refused(knock, refusal);
     const cors =
       knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
     http.refuse(socket, status, body, { ...headers, ...cors });
   }
 
-  async function answer(knock: Knock, socket: Duplex, head: Buffer): Promise<void> {
+  async function answer(knock: HandshakeRequest, socket: Duplex, head: Buffer): Promise<void> {
     const failed = (): void => void socket.destroy();
     socket.on("error", failed);
     const ready = await admit(knock);
@@ -129,17 +142,17 @@ export function createHandshake(
     socket.off("error", failed);
     const { admission, offer } = ready;
     const named = knock.params.get("session_id");
-    const session = named ? ownText(named) : options.newId();
+    const session = named ? detachString(named) : options.newId();
     const { isAsked, resume, conn } = readExtension(knock.params);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
-    upgrader.upgrade(knock.q, socket, head, chooseEcho(offer, admission), (ws) => {
+    upgrader.upgrade(knock.q, socket, head, selectSubprotocol(offer, admission), (ws) => {
       options.opened({ ws, socket, session, extension }, knock, admission);
       connections.replace(conn); // now that its successor hears the session: it was never left
     });
   }
 
   return (q, socket, head) => {
-    const knock = readKnock(http, q, true);
+    const knock = parseHandshakeRequest(http, q, true);
     answer(knock, socket, head).catch((error: unknown) => {
       log.error({ err: error }, "a handshake failed");
       refuse(knock, socket, { code: "internal" });

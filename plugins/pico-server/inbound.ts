@@ -1,7 +1,7 @@
-import type { Incoming } from "../channels/index.ts";
+import type { InboundMessage } from "../channels/index.ts";
 import {
   decode,
-  errors,
+  messageErrors,
   WireError,
   type ClientFrame,
   type CloseName,
@@ -10,18 +10,23 @@ import {
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
 import { Arrivals } from "./arrivals.ts";
-import type { Holder } from "./budget.ts";
-import { refusalFor } from "./failures.ts";
-import { Handed } from "./handed.ts";
-import { mediaOf } from "./media.ts";
-import { createBucket, createStrikes, type Bucket, type Strikes } from "./rates.ts";
-import type { Hand, Shared } from "./shared.ts";
+import type { BudgetMember } from "./budget.ts";
+import { toMessageError } from "./failures.ts";
+import { DeliveryAck } from "./handed.ts";
+import { toChannelMedia } from "./media.ts";
+import {
+  createTokenBucket,
+  createStrikeCounter,
+  type TokenBucket,
+  type StrikeCounter,
+} from "./rates.ts";
+import type { DeliverMessage, ConnectionContext } from "./shared.ts";
 
-const mostPending = 32;
-const deduped = { dedupe: true } as const;
-const plain = { dedupe: false } as const;
+const maxPending = 32;
+const withDedupe = { dedupe: true } as const;
+const withoutDedupe = { dedupe: false } as const;
 /** Looked into for the id although it is refused. */
-const smallFrame = 64 * 1024;
+const maxRejectedFrame = 64 * 1024;
 const minuteMs = 60_000;
 /** An unfinished message may take this many times `max_payload` in memory, and 16 MiB in any case: a message of
  *  `max_payload` in fragments of 64 bytes fits, and a short one in fragments of one byte. */
@@ -42,7 +47,7 @@ export interface InboundOwner {
   readonly acknowledges: boolean;
   /** The peer has everything up to this number. */
   acknowledged(seq: number): void;
-  hand(...message: Parameters<Hand>): void;
+  hand(...message: Parameters<DeliverMessage>): void;
   answer(frame: ServerFrame): void;
   close(name: CloseName, retryMs?: number): void;
   /** A frame named this session. */
@@ -54,12 +59,12 @@ export interface InboundOwner {
 }
 
 /** Of the frame that is refused, as far as they could be read. */
-interface Names {
+interface FrameIds {
   readonly requestId?: string | undefined;
   readonly sessionId?: string | undefined;
 }
 
-function read(data: Uint8Array): ClientFrame | WireError {
+function decodeFrame(data: Uint8Array): ClientFrame | WireError {
   try {
     return decode(data, "client");
   } catch (error) {
@@ -70,18 +75,18 @@ function read(data: Uint8Array): ClientFrame | WireError {
 
 /** Reads the frames of one connection in order. Reading pauses while 32 messages are not accepted, and while all
  *  connections together hold too much; what has arrived of an unfinished message counts. */
-export class Inbound implements Holder {
+export class Inbound implements BudgetMember {
   /** Written by the budget. */
   bytes = 0;
   arriving = 0;
   isPaused = false;
   /** Other connections wait until the unfinished message of this one has arrived. */
   isHurried = false;
-  private readonly shared: Shared;
+  private readonly shared: ConnectionContext;
   private readonly owner: InboundOwner;
-  private allowed: Bucket | undefined = undefined;
-  private tooFast: Strikes | undefined = undefined;
-  private malformed: Strikes | undefined = undefined;
+  private allowed: TokenBucket | undefined = undefined;
+  private tooFast: StrikeCounter | undefined = undefined;
+  private malformed: StrikeCounter | undefined = undefined;
   /** What had left the socket before the pause began. */
   private waiting: Uint8Array[] | undefined = undefined;
   private pending = 0;
@@ -92,7 +97,7 @@ export class Inbound implements Holder {
   /** Somebody further up the stack looks at what waits. */
   private isDraining = false;
 
-  constructor(shared: Shared, owner: InboundOwner) {
+  constructor(shared: ConnectionContext, owner: InboundOwner) {
     this.shared = shared;
     this.owner = owner;
   }
@@ -101,7 +106,7 @@ export class Inbound implements Holder {
     if (this.isStopped) return;
     const { clock, messageRate, budget } = this.shared;
     const now = clock.now();
-    this.allowed ??= createBucket(messageRate, now);
+    this.allowed ??= createTokenBucket(messageRate, now);
     if (!this.allowed(now)) return this.slowDown(data);
     if (this.isFull() || this.hasWaiting()) {
       (this.waiting ??= []).push(data);
@@ -179,8 +184,8 @@ export class Inbound implements Holder {
 
   private refuse(
     code: ErrorCode,
-    { requestId, sessionId }: Names,
-    message = errors[code].message as string,
+    { requestId, sessionId }: FrameIds,
+    message = messageErrors[code].message as string,
   ): void {
     const payload = { code, message, ...(requestId !== undefined && { request_id: requestId }) };
     this.owner.answer({ type: "error", session_id: sessionId ?? this.owner.session, payload });
@@ -189,15 +194,15 @@ export class Inbound implements Holder {
   private slowDown(data: Uint8Array): void {
     const { counters, clock } = this.shared;
     counters.framesIn.invalid += 1;
-    const frame = data.byteLength <= smallFrame ? read(data) : undefined;
+    const frame = data.byteLength <= maxRejectedFrame ? decodeFrame(data) : undefined;
     const names =
       frame instanceof WireError ? frame : { requestId: frame?.id, sessionId: frame?.session_id };
     this.refuse("rate_limited", names);
-    this.tooFast ??= createStrikes(5, minuteMs);
+    this.tooFast ??= createStrikeCounter(5, minuteMs);
     if (this.tooFast(clock.now())) this.owner.close("rate_limited", 5_000);
   }
 
-  acknowledge({ session, id }: Incoming, status: "accepted" | "duplicate"): void {
+  acknowledge({ session, id }: InboundMessage, status: "accepted" | "duplicate"): void {
     this.owner.answer({
       type: "message.ack",
       session_id: session,
@@ -205,8 +210,8 @@ export class Inbound implements Holder {
     });
   }
 
-  failed({ session, id }: Incoming, error: unknown): void {
-    const { code, message } = refusalFor(error);
+  failed({ session, id }: InboundMessage, error: unknown): void {
+    const { code, message } = toMessageError(error);
     if (code === "internal")
       this.shared.log.error({ err: error, session, id }, "a message could not be processed");
     this.refuse(code, { requestId: id, sessionId: session }, message);
@@ -235,14 +240,18 @@ export class Inbound implements Holder {
       session,
       id,
       content,
-      media: mediaOf(media),
+      media: toChannelMedia(media),
       at: clock.now(),
       hops,
     };
     const isKnown = owner.acknowledges && named !== undefined;
     this.pending += 1;
     budget.grow(this, bytes);
-    owner.hand(message, new Handed(this, message, bytes, isKnown), isKnown ? deduped : plain);
+    owner.hand(
+      message,
+      new DeliveryAck(this, message, bytes, isKnown),
+      isKnown ? withDedupe : withoutDedupe,
+    );
   }
 
   private handle(data: Uint8Array): void {
@@ -250,12 +259,12 @@ export class Inbound implements Holder {
       owner,
       shared: { counters, clock, typing },
     } = this;
-    const frame = read(data);
+    const frame = decodeFrame(data);
     if (frame instanceof WireError) {
       counters.framesIn.invalid += 1;
       this.refuse(frame.code, frame, frame.message);
       if (frame.code !== "invalid_message") return;
-      this.malformed ??= createStrikes(20, minuteMs);
+      this.malformed ??= createStrikeCounter(20, minuteMs);
       if (this.malformed(clock.now())) owner.close("bad_request");
       return;
     }
@@ -278,7 +287,7 @@ export class Inbound implements Holder {
 
   /** One message may always be handed over, or all could wait for each other. */
   private isFull(): boolean {
-    return this.pending >= mostPending || (this.isHeld && this.pending > 0);
+    return this.pending >= maxPending || (this.isHeld && this.pending > 0);
   }
 
   private next(): Uint8Array | undefined {

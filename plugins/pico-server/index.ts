@@ -6,44 +6,49 @@ import type { Channels } from "../channels/index.ts";
 import type { Http } from "../http/index.ts";
 import type { Settings } from "../settings/index.ts";
 import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
-import { createBudget } from "./budget.ts";
-import { checkSettings } from "./checks.ts";
-import { picoSchema, rateOf, type PicoServerConfig, type PicoServerInput } from "./config.ts";
+import { createMemoryBudget } from "./budget.ts";
+import { assertSettings } from "./checks.ts";
+import {
+  picoSchema,
+  messageRateOf,
+  type PicoServerConfig,
+  type PicoServerInput,
+} from "./config.ts";
 import { Connection } from "./connection.ts";
-import { createConnections, type Link } from "./connections.ts";
-import { newCounters } from "./counters.ts";
-import { createDrain } from "./drain.ts";
+import { createRegistry, type Peer } from "./connections.ts";
+import { createCounters } from "./counters.ts";
+import { createShutdown } from "./drain.ts";
 import { createEventStream } from "./event-stream.ts";
-import { oncePerEntry } from "./faces.ts";
+import { memoizeLast } from "./faces.ts";
 import type { PicoServerEvents } from "./events.ts";
-import { createGate, type Admission } from "./gate.ts";
-import { createHandshake, type Opening } from "./handshake.ts";
-import type { Knock } from "./knock.ts";
-import { memoryLog } from "./memory-log.ts";
+import { createAdmissionControl, type Admission } from "./gate.ts";
+import { createHandshake, type AcceptedHandshake } from "./handshake.ts";
+import type { HandshakeRequest } from "./knock.ts";
+import { createMemorySessionLog } from "./memory-log.ts";
 import { countClose, readMetrics } from "./metrics.ts";
-import { createPort } from "./port.ts";
-import { createRefused } from "./refused.ts";
-import { createRoster, knownOf } from "./roster.ts";
-import { createRequests, type RequestOptions } from "./requests.ts";
+import { createChannelAdapter } from "./port.ts";
+import { createRejectionReporter } from "./refused.ts";
+import { createConnectionList, connectionInfo } from "./roster.ts";
+import { createRouter, type RouterOptions } from "./requests.ts";
 import type { PicoServer } from "./service.ts";
-import type { Shared } from "./shared.ts";
+import type { ConnectionContext } from "./shared.ts";
 import { createUpgrader } from "./socket.ts";
-import { webSocketUrl } from "./web-socket-url.ts";
+import { toWebSocketUrl } from "./web-socket-url.ts";
 
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
 export type { PicoServerEvents } from "./events.ts";
 export type { PicoConnection, PicoMetrics, PicoServer, PicoServerStatus } from "./service.ts";
 export type {
-  Appended,
+  AppendResult,
   Cursor,
-  Entry,
+  LogEntry,
   Gap,
-  Heard,
-  Progress,
-  Reach,
+  SequencedEntry,
+  DeliveryProgress,
+  SequenceRange,
   SessionLog,
-  Tail,
+  Replay,
 } from "./session-log.ts";
 
 export interface PicoServerOptions {
@@ -61,9 +66,9 @@ export type PicoServerShape = {
   offers: { picoServer: PicoServer };
 };
 
-const paths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
+const upgradePaths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds a posted message may take to arrive: it may hold images. */
-const postSeconds = 300;
+const messageBodyTimeoutS = 300;
 /** Bytes that clients have sent and the application has not accepted; two of the largest messages always fit. */
 const minBudget = 256 * 1024 * 1024;
 
@@ -93,21 +98,21 @@ export function picoServer({
 
       await tokens.claim("pico");
       const checked = { tokens, http, log, envPrefix };
-      await checkSettings(config(), checked);
+      await assertSettings(config(), checked);
       if (!config().enabled && !scope.uses.settings) {
         const setting = '{ config: { "channels.pico": { enabled: true } } }';
         log.warn({}, `picoServer() is in the list, but the channel is off: pass ${setting}`);
       }
 
       const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
-      const connections = createConnections({
+      const connections = createRegistry({
         ...scope,
         reconnectRate: () => config().reconnect_rate,
       });
-      const counters = newCounters();
-      const budget = createBudget(() => Math.max(minBudget, 2 * config().max_payload));
-      const roster = createRoster(connections);
-      const sessions = memoryLog({
+      const counters = createCounters();
+      const budget = createMemoryBudget(() => Math.max(minBudget, 2 * config().max_payload));
+      const roster = createConnectionList(connections);
+      const sessions = createMemorySessionLog({
         random: scope.random,
         now: () => clock.monotonic?.() ?? clock.now(),
         after: scope.after,
@@ -115,7 +120,9 @@ export function picoServer({
         settled: (session, id, status, reason) =>
           inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });
-      const inlet = channels.attach(createPort(sessions, clock, () => void (messagesOut += 1)));
+      const inlet = channels.attach(
+        createChannelAdapter(sessions, clock, () => void (messagesOut += 1)),
+      );
       const deliver: typeof inlet.deliver = (message, options) => {
         messagesIn += 1;
         return inlet.deliver(message, options);
@@ -126,9 +133,9 @@ export function picoServer({
       };
       const isOpen = (): boolean => serving && lifecycle.state() !== "unconfigured";
       const isBusy = (session?: string): boolean => inlet.isBusy(session);
-      const drain = createDrain({ connections, config, log, isBusy });
+      const drain = createShutdown({ connections, config, log, isBusy });
       const { retryAfterSeconds } = drain;
-      const gate = createGate({
+      const gate = createAdmissionControl({
         http,
         tokens,
         limiter: http.limiter(),
@@ -137,9 +144,9 @@ export function picoServer({
         retryAfterSeconds,
       });
 
-      const refused = createRefused({ ...scope, http, counters, gate });
+      const refused = createRejectionReporter({ ...scope, http, counters, gate });
 
-      const shared: Shared = {
+      const shared: ConnectionContext = {
         clock,
         log,
         config,
@@ -152,8 +159,8 @@ export function picoServer({
         typing: inlet.typing,
         awake: connections.awake,
         hasten: connections.hasten,
-        messageRate: rateOf(config),
-        written: oncePerEntry(({ session, cursor: { epoch, seq } }) =>
+        messageRate: messageRateOf(config),
+        written: memoizeLast(({ session, cursor: { epoch, seq } }) =>
           sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
         ),
         gone(link, fact) {
@@ -168,17 +175,21 @@ export function picoServer({
 
       /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
       function enter(
-        link: Link,
+        link: Peer,
         session: string,
-        { peer: { address }, q }: Knock,
+        { peer: { address }, q }: HandshakeRequest,
         { method }: Admission,
       ): void {
-        link.known = knownOf({ session, address, method }, q.headers, clock.now());
+        link.known = connectionInfo({ session, address, method }, q.headers, clock.now());
         connections.add(link);
         emit("pico-server:connected", { connection: link.id, session, address, method });
       }
 
-      function opened(opening: Opening, knock: Knock, admission: Admission): void {
+      function opened(
+        opening: AcceptedHandshake,
+        knock: HandshakeRequest,
+        admission: Admission,
+      ): void {
         counters.handshakes["accepted"]! += 1;
         enter(
           new Connection(shared, newId(), opening, admission),
@@ -188,7 +199,7 @@ export function picoServer({
         );
       }
 
-      const listens: RequestOptions["listens"] = (
+      const listens: RouterOptions["listens"] = (
         { session, after },
         r,
         headers,
@@ -210,7 +221,7 @@ export function picoServer({
       const door = { http, gate, log, config, newId, refused, connections };
       const upgrader = createUpgrader(() => config().max_payload);
       const handshake = createHandshake({ ...door, upgrader, opened });
-      const requests = createRequests({
+      const requests = createRouter({
         ...door,
         clock,
         sessions,
@@ -221,8 +232,8 @@ export function picoServer({
       });
       const onGateway = { listener: "gateway", anyAuthorization: true } as const;
       http.request("/pico", requests, onGateway);
-      http.request("/pico/messages", requests, { ...onGateway, bodySeconds: postSeconds });
-      for (const path of paths) {
+      http.request("/pico/messages", requests, { ...onGateway, bodySeconds: messageBodyTimeoutS });
+      for (const path of upgradePaths) {
         http.upgrade(path, handshake, onGateway);
         // For its own page, when channels listen apart.
         http.upgrade(path, handshake, { ...onGateway, listener: "dashboard" });
@@ -236,7 +247,7 @@ export function picoServer({
           connections.close("unauthorized", ({ tokenVersion }) => tokenVersion !== undefined);
       });
       scope.onConfig(async (next) => {
-        await checkSettings(next, checked);
+        await assertSettings(next, checked);
         if (!next.enabled) connections.close("going_away");
         else connections.hasten(); // other times may hold now
       });
@@ -258,7 +269,7 @@ export function picoServer({
         picoServer: {
           url() {
             const [base] = http.addresses(gate.hasOwnListener() ? "gateway" : "dashboard");
-            return config().enabled && base ? webSocketUrl(http.url("/pico"), base) : undefined;
+            return config().enabled && base ? toWebSocketUrl(http.url("/pico"), base) : undefined;
           },
           connections: roster.list,
           disconnect: roster.disconnect,

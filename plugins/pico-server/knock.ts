@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Http, Peer } from "../http/index.ts";
 
-export type Method = "header" | "subprotocol" | "query";
+export type TokenMethod = "header" | "subprotocol" | "query";
 
 /** A request to the channel, read once. */
-export interface Knock {
+export interface HandshakeRequest {
   readonly q: IncomingMessage;
   readonly isUpgrade: boolean;
   readonly path: string;
@@ -13,7 +13,11 @@ export interface Knock {
   readonly origin: string | undefined;
 }
 
-export function readKnock(http: Pick<Http, "peer">, q: IncomingMessage, isUpgrade: boolean): Knock {
+export function parseHandshakeRequest(
+  http: Pick<Http, "peer">,
+  q: IncomingMessage,
+  isUpgrade: boolean,
+): HandshakeRequest {
   const [path = "", ...search] = (q.url ?? "").split("?");
   const params = new URLSearchParams(search.join("?"));
   return {
@@ -27,8 +31,8 @@ export function readKnock(http: Pick<Http, "peer">, q: IncomingMessage, isUpgrad
 }
 
 /** A token as it was offered. */
-export interface Candidate {
-  readonly method: Method;
+export interface OfferedToken {
+  readonly method: TokenMethod;
   /** Decoded and trimmed, as it is compared: its length decides whether it could be guessed. */
   readonly value: string;
   /** The bytes were no text: equals nothing. */
@@ -37,30 +41,30 @@ export interface Candidate {
   readonly echo?: string;
 }
 /** Not compared and not counted. */
-interface Unusable {
-  readonly method: Method;
+interface UnusableToken {
+  readonly method: TokenMethod;
   readonly refused: "token_malformed" | "token_query_disabled";
 }
 
-export interface Offer {
+export interface OfferedCredentials {
   /** In the order of trying: header, subprotocol, query. */
-  readonly tokens: readonly (Candidate | Unusable)[];
+  readonly tokens: readonly (OfferedToken | UnusableToken)[];
   /** Two tokens came by one method: all of them, as one value. */
   readonly doubled: string | undefined;
   /** Undefined when the list could not be read. */
   readonly protocols: readonly string[] | undefined;
 }
 
-const isTokenItem = (item: string): boolean => /^token(?:64)?\../.test(item);
+const isTokenProtocol = (item: string): boolean => /^token(?:64)?\../.test(item);
 /** `token.` alone, as an empty `?token=`, offers nothing. */
-const holdsToken = (item: string): boolean => !/^token(?:64)?\.$/.test(item);
-const readableItem = /^[\x21-\x7e\x80-\xff]+$/;
-const nameItem = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const hasTokenValue = (item: string): boolean => !/^token(?:64)?\.$/.test(item);
+const protocolPattern = /^[\x21-\x7e\x80-\xff]+$/;
+const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Node reads header bytes as latin1; tokens are compared as UTF-8. */
-function fromBytes(bytes: Uint8Array): Pick<Candidate, "value" | "hopeless"> {
+function decodeTokenBytes(bytes: Uint8Array): Pick<OfferedToken, "value" | "hopeless"> {
   try {
     return { value: utf8.decode(bytes).trim(), hopeless: false };
   } catch {
@@ -68,27 +72,27 @@ function fromBytes(bytes: Uint8Array): Pick<Candidate, "value" | "hopeless"> {
   }
 }
 const isAscii = /^[\x20-\x7e]*$/;
-const fromHeader = (latin1: string): Pick<Candidate, "value" | "hopeless"> =>
+const decodeTokenHeader = (latin1: string): Pick<OfferedToken, "value" | "hopeless"> =>
   isAscii.test(latin1)
     ? { value: latin1.trim(), hopeless: false }
-    : fromBytes(Buffer.from(latin1, "latin1"));
+    : decodeTokenBytes(Buffer.from(latin1, "latin1"));
 
-function readHeader(line: string): Candidate | Unusable {
+function readAuthorization(line: string): OfferedToken | UnusableToken {
   const [, raw] = /^bearer ([^ \t].*)$/i.exec(line) ?? [];
   if (raw === undefined) return { method: "header", refused: "token_malformed" };
-  return { method: "header", ...fromHeader(raw) };
+  return { method: "header", ...decodeTokenHeader(raw) };
 }
 
-function readItem(item: string): Candidate | Unusable {
+function readTokenProtocol(item: string): OfferedToken | UnusableToken {
   const [, kind, raw = ""] = /^(token|token64)\.(.*)$/.exec(item) ?? [];
-  if (kind === "token") return { method: "subprotocol", ...fromHeader(raw), echo: item };
+  if (kind === "token") return { method: "subprotocol", ...decodeTokenHeader(raw), echo: item };
   const bytes = Buffer.from(raw, "base64url");
   if (bytes.toString("base64url") !== raw)
     return { method: "subprotocol", refused: "token_malformed" };
-  return { method: "subprotocol", ...fromBytes(bytes), echo: item };
+  return { method: "subprotocol", ...decodeTokenBytes(bytes), echo: item };
 }
 
-function linesOf({ rawHeaders }: IncomingMessage, name: string): string[] {
+function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const lines: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const text = rawHeaders[at]!;
@@ -101,25 +105,28 @@ function readProtocols(header: string | undefined): { items: string[]; readable:
   if (header === undefined) return { items: [], readable: true };
   const items = header.split(",").map((item) => item.trim());
   const readable = items.every(
-    (item) => readableItem.test(item) && (item.startsWith("token.") || nameItem.test(item)),
+    (item) => protocolPattern.test(item) && (item.startsWith("token.") || tokenPattern.test(item)),
   );
   return { items, readable: readable && new Set(items).size === items.length };
 }
 
-export function readOffer({ q, params }: Knock, allowQuery: boolean): Offer {
-  const headers = linesOf(q, "authorization");
+export function readCredentials(
+  { q, params }: HandshakeRequest,
+  allowQuery: boolean,
+): OfferedCredentials {
+  const headers = headerValues(q, "authorization");
   const { items, readable } = readProtocols(q.headers["sec-websocket-protocol"]);
-  const tokenItems = items.filter(isTokenItem);
+  const tokenItems = items.filter(isTokenProtocol);
   const queries = params.getAll("token").filter((value) => value.trim() !== "");
   const doubled = headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
-  const query = (raw: string): Candidate | Unusable =>
+  const query = (raw: string): OfferedToken | UnusableToken =>
     allowQuery
       ? { method: "query", value: raw.trim(), hopeless: false }
       : { method: "query", refused: "token_query_disabled" };
   return {
     tokens: [
-      ...headers.map(readHeader),
-      ...tokenItems.filter(holdsToken).map(readItem),
+      ...headers.map(readAuthorization),
+      ...tokenItems.filter(hasTokenValue).map(readTokenProtocol),
       ...queries.map(query),
     ],
     doubled: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,

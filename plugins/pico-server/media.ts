@@ -1,13 +1,13 @@
 import type { Media } from "../channels/index.ts";
-import type { Inline } from "../../lib/pico-wire/index.ts";
+import type { InlineImage } from "../../lib/pico-wire/index.ts";
 
-const none: readonly Media[] = [];
-const image = ({ type, base64, filename }: Inline): Media => ({
+const noMedia: readonly Media[] = [];
+const decodeImage = ({ type, base64, filename }: InlineImage): Media => ({
   type,
   bytes: Buffer.from(base64, "base64"),
   ...(filename !== undefined && { filename }),
 });
 
 /** Images of a client's message, as applications get them. */
-export const mediaOf = (images: readonly Inline[]): readonly Media[] =>
-  images.length === 0 ? none : images.map(image);
+export const toChannelMedia = (images: readonly InlineImage[]): readonly Media[] =>
+  images.length === 0 ? noMedia : images.map(decodeImage);

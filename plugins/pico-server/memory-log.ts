@@ -1,71 +1,71 @@
 import type { Release } from "../../kernel/index.ts";
 import { picoErrors } from "./errors.ts";
 import type {
-  Appended,
-  Beginning,
+  AppendResult,
+  DefaultStart,
   Cursor,
-  Entry,
+  LogEntry,
   SessionLog,
-  Settled,
-  Tail,
+  ReceiptListener,
+  Replay,
 } from "./session-log.ts";
 import {
-  addHearer,
+  addSubscriber,
   costOf,
   cursorOf,
-  empty,
-  hearersOf,
-  isOver,
-  isWhole,
-  newStream,
-  put,
-  removeHearer,
-  settleRest,
-  tailAfter,
+  clearStream,
+  subscriberCount,
+  exceedsWindow,
+  isContiguous,
+  createStream,
+  append,
+  removeSubscriber,
+  settleRemaining,
+  replayAfter,
   trim,
-  wasWritten,
+  markWritten,
   type Stream,
-  type Window,
+  type ReplayWindow,
 } from "./stream.ts";
-import { HeardEntry } from "./written.ts";
+import { DeliveredEntry } from "./written.ts";
 
 const MiB = 1024 * 1024;
 
-export interface MemoryLogOptions {
+export interface MemorySessionLogOptions {
   readonly random: (bytes: number) => Uint8Array;
   /** Milliseconds that pass. */
   readonly now: () => number;
   readonly after: (ms: number, run: () => void) => Release;
   /** Of one stream; default 256 frames or 512 KiB. */
-  readonly window?: Window;
+  readonly window?: ReplayWindow;
   /** Of all of them; default 50,000 streams or 192 MiB. */
   readonly bounds?: { readonly streams: number; readonly bytes: number };
   /** Milliseconds after the last listener; default 300,000. */
   readonly keptMs?: number;
-  readonly settled?: Settled;
+  readonly settled?: ReceiptListener;
   /** The last listener of the session has gone. */
   readonly left?: (session: string) => void;
 }
 
-export const window: Window = { frames: 256, bytes: 512 * 1024 };
+export const replayWindow: ReplayWindow = { frames: 256, bytes: 512 * 1024 };
 /** Frames are held with their WebSocket header: one that fills the window fits. */
-const roomy: Window = { ...window, bytes: window.bytes + 10 };
-export const keptMs = 300_000;
+const storedWindow: ReplayWindow = { ...replayWindow, bytes: replayWindow.bytes + 10 };
+export const retentionMs = 300_000;
 /** 256 MiB without what channels may hold at most to know messages again: 65,536 ids of up to 256 characters. */
-const standardBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
+const defaultBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 
 /** The log of one process, which answers at once. */
-export interface MemoryLog extends SessionLog {
-  append(session: string, entry: Entry): Appended;
-  readAfter(session: string, cursor: Cursor | undefined, beginning?: Beginning): Tail;
+export interface MemorySessionLog extends SessionLog {
+  append(session: string, entry: LogEntry): AppendResult;
+  readAfter(session: string, cursor: Cursor | undefined, beginning?: DefaultStart): Replay;
   top(session: string): Cursor | undefined;
 }
 
 /** The form for one process. A stream lives while somebody listens to it and for a while after. */
-export function memoryLog(options: MemoryLogOptions): MemoryLog {
-  const { random, now, after, bounds = standardBounds, settled = () => undefined } = options;
-  const lifeMs = options.keptMs ?? keptMs;
-  const bound = options.window ?? roomy;
+export function createMemorySessionLog(options: MemorySessionLogOptions): MemorySessionLog {
+  const { random, now, after, bounds = defaultBounds, settled = () => undefined } = options;
+  const lifeMs = options.keptMs ?? retentionMs;
+  const bound = options.window ?? storedWindow;
   /** Some more leave at once: a map that loses its first key again and again finds the next one slowly. */
   const enough = {
     streams: bounds.streams - Math.floor(bounds.streams / 100),
@@ -91,7 +91,7 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     idle.delete(session);
     if (!stream) return;
     bytes -= costOf(stream);
-    settleRest(session, stream, settled);
+    settleRemaining(session, stream, settled);
   }
 
   function expire(): void {
@@ -123,7 +123,7 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
     }
     for (let left = streams.size; left > 0 && bytes > bounds.bytes; left -= 1) {
       const [session, stream] = streams.entries().next().value!;
-      change(stream, () => empty(stream, lost(session)));
+      change(stream, () => clearStream(stream, lost(session)));
       streams.delete(session);
       streams.set(session, stream);
     }
@@ -132,7 +132,7 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
   function open(session: string): Stream {
     const existing = streams.get(session);
     if (existing) return existing;
-    const stream = newStream(Buffer.from(random(8)).toString("hex"));
+    const stream = createStream(Buffer.from(random(8)).toString("hex"));
     streams.set(session, stream);
     bytes += costOf(stream);
     return stream;
@@ -151,22 +151,22 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       const stream = streams.get(session) ?? (entry.numbered ? openIdle(session) : undefined);
       if (!stream) return { cursor: undefined, heard: 0 };
       const before = costOf(stream);
-      put(stream, entry);
+      append(stream, entry);
       bytes += costOf(stream) - before;
       const cursor = cursorOf(stream);
-      const heard = new HeardEntry(session, cursor, entry);
+      const heard = new DeliveredEntry(session, cursor, entry);
       const { hearers } = stream;
       if (hearers instanceof Set) for (const hearer of hearers) hearer.hear(heard);
       else hearers?.hear(heard);
-      if (isOver(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
+      if (exceedsWindow(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
       makeRoom(session);
       const settled = !stream.resumes && stream.plain >= stream.seq;
-      return { cursor, heard: hearersOf(stream), settled };
+      return { cursor, heard: subscriberCount(stream), settled };
     },
 
     readAfter(session, cursor, beginning = "given") {
       const stream = streams.get(session);
-      if (stream) return tailAfter(stream, cursor, beginning);
+      if (stream) return replayAfter(stream, cursor, beginning);
       return {
         top: undefined,
         ...(cursor && { gap: { reason: "epoch_changed" } }),
@@ -179,13 +179,13 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
       const stream = open(session);
       stream.resumes ||= resumes;
       idle.delete(session);
-      addHearer(stream, hearer);
+      addSubscriber(stream, hearer);
       makeRoom(session);
     },
 
     unsubscribe(session, hearer) {
       const stream = streams.get(session);
-      if (!stream || !removeHearer(stream, hearer) || hearersOf(stream) > 0) return;
+      if (!stream || !removeSubscriber(stream, hearer) || subscriberCount(stream) > 0) return;
       if (stream.seq > 0 || stream.resumes) rest(session);
       else end(session);
       options.left?.(session);
@@ -206,12 +206,12 @@ export function memoryLog(options: MemoryLogOptions): MemoryLog {
         for (const id of delivered) settled(session, id, "delivered");
         return;
       }
-      if (progress === "answered" && !isWhole(stream, reach))
+      if (progress === "answered" && !isContiguous(stream, reach))
         return stream.receipts.give({ ...reach, upTo });
       stream.written = Math.max(stream.written, upTo);
       if (progress === "sent") return;
       const before = costOf(stream);
-      wasWritten(stream, upTo);
+      markWritten(stream, upTo);
       bytes += costOf(stream) - before;
     },
   };

@@ -1,20 +1,20 @@
-import type { Connections } from "./connections.ts";
-import { count, type AuthReason, type Counters } from "./counters.ts";
+import type { ConnectionRegistry } from "./connections.ts";
+import { increment, type AuthReason, type Counters } from "./counters.ts";
 import type { PicoServerEvents } from "./events.ts";
-import type { Knock } from "./knock.ts";
-import type { Refusal } from "./refusals.ts";
+import type { HandshakeRequest } from "./knock.ts";
+import type { Rejection } from "./refusals.ts";
 import type { PicoMetrics } from "./service.ts";
 
 const isAuthReason = (code: string, known: object): code is AuthReason =>
   Object.hasOwn(known, code);
 
-export function countRefusal(
+export function countRejection(
   { handshakes, authFailures }: Counters,
-  { isUpgrade }: Knock,
-  refusal: Refusal,
+  { isUpgrade }: HandshakeRequest,
+  refusal: Rejection,
 ): void {
   const { code, method } = refusal;
-  if (isUpgrade) count(handshakes, code);
+  if (isUpgrade) increment(handshakes, code);
   const failures = authFailures[method ?? "none"];
   if (isAuthReason(code, failures) && (method || code === "token_missing")) failures[code] += 1;
 }
@@ -22,10 +22,10 @@ export function countRefusal(
 export const countClose = (
   { closes }: Counters,
   { code, initiator }: PicoServerEvents["pico-server:disconnected"],
-): void => count(closes[initiator], String(code));
+): void => increment(closes[initiator], String(code));
 
 /** What was counted, with what can be asked of the connections that are here. */
-export function readMetrics(counters: Counters, connections: Connections): PicoMetrics {
+export function readMetrics(counters: Counters, connections: ConnectionRegistry): PicoMetrics {
   const { bytesIn, bytesOut, framesIn, framesOut, ...rest } = counters;
   const bytes = { in: bytesIn, out: bytesOut };
   let queueBytes = 0;

@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
 
 const defaultPorts: Readonly<Record<string, string>> = { "http:": ":80", "https:": ":443" };
-const serialised = /^([a-z][a-z0-9+.-]*:)\/\/((?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/;
+const originPattern = /^([a-z][a-z0-9+.-]*:)\/\/((?:[a-z0-9_.*-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?)$/;
 
 /** Lower case, without the default port; other text stays as it is and equals nothing. */
-function normalise(origin: string): string {
+function normaliseOrigin(origin: string): string {
   const lower = origin.toLowerCase();
-  const [, scheme = ""] = serialised.exec(lower) ?? [];
+  const [, scheme = ""] = originPattern.exec(lower) ?? [];
   const port = defaultPorts[scheme];
   return port !== undefined && lower.endsWith(port) ? lower.slice(0, -port.length) : lower;
 }
@@ -14,12 +14,12 @@ function normalise(origin: string): string {
 /** `https://app.example.org`, `https://*.example.org`, `self`, `null`, `*`. */
 export function isOriginPattern(text: string): boolean {
   if (text === "*" || text === "null" || text === "self") return true;
-  const [, , host = ""] = serialised.exec(text.toLowerCase()) ?? [];
+  const [, , host = ""] = originPattern.exec(text.toLowerCase()) ?? [];
   return host !== "" && !host.replace(/^\*\.(?=[^.])/, "").includes("*");
 }
 
-function fits(pattern: string, origin: string): boolean {
-  const [scheme, suffix] = normalise(pattern).split("://*");
+function matchesPattern(pattern: string, origin: string): boolean {
+  const [scheme, suffix] = normaliseOrigin(pattern).split("://*");
   if (suffix === undefined) return scheme === origin;
   const lead = `${scheme}://`;
   if (!origin.startsWith(lead) || !origin.endsWith(suffix)) return false;
@@ -27,17 +27,17 @@ function fits(pattern: string, origin: string): boolean {
 }
 
 /** `self` is this page's own origin; undefined when the request's Host cannot be trusted to name it. */
-export function allowsOrigin(
+export function isOriginAllowed(
   patterns: readonly string[],
   origin: string,
   self: string | undefined,
 ): boolean {
   if (patterns.length === 0) return true;
-  const seen = normalise(origin);
+  const seen = normaliseOrigin(origin);
   return patterns.some((pattern) => {
     if (pattern === "*") return true;
-    if (pattern === "self") return self !== undefined && seen === normalise(self);
-    return fits(pattern, seen);
+    if (pattern === "self") return self !== undefined && seen === normaliseOrigin(self);
+    return matchesPattern(pattern, seen);
   });
 }
 

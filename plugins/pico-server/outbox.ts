@@ -1,35 +1,36 @@
-import { typeOf } from "./faces.ts";
-import { pongFrame, type Framed } from "./framed.ts";
-import type { Heard } from "./session-log.ts";
-import type { Shared } from "./shared.ts";
-import type { Filler, Sink } from "./sink.ts";
+import { frameTypeOf } from "./faces.ts";
+import { pongFrame, type EncodedFrame } from "./framed.ts";
+import type { SequencedEntry } from "./session-log.ts";
+import type { ConnectionContext } from "./shared.ts";
+import type { SinkSource, Sink } from "./sink.ts";
 
-const mostInSocket = 256 * 1024;
-const mostQueuedBytes = 4 * 1024 * 1024;
-const mostQueuedFrames = 2_048;
+const maxSocketBytes = 256 * 1024;
+const maxQueuedBytes = 4 * 1024 * 1024;
+const maxQueuedFrames = 2_048;
 
 /** A frame on its way to one peer. */
-interface Item {
-  readonly frame: Framed;
+interface QueuedFrame {
+  readonly frame: EncodedFrame;
   /** Undefined: an answer to this peer alone, which always waits its turn. */
-  readonly entry: Heard | undefined;
+  readonly entry: SequencedEntry | undefined;
 }
 
 /** While it waits, a later entry of the same key takes its place: it says all that this one says. */
-function keyOf(entry: Heard): string | undefined {
+function coalescingKey(entry: SequencedEntry): string | undefined {
   const { session, numbered, message } = entry;
   if (numbered) return undefined;
   if (message !== undefined) return `message\0${session}\0${message}`;
-  return tellsTyping(entry) ? `typing\0${session}` : undefined;
+  return isTypingEntry(entry) ? `typing\0${session}` : undefined;
 }
 /** Errors are about no message of the stream either; each of them says something else. */
-const tellsTyping = (entry: Heard): boolean =>
-  !entry.numbered && entry.message === undefined && typeOf(entry) !== "error";
-const isTyping = ({ entry }: Item): boolean => entry !== undefined && tellsTyping(entry);
+const isTypingEntry = (entry: SequencedEntry): boolean =>
+  !entry.numbered && entry.message === undefined && frameTypeOf(entry) !== "error";
+const isTypingFrame = ({ entry }: QueuedFrame): boolean =>
+  entry !== undefined && isTypingEntry(entry);
 /** Says nothing any more once `last` is there. */
-const isOutdatedBy =
-  (last: Heard) =>
-  ({ entry }: Item): boolean =>
+const isSupersededBy =
+  (last: SequencedEntry) =>
+  ({ entry }: QueuedFrame): boolean =>
     entry !== undefined &&
     !entry.numbered &&
     entry.message === last.message &&
@@ -37,7 +38,7 @@ const isOutdatedBy =
 
 export interface OutboxOwner {
   /** A numbered entry was given to the socket. */
-  written(entry: Heard): void;
+  written(entry: SequencedEntry): void;
   /** Said once: the peer reads too slowly, and more waits for it than may. */
   full(): void;
   /** Something waits: from now on it is asked every second for how long. */
@@ -46,11 +47,11 @@ export interface OutboxOwner {
 
 /** Owns the queue of one connection, so that a stuck peer delays nobody else. Keeps at most 256 KiB in the socket and
  *  queues the rest: what is queued can still be dropped or replaced. */
-export class Outbox implements Filler {
-  private readonly shared: Pick<Shared, "counters" | "awake">;
+export class Outbox implements SinkSource {
+  private readonly shared: Pick<ConnectionContext, "counters" | "awake">;
   private readonly owner: OutboxOwner;
   private readonly sink: Sink;
-  private queue: Item[] | undefined = undefined;
+  private queue: QueuedFrame[] | undefined = undefined;
   private queuedBytes = 0;
   private givenBytes = 0;
   private open = true;
@@ -60,35 +61,39 @@ export class Outbox implements Filler {
   private left = 0;
   private inMachine = 0;
   /** Answer to the latest ping, while the peer reads too slowly to get it. */
-  private pong: Framed | undefined = undefined;
+  private pong: EncodedFrame | undefined = undefined;
 
-  constructor(shared: Pick<Shared, "counters" | "awake">, owner: OutboxOwner, sink: Sink) {
+  constructor(
+    shared: Pick<ConnectionContext, "counters" | "awake">,
+    owner: OutboxOwner,
+    sink: Sink,
+  ) {
     this.shared = shared;
     this.owner = owner;
     this.sink = sink;
     sink.filler = this;
   }
 
-  send(frame: Framed, entry?: Heard): void {
+  send(frame: EncodedFrame, entry?: SequencedEntry): void {
     if (!this.open) return;
     const isFree = this.queue === undefined || this.queue.length === 0;
-    if (isFree && this.sink.pending() < mostInSocket) return this.write(frame, entry);
+    if (isFree && this.sink.pending() < maxSocketBytes) return this.write(frame, entry);
     this.enqueue({ frame, entry });
-    if (this.isOver()) this.shared.counters.dropped.typing += this.drop(isTyping);
+    if (this.isOver()) this.shared.counters.dropped.typing += this.drop(isTypingFrame);
     if (!this.isOver()) return;
     this.clear();
     this.owner.full();
   }
 
   /** A control frame waits for nothing that is queued. */
-  control(frame: Framed): void {
+  control(frame: EncodedFrame): void {
     if (this.open) this.write(frame, undefined);
   }
 
   /** Answers a ping. A peer that does not read gets one answer to all its pings (RFC 6455, 5.5.3). */
   answerPing(payload: Buffer): void {
     const frame = pongFrame(payload);
-    if (this.sink.pending() < mostInSocket) this.control(frame);
+    if (this.sink.pending() < maxSocketBytes) this.control(frame);
     else this.pong = frame;
   }
 
@@ -138,7 +143,7 @@ export class Outbox implements Filler {
     }
     if (queue === undefined || queue.length === 0) return;
     let at = 0;
-    while (this.open && at < queue.length && sink.pending() < mostInSocket) {
+    while (this.open && at < queue.length && sink.pending() < maxSocketBytes) {
       const { frame, entry } = queue[at++]!;
       this.queuedBytes -= frame.length;
       this.write(frame, entry);
@@ -146,21 +151,21 @@ export class Outbox implements Filler {
     queue.splice(0, at);
   }
 
-  private write(frame: Framed, entry: Heard | undefined): void {
+  private write(frame: EncodedFrame, entry: SequencedEntry | undefined): void {
     if (!this.sink.isOpen()) return;
     this.givenBytes += frame.length;
     this.sink.write(frame);
     if (!entry) return;
-    this.shared.counters.framesOut[typeOf(entry)] += 1;
+    this.shared.counters.framesOut[frameTypeOf(entry)] += 1;
     if (entry.numbered) this.owner.written(entry);
   }
 
   private isOver(): boolean {
-    return (this.queue?.length ?? 0) > mostQueuedFrames || this.queuedBytes > mostQueuedBytes;
+    return (this.queue?.length ?? 0) > maxQueuedFrames || this.queuedBytes > maxQueuedBytes;
   }
 
   /** Answers how many have gone. */
-  private drop(isDropped: (item: Item) => boolean): number {
+  private drop(isDropped: (item: QueuedFrame) => boolean): number {
     const before = this.queue ?? [];
     this.queue = before.filter((item) => {
       const stays = !isDropped(item);
@@ -170,17 +175,17 @@ export class Outbox implements Filler {
     return before.length - this.queue.length;
   }
 
-  private enqueue(item: Item): void {
+  private enqueue(item: QueuedFrame): void {
     const { counters } = this.shared;
     const { entry, frame } = item;
     if (entry?.numbered && entry.message !== undefined)
-      counters.coalesced += this.drop(isOutdatedBy(entry));
+      counters.coalesced += this.drop(isSupersededBy(entry));
     const queue = (this.queue ??= []);
-    const key = entry && keyOf(entry);
+    const key = entry && coalescingKey(entry);
     const before =
       key === undefined
         ? -1
-        : queue.findIndex((other) => other.entry && keyOf(other.entry) === key);
+        : queue.findIndex((other) => other.entry && coalescingKey(other.entry) === key);
     this.queuedBytes += frame.length - (queue[before]?.frame.length ?? 0);
     if (before === -1) return void queue.push(item);
     queue[before] = item;

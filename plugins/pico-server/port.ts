@@ -1,10 +1,10 @@
 import type { Awaitable, Clock } from "../../kernel/index.ts";
 import type {
-  ChannelPort,
+  ChannelAdapter,
   ContextUsage,
   Media,
-  Outgoing,
-  PortReceipt,
+  OutboundMessage,
+  AdapterReceipt,
   ToolCall,
 } from "../channels/index.ts";
 import {
@@ -16,27 +16,27 @@ import {
   type ServerMessage,
 } from "../../lib/pico-wire/index.ts";
 import { picoErrors } from "./errors.ts";
-import { refusalFor } from "./failures.ts";
-import type { Appended, SessionLog } from "./session-log.ts";
-import { WrittenEntry, writeText, type Text } from "./written.ts";
+import { toMessageError } from "./failures.ts";
+import type { AppendResult, SessionLog } from "./session-log.ts";
+import { EncodedEntry, encodeTextMessage, type TextMessage } from "./written.ts";
 
-const majors = ["image", "audio", "video"];
+const mediaKinds = ["image", "audio", "video"];
 
 function attachment({ type, bytes, url, filename }: Media): Attachment {
   const major = type.split("/")[0] ?? "";
   const address = bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
   if (address === undefined || !/^(?:https|data):/i.test(address)) throw picoErrors.unsupported();
   return {
-    type: majors.includes(major) ? major : "file",
+    type: mediaKinds.includes(major) ? major : "file",
     url: address,
     ...(filename !== undefined && { filename }),
     ...(type.includes("/") && { content_type: type }),
   };
 }
 
-const none: readonly Media[] = [];
+const noAttachments: readonly Media[] = [];
 
-type Update = Outgoing & { readonly final?: boolean };
+type OutboundUpdate = OutboundMessage & { readonly final?: boolean };
 
 const toolCall = ({ id, name, arguments: text }: ToolCall): object => ({
   id,
@@ -54,7 +54,7 @@ const usage = (given: ContextUsage): object => ({
   used_percent: given.usedPercent,
 });
 
-function isText(message: Update): boolean {
+function isPlainText(message: OutboundUpdate): boolean {
   const { kind, placeholder, attachments, toolCalls, contextUsage, model } = message;
   return (
     kind === undefined &&
@@ -67,13 +67,13 @@ function isText(message: Update): boolean {
 }
 
 /** Other channels may call their messages what no client of this one can read. */
-const requestOf = ({ inReplyTo }: Update): string | undefined =>
+const requestIdOf = ({ inReplyTo }: OutboundUpdate): string | undefined =>
   inReplyTo !== undefined && isId(inReplyTo) ? inReplyTo : undefined;
 
-function payloadOf(id: string, message: Update, final: boolean | undefined): ServerMessage {
-  const { content, kind, placeholder, attachments = none } = message;
+function toPayload(id: string, message: OutboundUpdate, final: boolean | undefined): ServerMessage {
+  const { content, kind, placeholder, attachments = noAttachments } = message;
   const { toolCalls, contextUsage, model } = message;
-  const request = requestOf(message);
+  const request = requestIdOf(message);
   return {
     message_id: id,
     content,
@@ -90,7 +90,11 @@ function payloadOf(id: string, message: Update, final: boolean | undefined): Ser
 }
 
 /** The channel as an application sees it: each message goes to every connection of its session. */
-export function createPort(sessions: SessionLog, clock: Clock, sent: () => void): ChannelPort {
+export function createChannelAdapter(
+  sessions: SessionLog,
+  clock: Clock,
+  sent: () => void,
+): ChannelAdapter {
   type Type = ServerFrame["type"];
 
   function publish(
@@ -100,10 +104,10 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     byteLength: number,
     numbered: boolean,
     message?: string,
-  ): Awaitable<Appended> {
+  ): Awaitable<AppendResult> {
     if (byteLength > limits.outboundFrame)
       throw picoErrors.too_large(byteLength, limits.outboundFrame);
-    return sessions.append(session, new WrittenEntry(type, text, byteLength, numbered, message));
+    return sessions.append(session, new EncodedEntry(type, text, byteLength, numbered, message));
   }
 
   function write(
@@ -113,9 +117,9 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
     text: string,
     byteLength: number,
     numbered: boolean,
-  ): Awaitable<PortReceipt> {
+  ): Awaitable<AdapterReceipt> {
     const appended = publish(type, session, text, byteLength, numbered, id);
-    const answer = ({ heard, settled = false }: Appended): PortReceipt => {
+    const answer = ({ heard, settled = false }: AppendResult): AdapterReceipt => {
       sent();
       return { id, status: heard === 0 ? "buffered" : "written", isLast: numbered && settled };
     };
@@ -123,23 +127,23 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
   }
 
   function say(
-    type: Text["type"],
+    type: TextMessage["type"],
     session: string,
     id: string,
-    message: Update,
+    message: OutboundUpdate,
     final: boolean | undefined,
     numbered: boolean,
-  ): Awaitable<PortReceipt> {
+  ): Awaitable<AdapterReceipt> {
     const now = clock.now();
     const { content } = message;
-    const request = requestOf(message);
-    const plain = isText(message)
-      ? writeText({ type, session, id, content, request, final }, now)
+    const request = requestIdOf(message);
+    const plain = isPlainText(message)
+      ? encodeTextMessage({ type, session, id, content, request, final }, now)
       : undefined;
     if (plain !== undefined) return write(type, session, id, plain, plain.length, numbered);
     const text = encode({
       type,
-      payload: payloadOf(id, message, final),
+      payload: toPayload(id, message, final),
       session_id: session,
       timestamp: now,
     });
@@ -175,7 +179,7 @@ export function createPort(sessions: SessionLog, clock: Clock, sent: () => void)
       tell(session, { type: on ? "typing.start" : "typing.stop" });
     },
     failed(session, id, error) {
-      tell(session, { type: "error", payload: { ...refusalFor(error), request_id: id } });
+      tell(session, { type: "error", payload: { ...toMessageError(error), request_id: id } });
     },
   };
 }

@@ -1,57 +1,63 @@
 import type { ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { Incoming } from "../channels/index.ts";
+import type { InboundMessage } from "../channels/index.ts";
 import {
   decodeRequest,
-  errors,
+  messageErrors,
   WireError,
   type MessageRequest,
 } from "../../lib/pico-wire/index.ts";
-import type { Answer } from "./answers.ts";
+import type { JsonResponse } from "./answers.ts";
 import { readBody } from "./body.ts";
-import type { Budget } from "./budget.ts";
-import { rateOf, type PicoServerConfig } from "./config.ts";
-import type { Connections } from "./connections.ts";
-import type { Admission, Gate } from "./gate.ts";
-import { refusalFor } from "./failures.ts";
-import type { Knock } from "./knock.ts";
-import { mediaOf } from "./media.ts";
-import { createBuckets } from "./rates.ts";
-import type { Refusal } from "./refusals.ts";
+import type { MemoryBudget } from "./budget.ts";
+import { messageRateOf, type PicoServerConfig } from "./config.ts";
+import type { ConnectionRegistry } from "./connections.ts";
+import type { Admission, AdmissionControl } from "./gate.ts";
+import { toMessageError } from "./failures.ts";
+import type { HandshakeRequest } from "./knock.ts";
+import { toChannelMedia } from "./media.ts";
+import { createKeyedBuckets } from "./rates.ts";
+import type { Rejection } from "./refusals.ts";
 import type { SessionLog } from "./session-log.ts";
-import { mostWaitSeconds, readWait, waitForAnswers } from "./waiting.ts";
+import { maxWaitSeconds, readWait, waitForReply } from "./waiting.ts";
 
-export interface PostingOptions {
+export interface PostMessageOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly connections: Connections;
-  readonly gate: Pick<Gate, "expired">;
+  readonly connections: ConnectionRegistry;
+  readonly gate: Pick<AdmissionControl, "expired">;
   readonly sessions: SessionLog;
   readonly newId: () => string;
   readonly isBusy: (session: string) => boolean;
   /** Of all that is sent and not accepted. */
-  readonly budget: Budget;
-  readonly deliver: (message: Incoming, options: { dedupe: boolean }) => Promise<Status>;
+  readonly budget: MemoryBudget;
+  readonly deliver: (
+    message: InboundMessage,
+    options: { dedupe: boolean },
+  ) => Promise<DeliveryStatus>;
 }
 
-type Status = "accepted" | "duplicate";
+type DeliveryStatus = "accepted" | "duplicate";
 
 /** Somebody who waits, `seconds` long, for what the session hears. */
-interface Patience {
+interface ReplyWait {
   readonly seconds: number;
   readonly r: ServerResponse;
   readonly tokenVersion: number | undefined;
 }
 
 /** Of a posted message. */
-interface Names {
+interface MessageIds {
   readonly request_id: string;
   readonly session_id: string;
 }
 
 /** The share of one body. */
-function createRoom({ take, give }: Budget): { take(bytes: number): boolean; giveBack(): void } {
+function createBodyBudget({ take, give }: MemoryBudget): {
+  take(bytes: number): boolean;
+  giveBack(): void;
+} {
   let bytes = 0;
   return {
     take(more) {
@@ -66,30 +72,30 @@ function createRoom({ take, give }: Budget): { take(bytes: number): boolean; giv
   };
 }
 
-type Post = (
-  knock: Knock,
+type PostHandler = (
+  knock: HandshakeRequest,
   r: ServerResponse,
   admission: Admission,
-) => Promise<Answer | Refusal | undefined>;
+) => Promise<JsonResponse | Rejection | undefined>;
 
 /** A message by plain HTTP, and, for those who wait, what the session hears after it. */
-export function createPosting(options: PostingOptions): Post {
+export function createPostHandler(options: PostMessageOptions): PostHandler {
   const { clock, log, config, connections, gate, sessions, newId, deliver, isBusy, budget } =
     options;
-  const allowed = createBuckets(rateOf(config));
+  const allowed = createKeyedBuckets(messageRateOf(config));
 
   /** Rejects with why the application did not take it. */
   function hand(
     { id, payload }: MessageRequest,
-    { request_id, session_id: session }: Names,
-  ): Promise<Status> {
+    { request_id, session_id: session }: MessageIds,
+  ): Promise<DeliveryStatus> {
     const { content, media, hops } = payload;
     const message = {
       channel: "pico",
       session,
       id: request_id,
       content,
-      media: mediaOf(media),
+      media: toChannelMedia(media),
       at: clock.now(),
       hops,
     };
@@ -98,13 +104,13 @@ export function createPosting(options: PostingOptions): Post {
 
   /** Begins to hear the session, hands the message over, and answers with what came. */
   async function waitFor(
-    handOver: () => Promise<Status>,
-    names: Names,
-    { seconds, r, tokenVersion }: Patience,
-  ): Promise<Answer | Refusal> {
+    handOver: () => Promise<DeliveryStatus>,
+    names: MessageIds,
+    { seconds, r, tokenVersion }: ReplyWait,
+  ): Promise<JsonResponse | Rejection> {
     const { session_id: session, request_id: request } = names;
     const id = newId();
-    const waiting = waitForAnswers({
+    const waiting = waitForReply({
       r,
       id,
       request,
@@ -132,9 +138,9 @@ export function createPosting(options: PostingOptions): Post {
     }
   }
 
-  function refused(error: unknown): Refusal {
+  function refused(error: unknown): Rejection {
     if (error instanceof WireError) return { code: error.code, message: error.message };
-    const refusal = refusalFor(error);
+    const refusal = toMessageError(error);
     if (refusal.code === "internal")
       log.error({ err: error }, "a posted message could not be processed");
     return refusal;
@@ -143,15 +149,15 @@ export function createPosting(options: PostingOptions): Post {
   return async (knock, r, admission) => {
     const { q, peer, params } = knock;
     if (!allowed(peer.key, clock.now()))
-      return { code: "rate_limited", message: errors.rate_limited.message };
+      return { code: "rate_limited", message: messageErrors.rate_limited.message };
     const seconds = readWait(params);
     if (seconds === undefined) {
       return {
         code: "invalid_message",
-        message: `wait is a number of seconds, at most ${mostWaitSeconds}.`,
+        message: `wait is a number of seconds, at most ${maxWaitSeconds}.`,
       };
     }
-    const room = createRoom(budget);
+    const room = createBodyBudget(budget);
     let isHanded = false;
     try {
       const body = await readBody(q, { most: config().max_payload, clock, take: room.take });
@@ -165,7 +171,7 @@ export function createPosting(options: PostingOptions): Post {
         request_id: request.id ?? newId(),
         session_id: request.session_id ?? newId(),
       };
-      const handOver = (): Promise<Status> => {
+      const handOver = (): Promise<DeliveryStatus> => {
         isHanded = true;
         return hand(request, names).finally(room.giveBack);
       };

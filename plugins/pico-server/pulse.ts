@@ -1,30 +1,31 @@
 import type { Socket } from "node:net";
-import type { Awake } from "./wheel.ts";
+import type { WheelClock } from "./wheel.ts";
 
 /** Bytes per millisecond that a message of some size has to come with, beside the time everybody has. */
-const least = 32;
+const minBytesPerMs = 32;
 /** What everybody gets, after this process slept, to be asked and to answer. */
-const spareMs = 5_000;
+const resumeGraceMs = 5_000;
 /** Between two looks at a peer of which something is expected. */
-export const soonMs = 1_000;
-const never = -1;
+export const recheckMs = 1_000;
+const notStarted = -1;
 
 /** Nobody is given up yet: what came meanwhile is not read. */
-export const isJustAwake = (awake: Awake): boolean => awake.now() - awake.wokeAt() < spareMs;
+export const recentlySuspended = (awake: WheelClock): boolean =>
+  awake.now() - awake.wokeAt() < resumeGraceMs;
 
 /** Whether it is time to do something about a peer. */
-export type Finding = "well" | "ask" | "silent";
+export type LivenessState = "well" | "ask" | "silent";
 
 /** The signs of life of one socket: any byte is one, but single bytes now and then keep no message on its way for ever.
  *  Times are the wheel's. */
-export class Pulse {
+export class Liveness {
   heardAt: number;
   private askedAt: number;
   private readonly socket: Pick<Socket, "bytesRead">;
   /** Bytes when it was last looked, and when the last whole frame had arrived. */
   private seen: number;
   private whole: number;
-  private begunAt = never;
+  private begunAt = notStarted;
 
   constructor(socket: Pick<Socket, "bytesRead">, now: number) {
     this.socket = socket;
@@ -38,7 +39,7 @@ export class Pulse {
   beat(now: number): void {
     this.heardAt = now;
     this.whole = this.seen = this.socket.bytesRead;
-    this.begunAt = never;
+    this.begunAt = notStarted;
   }
 
   /** A control frame arrived in the middle of a message, which may not take longer because of it. */
@@ -50,12 +51,12 @@ export class Pulse {
   /** Milliseconds until it has to be looked at again. */
   rest(now: number, patienceMs: number, askEveryMs: number): number {
     const left = Math.min(this.askedAt + askEveryMs, this.heardAt + patienceMs) - now;
-    return left > 0 && this.seen === this.whole ? left : soonMs;
+    return left > 0 && this.seen === this.whole ? left : recheckMs;
   }
 
   /** `patienceMs`: without a byte, or for a message beside what its size allows. Who was last heard before this process
    *  slept is asked once more. */
-  look(awake: Awake, patienceMs: number, askEveryMs: number): Finding {
+  look(awake: WheelClock, patienceMs: number, askEveryMs: number): LivenessState {
     const now = awake.now();
     const { bytesRead } = this.socket;
     if (bytesRead !== this.seen) this.heardAt = now;
@@ -67,9 +68,9 @@ export class Pulse {
     return "ask";
   }
 
-  private doubt(now: number, wokeAt: number): Finding {
+  private doubt(now: number, wokeAt: number): LivenessState {
     if (this.heardAt > wokeAt) return "silent";
-    if (this.askedAt > wokeAt) return now - this.askedAt >= spareMs ? "silent" : "well";
+    if (this.askedAt > wokeAt) return now - this.askedAt >= resumeGraceMs ? "silent" : "well";
     this.askedAt = now;
     return "ask";
   }
@@ -77,7 +78,7 @@ export class Pulse {
   private isTooSlow(now: number, patienceMs: number): boolean {
     const bytes = this.seen - this.whole;
     if (bytes === 0) return false;
-    if (this.begunAt === never) this.begunAt = now;
-    return now - this.begunAt > patienceMs + bytes / least;
+    if (this.begunAt === notStarted) this.begunAt = now;
+    return now - this.begunAt > patienceMs + bytes / minBytesPerMs;
   }
 }

@@ -1,5 +1,5 @@
 /** Takes one; false when there is none left. */
-export type Bucket = (now: number) => boolean;
+export type TokenBucket = (now: number) => boolean;
 
 /** So many over time, so many at once. Either 0: unlimited. */
 export interface Rate {
@@ -8,7 +8,7 @@ export interface Rate {
 }
 
 /** The rate may change while the bucket lives. */
-export function createBucket(rate: () => Rate, start: number): Bucket {
+export function createTokenBucket(rate: () => Rate, start: number): TokenBucket {
   let left = Number.POSITIVE_INFINITY;
   let at = start;
   return (now) => {
@@ -22,26 +22,26 @@ export function createBucket(rate: () => Rate, start: number): Bucket {
   };
 }
 
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 
 /** A bucket for each key; beyond 10,000 the longest unused begins anew. */
-export function createBuckets(rate: () => Rate): (key: string, now: number) => boolean {
-  const buckets = new Map<string, Bucket>();
+export function createKeyedBuckets(rate: () => Rate): (key: string, now: number) => boolean {
+  const buckets = new Map<string, TokenBucket>();
   return (key, now) => {
-    const bucket = buckets.get(key) ?? createBucket(rate, now);
+    const bucket = buckets.get(key) ?? createTokenBucket(rate, now);
     buckets.delete(key);
     buckets.set(key, bucket);
     const [oldest] = buckets.keys();
-    if (buckets.size > mostKeys && oldest !== undefined) buckets.delete(oldest);
+    if (buckets.size > maxKeys && oldest !== undefined) buckets.delete(oldest);
     return bucket(now);
   };
 }
 
 /** Counts one; true when there are too many. */
-export type Strikes = (now: number) => boolean;
+export type StrikeCounter = (now: number) => boolean;
 
 /** Counts within a sliding window, up to `most`. */
-export function createStrikes(most: number, windowMs: number): Strikes {
+export function createStrikeCounter(most: number, windowMs: number): StrikeCounter {
   let times: number[] = [];
   return (now) => {
     times = [...times.filter((at) => at <= now && now - at < windowMs), now]; // the clock may have been set back

@@ -1,39 +1,46 @@
-import type { Beginning, Cursor, Heard, Hearer, SessionLog, Tail } from "./session-log.ts";
+import type {
+  DefaultStart,
+  Cursor,
+  SequencedEntry,
+  Subscriber,
+  SessionLog,
+  Replay,
+} from "./session-log.ts";
 
 /** Where the stream stands, and what it holds for the reader, which follows at once. */
-export type Start = Tail & { readonly top: Cursor };
+export type StreamStart = Replay & { readonly top: Cursor };
 
-export interface ReaderOwner {
-  begin(reader: Reader, start: Start): void;
-  take(reader: Reader, entry: Heard): void;
+export interface ReaderListener {
+  begin(reader: SessionReader, start: StreamStart): void;
+  take(reader: SessionReader, entry: SequencedEntry): void;
   failed(error: unknown): void;
 }
 
-export interface Place {
+export interface ReadFrom {
   /** What came after it is wanted; undefined: what came after the beginning. */
   readonly after: Cursor | undefined;
   /** Default `given`. */
-  readonly beginning?: Beginning;
+  readonly beginning?: DefaultStart;
   /** It may come back with a cursor. */
   readonly resumes: boolean;
 }
 
 /** Hears a session from a place on: first what is held behind it, then what comes; nothing twice, nothing left out. */
-export class Reader implements Hearer {
+export class SessionReader implements Subscriber {
   readonly session: string;
   private readonly log: SessionLog;
-  private readonly owner: ReaderOwner;
+  private readonly owner: ReaderListener;
   /** Numbered frames that came while the tail was looked up. */
-  private early: Heard[] | undefined = [];
+  private early: SequencedEntry[] | undefined = [];
   private open = true;
 
-  constructor(log: SessionLog, session: string, owner: ReaderOwner) {
+  constructor(log: SessionLog, session: string, owner: ReaderListener) {
     this.log = log;
     this.session = session;
     this.owner = owner;
   }
 
-  start({ after, beginning, resumes }: Place): void {
+  start({ after, beginning, resumes }: ReadFrom): void {
     this.log.subscribe(this.session, this, { resumes });
     const tail = this.log.readAfter(this.session, after, beginning);
     if (tail instanceof Promise)
@@ -41,7 +48,7 @@ export class Reader implements Hearer {
     else this.begin(tail);
   }
 
-  hear(entry: Heard): void {
+  hear(entry: SequencedEntry): void {
     if (!this.early) this.owner.take(this, entry);
     else if (entry.numbered) this.early.push(entry);
   }
@@ -52,7 +59,7 @@ export class Reader implements Hearer {
     this.log.unsubscribe(this.session, this);
   }
 
-  private begin(tail: Tail): void {
+  private begin(tail: Replay): void {
     const { session, owner } = this;
     const { top, frames, partials } = tail;
     if (!this.open || !top) return;

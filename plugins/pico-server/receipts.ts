@@ -1,10 +1,10 @@
-import { Row } from "./row.ts";
-import type { Reach } from "./session-log.ts";
+import { SequenceBuffer } from "./row.ts";
+import type { SequenceRange } from "./session-log.ts";
 
-type Numbers = Pick<Reach, "after" | "upTo">;
+type NumberRange = Pick<SequenceRange, "after" | "upTo">;
 
 /** Messages of one stream that are neither delivered nor lost, by their numbers. */
-export class Receipts extends Row<string> {
+export class PendingReceipts extends SequenceBuffer<string> {
   open = 0;
   /** Somebody had these and not what came before them, which stays for others. */
   private given: Set<number> | undefined = undefined;
@@ -21,7 +21,7 @@ export class Receipts extends Row<string> {
     super.clear(number);
   }
 
-  give(numbers: Numbers): void {
+  give(numbers: NumberRange): void {
     const given = (this.given ??= new Set());
     this.each(numbers, (_, number) => given.add(number));
   }
@@ -35,7 +35,7 @@ export class Receipts extends Row<string> {
   }
 
   /** Takes out what was acknowledged, and answers the messages of which nothing is left. */
-  take(numbers: Numbers): string[] {
+  take(numbers: NumberRange): string[] {
     const taken = new Set<string>();
     this.each(numbers, (id, number) => {
       taken.add(id);
@@ -56,7 +56,7 @@ export class Receipts extends Row<string> {
     return lost;
   }
 
-  private each({ after, upTo }: Numbers, use: (id: string, number: number) => void): void {
+  private each({ after, upTo }: NumberRange, use: (id: string, number: number) => void): void {
     const end = Math.min(upTo, this.next - 1);
     for (let number = Math.max(after + 1, this.first); number <= end; number++) {
       const id = this.at(number);

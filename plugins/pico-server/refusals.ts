@@ -1,28 +1,33 @@
-import { errors, refusals, type ErrorCode, type RefusalCode } from "../../lib/pico-wire/index.ts";
+import {
+  messageErrors,
+  rejections,
+  type ErrorCode,
+  type RejectionCode,
+} from "../../lib/pico-wire/index.ts";
 import type { PicoServerEvents } from "./events.ts";
-import type { Knock, Method, Offer } from "./knock.ts";
+import type { HandshakeRequest, TokenMethod, OfferedCredentials } from "./knock.ts";
 
 /** Why a request is turned away, as data: written to a socket or an answer by whoever holds it. */
-export interface Refusal {
-  readonly code: RefusalCode | ErrorCode;
+export interface Rejection {
+  readonly code: RejectionCode | ErrorCode;
   readonly retryAfterSeconds?: number;
   /** Methods that are served. */
   readonly allow?: string;
   /** Different wrong values of this peer in the window, when one was counted. */
   readonly counted?: number;
   /** Whose token it was about. */
-  readonly method?: Method;
+  readonly method?: TokenMethod;
   /** In place of the code's own sentence. */
   readonly message?: string;
 }
 
-export interface Written {
+export interface HttpRejection {
   readonly status: number;
   readonly body: object;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-const standardWait: Partial<Record<Refusal["code"], number>> = {
+const defaultRetryAfter: Partial<Record<Rejection["code"], number>> = {
   unavailable: 2,
   token_not_configured: 30,
   store_unavailable: 5,
@@ -33,27 +38,28 @@ const standardWait: Partial<Record<Refusal["code"], number>> = {
 };
 
 /** Characters of an origin that a fact tells. */
-const longestOrigin = 300;
+const maxOriginLength = 300;
 
-export function factOf(
-  { peer, origin }: Knock,
-  { tokens: [offered] }: Offer,
-  { code, retryAfterSeconds }: Refusal,
+export function toRejectedEvent(
+  { peer, origin }: HandshakeRequest,
+  { tokens: [offered] }: OfferedCredentials,
+  { code, retryAfterSeconds }: Rejection,
 ): PicoServerEvents["pico-server:refused"] {
   return {
     code,
     address: peer.address,
     ...(offered && { method: offered.method }),
     ...(code === "origin_not_allowed" &&
-      origin !== undefined && { origin: origin.slice(0, longestOrigin) }),
+      origin !== undefined && { origin: origin.slice(0, maxOriginLength) }),
     ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
 }
 
-export function write(refusal: Refusal): Written {
+export function toHttpRejection(refusal: Rejection): HttpRejection {
   const { code, allow } = refusal;
-  const row = code in refusals ? refusals[code as RefusalCode] : errors[code as ErrorCode];
-  const wait = refusal.retryAfterSeconds ?? standardWait[code];
+  const row =
+    code in rejections ? rejections[code as RejectionCode] : messageErrors[code as ErrorCode];
+  const wait = refusal.retryAfterSeconds ?? defaultRetryAfter[code];
   const headers: Record<string, string> = {};
   if (row.status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pico"';
   if (row.status === 426)

@@ -2,54 +2,54 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock, Log } from "../../kernel/index.ts";
 import type { Http } from "../http/index.ts";
 import { isSessionId, limits, parseCursor, type Cursor } from "../../lib/pico-wire/index.ts";
-import { answerJson, corsHeaders, preflightHeaders, type Answer } from "./answers.ts";
+import { sendJson, corsHeaders, preflightHeaders, type JsonResponse } from "./answers.ts";
 import type { PicoServerConfig } from "./config.ts";
-import type { Connections } from "./connections.ts";
-import { isRefusal, type Admission, type Gate } from "./gate.ts";
-import { readKnock, type Knock } from "./knock.ts";
-import { ownText } from "./own-text.ts";
-import { createPosting, type PostingOptions } from "./posting.ts";
-import { write, type Refusal } from "./refusals.ts";
+import type { ConnectionRegistry } from "./connections.ts";
+import { isRejection, type Admission, type AdmissionControl } from "./gate.ts";
+import { parseHandshakeRequest, type HandshakeRequest } from "./knock.ts";
+import { detachString } from "./own-text.ts";
+import { createPostHandler, type PostMessageOptions } from "./posting.ts";
+import { toHttpRejection, type Rejection } from "./refusals.ts";
 import type { SessionLog } from "./session-log.ts";
 
 /** An event stream that may begin. */
-export interface Listening {
+export interface EventStreamRequest {
   readonly session: string;
   readonly after: Cursor | undefined;
 }
 
-export interface RequestOptions extends PostingOptions {
+export interface RouterOptions extends PostMessageOptions {
   readonly http: Http;
-  readonly gate: Gate;
+  readonly gate: AdmissionControl;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: () => PicoServerConfig;
-  readonly connections: Connections;
+  readonly connections: ConnectionRegistry;
   readonly sessions: SessionLog;
-  readonly refused: (knock: Knock, refusal: Refusal) => void;
+  readonly refused: (knock: HandshakeRequest, refusal: Rejection) => void;
   /** The answer is an event stream from now on. */
   readonly listens: (
-    listening: Listening,
+    listening: EventStreamRequest,
     r: ServerResponse,
-    headers: Headers,
-    knock: Knock,
+    headers: HeaderMap,
+    knock: HandshakeRequest,
     from: Admission,
   ) => void;
 }
 
-const sessionMissing = "The address names no session: add ?session_id= and its name.";
-const upgradeLost =
+const missingSessionMessage = "The address names no session: add ?session_id= and its name.";
+const missingUpgradeMessage =
   "This began as a WebSocket handshake and came without Upgrade: a proxy on the way removes it.";
 
-export type Headers = Readonly<Record<string, string>>;
-interface Wish {
-  readonly listen: Listening;
+export type HeaderMap = Readonly<Record<string, string>>;
+interface AcceptedStream {
+  readonly listen: EventStreamRequest;
   readonly admission: Admission;
 }
 /** Undefined: nobody is there to be answered. */
-type Outcome = Answer | Refusal | Wish | undefined;
+type RouteResult = JsonResponse | Rejection | AcceptedStream | undefined;
 
-const methods: Readonly<Record<string, readonly string[]>> = {
+const allowedMethods: Readonly<Record<string, readonly string[]>> = {
   "/pico": ["GET", "HEAD"],
   "/pico/ws": ["GET", "HEAD"],
   "/pico/messages": ["POST"],
@@ -57,13 +57,13 @@ const methods: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The channel over plain HTTP: the probe, posted messages, event streams, and what else is asked under `/pico`. */
-export function createRequests(
-  options: RequestOptions,
+export function createRouter(
+  options: RouterOptions,
 ): (q: IncomingMessage, r: ServerResponse) => Promise<void> {
   const { http, gate, log, config, connections } = options;
-  const post = createPosting(options);
+  const post = createPostHandler(options);
 
-  const probe = (): Answer => {
+  const probe = (): JsonResponse => {
     const {
       max_payload,
       max_connections,
@@ -97,28 +97,28 @@ export function createRequests(
     };
   };
 
-  function listen({ params, q }: Knock, admission: Admission): Outcome {
+  function listen({ params, q }: HandshakeRequest, admission: Admission): RouteResult {
     const [session = "", ...more] = params.getAll("session_id");
-    if (session === "") return { code: "invalid_session_id", message: sessionMissing };
+    if (session === "") return { code: "invalid_session_id", message: missingSessionMessage };
     if (more.length > 0 || !isSessionId(session)) return { code: "invalid_session_id" };
     const last = q.headers["last-event-id"];
     const after = typeof last === "string" && last !== "" ? parseCursor(last) : undefined;
     if (last && !after)
       return { code: "bad_handshake", message: "Last-Event-ID is EPOCH:SEQ, as an event had it." };
-    return { listen: { session: ownText(session), after }, admission };
+    return { listen: { session: detachString(session), after }, admission };
   }
 
   /** What is left when a stream is to begin. Nothing else runs from here to its beginning: a free slot stays free. */
-  function fault(knock: Knock, { admission }: Wish): Refusal | undefined {
+  function fault(knock: HandshakeRequest, { admission }: AcceptedStream): Rejection | undefined {
     const isFree = connections.count() < config().max_connections;
     return (
       gate.expired(knock, admission) ?? (isFree ? undefined : { code: "too_many_connections" })
     );
   }
 
-  async function serve(knock: Knock, r: ServerResponse): Promise<Outcome> {
+  async function serve(knock: HandshakeRequest, r: ServerResponse): Promise<RouteResult> {
     const { path, q } = knock;
-    const known = methods[path];
+    const known = allowedMethods[path];
     const closed = gate.isServing(knock);
     if (!known || closed?.code === "not_found") return { code: "not_found" };
     if (q.method === "OPTIONS") return { status: 204, body: {} };
@@ -126,21 +126,21 @@ export function createRequests(
     if (!known.includes(q.method ?? ""))
       return { code: "method_not_allowed", allow: [...known, "OPTIONS"].join(", ") };
     const admission = await gate.admit(knock, gate.offer(knock));
-    if (isRefusal(admission)) return admission;
+    if (isRejection(admission)) return admission;
     const expired = gate.expired(knock, admission);
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (q.headers["sec-websocket-key"] !== undefined)
-      return { code: "upgrade_required", message: upgradeLost };
+      return { code: "upgrade_required", message: missingUpgradeMessage };
     if (path === "/pico/events") return listen(knock, admission);
     return path === "/pico" ? probe() : post(knock, r, admission);
   }
 
   return async (q, r) => {
-    const knock = readKnock(http, q, false);
+    const knock = parseHandshakeRequest(http, q, false);
     const cors =
       knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
-    const found = await serve(knock, r).catch((error: unknown): Refusal => {
+    const found = await serve(knock, r).catch((error: unknown): Rejection => {
       log.error({ err: error }, "a request failed");
       return { code: "internal" };
     });
@@ -149,15 +149,15 @@ export function createRequests(
     if ("listen" in outcome)
       return options.listens(outcome.listen, r, cors, knock, outcome.admission);
     if ("code" in outcome) {
-      const { status, body, headers } = write(outcome);
+      const { status, body, headers } = toHttpRejection(outcome);
       options.refused(knock, outcome);
-      return answerJson(r, status, body, {
+      return sendJson(r, status, body, {
         ...headers,
         ...cors,
         ...(q.complete ? {} : { Connection: "close" }),
       });
     }
-    if (outcome.status !== 204) return answerJson(r, outcome.status, outcome.body, cors);
+    if (outcome.status !== 204) return sendJson(r, outcome.status, outcome.body, cors);
     r.writeHead(204, {
       ...cors,
       ...("Access-Control-Allow-Origin" in cors ? preflightHeaders : {}),

@@ -1,32 +1,44 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Connections, Link } from "./connections.ts";
-import { ownText } from "./own-text.ts";
+import type { ConnectionRegistry, Peer } from "./connections.ts";
+import { detachString } from "./own-text.ts";
 import type { PicoConnection } from "./service.ts";
 
 /** What does not change while somebody is connected. */
-export interface Known extends Pick<PicoConnection, "session" | "address" | "method" | "since"> {
+export interface ConnectionInfo extends Pick<
+  PicoConnection,
+  "session" | "address" | "method" | "since"
+> {
   readonly origin: string | undefined;
   readonly userAgent: string | undefined;
 }
 
-const longest = 300;
-const cut = (text: string | undefined): string | undefined =>
-  text !== undefined && text.length > longest ? ownText(text.slice(0, longest)) : text;
+const maxHeaderLength = 300;
+const truncate = (text: string | undefined): string | undefined =>
+  text !== undefined && text.length > maxHeaderLength
+    ? detachString(text.slice(0, maxHeaderLength))
+    : text;
 
-type Place = Pick<Known, "session" | "address" | "method">;
+type ConnectionOrigin = Pick<ConnectionInfo, "session" | "address" | "method">;
 
 /** Key by key: of copied objects each one would have a shape of its own, larger than itself. */
-export function knownOf(
-  { session, address, method }: Place,
+export function connectionInfo(
+  { session, address, method }: ConnectionOrigin,
   { origin, "user-agent": userAgent }: IncomingHttpHeaders,
   since: number,
-): Known {
-  return { session, address, method, since, origin: cut(origin), userAgent: cut(userAgent) };
+): ConnectionInfo {
+  return {
+    session,
+    address,
+    method,
+    since,
+    origin: truncate(origin),
+    userAgent: truncate(userAgent),
+  };
 }
 
-function shown(
-  link: Link,
-  { session, address, method, since, origin, userAgent }: Known,
+function toView(
+  link: Peer,
+  { session, address, method, since, origin, userAgent }: ConnectionInfo,
 ): PicoConnection {
   const names = {
     ...(origin !== undefined && { origin }),
@@ -36,10 +48,10 @@ function shown(
 }
 
 /** Who is connected, for pages: names, where from, and what went over it. */
-export function createRoster(connections: Pick<Connections, "list" | "find">) {
+export function createConnectionList(connections: Pick<ConnectionRegistry, "list" | "find">) {
   return {
     list: (): PicoConnection[] =>
-      [...connections.list()].flatMap((link) => (link.known ? [shown(link, link.known)] : [])),
+      [...connections.list()].flatMap((link) => (link.known ? [toView(link, link.known)] : [])),
     disconnect(id: string): boolean {
       const link = connections.find(id);
       if (!link?.known) return false;

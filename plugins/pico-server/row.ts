@@ -1,7 +1,7 @@
-const fewest = 32;
+const minCompaction = 32;
 
 /** Things with numbers that follow each other, from 1 on; the oldest leave first, which moves nothing of the rest. */
-export class Row<T> {
+export class SequenceBuffer<T> {
   private things: (T | undefined)[] = [];
   /** The number of the first place. */
   private base = 1;
@@ -42,7 +42,7 @@ export class Row<T> {
     const thing = this.at(first);
     this.clear(first);
     const free = this.first - this.base;
-    if (free < fewest || free < this.length) return thing;
+    if (free < minCompaction || free < this.length) return thing;
     this.things = things.slice(free);
     this.base = this.first;
     return thing;

@@ -29,25 +29,25 @@ export interface PicoConnection {
   readonly lastHeardAt: number;
 }
 
-type Tally = Readonly<Record<string, number>>;
+type CountByName = Readonly<Record<string, number>>;
 
 /** Counts since the start, and gauges of this moment. The names inside are closed sets. */
 export interface PicoMetrics {
   readonly connections: number;
   /** WebSocket handshakes by result: `accepted`, or the code of the refusal. */
-  readonly handshakes: Tally;
+  readonly handshakes: CountByName;
   /** By who ended the connection, then by close code; `other`: codes that only a client says. */
-  readonly closes: Readonly<Record<"client" | "server" | "network", Tally>>;
+  readonly closes: Readonly<Record<"client" | "server" | "network", CountByName>>;
   /** By type, of WebSockets and event streams. */
-  readonly frames: Readonly<Record<"in" | "out", Tally>>;
+  readonly frames: Readonly<Record<"in" | "out", CountByName>>;
   readonly bytes: Readonly<Record<"in" | "out", number>>;
   readonly queueBytes: number;
   readonly coalesced: number;
-  readonly dropped: Tally;
-  readonly resumes: Tally;
-  readonly gaps: Tally;
+  readonly dropped: CountByName;
+  readonly resumes: CountByName;
+  readonly gaps: CountByName;
   /** By the method of the first token that was offered (`none`: no token), then by reason. */
-  readonly authFailures: Readonly<Record<string, Tally>>;
+  readonly authFailures: Readonly<Record<string, CountByName>>;
   /** How late the process looked at its connections, at worst in the last minute. */
   readonly wheelLateSeconds: number;
 }

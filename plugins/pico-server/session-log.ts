@@ -1,14 +1,14 @@
 import type { Awaitable } from "../../kernel/index.ts";
 import type { Cursor, ServerFrame } from "../../lib/pico-wire/index.ts";
-import type { Framed } from "./framed.ts";
+import type { EncodedFrame } from "./framed.ts";
 
 export type { Cursor } from "../../lib/pico-wire/index.ts";
 
-export interface Entry {
+export interface LogEntry {
   /** A whole frame as UTF-8, a JSON object, serialised once and shared by all who hear it. */
   readonly frame: Uint8Array;
   /** The same as a whole WebSocket message, where its writer made that. */
-  readonly framed?: Framed | undefined;
+  readonly framed?: EncodedFrame | undefined;
   /** Of the frame, where its writer told. */
   readonly type?: ServerFrame["type"] | undefined;
   /** It must not be lost: creates, final updates, deletes. Typing and updates on the way are not numbered. */
@@ -18,16 +18,16 @@ export interface Entry {
   /** It is held and nobody hears it for now: it may take less room. */
   rest?(): void;
 }
-export interface Heard extends Entry {
+export interface SequencedEntry extends LogEntry {
   readonly session: string;
   /** Its own place when it is numbered, else that of the last numbered one. */
   readonly cursor: Cursor;
 }
 /** Who listens to a session: an object and no function, as there is one for each connection. */
-export interface Hearer {
-  hear(entry: Heard): void;
+export interface Subscriber {
+  hear(entry: SequencedEntry): void;
 }
-export interface Appended {
+export interface AppendResult {
   /** Undefined: the session has no stream. */
   readonly cursor: Cursor | undefined;
   /** Listeners that heard it here. */
@@ -39,7 +39,7 @@ export type Gap =
   | { readonly reason: "overflow"; readonly from: number; readonly to: number }
   | { readonly reason: "epoch_changed" };
 
-export interface Tail {
+export interface Replay {
   /** Undefined: the session has no stream. */
   readonly top: Cursor | undefined;
   /** Comes before `frames`, which go on behind it. */
@@ -51,21 +51,21 @@ export interface Tail {
 }
 
 /** Numbers after `after` up to `upTo`. */
-export interface Reach {
+export interface SequenceRange {
   readonly epoch: string;
   readonly after: number;
   readonly upTo: number;
 }
 /** `written`: to a socket that acknowledges nothing and had all before them. `answered`: to one that asked for these
  *  alone. `sent`: to one that will acknowledge. `taken`: it has acknowledged. */
-export type Progress = "written" | "answered" | "sent" | "taken";
+export type DeliveryProgress = "written" | "answered" | "sent" | "taken";
 
 /** Where a reader without a cursor begins. `given`: behind what some socket was given. `confirmed`: behind what a
  *  client has acknowledged, or a socket that acknowledges nothing was given. */
-export type Beginning = "given" | "confirmed";
+export type DefaultStart = "given" | "confirmed";
 
 /** News of a message, as receipts have it: `id` is the message's. */
-export type Settled = (
+export type ReceiptListener = (
   session: string,
   id: string,
   status: "delivered" | "undelivered",
@@ -76,16 +76,20 @@ export type Settled = (
 export interface SessionLog {
   /** A numbered entry begins the session's stream when there is none. Rejects `undeliverable` when there is no room for
    *  another. */
-  append(session: string, entry: Entry): Awaitable<Appended>;
+  append(session: string, entry: LogEntry): Awaitable<AppendResult>;
   /** After a cursor: everything, or a gap up to the top and nothing, never a part. Without one: what is behind the
    *  beginning, and a gap for what was not kept of it. Begins no stream. */
-  readAfter(session: string, cursor: Cursor | undefined, beginning?: Beginning): Awaitable<Tail>;
+  readAfter(
+    session: string,
+    cursor: Cursor | undefined,
+    beginning?: DefaultStart,
+  ): Awaitable<Replay>;
   /** Begins the session's stream when there is none, and keeps it while somebody listens. `resumes`: the listener may
    *  come back with a cursor, so that the place is kept although nothing was said yet. */
-  subscribe(session: string, hearer: Hearer, options?: { readonly resumes?: boolean }): void;
+  subscribe(session: string, hearer: Subscriber, options?: { readonly resumes?: boolean }): void;
   /** Nothing happens when it does not listen. */
-  unsubscribe(session: string, hearer: Hearer): void;
+  unsubscribe(session: string, hearer: Subscriber): void;
   top(session: string): Awaitable<Cursor | undefined>;
   /** How far a listener got; numbers of another epoch mean nothing. */
-  note(session: string, reach: Reach, progress: Progress): void;
+  note(session: string, reach: SequenceRange, progress: DeliveryProgress): void;
 }

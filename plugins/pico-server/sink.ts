@@ -1,11 +1,11 @@
 import type { Duplex } from "node:stream";
 import type { Socket } from "node:net";
 import type { ServerResponse } from "node:http";
-import type { Framed } from "./framed.ts";
-import type { NamedSocket } from "./socket.ts";
+import type { EncodedFrame } from "./framed.ts";
+import type { ChannelWebSocket } from "./socket.ts";
 
 /** Who gives a sink its bytes. */
-export interface Filler {
+export interface SinkSource {
   /** What was written has left: there is room for more. */
   drained(): void;
   /** Something was written that has not left at once. */
@@ -15,47 +15,47 @@ export interface Filler {
 /** Where the bytes of one peer go. */
 export interface Sink {
   isOpen(): boolean;
-  write(bytes: Framed): void;
+  write(bytes: EncodedFrame): void;
   /** Bytes that were written and have not left this process. */
   pending(): number;
   /** Changes whenever the machine took something; falls while it does. */
   waiting(): number;
   /** Set by who fills it, once. */
-  filler: Filler | undefined;
+  filler: SinkSource | undefined;
 }
 
 /** Node's own name for it; where there is none, a peer is judged by whole writes. */
 const handle = "_handle";
 
 /** Bytes the kernel of the machine has not taken yet of what was given to it. */
-function queueOf(socket: object): number {
+function kernelQueueSize(socket: object): number {
   const { [handle]: own } = socket as { [handle]?: { readonly writeQueueSize?: number } | null };
   return own?.writeQueueSize ?? 0;
 }
 
 /* What one turn of the event loop writes to a socket leaves it in one piece. */
-let due: WebSocketSink[] = [];
+let pendingFlushes: WebSocketSink[] = [];
 
 function flushAll(): void {
-  const all = due;
-  due = [];
+  const all = pendingFlushes;
+  pendingFlushes = [];
   for (const sink of all) sink.flush();
 }
 
 /** Takes whole frames: the library is not asked to wrap the same message for each of its hearers. What was taken in a
  *  turn leaves before the close that ends it, whoever closes. */
 export class WebSocketSink implements Sink {
-  private readonly ws: NamedSocket;
+  private readonly ws: ChannelWebSocket;
   private readonly socket: Duplex;
-  filler: Filler | undefined = undefined;
+  filler: SinkSource | undefined = undefined;
   /** Of this turn: the short frames at its end, most often all there are, and what stands before them. */
   private text = "";
-  private before: Framed[] | undefined = undefined;
+  private before: EncodedFrame[] | undefined = undefined;
   private bytes = 0;
   private isBegun = false;
   private isAwaited = false;
 
-  constructor(ws: NamedSocket, socket: Duplex) {
+  constructor(ws: ChannelWebSocket, socket: Duplex) {
     this.ws = ws;
     this.socket = socket;
   }
@@ -64,7 +64,7 @@ export class WebSocketSink implements Sink {
     return this.ws.readyState === this.ws.OPEN && this.socket.writable;
   }
 
-  write(frame: Framed): void {
+  write(frame: EncodedFrame): void {
     if (this.bytes === 0) this.begin();
     this.bytes += frame.length;
     if (typeof frame === "string") return void (this.text += frame);
@@ -75,7 +75,7 @@ export class WebSocketSink implements Sink {
   }
 
   private begin(): void {
-    if (due.push(this) === 1) setImmediate(flushAll);
+    if (pendingFlushes.push(this) === 1) setImmediate(flushAll);
     if (this.isBegun) return;
     this.isBegun = true;
     this.socket.prependListener("end", () => this.flush());
@@ -86,7 +86,7 @@ export class WebSocketSink implements Sink {
   }
 
   waiting(): number {
-    return queueOf(this.socket);
+    return kernelQueueSize(this.socket);
   }
 
   flush(): void {
@@ -95,7 +95,7 @@ export class WebSocketSink implements Sink {
     this.before = undefined;
     this.text = "";
     this.bytes = 0;
-    if (socket.writable) give(socket, before, text);
+    if (socket.writable) writeBatch(socket, before, text);
     const isBehind = socket.writableLength > 0;
     if (isBehind) this.fallBehind();
     // Nobody is told later: what the machine took at once may be followed by a "drain", but none is awaited.
@@ -110,7 +110,11 @@ export class WebSocketSink implements Sink {
   }
 }
 
-function give(socket: Duplex, before: readonly Framed[] | undefined, text: string): void {
+function writeBatch(
+  socket: Duplex,
+  before: readonly EncodedFrame[] | undefined,
+  text: string,
+): void {
   if (!before) return void socket.write(text, "latin1");
   socket.cork();
   for (const frames of before) socket.write(frames, "latin1");
@@ -118,7 +122,7 @@ function give(socket: Duplex, before: readonly Framed[] | undefined, text: strin
   socket.uncork();
 }
 
-export function answerSink(answer: ServerResponse): Sink {
+export function createResponseSink(answer: ServerResponse): Sink {
   const socket = answer.socket as Socket | null;
   const sink: Sink = {
     filler: undefined,
@@ -128,7 +132,7 @@ export function answerSink(answer: ServerResponse): Sink {
       sink.filler?.behind();
     },
     pending: () => answer.writableLength,
-    waiting: () => (socket ? queueOf(socket) : 0),
+    waiting: () => (socket ? kernelQueueSize(socket) : 0),
   };
   answer.on("drain", () => sink.filler?.drained());
   return sink;

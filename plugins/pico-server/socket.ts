@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocket, WebSocketServer } from "ws";
-import { closes, closeReason } from "../../lib/pico-wire/index.ts";
+import { closeCodes, closeReason } from "../../lib/pico-wire/index.ts";
 
 /** Receives the events of one socket. */
-export interface Keeper {
+export interface WebSocketListener {
   /** Bytes arrived, and the library has not read them yet. */
   received(chunk: Buffer): void;
   message(data: Buffer): void;
@@ -16,19 +16,19 @@ export interface Keeper {
   closed(code: number, reason: string): void;
 }
 
-const neverClosed = { code: 1006, reason: "" };
+const notClosed = { code: 1006, reason: "" };
 
 /**
  * Passes events to the keeper, past the lists of listeners that each socket would have to hold, and names the closes
  * of the library: it closes with a bare code when a message is too large (1009) or comes in too many pieces (1008).
  */
-export class NamedSocket extends WebSocket {
-  closedWith = neverClosed;
-  keeper: Keeper | undefined = undefined;
+export class ChannelWebSocket extends WebSocket {
+  closedWith = notClosed;
+  keeper: WebSocketListener | undefined = undefined;
 
   override close(code?: number, reason?: string | Buffer): void {
-    const isTooBig = reason === undefined && (code === closes.too_big.code || code === 1008);
-    const named = isTooBig ? closes.too_big.code : code;
+    const isTooBig = reason === undefined && (code === closeCodes.too_big.code || code === 1008);
+    const named = isTooBig ? closeCodes.too_big.code : code;
     const text = isTooBig ? closeReason("too_big") : (reason ?? "");
     if (this.readyState === WebSocket.OPEN)
       this.closedWith = { code: named ?? 1005, reason: text.toString() };
@@ -49,7 +49,7 @@ export class NamedSocket extends WebSocket {
 }
 
 const keeperKey = Symbol("keeper");
-type Watched = Duplex & { [keeperKey]?: Keeper };
+type Watched = Duplex & { [keeperKey]?: WebSocketListener };
 
 /** One function for all sockets, so that a connection costs no closure. */
 function passOn(this: Watched, chunk: Buffer): void {
@@ -57,7 +57,7 @@ function passOn(this: Watched, chunk: Buffer): void {
 }
 
 /** Shows the keeper each chunk of the socket before the library reads it. */
-export function watchArrivals(socket: Duplex, keeper: Keeper): void {
+export function watchArrivals(socket: Duplex, keeper: WebSocketListener): void {
   (socket as Watched)[keeperKey] = keeper;
   socket.prependListener("data", passOn);
 }
@@ -83,7 +83,7 @@ export interface Upgrader {
     socket: Duplex,
     head: Buffer,
     echo: string | undefined,
-    opened: (ws: NamedSocket) => void,
+    opened: (ws: ChannelWebSocket) => void,
   ): void;
 }
 
@@ -95,7 +95,7 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
     autoPong: false,
     maxFragments: 0, // the connection limits what a message takes in memory, fragments included
     closeTimeout: closeGraceMs,
-    WebSocket: NamedSocket,
+    WebSocket: ChannelWebSocket,
   };
   const server = new WebSocketServer(options);
   const echoes = new WeakMap<IncomingMessage, string>();

@@ -1,9 +1,18 @@
-import { Receipts } from "./receipts.ts";
-import { Row } from "./row.ts";
-import type { Beginning, Cursor, Entry, Gap, Hearer, Reach, Settled, Tail } from "./session-log.ts";
+import { PendingReceipts } from "./receipts.ts";
+import { SequenceBuffer } from "./row.ts";
+import type {
+  DefaultStart,
+  Cursor,
+  LogEntry,
+  Gap,
+  Subscriber,
+  SequenceRange,
+  ReceiptListener,
+  Replay,
+} from "./session-log.ts";
 
 /** What a stream holds for those who come back. */
-export interface Window {
+export interface ReplayWindow {
   readonly frames: number;
   readonly bytes: number;
 }
@@ -12,18 +21,18 @@ export interface Window {
 const streamBytes = 1_024;
 const receiptBytes = 64;
 /** Messages on the way of which a newcomer is shown the latest state. */
-const mostPartials = 64;
+const maxPartials = 64;
 /** Numbers whose messages may still be acknowledged when their frames have left the window. */
-const mostReceipts = 1_024;
+const maxReceipts = 1_024;
 
 /** One session's numbered frames, and who hears them. */
 export interface Stream {
   readonly epoch: string;
   /** Most often one. */
-  hearers: Hearer | Set<Hearer> | undefined;
+  hearers: Subscriber | Set<Subscriber> | undefined;
   seq: number;
   /** Ends with `seq`. */
-  readonly held: Row<Entry>;
+  readonly held: SequenceBuffer<LogEntry>;
   heldBytes: number;
   /** Up to here some socket has had everything; up to `plain` one that acknowledges nothing. */
   written: number;
@@ -32,30 +41,30 @@ export interface Stream {
   taken: number;
   /** Somebody has listened who comes back with a cursor. */
   resumes: boolean;
-  readonly receipts: Receipts;
-  partials: Map<string, Entry>;
+  readonly receipts: PendingReceipts;
+  partials: Map<string, LogEntry>;
   partialBytes: number;
 }
 
 /** Most streams never hold one: they share this. */
-const noPartials: Map<string, Entry> = new Map();
+const noPartials: Map<string, LogEntry> = new Map();
 
-export const newStream = (epoch: string): Stream => ({
+export const createStream = (epoch: string): Stream => ({
   epoch,
   hearers: undefined,
   seq: 0,
-  held: new Row(),
+  held: new SequenceBuffer(),
   heldBytes: 0,
   written: 0,
   plain: 0,
   taken: 0,
   resumes: false,
-  receipts: new Receipts(),
+  receipts: new PendingReceipts(),
   partials: noPartials,
   partialBytes: 0,
 });
 
-export function addHearer(stream: Stream, hearer: Hearer): void {
+export function addSubscriber(stream: Stream, hearer: Subscriber): void {
   const { hearers } = stream;
   if (hearers === undefined) stream.hearers = hearer;
   else if (hearers instanceof Set) hearers.add(hearer);
@@ -63,7 +72,7 @@ export function addHearer(stream: Stream, hearer: Hearer): void {
 }
 
 /** `false`: it is none of them. */
-export function removeHearer(stream: Stream, hearer: Hearer): boolean {
+export function removeSubscriber(stream: Stream, hearer: Subscriber): boolean {
   const { hearers } = stream;
   if (hearers instanceof Set) return hearers.delete(hearer);
   if (hearers !== hearer) return false;
@@ -71,7 +80,7 @@ export function removeHearer(stream: Stream, hearer: Hearer): boolean {
   return true;
 }
 
-export function hearersOf({ hearers }: Stream): number {
+export function subscriberCount({ hearers }: Stream): number {
   if (hearers instanceof Set) return hearers.size;
   return hearers ? 1 : 0;
 }
@@ -88,23 +97,23 @@ function forgetPartial(stream: Stream, message: string): void {
   stream.partials.delete(message);
 }
 
-function keepPartial(stream: Stream, message: string, entry: Entry): void {
+function keepPartial(stream: Stream, message: string, entry: LogEntry): void {
   forgetPartial(stream, message);
   if (stream.partials === noPartials) stream.partials = new Map();
   stream.partials.set(message, entry);
   stream.partialBytes += sizeOf(entry);
   const [oldest] = stream.partials.keys();
-  if (stream.partials.size > mostPartials && oldest !== undefined) forgetPartial(stream, oldest);
+  if (stream.partials.size > maxPartials && oldest !== undefined) forgetPartial(stream, oldest);
 }
 
 /** Bytes it holds. */
-const sizeOf = (entry: Entry): number => entry.framed?.length ?? entry.frame.byteLength;
+const sizeOf = (entry: LogEntry): number => entry.framed?.length ?? entry.frame.byteLength;
 
 /** The last number that is not held any more. */
-const goneOf = ({ held }: Stream): number => held.first - 1;
+const takeUnsubscribed = ({ held }: Stream): number => held.first - 1;
 
 /** A plain socket had everything up to here. Nobody can ask for it again unless somebody may come back. */
-export function wasWritten(stream: Stream, upTo: number): void {
+export function markWritten(stream: Stream, upTo: number): void {
   stream.plain = Math.max(stream.plain, upTo);
   if (stream.resumes) return;
   const { held, receipts } = stream;
@@ -113,26 +122,28 @@ export function wasWritten(stream: Stream, upTo: number): void {
 }
 
 /** Who heard no more than these missed nothing that is still to be had. */
-export const isWhole = (stream: Stream, { after }: Reach): boolean =>
-  after <= goneOf(stream) ||
+export const isContiguous = (stream: Stream, { after }: SequenceRange): boolean =>
+  after <= takeUnsubscribed(stream) ||
   after <= Math.min(stream.written, Math.max(stream.plain, stream.taken));
 
-export const isOver = ({ held, heldBytes }: Stream, { frames, bytes }: Window): boolean =>
-  held.length > frames || heldBytes > bytes;
+export const exceedsWindow = (
+  { held, heldBytes }: Stream,
+  { frames, bytes }: ReplayWindow,
+): boolean => held.length > frames || heldBytes > bytes;
 
-type Lost = (id: string) => void;
+type LostMessages = (id: string) => void;
 
 /** Drops the oldest frames until the window is kept; `lost` hears of messages that no socket has had. */
-export function trim(stream: Stream, window: Window, lost: Lost): void {
+export function trim(stream: Stream, window: ReplayWindow, lost: LostMessages): void {
   const { held, receipts, written } = stream;
-  while (isOver(stream, window)) stream.heldBytes -= sizeOf(held.shift()!);
-  const gone = goneOf(stream);
-  receipts.forget(Math.min(gone, written), stream.resumes ? mostReceipts : 0);
+  while (exceedsWindow(stream, window)) stream.heldBytes -= sizeOf(held.shift()!);
+  const gone = takeUnsubscribed(stream);
+  receipts.forget(Math.min(gone, written), stream.resumes ? maxReceipts : 0);
   // Frames that left the window before any socket had them.
   if (gone > written) for (const id of receipts.lose(written, gone)) lost(id);
 }
 
-export function put(stream: Stream, entry: Entry): void {
+export function append(stream: Stream, entry: LogEntry): void {
   const { message } = entry;
   if (!entry.numbered) {
     if (message !== undefined) keepPartial(stream, message, entry);
@@ -147,22 +158,32 @@ export function put(stream: Stream, entry: Entry): void {
 }
 
 /** Gives up all that is held for those who come back. */
-export function empty(stream: Stream, lost: Lost): void {
+export function clearStream(stream: Stream, lost: LostMessages): void {
   stream.partials.clear();
   stream.partialBytes = 0;
   trim(stream, { frames: 0, bytes: 0 }, lost);
 }
 
 /** What is known to be lost when the stream ends: all but what somebody has had who acknowledges nothing. */
-export function settleRest(session: string, { receipts, plain }: Stream, settled: Settled): void {
+export function settleRemaining(
+  session: string,
+  { receipts, plain }: Stream,
+  settled: ReceiptListener,
+): void {
   for (const id of receipts.lose(plain)) settled(session, id, "undelivered", "expired");
 }
 
-function overflow(stream: Stream, after: number, to: number): { readonly gap?: Gap } {
-  return goneOf(stream) > after ? { gap: { reason: "overflow", from: after + 1, to } } : {};
+function overflowGap(stream: Stream, after: number, to: number): { readonly gap?: Gap } {
+  return takeUnsubscribed(stream) > after
+    ? { gap: { reason: "overflow", from: after + 1, to } }
+    : {};
 }
 
-export function tailAfter(stream: Stream, cursor: Cursor | undefined, beginning: Beginning): Tail {
+export function replayAfter(
+  stream: Stream,
+  cursor: Cursor | undefined,
+  beginning: DefaultStart,
+): Replay {
   const { epoch, seq, held, written, plain, taken } = stream;
   const top = cursorOf(stream);
   const partials = [...stream.partials.values()].map(({ frame }) => frame);
@@ -171,10 +192,10 @@ export function tailAfter(stream: Stream, cursor: Cursor | undefined, beginning:
   if (!cursor) {
     const begin = beginning === "given" ? written : Math.max(plain, taken);
     const frames = rest(begin);
-    return { top, ...overflow(stream, begin, seq - frames.length), frames, partials };
+    return { top, ...overflowGap(stream, begin, seq - frames.length), frames, partials };
   }
   const isForeign = cursor.epoch !== epoch || cursor.seq > seq;
   if (isForeign) return { top, gap: { reason: "epoch_changed" }, frames: [], partials };
-  const missing = overflow(stream, cursor.seq, seq);
+  const missing = overflowGap(stream, cursor.seq, seq);
   return { top, ...missing, frames: missing.gap ? [] : rest(cursor.seq), partials };
 }

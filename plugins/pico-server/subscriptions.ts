@@ -1,29 +1,30 @@
-import { numberedFrame, oncePerEntry } from "./faces.ts";
-import { framedBytes, type Framed } from "./framed.ts";
-import { Reader, type ReaderOwner, type Start } from "./reader.ts";
-import type { Cursor, Heard, SessionLog } from "./session-log.ts";
+import { frameWithPosition, memoizeLast } from "./faces.ts";
+import { frameBytes, type EncodedFrame } from "./framed.ts";
+import { SessionReader, type ReaderListener, type StreamStart } from "./reader.ts";
+import type { Cursor, SequencedEntry, SessionLog } from "./session-log.ts";
 
-const mostPerConnection = 64;
+const maxSessionsPerConnection = 64;
 
-const wrapped = oncePerEntry(({ frame }) => framedBytes(frame));
-const plainFrame = (entry: Heard): Framed => entry.framed ?? wrapped(entry);
-const numberedOnce = oncePerEntry(numberedFrame);
+const frameOnce = memoizeLast(({ frame }) => frameBytes(frame));
+const frameWithoutPosition = (entry: SequencedEntry): EncodedFrame =>
+  entry.framed ?? frameOnce(entry);
+const frameWithPositionOnce = memoizeLast(frameWithPosition);
 
 export interface SubscriptionsOwner {
-  send(frame: Framed, entry: Heard): void;
+  send(frame: EncodedFrame, entry: SequencedEntry): void;
   failed(error: unknown): void;
   /** Of the extension's session. */
-  begin(start: Start): void;
+  begin(start: StreamStart): void;
 }
 
 /** The sessions one connection hears: at most 64, the longest unused leaves; that of the extension stays, which hears
  *  it with numbers, and says what it has. */
-export class Subscriptions implements ReaderOwner {
+export class Subscriptions implements ReaderListener {
   private readonly log: SessionLog;
   private readonly owner: SubscriptionsOwner;
   /** The longest unused comes first. */
-  private readers: Reader[] | undefined = undefined;
-  private resumer: Reader | undefined = undefined;
+  private readers: SessionReader[] | undefined = undefined;
+  private resumer: SessionReader | undefined = undefined;
   /** What this client may acknowledge: behind the gaps it was told of. */
   private mine: { readonly epoch: string; readonly after: number } | undefined = undefined;
   private open = true;
@@ -35,16 +36,16 @@ export class Subscriptions implements ReaderOwner {
 
   /** The session of a client of the extension, from the place on that it named. */
   resume(session: string, after: Cursor | undefined): void {
-    this.resumer = new Reader(this.log, session, this);
+    this.resumer = new SessionReader(this.log, session, this);
     this.resumer.start({ after, beginning: "confirmed", resumes: true });
   }
 
   /** Hears the session from now on; hearing and naming it are uses. */
   use(session: string): void {
     if (!this.open || session === this.resumer?.session || this.touch(session)) return;
-    const reader = new Reader(this.log, session, this);
+    const reader = new SessionReader(this.log, session, this);
     const readers = (this.readers ??= []);
-    if (readers.length === mostPerConnection) readers.shift()!.stop();
+    if (readers.length === maxSessionsPerConnection) readers.shift()!.stop();
     readers.push(reader);
     reader.start({ after: undefined, resumes: false }); // what it hears may be too much, and close all this
   }
@@ -57,7 +58,7 @@ export class Subscriptions implements ReaderOwner {
 
   /** Whether it holds for one of the sessions. */
   some(holds: (session: string) => boolean): boolean {
-    const isHeld = ({ session }: Reader): boolean => holds(session);
+    const isHeld = ({ session }: SessionReader): boolean => holds(session);
     return (
       (this.readers?.some(isHeld) ?? false) || (this.resumer !== undefined && isHeld(this.resumer))
     );
@@ -70,17 +71,20 @@ export class Subscriptions implements ReaderOwner {
     this.readers = undefined;
   }
 
-  begin(reader: Reader, start: Start): void {
+  begin(reader: SessionReader, start: StreamStart): void {
     if (reader !== this.resumer) return;
     const { gap, top } = start;
     this.mine = { epoch: top.epoch, after: gap && "to" in gap ? gap.to : 0 };
     this.owner.begin(start);
   }
 
-  take(reader: Reader, entry: Heard): void {
+  take(reader: SessionReader, entry: SequencedEntry): void {
     const isMine = reader === this.resumer;
     if (!isMine && this.readers && this.readers.length > 1) this.touch(reader.session);
-    this.owner.send(isMine && entry.numbered ? numberedOnce(entry) : plainFrame(entry), entry);
+    this.owner.send(
+      isMine && entry.numbered ? frameWithPositionOnce(entry) : frameWithoutPosition(entry),
+      entry,
+    );
   }
 
   failed(error: unknown): void {

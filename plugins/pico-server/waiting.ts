@@ -1,23 +1,23 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../kernel/index.ts";
 import { formatCursor, type ServerMessage } from "../../lib/pico-wire/index.ts";
-import type { Link } from "./connections.ts";
-import { numbered } from "./faces.ts";
-import type { Cursor, Hearer, SessionLog } from "./session-log.ts";
-import { notDue } from "./wheel.ts";
+import type { Peer } from "./connections.ts";
+import { splitNumberedFrame } from "./faces.ts";
+import type { Cursor, Subscriber, SessionLog } from "./session-log.ts";
+import { unscheduled } from "./wheel.ts";
 
 /** Seconds somebody who posts a message may wait for answers. */
-export const mostWaitSeconds = 60;
+export const maxWaitSeconds = 60;
 
 /** Undefined: not readable. */
 export function readWait(params: URLSearchParams): number | undefined {
   const [text = "0", ...more] = params.getAll("wait");
   const seconds =
     more.length === 0 && /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : undefined;
-  return seconds === undefined ? undefined : Math.min(seconds, mostWaitSeconds);
+  return seconds === undefined ? undefined : Math.min(seconds, maxWaitSeconds);
 }
 
-export interface WaitOptions {
+export interface ReplyWaitOptions {
   readonly r: ServerResponse;
   readonly id: string;
   /** Of the posted message. */
@@ -30,30 +30,33 @@ export interface WaitOptions {
   readonly isBusy: (session: string) => boolean;
 }
 
-export interface Answers {
+export interface CollectedReplies {
   readonly messages: readonly unknown[];
   /** Behind the last of them: `Last-Event-ID` goes on from there. */
   readonly cursor?: string;
 }
 
 /** The time is up, or nobody waits any more: the connection was closed, by either side. */
-type Over = "late" | "ended";
+type WaitEnd = "late" | "ended";
 
 /** Hears the session's messages from now on, for somebody who waits for the answer. */
-export interface Waiting {
-  readonly link: Link;
+export interface PendingReply {
+  readonly link: Peer;
   /** What has come, once that is a whole answer, thoughts and calls of tools aside, or the time is up. */
-  answers(): Promise<Answers>;
-  readonly over: Promise<Over>;
+  answers(): Promise<CollectedReplies>;
+  readonly over: Promise<WaitEnd>;
   stop(): void;
 }
 
-type Said =
+type ReplyFrame =
   | { readonly type: "message.create" | "message.update"; readonly payload: ServerMessage }
   | { readonly type: "message.delete"; readonly payload: Pick<ServerMessage, "message_id"> };
 
 /** Whether what was said is an answer to the request, and none of it still grows. */
-function createAnswer(request: string): { hear(frame: Said): void; isWhole(): boolean } {
+function createReplyCollector(request: string): {
+  hear(frame: ReplyFrame): void;
+  isWhole(): boolean;
+} {
   const growing = new Set<string>();
   let isThere = false;
   return {
@@ -67,21 +70,21 @@ function createAnswer(request: string): { hear(frame: Said): void; isWhole(): bo
   };
 }
 
-export function waitForAnswers(options: WaitOptions): Waiting {
+export function waitForReply(options: ReplyWaitOptions): PendingReply {
   const { r, id, request, session, seconds, tokenVersion, sessions, clock, isBusy } = options;
-  const heard: { readonly frame: Said; readonly cursor: Cursor }[] = [];
-  const answer = createAnswer(request);
+  const heard: { readonly frame: ReplyFrame; readonly cursor: Cursor }[] = [];
+  const answer = createReplyCollector(request);
   const startedAt = clock.now();
   let done = (): void => undefined;
-  let finish: (how: Over) => void = () => undefined;
-  const over = new Promise<Over>((resolve) => void (finish = resolve));
+  let finish: (how: WaitEnd) => void = () => undefined;
+  const over = new Promise<WaitEnd>((resolve) => void (finish = resolve));
   const leave = (): void => finish("ended");
   const timer = clock.setTimeout(() => finish("late"), seconds * 1_000);
-  const hearer: Hearer = {
+  const hearer: Subscriber = {
     hear({ frame, numbered: isNumbered, cursor }) {
       if (!isNumbered) return;
-      const [head, tail] = numbered(frame, cursor);
-      const said = JSON.parse(Buffer.from(head).toString() + tail) as Said;
+      const [head, tail] = splitNumberedFrame(frame, cursor);
+      const said = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
       heard.push({ frame: said, cursor });
       answer.hear(said);
       if (answer.isWhole()) done();
@@ -90,7 +93,7 @@ export function waitForAnswers(options: WaitOptions): Waiting {
   sessions.subscribe(session, hearer, { resumes: true });
   r.once("close", leave);
 
-  function take(): Answers {
+  function take(): CollectedReplies {
     const last = heard.at(-1)?.cursor;
     if (!last || r.destroyed) return { messages: [] };
     sessions.note(
@@ -107,8 +110,8 @@ export function waitForAnswers(options: WaitOptions): Waiting {
       id,
       tokenVersion,
       close: leave,
-      due: notDue,
-      tick: () => mostWaitSeconds * 1_000,
+      due: unscheduled,
+      tick: () => maxWaitSeconds * 1_000,
       isBusy: () => isBusy(session),
       carried: () => ({ in: 0, out: 0 }),
       traffic: () => ({

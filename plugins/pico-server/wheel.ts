@@ -2,16 +2,16 @@ import type { Clock, Release } from "../../kernel/index.ts";
 
 /** Time in which this process ran, in milliseconds: it stands while the process sleeps, and no clock that is set moves
  *  it. */
-export interface Awake {
+export interface WheelClock {
   /** As of the last step of the wheel. */
   now(): number;
   /** When it slept last; before anybody came when it never did. */
   wokeAt(): number;
 }
 
-export const notDue = -1;
-export interface Ticking {
-  /** The step of the wheel at which it is due, `notDue` while it is in none; the wheel's own. */
+export const unscheduled = -1;
+export interface Timer {
+  /** The step of the wheel at which it is due, `unscheduled` while it is in none; the wheel's own. */
   due: number;
   /** Looks after itself. Answers how many milliseconds may pass until the next time. */
   tick(): number;
@@ -19,24 +19,27 @@ export interface Ticking {
 
 /** Calls everybody when they are due, and touches nobody else. Its steps are short: a thousand pings in one go would
  *  hold up the rest. */
-export interface Wheel extends Awake {
-  add(one: Ticking): void;
+export interface TimerWheel extends WheelClock {
+  add(one: Timer): void;
   /** Its turn comes within a second. */
-  hasten(one: Ticking): void;
-  remove(one: Ticking): void;
+  hasten(one: Timer): void;
+  remove(one: Timer): void;
   /** How late a step was at worst, in the last minute or a little less. */
   lateMs(): number;
 }
 
 const stepMs = 50;
 /** A second: what is due at once is spread over as many steps, and so many are made up for when one came late. */
-const parts = 20;
+const slotsPerSecond = 20;
 /** Steps of a whole turn; who may wait longer is looked at once on the way. */
 const slotCount = 1_024;
-const halfMs = 30_000;
+const latenessWindowMs = 30_000;
 
-export function createWheel(clock: Clock, after: (ms: number, run: () => void) => Release): Wheel {
-  const slots: Set<Ticking>[] = Array.from({ length: slotCount });
+export function createTimerWheel(
+  clock: Clock,
+  after: (ms: number, run: () => void) => Release,
+): TimerWheel {
+  const slots: Set<Timer>[] = Array.from({ length: slotCount });
   let count = 0;
   let spread = 0;
   /** Steps since the beginning. */
@@ -49,22 +52,22 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
 
   function turnWorst(now: number): void {
     const passed = now - worst.since;
-    if (passed >= 0 && passed < halfMs) return;
-    worst = { since: now, now: 0, before: passed < 2 * halfMs ? worst.now : 0 };
+    if (passed >= 0 && passed < latenessWindowMs) return;
+    worst = { since: now, now: 0, before: passed < 2 * latenessWindowMs ? worst.now : 0 };
   }
 
-  function place(one: Ticking, steps: number): void {
+  function place(one: Timer, steps: number): void {
     one.due = at + Math.min(Math.max(1, steps), slotCount - 1);
     (slots[one.due % slotCount] ??= new Set()).add(one);
   }
 
-  function take(one: Ticking): void {
+  function take(one: Timer): void {
     slots[one.due % slotCount]?.delete(one);
-    one.due = notDue;
+    one.due = unscheduled;
   }
 
-  function placeSoon(one: Ticking): void {
-    place(one, 1 + (spread++ % parts));
+  function placeSoon(one: Timer): void {
+    place(one, 1 + (spread++ % slotsPerSecond));
   }
 
   function stepLater(): void {
@@ -78,11 +81,11 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
   function step(): void {
     const now = clock.now();
     const passed = now - steppedAt;
-    const steps = Math.min(parts, Math.floor(passed / stepMs));
+    const steps = Math.min(slotsPerSecond, Math.floor(passed / stepMs));
     if (steps <= 0) return void (steppedAt = Math.min(steppedAt, now)); // the clock was set back
     turnWorst(now);
     worst.now = Math.max(worst.now, passed - stepMs);
-    if (passed > parts * stepMs) wokeAt = at * stepMs;
+    if (passed > slotsPerSecond * stepMs) wokeAt = at * stepMs;
     steppedAt += passed - (passed % stepMs);
     for (let n = 0; n < steps; n++) {
       at += 1;
@@ -91,7 +94,7 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
     }
   }
 
-  function turn(slot: Set<Ticking>): void {
+  function turn(slot: Set<Timer>): void {
     for (const one of [...slot]) {
       if (one.due !== at) continue; // one before it removed it
       const waitMs = one.tick();
@@ -121,12 +124,12 @@ export function createWheel(clock: Clock, after: (ms: number, run: () => void) =
       stepLater();
     },
     hasten(one) {
-      if (one.due <= at + parts) return; // soon anyway, or not here
+      if (one.due <= at + slotsPerSecond) return; // soon anyway, or not here
       take(one);
       placeSoon(one);
     },
     remove(one) {
-      if (one.due === notDue) return;
+      if (one.due === unscheduled) return;
       take(one);
       count -= 1;
       if (count === 0) stop();

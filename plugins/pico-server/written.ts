@@ -1,24 +1,24 @@
 import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
-import { framedText, inOnePiece, payloadOf, type Framed } from "./framed.ts";
-import type { Cursor, Entry, Heard } from "./session-log.ts";
+import { frameText, flattenFrame, payloadOf, type EncodedFrame } from "./framed.ts";
+import type { Cursor, LogEntry, SequencedEntry } from "./session-log.ts";
 
 /** Printable ASCII that needs no escape: it is its own JSON, and one byte for each character. */
 const isPlain = (text: string): boolean => !/[^ !#-[\]-~]/.test(text);
 
-let stampedAt = 0;
-let stamp = "0";
+let timestampOf = 0;
+let timestampText = "0";
 
 /** Most messages of a turn have the same time. */
-function stampOf(now: number): string {
-  if (now !== stampedAt) {
-    stampedAt = now;
-    stamp = JSON.stringify(now);
+function formatTimestamp(now: number): string {
+  if (now !== timestampOf) {
+    timestampOf = now;
+    timestampText = JSON.stringify(now);
   }
-  return stamp;
+  return timestampText;
 }
 
 /** A message that is text and nothing else. */
-export interface Text {
+export interface TextMessage {
   readonly type: "message.create" | "message.update";
   readonly session: string;
   readonly id: string;
@@ -29,8 +29,8 @@ export interface Text {
 }
 
 /** What `encode` writes of it; undefined when a part of it needs more than quotes. */
-export function writeText(
-  { type, session, id, content, request, final }: Text,
+export function encodeTextMessage(
+  { type, session, id, content, request, final }: TextMessage,
   now: number,
 ): string | undefined {
   if (!isPlain(content) || !isPlain(id) || !isPlain(session)) return undefined;
@@ -39,12 +39,12 @@ export function writeText(
   const end = final ? ',"final":true' : "";
   return (
     `{"type":"${type}","payload":{"message_id":"${id}","content":"${content}"${about}${end}},` +
-    `"session_id":"${session}","timestamp":${stampOf(now)}}`
+    `"session_id":"${session}","timestamp":${formatTimestamp(now)}}`
   );
 }
 
 /** An answer to one peer, as `encode` writes it with the time behind it. */
-export function writeAnswer(frame: ServerFrame, now: number): string {
+export function encodeAnswer(frame: ServerFrame, now: number): string {
   if (frame.type !== "message.ack") return encode({ ...frame, timestamp: now });
   const {
     session_id: session,
@@ -54,14 +54,14 @@ export function writeAnswer(frame: ServerFrame, now: number): string {
     return encode({ ...frame, timestamp: now });
   return (
     `{"type":"message.ack","session_id":"${session}","payload":{"request_id":"${id}","status":"${status}"},` +
-    `"timestamp":${stampOf(now)}}`
+    `"timestamp":${formatTimestamp(now)}}`
   );
 }
 
 /** A frame that was written once, header included, for all who hear it. */
-export class WrittenEntry implements Entry {
+export class EncodedEntry implements LogEntry {
   readonly type: ServerFrame["type"];
-  framed: Framed;
+  framed: EncodedFrame;
   readonly numbered: boolean;
   readonly message: string | undefined;
 
@@ -74,7 +74,7 @@ export class WrittenEntry implements Entry {
     message: string | undefined,
   ) {
     this.type = type;
-    this.framed = framedText(text, byteLength);
+    this.framed = frameText(text, byteLength);
     this.numbered = numbered;
     this.message = message;
   }
@@ -84,19 +84,19 @@ export class WrittenEntry implements Entry {
   }
 
   rest(): void {
-    this.framed = inOnePiece(this.framed);
+    this.framed = flattenFrame(this.framed);
   }
 }
 
 /** What listeners hear of an entry, whose frame is read where somebody needs it. */
-export class HeardEntry implements Heard {
+export class DeliveredEntry implements SequencedEntry {
   readonly session: string;
   readonly cursor: Cursor;
   readonly numbered: boolean;
   readonly message: string | undefined;
-  private readonly entry: Entry;
+  private readonly entry: LogEntry;
 
-  constructor(session: string, cursor: Cursor, entry: Entry) {
+  constructor(session: string, cursor: Cursor, entry: LogEntry) {
     this.session = session;
     this.cursor = cursor;
     this.numbered = entry.numbered;
@@ -108,7 +108,7 @@ export class HeardEntry implements Heard {
     return this.entry.frame;
   }
 
-  get framed(): Framed | undefined {
+  get framed(): EncodedFrame | undefined {
     return this.entry.framed;
   }
 

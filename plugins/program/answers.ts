@@ -1,23 +1,23 @@
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import type { Address, Channels, Outgoing, Receipt } from "../channels/index.ts";
-import { outgoing, type Create, type Line, type Shown } from "./bodies.ts";
-import { commandErrors } from "./errors.ts";
-import { createOrder } from "./order.ts";
-import type { Request, Requests } from "./requests.ts";
+import type { Address, Channels, OutboundMessage, Receipt } from "../channels/index.ts";
+import { toOutbound, type CreateFrame, type ProgramFrame, type MessagePayload } from "./bodies.ts";
+import { programErrors } from "./errors.ts";
+import { createSendQueue } from "./order.ts";
+import type { PendingMessage, PendingMessages } from "./requests.ts";
 import { plainText } from "./speech.ts";
-import { createTyping } from "./typing.ts";
-import type { Meant } from "./unread.ts";
+import { createTypingState } from "./typing.ts";
+import type { IntendedTarget } from "./unread.ts";
 
 /** Between two updates of one message on the way, as streams of applications have it. */
-const updateEveryMs = 112;
+const updateIntervalMs = 112;
 /** Why a channel refuses what was said, whatever its state is. */
-const atFault = ["too_large", "unsupported"];
+const permanentCodes = ["too_large", "unsupported"];
 /** Messages of the program that may still be updated. */
-const mostShown = 4_096;
+const maxOpenMessages = 4_096;
 
-export interface AnswersOptions {
+export interface RepliesOptions {
   readonly channels: Channels;
-  readonly requests: Requests;
+  readonly requests: PendingMessages;
   readonly clock: Clock;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
@@ -25,61 +25,61 @@ export interface AnswersOptions {
 }
 
 /** A message of the program, as the channel has it. */
-interface Sent {
+interface SentMessage {
   readonly address: Address;
-  readonly request: Request | undefined;
+  readonly request: PendingMessage | undefined;
   /** The channel's name of it; undefined when it was not sent. */
   readonly id: Promise<string | undefined>;
   /** What updates say again: whether it is a thought, and what it answers. */
-  readonly again: Pick<Outgoing, "kind" | "inReplyTo">;
+  readonly again: Pick<OutboundMessage, "kind" | "inReplyTo">;
   isFinal: boolean;
   /** No update has replaced the placeholder yet. */
   isPlaceholder: boolean;
   /** The text so far, while it grows. */
   content: string;
-  next: Outgoing | undefined;
+  next: OutboundMessage | undefined;
   updatedAt: number;
   cancelTimer: Release | undefined;
 }
 
-interface Target {
+interface FrameAddress {
   readonly channel?: string | undefined;
   readonly session_id?: string | undefined;
 }
-interface Place {
-  readonly request: Request | undefined;
+interface ReplyTarget {
+  readonly request: PendingMessage | undefined;
   readonly address: Address;
 }
 
-export interface Answers {
-  take(line: Line): void;
+export interface Replies {
+  take(line: ProgramFrame): void;
   /** A line that is no message, and why: who waits for it is told. */
-  unread(meant: Meant, problem: string): void;
+  unread(meant: IntendedTarget, problem: string): void;
   /** The program ended: what it left half said is shown as whole, and nobody waits for its typing. */
   ended(): void;
 }
 
 /** From the program's lines to the channels: each session in order, updates on the way at most nine a second. */
-export function createAnswers({
+export function createReplies({
   channels,
   requests,
   clock,
   log,
   after,
   pause,
-}: AnswersOptions): Answers {
-  const shown = new Map<string, Sent>();
+}: RepliesOptions): Replies {
+  const shown = new Map<string, SentMessage>();
   let lastUnknown: string | undefined;
-  const inOrder = createOrder(pause);
-  const typing = createTyping(
+  const inOrder = createSendQueue(pause);
+  const typing = createTypingState(
     (address, on) => void inOrder(address, () => channels.typing(address, on)),
   );
 
   /** Where a line goes: back to the message it names, else where it says. */
   function placeOf(
-    { channel = "pico", session_id: session }: Target,
+    { channel = "pico", session_id: session }: FrameAddress,
     about?: string,
-  ): Place | undefined {
+  ): ReplyTarget | undefined {
     if (about !== undefined) {
       const request = requests.find(about);
       const past = requests.past(about);
@@ -94,7 +94,7 @@ export function createAnswers({
   }
 
   /** Whoever waits for the answer learns what became of it. */
-  function conclude(request: Request | undefined, sent: Promise<Receipt | undefined>): void {
+  function conclude(request: PendingMessage | undefined, sent: Promise<Receipt | undefined>): void {
     request?.answering();
     sent.then(
       () => request?.finish(),
@@ -107,13 +107,15 @@ export function createAnswers({
         if (codeOf(error) === "undeliverable") request?.finish();
         else
           request?.fail(
-            atFault.includes(codeOf(error)) ? commandErrors.bad_answer(error.message) : error,
+            permanentCodes.includes(codeOf(error))
+              ? programErrors.bad_answer(error.message)
+              : error,
           );
       },
     );
   }
 
-  function create({ payload, ...line }: Create): void {
+  function create({ payload, ...line }: CreateFrame): void {
     const place = placeOf(line, payload.request_id);
     if (!place) return;
     const { request, address } = place;
@@ -121,7 +123,7 @@ export function createAnswers({
     const { message_id: name, kind, placeholder = false } = payload;
     const final = !placeholder && payload.final !== false;
     const again = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
-    const message = { ...outgoing(payload), ...(final ? {} : { final }), ...again };
+    const message = { ...toOutbound(payload), ...(final ? {} : { final }), ...again };
     const sent = inOrder(address, () => channels.send(address, message));
     const isAnswer = final && kind === undefined;
     conclude(isAnswer ? request : undefined, sent);
@@ -142,7 +144,7 @@ export function createAnswers({
       updatedAt: clock.now(),
       cancelTimer: undefined,
     });
-    if (shown.size > mostShown) forget(shown.keys().next().value!);
+    if (shown.size > maxOpenMessages) forget(shown.keys().next().value!);
   }
 
   function forget(name: string): void {
@@ -152,7 +154,7 @@ export function createAnswers({
 
   /** In its turn, unless the message was not sent. */
   const ofSent = (
-    { address, id }: Sent,
+    { address, id }: SentMessage,
     act: (id: string) => Promise<Receipt>,
   ): Promise<Receipt | undefined> =>
     inOrder(address, async () => {
@@ -161,8 +163,8 @@ export function createAnswers({
     });
 
   function change(
-    message: Sent,
-    next: Outgoing & { readonly final?: boolean },
+    message: SentMessage,
+    next: OutboundMessage & { readonly final?: boolean },
   ): Promise<Receipt | undefined> {
     message.cancelTimer?.();
     message.cancelTimer = message.next = undefined;
@@ -171,7 +173,7 @@ export function createAnswers({
     return ofSent(message, (id) => channels.update(address, id, { ...next, ...again }));
   }
 
-  function update(name: string, payload: Shown): void {
+  function update(name: string, payload: MessagePayload): void {
     const message = shown.get(name);
     if (!message) {
       // Once for all updates that follow each other: there may be one for each token.
@@ -188,14 +190,14 @@ export function createAnswers({
       message.isFinal = true;
       return conclude(
         isAnswer ? message.request : undefined,
-        change(message, { ...outgoing(payload), final: true }),
+        change(message, { ...toOutbound(payload), final: true }),
       );
     }
-    message.next = outgoing(payload);
+    message.next = toOutbound(payload);
     // A clock that was set back must not hold it.
     const wait = Math.min(
-      updateEveryMs,
-      Math.max(0, message.updatedAt + updateEveryMs - clock.now()),
+      updateIntervalMs,
+      Math.max(0, message.updatedAt + updateIntervalMs - clock.now()),
     );
     message.cancelTimer ??= after(wait, () => {
       if (message.next) conclude(undefined, change(message, message.next));
@@ -237,7 +239,7 @@ export function createAnswers({
           const request = placeOf({}, line.payload.request_id)?.request;
           const sentence = plainText(line.payload.message ?? "", 1_000).trim();
           return request?.refuse(
-            commandErrors.application_refused(sentence || "The application refused the message."),
+            programErrors.application_refused(sentence || "The application refused the message."),
           );
         }
       }
@@ -245,7 +247,7 @@ export function createAnswers({
     unread({ request, message }, problem) {
       const asked =
         request === undefined ? shown.get(message ?? "")?.request : requests.find(request);
-      asked?.refuse(commandErrors.bad_answer(problem));
+      asked?.refuse(programErrors.bad_answer(problem));
     },
     ended() {
       for (const [name, message] of [...shown]) {

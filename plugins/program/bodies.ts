@@ -1,11 +1,11 @@
 import * as z from "zod";
-import type { ContextUsage, Media, Message, Outgoing } from "../channels/index.ts";
+import type { ContextUsage, Media, Message, OutboundMessage } from "../channels/index.ts";
 
 /* A line of the program: what a Pico server says, with the `request_id` of the message it is about. Unknown keys are
  * ignored. */
 
 const name = z.string().min(1).max(256);
-const place = { channel: name.optional(), session_id: name.optional() };
+const addressFields = { channel: name.optional(), session_id: name.optional() };
 const attachment = z.object({
   type: z.string().optional(),
   url: z.string(),
@@ -25,7 +25,7 @@ const toolCall = z.object({
   id: z.string(),
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
-const shown = {
+const contentFields = {
   content: z.string().default(""),
   final: z.boolean().optional(),
   attachments: z.array(attachment).max(64).optional(),
@@ -33,11 +33,11 @@ const shown = {
   context_usage: contextUsage.optional(),
 };
 
-const create = z.object({
+const createSchema = z.object({
   type: z.literal("message.create"),
-  ...place,
+  ...addressFields,
   payload: z.object({
-    ...shown,
+    ...contentFields,
     request_id: name.optional(),
     message_id: name.optional(),
     kind: z.enum(["thought", "tool_calls"]).optional(),
@@ -45,36 +45,43 @@ const create = z.object({
     tool_calls: z.array(toolCall).optional(),
   }),
 });
-const update = z.object({
+const updateSchema = z.object({
   type: z.literal("message.update"),
-  payload: z.object({ ...shown, message_id: name }),
+  payload: z.object({ ...contentFields, message_id: name }),
 });
-const remove = z.object({
+const deleteSchema = z.object({
   type: z.literal("message.delete"),
   payload: z.object({ message_id: name }),
 });
-const ack = z.object({
+const ackSchema = z.object({
   type: z.literal("message.ack"),
   payload: z.object({ request_id: name, final: z.boolean().optional() }),
 });
-const error = z.object({
+const errorSchema = z.object({
   type: z.literal("error"),
   payload: z.object({ request_id: name, message: z.string().optional() }),
 });
-const typing = z.object({
+const typingSchema = z.object({
   type: z.enum(["typing.start", "typing.stop"]),
-  ...place,
+  ...addressFields,
   payload: z.object({ request_id: name.optional() }).default({}),
 });
 
-const line = z.discriminatedUnion("type", [create, update, remove, ack, error, typing]);
-export type Line = z.output<typeof line>;
-export type Create = z.output<typeof create>;
-export type Shown = Create["payload"] | z.output<typeof update>["payload"];
+const frameSchema = z.discriminatedUnion("type", [
+  createSchema,
+  updateSchema,
+  deleteSchema,
+  ackSchema,
+  errorSchema,
+  typingSchema,
+]);
+export type ProgramFrame = z.output<typeof frameSchema>;
+export type CreateFrame = z.output<typeof createSchema>;
+export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];
 
 /** A sentence says why it cannot be read. */
-export function readLine(value: unknown): Line | string {
-  const result = line.safeParse(value);
+export function parseFrame(value: unknown): ProgramFrame | string {
+  const result = frameSchema.safeParse(value);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
   const path = issue?.path.join(".");
@@ -102,9 +109,9 @@ function usageOf(usage: z.output<typeof contextUsage>): ContextUsage {
   };
 }
 
-export function outgoing(payload: Shown): Outgoing {
+export function toOutbound(payload: MessagePayload): OutboundMessage {
   const { content, attachments, model_name: model, context_usage: usage } = payload;
-  const { kind, tool_calls: calls, placeholder } = payload as Create["payload"];
+  const { kind, tool_calls: calls, placeholder } = payload as CreateFrame["payload"];
   return {
     content,
     ...(kind && { kind }),
@@ -138,7 +145,7 @@ const separators = /[\u2028\u2029]/g;
 const escapes: Readonly<Record<string, string>> = { "\u2028": "\\u2028", "\u2029": "\\u2029" };
 
 /** A message as a line for the program, which names it by `id`. */
-export function lineOf(id: string, message: Message): string {
+export function encodeMessage(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
   const line = JSON.stringify({
     type: "message.send",

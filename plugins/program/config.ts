@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-const word = z
+const argument = z
   .string()
   .max(32_768)
   .refine((text) => !text.includes("\0"), "a word without NUL");
@@ -8,11 +8,13 @@ const word = z
 /** `handler` in `config.json`, when it is a program. Never editable over HTTP: it runs as the owner. */
 export const handlerSchema = z.strictObject({
   /** Program and arguments, as the system takes them: no shell reads them. */
-  command: z.tuple([word.min(1)], word).refine((words) => words.length <= 256, "at most 256 words"),
+  command: z
+    .tuple([argument.min(1)], argument)
+    .refine((words) => words.length <= 256, "at most 256 words"),
   /** Working directory; default: the folder of `config.json`. */
-  cwd: word.min(1).optional(),
+  cwd: argument.min(1).optional(),
   /** Variables beside those the launcher was started with. */
-  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), word).default({}),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
   /** After which ends it is started again. */
   restart: z.enum(["always", "on-failure", "never"]).default("always"),
   /** Seconds without a sign of a message until its sender gets `no_answer`; 0: for ever. */

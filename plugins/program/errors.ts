@@ -1,7 +1,7 @@
 import { errorTable } from "../../kernel/index.ts";
 
 /** Told to whoever sent the message. */
-export const commandErrors = errorTable({
+export const programErrors = errorTable({
   application_refused: (sentence: string) => sentence,
   application_ended: (how: string, wasGiven: boolean) =>
     wasGiven

@@ -3,18 +3,18 @@ import { spawn, type ChildProcess } from "node:child_process";
 /* A program and all it starts are one process group (POSIX), so that they end together: at a stop by us, and when we
  * are killed by a guard, a small shell that notices the end of its standard input. */
 
-export const hasGroups = process.platform !== "win32";
+export const supportsProcessGroups = process.platform !== "win32";
 
 /** Reads the number of the group that is to end with us, `-` for none. Without us: a second for a program that ends by
  *  itself at the end of its input, then SIGTERM, two seconds later SIGKILL. */
-const script = `trap '' HUP INT TERM
+const guardScript = `trap '' HUP INT TERM
 group=-
 while read -r line; do group=$line; done
 [ "$group" = - ] && exit 0
 sleep 1; kill -s TERM -- "-$group" || exit 0
 sleep 2; kill -s KILL -- "-$group"`;
 
-export interface Guard {
+export interface ProcessGuard {
   /** From now on this group ends when this process does; `undefined`: none. */
   watch(group: number | undefined): void;
   /** Resolves when the guard has gone. */
@@ -22,9 +22,9 @@ export interface Guard {
 }
 
 /** Calls `missing` when there is no shell: then only the end of its input tells a program that we are gone. */
-export function openGuard(missing: (error: Error) => void): Guard {
-  if (!hasGroups) return { watch: () => undefined, close: async () => undefined };
-  const shell = spawn("/bin/sh", ["-c", script, "doorward-guard"], {
+export function startGuard(missing: (error: Error) => void): ProcessGuard {
+  if (!supportsProcessGroups) return { watch: () => undefined, close: async () => undefined };
+  const shell = spawn("/bin/sh", ["-c", guardScript, "doorward-guard"], {
     cwd: "/",
     env: { PATH: "/usr/bin:/bin" },
     stdio: ["pipe", "ignore", "ignore"],
@@ -49,7 +49,7 @@ export function openGuard(missing: (error: Error) => void): Guard {
 /** To the program and all it has started that this user may end; nothing when nobody of them is left. */
 export function signalGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (child.pid === undefined) return;
-  if (!hasGroups) return void child.kill(signal);
+  if (!supportsProcessGroups) return void child.kill(signal);
   try {
     process.kill(-child.pid, signal);
   } catch (error) {

@@ -3,21 +3,21 @@
  * given and owes an answer for is in requests, what it says goes out through answers. */
 import type { Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
-import { createAnswers } from "./answers.ts";
-import { readLine } from "./bodies.ts";
-import type { CommandEvents } from "./events.ts";
-import { createRequests } from "./requests.ts";
+import { createReplies } from "./answers.ts";
+import { parseFrame } from "./bodies.ts";
+import type { ProgramEvents } from "./events.ts";
+import { createPendingMessages } from "./requests.ts";
 import type { Program } from "./service.ts";
-import { createSpeech } from "./speech.ts";
+import { createOutputLog } from "./speech.ts";
 import { createSupervisor } from "./supervisor.ts";
-import { meantBy, meantByBeginning } from "./unread.ts";
+import { intendedTarget, intendedTargetOfPrefix } from "./unread.ts";
 
 export { handlerSchema, type HandlerConfig } from "./config.ts";
 export { programEnvironment } from "./environment.ts";
-export type { CommandEvents } from "./events.ts";
-export type { Program, ProgramLine, ProgramState, ProgramStatus } from "./service.ts";
+export type { ProgramEvents } from "./events.ts";
+export type { Program, StderrLine, ProgramState, ProgramStatus } from "./service.ts";
 
-export interface CommandOptions {
+export interface ProgramOptions {
   /** Program and arguments; no shell reads them. */
   readonly command: readonly [string, ...string[]];
   readonly cwd?: string;
@@ -31,19 +31,19 @@ export interface CommandOptions {
   readonly redact?: (text: string) => string;
 }
 
-export type CommandShape = {
-  emits: CommandEvents;
+export type ProgramShape = {
+  emits: ProgramEvents;
   needs: { channels: Channels };
   offers: { program: Program; application: string };
 };
 
 /** Messages of one session that it may have accepted and not finished. */
-const perSession = 64;
+const maxPerSession = 64;
 /** Between two facts about what it says. */
-const quietMs = 1_000;
+const eventIntervalMs = 1_000;
 
 /** Runs the program from ready on, and ends it with everything it has started. */
-export function command(options: CommandOptions): Plugin<CommandShape> {
+export function program(options: ProgramOptions): Plugin<ProgramShape> {
   const {
     command: words,
     cwd,
@@ -70,7 +70,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       let isTelling = false;
       let isPaused = false;
 
-      const speech = createSpeech({ clock, log, redact });
+      const speech = createOutputLog({ clock, log, redact });
       const changed = (): void =>
         emit("program:state-changed", () => ({
           state: supervisor.state(),
@@ -82,7 +82,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         speech.said(text);
         if (isTelling) return;
         isTelling = true;
-        after(quietMs, () => {
+        after(eventIntervalMs, () => {
           isTelling = false;
           changed();
         });
@@ -96,16 +96,16 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         } catch {
           return speech.stray(text, "not JSON");
         }
-        const read = readLine(value);
+        const read = parseFrame(value);
         if (typeof read !== "string") return answers.take(read);
         speech.stray(text, read);
-        answers.unread(meantBy(value), read);
+        answers.unread(intendedTarget(value), read);
       }
 
       function tooLong(beginning: string): void {
         requests.heard();
         speech.stray(beginning, "over 1 MiB");
-        answers.unread(meantByBeginning(beginning), "its line is over 1 MiB");
+        answers.unread(intendedTargetOfPrefix(beginning), "its line is over 1 MiB");
       }
 
       const supervisor = createSupervisor({
@@ -129,7 +129,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
           changed();
         },
       });
-      const requests = createRequests({
+      const requests = createPendingMessages({
         after,
         timeoutS,
         running: supervisor.running,
@@ -140,7 +140,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
         down: () =>
           supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined,
       });
-      const answers = createAnswers({
+      const answers = createReplies({
         channels,
         requests,
         clock,
@@ -153,7 +153,7 @@ export function command(options: CommandOptions): Plugin<CommandShape> {
       });
 
       scope.onStop(supervisor.kill);
-      scope.onStop(channels.handle(requests.take, { perSession }));
+      scope.onStop(channels.handle(requests.take, { perSession: maxPerSession }));
       scope.onReady(() => {
         supervisor.start();
         return supervisor.stop;

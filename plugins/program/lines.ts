@@ -1,8 +1,8 @@
 const lineEnd = 10;
 /** A line that comes byte by byte: a part takes far more than what it holds. */
-const mostParts = 1_024;
+const maxParts = 1_024;
 
-export interface LinesOptions {
+export interface LineReaderOptions {
   /** Bytes of the longest line that is taken. */
   readonly most: number;
   readonly line: (text: string) => void;
@@ -12,7 +12,7 @@ export interface LinesOptions {
 
 /** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the
  *  first one, as .NET and some PHP files write it, is none of its text. */
-export function createLines({ most, line, tooLong }: LinesOptions): {
+export function createLineReader({ most, line, tooLong }: LineReaderOptions): {
   take(chunk: Buffer): void;
   end(): void;
 } {
@@ -25,7 +25,7 @@ export function createLines({ most, line, tooLong }: LinesOptions): {
     if (isDropping || part.byteLength === 0) return;
     parts.push(part);
     size += part.byteLength;
-    if (parts.length === mostParts) parts = [Buffer.concat(parts)];
+    if (parts.length === maxParts) parts = [Buffer.concat(parts)];
     if (size <= most) return;
     isDropping = true;
     const beginning = Buffer.concat(parts).toString("utf8", 0, 4_096);

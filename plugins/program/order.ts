@@ -1,11 +1,11 @@
 import type { Address } from "../channels/index.ts";
 
 /** Sends that are not settled: reading pauses above the first, and goes on below the second. */
-const mostPending = 256;
-const fewPending = 64;
+const pauseAbove = 256;
+const resumeBelow = 64;
 
 /** One thing after the other within a session, sessions side by side; `pause` when too much waits for channels. */
-export function createOrder(pause: (isPaused: boolean) => void) {
+export function createSendQueue(pause: (isPaused: boolean) => void) {
   const lanes = new Map<string, Promise<unknown>>();
   let pending = 0;
 
@@ -17,11 +17,11 @@ export function createOrder(pause: (isPaused: boolean) => void) {
       .then(() => {
         pending -= 1;
         if (lanes.get(lane) === settled) lanes.delete(lane);
-        if (pending === fewPending) pause(false);
+        if (pending === resumeBelow) pause(false);
       });
     lanes.set(lane, settled);
     pending += 1;
-    if (pending === mostPending) pause(true);
+    if (pending === pauseAbove) pause(true);
     return mine;
   };
 }

@@ -1,17 +1,17 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Release } from "../../kernel/index.ts";
-import { hasGroups, signalGroup } from "./group.ts";
-import { createLines } from "./lines.ts";
+import { supportsProcessGroups, signalGroup } from "./group.ts";
+import { createLineReader } from "./lines.ts";
 
 /** From the end of its input on: SIGTERM, and SIGKILL. A stop of the whole service has 1.8 s. */
 const termAfterMs = 500;
 const killAfterMs = 1_300;
 /** What a program has written before it ended is read; children of it that keep the pipe open are not waited for. */
-const lastWordsMs = 300;
-const mostLine = 1024 * 1024;
-const mostErrorLine = 8 * 1024;
+const outputDrainMs = 300;
+const maxLineBytes = 1024 * 1024;
+const maxStderrLineBytes = 8 * 1024;
 /** Bytes of standard error that are read between two rests of a second: a flood waits. */
-const mostErrors = 1024 * 1024;
+const maxStderrBytes = 1024 * 1024;
 
 export interface ProcessOptions {
   readonly command: readonly [string, ...string[]];
@@ -27,7 +27,7 @@ export interface ProcessOptions {
   readonly ended: (how: string, isClean: boolean) => void;
 }
 
-export interface Running {
+export interface ProgramProcess {
   /** Undefined: it could not be started, which `ended` will tell. */
   readonly pid: number | undefined;
   /** It is there and not about to end. */
@@ -43,7 +43,7 @@ export interface Running {
 }
 
 /** Starts the program in a process group of its own, with three pipes and nothing else of ours. */
-export function startProcess(options: ProcessOptions): Running {
+export function startProcess(options: ProcessOptions): ProgramProcess {
   const {
     command: [program, ...words],
     cwd,
@@ -60,15 +60,15 @@ export function startProcess(options: ProcessOptions): Running {
       cwd,
       env,
       stdio: "pipe",
-      detached: hasGroups,
+      detached: supportsProcessGroups,
       windowsHide: true,
     });
   } catch (error) {
-    return neverStarted(options, error as Error);
+    return failedProcess(options, error as Error);
   }
   if (child.pid === undefined) {
     const reason = new Promise<Error>((told) => child.once("error", told));
-    return neverStarted(options, reason);
+    return failedProcess(options, reason);
   }
   const timers: Release[] = [];
   let errorBytes = 0;
@@ -79,9 +79,9 @@ export function startProcess(options: ProcessOptions): Running {
   let because = "";
   let isOver = false;
 
-  const output = createLines({ most: mostLine, line, tooLong });
-  const errors = createLines({
-    most: mostErrorLine,
+  const output = createLineReader({ most: maxLineBytes, line, tooLong });
+  const errors = createLineReader({
+    most: maxStderrLineBytes,
     line: said,
     tooLong: (beginning) => said(`${beginning} …`),
   });
@@ -91,7 +91,7 @@ export function startProcess(options: ProcessOptions): Running {
     .on("data", (chunk: Buffer) => {
       errors.take(chunk);
       errorBytes += chunk.byteLength;
-      if (errorBytes < mostErrors || child.stderr.isPaused()) return;
+      if (errorBytes < maxStderrBytes || child.stderr.isPaused()) return;
       child.stderr.pause();
       cancelRest = after(1_000, () => {
         errorBytes = 0;
@@ -135,7 +135,7 @@ export function startProcess(options: ProcessOptions): Running {
     for (const stream of [child.stdout, child.stderr]) stream.resume();
     child.once("close", () => end(how, code === 0));
     // A process that was held up reads first what waits for it.
-    timers.push(after(lastWordsMs, () => void setImmediate(end, how, code === 0)));
+    timers.push(after(outputDrainMs, () => void setImmediate(end, how, code === 0)));
   });
 
   return {
@@ -151,7 +151,7 @@ export function startProcess(options: ProcessOptions): Running {
 }
 
 /** The system refuses: there is no such program, it may not be run, too many words. */
-function neverStarted({ ended }: ProcessOptions, reason: Error | Promise<Error>): Running {
+function failedProcess({ ended }: ProcessOptions, reason: Error | Promise<Error>): ProgramProcess {
   void Promise.resolve(reason).then((error: NodeJS.ErrnoException) =>
     ended(error.code ?? error.message, false),
   );

@@ -1,15 +1,15 @@
 import type { Release } from "../../kernel/index.ts";
 import type { Address, Message } from "../channels/index.ts";
-import { lineOf } from "./bodies.ts";
-import { commandErrors } from "./errors.ts";
-import type { Running } from "./process.ts";
-import { createSilence } from "./silence.ts";
+import { encodeMessage } from "./bodies.ts";
+import { programErrors } from "./errors.ts";
+import type { ProgramProcess } from "./process.ts";
+import { createHangDetector } from "./silence.ts";
 
 /** Finished ones that later lines may still name. */
-const mostRemembered = 1_024;
+const maxRemembered = 1_024;
 
 /** A message on its way through the program. */
-export interface Request {
+export interface PendingMessage {
   /** Its name for the program, which no other message has while this process lives. */
   readonly id: string;
   readonly message: Message;
@@ -25,10 +25,10 @@ export interface Request {
   touch(): void;
 }
 
-export interface RequestsOptions {
+export interface PendingMessagesOptions {
   readonly after: (ms: number, run: () => void) => Release;
   readonly timeoutS: number;
-  readonly running: () => Running | undefined;
+  readonly running: () => ProgramProcess | undefined;
   /** What becomes of the message, once. */
   readonly settled: (isAnswered: boolean) => void;
   /** Why nothing can be given now or soon. */
@@ -37,15 +37,15 @@ export interface RequestsOptions {
   readonly hung: (why: string) => void;
 }
 
-interface Entry extends Request {
+interface PendingEntry extends PendingMessage {
   isGiven: boolean;
   isAnswering: boolean;
 }
 
-export interface Requests {
+export interface PendingMessages {
   /** Settles with the message: rejects with what its sender is told. */
   take(message: Message): Promise<void>;
-  find(id: string): Request | undefined;
+  find(id: string): PendingMessage | undefined;
   /** Where a finished one came from, and whether it was answered. */
   past(id: string): { readonly address: Address; readonly isAnswered: boolean } | undefined;
   /** Gives what waits, as far as the program takes it. */
@@ -60,26 +60,26 @@ export interface Requests {
 
 /** Messages of one session are given one after the other, each when the one before is accepted or settled; sessions
  *  side by side. None is given before the program takes it, so that what waits can be kept for the next one. */
-export function createRequests({
+export function createPendingMessages({
   after,
   timeoutS,
   running,
   settled,
   down,
   hung,
-}: RequestsOptions): Requests {
-  const silence = createSilence(hung);
-  const live = new Map<string, Entry>();
+}: PendingMessagesOptions): PendingMessages {
+  const silence = createHangDetector(hung);
+  const live = new Map<string, PendingEntry>();
   const past = new Map<string, { address: Address; isAnswered: boolean }>();
   /** Session -> those behind the one whose turn it is. */
   const lanes = new Map<string, (() => void)[]>();
-  const ready: Entry[] = [];
+  const ready: PendingEntry[] = [];
   let count = 0;
   let isFull = false;
 
   function remember(id: string, { channel, session }: Address, isAnswered: boolean): void {
     past.set(id, { address: { channel, session }, isAnswered });
-    if (past.size > mostRemembered) past.delete(past.keys().next().value!);
+    if (past.size > maxRemembered) past.delete(past.keys().next().value!);
   }
 
   function leaveLane(lane: string): void {
@@ -101,7 +101,7 @@ export function createRequests({
       const entry = ready.shift()!;
       entry.isGiven = true;
       entry.touch();
-      isFull = !program.write(lineOf(entry.id, entry.message));
+      isFull = !program.write(encodeMessage(entry.id, entry.message));
     }
   }
 
@@ -123,7 +123,7 @@ export function createRequests({
         settled(isAnswered);
         return true;
       };
-      const entry: Entry = {
+      const entry: PendingEntry = {
         id: String((count += 1)),
         message,
         isGiven: false,
@@ -154,7 +154,7 @@ export function createRequests({
           cancelTimer?.();
           const mark = silence.mark();
           cancelTimer = after(timeoutS * 1_000, () => {
-            entry.fail(commandErrors.no_answer(timeoutS));
+            entry.fail(programErrors.no_answer(timeoutS));
             silence.passed(mark);
           });
         },
@@ -164,7 +164,7 @@ export function createRequests({
         isMyTurn = true;
         live.set(entry.id, entry);
         const reason = down();
-        if (reason !== undefined) return entry.fail(commandErrors.application_ended(reason, false));
+        if (reason !== undefined) return entry.fail(programErrors.application_ended(reason, false));
         entry.touch();
         ready.push(entry);
         pump();
@@ -187,7 +187,7 @@ export function createRequests({
       for (const entry of [...live.values()]) {
         if (entry.isAnswering) continue;
         if (entry.isGiven || isDown)
-          entry.fail(commandErrors.application_ended(how, entry.isGiven));
+          entry.fail(programErrors.application_ended(how, entry.isGiven));
       }
     },
     inWork: () => live.size - ready.length,

@@ -19,9 +19,9 @@ export interface ProgramStatus {
   readonly answered: number;
   readonly failed: number;
   /** The last lines of its standard error, the oldest first. */
-  readonly stderr: readonly ProgramLine[];
+  readonly stderr: readonly StderrLine[];
 }
-export interface ProgramLine {
+export interface StderrLine {
   /** Unix milliseconds. */
   readonly at: number;
   readonly text: string;

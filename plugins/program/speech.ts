@@ -1,15 +1,15 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Clock, Log } from "../../kernel/index.ts";
-import type { ProgramLine } from "./service.ts";
+import type { StderrLine } from "./service.ts";
 
-const mostText = 2_000;
-const keptLines = 20;
+const maxTextLength = 2_000;
+const keptStderrLines = 20;
 /** Lines that may come at once, and lines of a second over time. */
 const burst = 100;
 const perSecond = 10;
 
 /** One line without control characters, cut at `most`. */
-export function plainText(text: string, most = mostText): string {
+export function plainText(text: string, most = maxTextLength): string {
   const cut = text.length > most * 2 ? text.slice(0, most * 2) : text;
   const plain = stripVTControlCharacters(cut)
     .replace(/\p{Cc}+/gu, " ")
@@ -17,7 +17,7 @@ export function plainText(text: string, most = mostText): string {
   return plain.length > most ? `${plain.slice(0, most)} …` : plain;
 }
 
-export interface SpeechOptions {
+export interface OutputLogOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Takes out what no page may show. */
@@ -25,15 +25,15 @@ export interface SpeechOptions {
 }
 
 /** What the program says beside its messages: into the log, not more than a log can hold, and its last lines. */
-export interface Speech {
+export interface OutputLog {
   /** A line of standard error. */
   said(text: string): void;
   /** A line of standard output that is no message, and why; the first one is told at length. */
   stray(text: string, reason: string): void;
-  recent(): readonly ProgramLine[];
+  recent(): readonly StderrLine[];
 }
 
-export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
+export function createOutputLog({ clock, log, redact }: OutputLogOptions): OutputLog {
   /** As they came: of a flood only what somebody looks at is made fit to be seen. */
   const recent: { readonly at: number; readonly given: string }[] = [];
   const clean = (given: string): string => redact(plainText(given));
@@ -60,7 +60,7 @@ export function createSpeech({ clock, log, redact }: SpeechOptions): Speech {
   return {
     said(given) {
       recent.push({ at: clock.now(), given });
-      if (recent.length > keptLines) recent.shift();
+      if (recent.length > keptStderrLines) recent.shift();
       if (mayWrite()) log.info({ stream: "stderr" }, clean(given));
     },
     stray(given, reason) {

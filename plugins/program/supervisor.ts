@@ -1,12 +1,12 @@
 import type { Release, Scope } from "../../kernel/index.ts";
-import { openGuard, type Guard } from "./group.ts";
-import { startProcess, type ProcessOptions, type Running } from "./process.ts";
+import { startGuard, type ProcessGuard } from "./group.ts";
+import { startProcess, type ProcessOptions, type ProgramProcess } from "./process.ts";
 import type { ProgramState } from "./service.ts";
 
-const firstPauseMs = 500;
-const longestPauseMs = 30_000;
+const minBackoffMs = 500;
+const maxBackoffMs = 30_000;
 /** Whoever has run this long is well: pauses begin anew. */
-const healthyMs = 10_000;
+const stableAfterMs = 10_000;
 
 export interface SupervisorOptions
   extends
@@ -29,7 +29,7 @@ export interface Supervisor {
   /** Ends it at once, when `stop` was not given its time. */
   kill(): void;
   /** The program while it takes lines. */
-  running(): Running | undefined;
+  running(): ProgramProcess | undefined;
   readonly state: () => ProgramState;
   readonly since: () => number;
   readonly restarts: () => number;
@@ -41,8 +41,8 @@ export interface Supervisor {
 /** Keeps the program running: after an end a pause that doubles, with chance, up to 30 s. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { log, clock, after, random, restart, up, down } = options;
-  let guard: Guard | undefined;
-  let running: Running | undefined;
+  let guard: ProcessGuard | undefined;
+  let running: ProgramProcess | undefined;
   let state: ProgramState = "stopped";
   let since = clock.now();
   let restarts = 0;
@@ -61,7 +61,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   function launch(): void {
     enter("running");
     running = startProcess({ ...options, ended });
-    cancelHealthy = after(healthyMs, () => {
+    cancelHealthy = after(stableAfterMs, () => {
       failures = 0;
     });
     guard?.watch(running.pid);
@@ -84,7 +84,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     isHung = false;
     enter(comesBack ? "waiting" : "ended");
     const pauseMs =
-      Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
+      Math.min(maxBackoffMs, minBackoffMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
     const fields = { how, failures, ...(comesBack ? { restartInMs: Math.round(pauseMs) } : {}) };
     log.warn(
       fields,
@@ -104,7 +104,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   return {
     start() {
-      guard = openGuard((error) => {
+      guard = startGuard((error) => {
         log.warn(
           { err: error },
           "no guard: if the launcher is killed, only the end of its input tells the program",

@@ -1,16 +1,16 @@
 import type { Address } from "../channels/index.ts";
 
 /** Sessions in which somebody writes; more are not shown at once, since programs forget to say that nobody does. */
-const most = 1_024;
+const maxTypingSessions = 1_024;
 
 /** In which sessions the program writes. */
-export interface Typing {
+export interface TypingState {
   set(address: Address, on: boolean): void;
   /** Nobody writes any more. */
   end(): void;
 }
 
-export function createTyping(show: (address: Address, on: boolean) => void): Typing {
+export function createTypingState(show: (address: Address, on: boolean) => void): TypingState {
   const open = new Map<string, Address>();
   return {
     set(address, on) {
@@ -18,7 +18,7 @@ export function createTyping(show: (address: Address, on: boolean) => void): Typ
       open.delete(key);
       if (on) open.set(key, address);
       show(address, on);
-      const [oldest] = open.size > most ? open : [];
+      const [oldest] = open.size > maxTypingSessions ? open : [];
       if (!oldest) return;
       open.delete(oldest[0]);
       show(oldest[1], false);

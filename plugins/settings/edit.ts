@@ -1,30 +1,30 @@
 import { createHash } from "node:crypto";
-import { editJson, parseJson, readJson, unlessSame, updateFile } from "../../lib/files/index.ts";
-import { codeOf, hint, type Configuration } from "../../kernel/index.ts";
+import { editJson, parseJson, readJson, cachedByStamp, updateFile } from "../../lib/files/index.ts";
+import { codeOf, didYouMean, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings } from "./service.ts";
 import type { SettingsSources } from "./sources.ts";
 
-type Raw = Record<string, unknown>;
-type Adopted = Awaited<ReturnType<Configuration["apply"]>>;
-interface Property {
+type RawSettings = Record<string, unknown>;
+type ApplyResult = Awaited<ReturnType<Configuration["apply"]>>;
+interface EditableProperty {
   readonly editable?: boolean;
 }
 
-const isObject = (value: unknown): value is Raw =>
+const isObject = (value: unknown): value is RawSettings =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function sectionOf(content: Raw | undefined, keys: readonly string[]): Raw {
+function sectionOf(content: RawSettings | undefined, keys: readonly string[]): RawSettings {
   let node: unknown = content ?? {};
   for (const key of keys) node = isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
   return isObject(node) ? node : {};
 }
 
 /** A section that is something else than an object is a slip of the hand, not a wish for the defaults. */
-function requireObjects(content: Raw, keys: readonly string[], path: string): void {
+function assertObjects(content: RawSettings, keys: readonly string[], path: string): void {
   let node: unknown = content;
   for (const [depth, key] of keys.entries()) {
-    node = (node as Raw)[key];
+    node = (node as RawSettings)[key];
     if (node === undefined || node === null) return;
     if (isObject(node)) continue;
     const name = keys.slice(0, depth + 1).join(".");
@@ -34,7 +34,7 @@ function requireObjects(content: Raw, keys: readonly string[], path: string): vo
 }
 
 /** Changes only when the section's own settings do: two people can edit two sections. Tokens leave no trace. */
-function etagOf(raw: Readonly<Raw>): string {
+function etagOf(raw: Readonly<RawSettings>): string {
   const own = Object.keys(raw)
     .filter((key) => !key.endsWith("token") && key !== "setup_pending")
     .sort();
@@ -44,11 +44,11 @@ function etagOf(raw: Readonly<Raw>): string {
     .slice(0, 16);
 }
 
-export interface Adoption {
+export interface SectionReloader {
   /** The section as its file holds it now; `undefined`: there is no file. Rejects what reading it rejects. */
-  read(section: string): Promise<Raw | undefined>;
+  read(section: string): Promise<RawSettings | undefined>;
   /** Takes over what `read` finds. Rejects also what a plugin or the schema has against it: then everything stays. */
-  adopt(section: string): Promise<Adopted | undefined>;
+  adopt(section: string): Promise<ApplyResult | undefined>;
 }
 
 export function createSettings(
@@ -56,10 +56,10 @@ export function createSettings(
   configuration: Configuration,
   changed: (section: string, keys: readonly string[]) => void,
   rejected: (section: string) => string | undefined,
-): Omit<Settings, "instance"> & Adoption {
-  const readShown = unlessSame(readJson);
+): Omit<Settings, "instance"> & SectionReloader {
+  const readShown = cachedByStamp(readJson);
 
-  async function shown(section: string): Promise<Raw> {
+  async function shown(section: string): Promise<RawSettings> {
     const { path, keys } = sources.file(section);
     return sectionOf((await readShown(path))?.value, keys);
   }
@@ -73,15 +73,15 @@ export function createSettings(
       },
     );
 
-  function checkPatch(section: string, patch: Readonly<Raw>): void {
+  function checkPatch(section: string, patch: Readonly<RawSettings>): void {
     const schema = configuration.describe().find((found) => found.section === section)?.schema;
     const properties =
-      (schema as { properties?: Record<string, Property> } | undefined)?.properties ?? {};
+      (schema as { properties?: Record<string, EditableProperty> } | undefined)?.properties ?? {};
     const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
     for (const key of Object.keys(patch)) {
       const variable = sources.managed(section).get(key);
       if (!editable.includes(key)) {
-        const meant = Object.hasOwn(properties, key) ? "" : hint(key, editable);
+        const meant = Object.hasOwn(properties, key) ? "" : didYouMean(key, editable);
         const details = { field: key };
         if (meant)
           throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, {
@@ -103,12 +103,12 @@ export function createSettings(
     given: object,
     etag: string,
   ): ReturnType<Settings["update"]> {
-    const patch = given as Raw;
+    const patch = given as RawSettings;
     checkPatch(section, patch);
     const { path, keys } = sources.file(section);
-    let before: Raw | undefined;
+    let before: RawSettings | undefined;
     let outcome = { now: [] as string[], afterRestart: [] as string[] };
-    let next: Raw = {};
+    let next: RawSettings = {};
     try {
       await updateFile(path, async (text) => {
         const old = sectionOf(text === undefined ? undefined : parseJson(text, path), keys);
@@ -135,13 +135,13 @@ export function createSettings(
     return { ...outcome, etag: etagOf(next) };
   }
 
-  async function read(section: string): Promise<Raw | undefined> {
+  async function read(section: string): Promise<RawSettings | undefined> {
     const { path, keys } = sources.file(section);
     const parsed = await readJson(path);
-    if (parsed) requireObjects(parsed.value, keys, path);
+    if (parsed) assertObjects(parsed.value, keys, path);
     return parsed && sources.overlay(section, sectionOf(parsed.value, keys));
   }
-  async function adopt(section: string): Promise<Adopted | undefined> {
+  async function adopt(section: string): Promise<ApplyResult | undefined> {
     const found = await read(section);
     return found && configuration.apply(section, found);
   }

@@ -1,13 +1,13 @@
 import { watchFiles } from "../../lib/files/index.ts";
 import type { Release, Scope } from "../../kernel/index.ts";
-import type { Adoption } from "./edit.ts";
+import type { SectionReloader } from "./edit.ts";
 import type { SettingsEvents } from "./events.ts";
 import type { SettingsSources } from "./sources.ts";
 
 /** A refusal may rest on what another file says (a token, say): it is tried again. */
-const RETRY_MS = 2_000;
+const retryMs = 2_000;
 
-interface Following extends Adoption {
+interface WatchOptions extends SectionReloader {
   readonly sources: SettingsSources;
   readonly sections: () => readonly string[];
   /** Section -> what was said against its file, while that stands. */
@@ -21,14 +21,14 @@ interface Following extends Adoption {
 /** Edits of the files by hand take effect as changes of the dashboard do, from the moment the configuration was read;
  *  what is not valid changes nothing. A host may have started the kernel with other values than the files hold: those
  *  stay until there is an edit. Resolves when each file was looked at. */
-export async function followFiles({
+export async function watchSettingsFiles({
   sources,
   sections,
   rejected,
   read,
   adopt,
   scope,
-}: Following): Promise<void> {
+}: WatchOptions): Promise<void> {
   const { log, emit, after } = scope;
   /** Sections whose file was there. */
   const known = new Set<string>();
@@ -47,13 +47,13 @@ export async function followFiles({
     retries.get(section)?.();
     retries.set(
       section,
-      after(RETRY_MS, () => void follow(section)),
+      after(retryMs, () => void follow(section)),
     );
   }
 
   async function follow(section: string): Promise<void> {
     if (closed) return;
-    let adopted: Awaited<ReturnType<Adoption["adopt"]>>;
+    let adopted: Awaited<ReturnType<SectionReloader["adopt"]>>;
     try {
       adopted = await adopt(section);
     } catch (error) {

@@ -4,7 +4,7 @@ import type { SettingsEvents } from "./events.ts";
 import { createSettings } from "./edit.ts";
 import type { Settings } from "./service.ts";
 import type { SettingsSources } from "./sources.ts";
-import { followFiles } from "./following.ts";
+import { watchSettingsFiles } from "./following.ts";
 
 export type { SettingsEvents } from "./events.ts";
 export type { Settings, SettingsSection } from "./service.ts";
@@ -30,7 +30,7 @@ export function settings(sources: SettingsSources): Plugin<{
       const refusal = (section: string): string | undefined => rejected.get(section);
       const { read, adopt, ...edit } = createSettings(sources, configuration, changed, refusal);
       const sections = (): string[] => configuration.describe().map(({ section }) => section);
-      await followFiles({ sources, sections, rejected, read, adopt, scope });
+      await watchSettingsFiles({ sources, sections, rejected, read, adopt, scope });
       return { settings: { ...edit, instance: () => instance } };
 
       /** Reads the six hex digits that name the cookies, and makes them on the first start. */

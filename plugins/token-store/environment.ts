@@ -1,5 +1,5 @@
 import { memory } from "./memory.ts";
-import type { StoreForm, TokenName } from "./service.ts";
+import type { TokenBackend, TokenName } from "./service.ts";
 
 export interface EnvironmentOptions {
   /** The environment, or a copy; read only. */
@@ -9,14 +9,16 @@ export interface EnvironmentOptions {
 }
 
 /** Tokens that are not a channel's. */
-const alone: readonly TokenName[] = ["launcher", "metrics"];
+const tokensOutsideChannels: readonly TokenName[] = ["launcher", "metrics"];
 
 /** `SERVICE_LAUNCHER_TOKEN`, `SERVICE_CHANNELS_PICO_TOKEN`. */
 export const tokenVariable = (name: TokenName, brand = "service"): string =>
-  [brand, ...(alone.includes(name) ? [] : ["channels"]), name, "token"].join("_").toUpperCase();
+  [brand, ...(tokensOutsideChannels.includes(name) ? [] : ["channels"]), name, "token"]
+    .join("_")
+    .toUpperCase();
 
 /** Tokens from variables alone. What is generated or set in the setup lives as long as this process. */
-export function environment({ env, brand }: EnvironmentOptions): StoreForm {
+export function environment({ env, brand }: EnvironmentOptions): TokenBackend {
   const made = memory();
   return {
     ...made,

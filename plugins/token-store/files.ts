@@ -4,7 +4,7 @@ import {
   editJson,
   editYaml,
   ensureHome,
-  narrowSecret,
+  restrictSecretFile,
   parseJson,
   parseYaml,
   readJson,
@@ -14,10 +14,10 @@ import {
 } from "../../lib/files/index.ts";
 import type { Log } from "../../kernel/index.ts";
 import { tokenVariable } from "./environment.ts";
-import { at, content, createPlaces, launcherKeys, text } from "./places.ts";
-import type { ResolvedToken, StoreForm, TokenName, TokenSource } from "./service.ts";
+import { valueAt, requireContent, createLocations, launcherKeys, tokenText } from "./places.ts";
+import type { ResolvedToken, TokenBackend, TokenName, TokenSource } from "./service.ts";
 
-export interface FilesOptions {
+export interface FileBackendOptions {
   /** The folder of `config.json`, `launcher-config.json` and `.security.yml`. */
   readonly home: string;
   /** A copy of the environment; read only. */
@@ -33,7 +33,7 @@ export interface FilesOptions {
 }
 
 /** First 16 hex digits of SHA-256: marks a generated token until its owner has confirmed it. */
-const mark = (token: string): string =>
+const pendingMark = (token: string): string =>
   createHash("sha256").update(token, "utf8").digest("hex").slice(0, 16);
 
 /** Tokens from the environment and from the files of the home, in the order of precedence. */
@@ -44,7 +44,7 @@ export function files({
   config,
   secret,
   generated,
-}: FilesOptions): StoreForm {
+}: FileBackendOptions): TokenBackend {
   const launcherFile = join(home, "launcher-config.json");
   const securityFile = join(home, ".security.yml");
   const configFile = config ?? join(home, "config.json");
@@ -57,7 +57,7 @@ export function files({
   const variable = (name: TokenName): string => tokenVariable(name, brand);
 
   async function guard(file: string): Promise<void> {
-    const warning = await narrowSecret(file);
+    const warning = await restrictSecretFile(file);
     if (warning) log?.warn({ file }, warning);
   }
   function advise(name: TokenName): void {
@@ -70,14 +70,15 @@ export function files({
     );
   }
   function inLauncher(content: unknown, name: TokenName, key: string): ResolvedToken | undefined {
-    const value = text(at(content, key), launcherFile, key);
+    const value = tokenText(valueAt(content, key), launcherFile, key);
     if (value === undefined) return undefined;
-    const setupPending = name === "launcher" && at(content, "setup_pending") === mark(value);
+    const setupPending =
+      name === "launcher" && valueAt(content, "setup_pending") === pendingMark(value);
     return { value, source: "config", setupPending };
   }
   function inSecurity(content: unknown, name: TokenName): ResolvedToken | undefined {
-    const value = text(
-      at(content, "channels", name, "token"),
+    const value = tokenText(
+      valueAt(content, "channels", name, "token"),
       securityFile,
       `channels.${name}.token`,
     );
@@ -91,7 +92,7 @@ export function files({
   ): Promise<ResolvedToken | undefined> {
     const isNeeded = held === "config" || held === "random";
     const found = inLauncher(
-      content(await readJson(launcherFile), launcherFile, isNeeded),
+      requireContent(await readJson(launcherFile), launcherFile, isNeeded),
       name,
       key,
     );
@@ -103,15 +104,19 @@ export function files({
     held?: TokenSource,
   ): Promise<ResolvedToken | undefined> {
     const guarded = inSecurity(
-      content(await readYaml(securityFile), securityFile, held === "security"),
+      requireContent(await readYaml(securityFile), securityFile, held === "security"),
       name,
     );
     if (guarded !== undefined) {
       await guard(securityFile);
       return guarded;
     }
-    const main = content(await readJson(configFile), configFile, held === "config");
-    const plain = text(at(main, "channels", name, "token"), configFile, `channels.${name}.token`);
+    const main = requireContent(await readJson(configFile), configFile, held === "config");
+    const plain = tokenText(
+      valueAt(main, "channels", name, "token"),
+      configFile,
+      `channels.${name}.token`,
+    );
     if (plain === undefined) return undefined;
     advise(name);
     return { value: plain, source: "config" };
@@ -119,7 +124,7 @@ export function files({
 
   async function resolve(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
     asked.add(name);
-    const given = text(env[variable(name)]);
+    const given = tokenText(env[variable(name)]);
     const key = launcherKeys.get(name);
     const stored = given
       ? undefined
@@ -171,7 +176,7 @@ export function files({
     }
     const pending = {
       path: ["setup_pending"],
-      ...(setupPending ? { value: mark(value) } : { remove: true as const }),
+      ...(setupPending ? { value: pendingMark(value) } : { remove: true as const }),
     };
     const edits = [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])];
     const before = await put(
@@ -190,7 +195,7 @@ export function files({
     },
     resolve,
     write,
-    places: createPlaces({ launcherFile, securityFile, configFile, env, variable }),
+    places: createLocations({ launcherFile, securityFile, configFile, env, variable }),
     variable,
     watch: (changed) =>
       watchFiles([launcherFile, securityFile, configFile], async (path) => {

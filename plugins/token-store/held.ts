@@ -1,10 +1,10 @@
-import { comparison, type Comparison } from "./compare.ts";
+import { createComparison, type TokenComparison } from "./compare.ts";
 import type { TokenSource } from "./service.ts";
 
 /** A claimed token in memory. */
-export interface Held {
+export interface TokenRecord {
   value: string | undefined;
-  compare: Comparison | undefined;
+  compare: TokenComparison | undefined;
   /** 0 while there is none. */
   version: number;
   /** The highest version there has been: a removed token's number never comes back. */
@@ -18,7 +18,7 @@ export interface Held {
   readonly salts: Map<string, Uint8Array>;
 }
 
-export const nothingHeld = (): Held => ({
+export const createTokenRecord = (): TokenRecord => ({
   value: undefined,
   compare: undefined,
   version: 0,
@@ -30,14 +30,14 @@ export const nothingHeld = (): Held => ({
   salts: new Map(),
 });
 
-export function hold(token: Held, value: string): void {
+export function setToken(token: TokenRecord, value: string): void {
   token.value = value;
-  token.compare = comparison(value);
+  token.compare = createComparison(value);
   token.newest += 1;
   token.version = token.newest;
 }
 
-export function drop(token: Held): void {
+export function clearToken(token: TokenRecord): void {
   token.value = undefined;
   token.compare = undefined;
   token.version = 0;

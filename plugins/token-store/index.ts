@@ -1,20 +1,20 @@
 import type { Plugin } from "../../kernel/index.ts";
-import type { StoreForm } from "./service.ts";
+import type { TokenBackend } from "./service.ts";
 import { createStore, type TokenStoreShape } from "./store.ts";
 
 export type { TokenStoreEvents } from "./events.ts";
 export { tokenErrors } from "./errors.ts";
 export { environment, tokenVariable, type EnvironmentOptions } from "./environment.ts";
 export { memory } from "./memory.ts";
-export { concern, generate, weakness } from "./rules.ts";
-export { files, type FilesOptions } from "./files.ts";
+export { tokenWarning, generateToken, weakTokenReason } from "./rules.ts";
+export { files, type FileBackendOptions } from "./files.ts";
 export type {
   ResolvedToken,
-  StoreForm,
+  TokenBackend,
   TokenDescription,
   TokenInfo,
   TokenName,
-  TokenPlace,
+  TokenLocation,
   Tokens,
   TokenSecrets,
   TokenSource,
@@ -22,7 +22,7 @@ export type {
 export type { TokenStoreShape } from "./store.ts";
 
 /** Resolves, verifies, persists and replaces tokens, and drives the launcher's life with what becomes of its token. */
-export function tokenStore(form: StoreForm): Plugin<TokenStoreShape> {
+export function tokenStore(form: TokenBackend): Plugin<TokenStoreShape> {
   return {
     name: "token-store",
     api: 1,

@@ -1,7 +1,7 @@
-import type { ResolvedToken, StoreForm, TokenName } from "./service.ts";
+import type { ResolvedToken, TokenBackend, TokenName } from "./service.ts";
 
 /** Tokens given by a host and kept for this process only. */
-export function memory(tokens: Readonly<Record<TokenName, string>> = {}): StoreForm {
+export function memory(tokens: Readonly<Record<TokenName, string>> = {}): TokenBackend {
   const given = new Map(Object.entries(tokens));
   const pending = new Set<TokenName>();
   const resolve = (name: TokenName): ResolvedToken | undefined => {

@@ -1,25 +1,29 @@
 import { stat } from "node:fs/promises";
-import { readJson, readYaml, unlessSame, type ParsedFile } from "../../lib/files/index.ts";
+import { readJson, readYaml, cachedByStamp, type ParsedFile } from "../../lib/files/index.ts";
 import { tokenErrors } from "./errors.ts";
-import type { TokenName, TokenPlace, TokenSource } from "./service.ts";
+import type { TokenName, TokenLocation, TokenSource } from "./service.ts";
 
 /** A token of digits alone reads as a number, which is taken when no digit can be lost. Anything else that is not text
  *  is no token and no reason to have none. */
-export function text(value: unknown, file = "", place = ""): string | undefined {
+export function tokenText(value: unknown, file = "", place = ""): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "string" && !Number.isSafeInteger(value))
     throw tokenErrors.token_not_text(file, place);
   const trimmed = String(value).trim();
   return trimmed === "" ? undefined : trimmed;
 }
-export const at = (value: unknown, ...path: string[]): unknown =>
+export const valueAt = (value: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((node, key) => {
     const inside = typeof node === "object" && node !== null && Object.hasOwn(node, key);
     return inside ? (node as Record<string, unknown>)[key] : undefined;
   }, value);
 
 /** What a file holds. One that a token in use came from must be there: its absence says nothing about the token. */
-export function content(parsed: ParsedFile | undefined, file: string, isNeeded: boolean): unknown {
+export function requireContent(
+  parsed: ParsedFile | undefined,
+  file: string,
+  isNeeded: boolean,
+): unknown {
   if (isNeeded && (parsed === undefined || parsed.text.trim() === ""))
     throw tokenErrors.token_file_missing(file);
   return parsed?.value;
@@ -31,7 +35,7 @@ export const launcherKeys = new Map([
   ["metrics", "metrics_token"],
 ]);
 
-export interface PlacesOptions {
+export interface LocationsOptions {
   readonly launcherFile: string;
   readonly securityFile: string;
   readonly configFile: string;
@@ -39,13 +43,13 @@ export interface PlacesOptions {
   readonly variable: (name: TokenName) => string;
 }
 
-async function inFile(
+async function readFileLocation(
   source: TokenSource,
   file: string,
   path: readonly string[],
   read: typeof readJson,
-): Promise<TokenPlace[]> {
-  const value = text(at((await read(file))?.value, ...path), file, path.join("."));
+): Promise<TokenLocation[]> {
+  const value = tokenText(valueAt((await read(file))?.value, ...path), file, path.join("."));
   if (value === undefined) return [];
   const changedAt = await stat(file).then(
     ({ mtimeMs }) => Math.round(mtimeMs),
@@ -55,25 +59,25 @@ async function inFile(
 }
 
 /** Reads every place that holds a value of a name, highest first. */
-export function createPlaces({
+export function createLocations({
   launcherFile,
   securityFile,
   configFile,
   env,
   variable,
-}: PlacesOptions) {
-  const [json, yaml] = [unlessSame(readJson), unlessSame(readYaml)];
-  return async (name: TokenName): Promise<TokenPlace[]> => {
-    const given = text(env[variable(name)]);
-    const fromEnv: TokenPlace[] = given === undefined ? [] : [{ source: "env", value: given }];
+}: LocationsOptions) {
+  const [json, yaml] = [cachedByStamp(readJson), cachedByStamp(readYaml)];
+  return async (name: TokenName): Promise<TokenLocation[]> => {
+    const given = tokenText(env[variable(name)]);
+    const fromEnv: TokenLocation[] = given === undefined ? [] : [{ source: "env", value: given }];
     const key = launcherKeys.get(name);
     if (key !== undefined)
-      return [...fromEnv, ...(await inFile("config", launcherFile, [key], json))];
+      return [...fromEnv, ...(await readFileLocation("config", launcherFile, [key], json))];
     const path = ["channels", name, "token"];
     return [
       ...fromEnv,
-      ...(await inFile("security", securityFile, path, yaml)),
-      ...(await inFile("config", configFile, path, json)),
+      ...(await readFileLocation("security", securityFile, path, yaml)),
+      ...(await readFileLocation("config", configFile, path, json)),
     ];
   };
 }

@@ -1,5 +1,5 @@
 /** What a person may choose as a token (pages, command line). Undefined: it may be used. */
-export function weakness(token: string): string | undefined {
+export function weakTokenReason(token: string): string | undefined {
   if (token.length < 16) return "it has fewer than 16 characters";
   if (token.length > 256) return "it has more than 256 characters";
   if (!/^[\x21-\x7e]+$/.test(token))
@@ -10,7 +10,7 @@ export function weakness(token: string): string | undefined {
 }
 
 /** What is accepted from a file or the environment, yet worth a warning. */
-export function concern(name: string, token: string): string | undefined {
+export function tokenWarning(name: string, token: string): string | undefined {
   if ([...token].length < 16) return "it has fewer than 16 characters";
   if (token.startsWith("ott_")) return 'it starts with "ott_", which marks one-time links';
   // `openssl rand -base64 64` writes two lines.
@@ -27,12 +27,12 @@ export function concern(name: string, token: string): string | undefined {
 export const isGuessable = (token: string): boolean => [...token].length < 8;
 
 /** What no edit of a file may bring in while the service runs. Undefined: it may be used. */
-export function unusable(token: string): string | undefined {
+export function invalidTokenReason(token: string): string | undefined {
   if (isGuessable(token)) return "it has fewer than 8 characters";
   return /\p{Cc}/u.test(token) ? "it holds a control character" : undefined;
 }
 
 /** Launcher: 32 bytes base64url (43 characters); every other token: 32 bytes hex (64 characters). */
-export function generate(name: string, random: (bytes: number) => Uint8Array): string {
+export function generateToken(name: string, random: (bytes: number) => Uint8Array): string {
   return Buffer.from(random(32)).toString(name === "launcher" ? "base64url" : "hex");
 }

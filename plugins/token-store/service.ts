@@ -47,7 +47,7 @@ export interface ResolvedToken {
   readonly setupPending?: boolean;
 }
 
-export interface TokenPlace {
+export interface TokenLocation {
   readonly source: TokenSource;
   readonly value: string;
   /** Unix milliseconds: when the place was last written. */
@@ -68,7 +68,7 @@ export interface TokenDescription extends TokenInfo {
 }
 
 /** Where tokens live: `memory()`, `files()` or a host's own. One conformance suite tests them all. */
-export interface StoreForm {
+export interface TokenBackend {
   /** Called once, before anything else. */
   open?(log: Log): void;
   /** `held`: where the token in use came from. When that place as a whole is gone (file missing, empty, unreadable)
@@ -86,7 +86,7 @@ export interface StoreForm {
   /** The environment variable that can hold the token, for sentences. */
   variable?(name: TokenName): string;
   /** Every place that holds a value now, highest first. */
-  places?(name: TokenName): Awaitable<TokenPlace[]>;
+  places?(name: TokenName): Awaitable<TokenLocation[]>;
   /** Tells names whose places may have changed, one at a time; also once at the start. */
   watch?(changed: (name: TokenName) => Awaitable<void>): Release;
   /** A host's own check, in place of a comparison. */

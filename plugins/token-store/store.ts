@@ -1,23 +1,28 @@
 import type { Awaitable, Release, Scope } from "../../kernel/index.ts";
-import { comparison } from "./compare.ts";
-import { describe, infoOf } from "./describe.ts";
+import { createComparison } from "./compare.ts";
+import { describeToken, toTokenInfo } from "./describe.ts";
 import { tokenErrors } from "./errors.ts";
 import type { TokenStoreEvents } from "./events.ts";
-import { hold, nothingHeld, type Held } from "./held.ts";
-import { checkFailed, notChecked, replacements, unavailable } from "./replacement.ts";
-import { concern, generate, isGuessable, weakness } from "./rules.ts";
+import { setToken, createTokenRecord, type TokenRecord } from "./held.ts";
+import {
+  checkFailedError,
+  notCheckedError,
+  replacements,
+  storeUnavailableError,
+} from "./replacement.ts";
+import { tokenWarning, generateToken, isGuessable, weakTokenReason } from "./rules.ts";
 import type {
   ResolvedToken,
-  StoreForm,
+  TokenBackend,
   TokenInfo,
   TokenName,
   Tokens,
   TokenSecrets,
 } from "./service.ts";
-import { createWatching } from "./watching.ts";
+import { watchTokens } from "./watching.ts";
 
 /** Longest wait of a check, for a replacement under way or for a host's own answer. */
-const WAIT_MS = 5_000;
+const maxWaitMs = 5_000;
 
 export type TokenStoreShape = {
   drives: true;
@@ -32,22 +37,22 @@ type Store = TokenStoreShape["offers"] & {
 };
 
 /** Claimed tokens in memory: the one place in the process that holds their values. */
-export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Store {
+export function createStore(form: TokenBackend, scope: Scope<TokenStoreShape>): Store {
   const { log, lifecycle } = scope;
   form.open?.(log);
-  const tokens = new Map<TokenName, Held>();
-  const watching = createWatching(form, scope, tokens);
+  const tokens = new Map<TokenName, TokenRecord>();
+  const watching = watchTokens(form, scope, tokens);
 
-  const held = (name: TokenName): Held => {
+  const held = (name: TokenName): TokenRecord => {
     const found = tokens.get(name);
     if (!found) throw tokenErrors.token_unclaimed(name);
     return found;
   };
-  const info = (name: TokenName): TokenInfo => infoOf(held(name));
+  const info = (name: TokenName): TokenInfo => toTokenInfo(held(name));
 
   /** Of two launchers that start at once with one home the first makes the token. */
   async function make(name: TokenName): Promise<ResolvedToken> {
-    const value = generate(name, scope.random);
+    const value = generateToken(name, scope.random);
     const setupPending = name === "launcher";
     const before = await form.write(name, value, { setupPending, first: true });
     return before ?? { value, source: "random", setupPending };
@@ -55,7 +60,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
 
   const claim: Tokens["claim"] = async (name, { generate: wanted, exposed = false } = {}) => {
     if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
-    const token = nothingHeld();
+    const token = createTokenRecord();
     tokens.set(name, token);
     const stored = await form.resolve(name);
     const isMissing = !stored?.value.trim() && !form.verify;
@@ -63,10 +68,10 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     const value = found?.value.trim();
     if (found && value) {
       if (exposed && isGuessable(value)) throw tokenErrors.token_too_short(name, found.source);
-      hold(token, value);
+      setToken(token, value);
       token.source = found.source;
       token.setupPending = found.setupPending ?? false;
-      const doubt = concern(name, value);
+      const doubt = tokenWarning(name, value);
       if (doubt) log.warn({ name, source: found.source }, `the ${name} token is weak: ${doubt}`);
     } else if (form.verify) {
       token.source = "host";
@@ -87,7 +92,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
   async function inTime<T>(work: Awaitable<T>, reason: string): Promise<T> {
     let cancel = (): void => undefined;
     const tooLong = new Promise<never>((_, reject) => {
-      cancel = scope.after(WAIT_MS, () => reject(notChecked(reason)));
+      cancel = scope.after(maxWaitMs, () => reject(notCheckedError(reason)));
     });
     try {
       return await Promise.race([work, tooLong]);
@@ -103,7 +108,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
         false
       );
     } catch (error) {
-      throw checkFailed(log, name, error);
+      throw checkFailedError(log, name, error);
     }
   }
 
@@ -125,9 +130,9 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
     if (token.replacing) throw tokenErrors.busy(name);
     if (change.expect !== token.version) throw tokenErrors.stale(name);
     const keep = "keep" in change;
-    const next = keep ? token.value : (change.value?.trim() ?? generate(name, scope.random));
+    const next = keep ? token.value : (change.value?.trim() ?? generateToken(name, scope.random));
     if (next === undefined) throw tokenErrors.stale(name);
-    const weak = keep ? undefined : weakness(next);
+    const weak = keep ? undefined : weakTokenReason(next);
     if (weak) throw tokenErrors.weak_token(weak);
 
     const life = name === "launcher" ? replacements[lifecycle.state()] : undefined;
@@ -141,7 +146,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       token.setupPending = false;
       if (!keep) {
         token.source = form.label?.(name) ?? token.source;
-        hold(token, next);
+        setToken(token, next);
         token.changedAt = scope.clock.now();
         scope.emit("token-store:rotated", {
           name,
@@ -152,7 +157,7 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       if (life) lifecycle.send(life.finish);
     } catch (error) {
       if (life?.abandon) lifecycle.send(life.abandon);
-      throw unavailable(log, name, error);
+      throw storeUnavailableError(log, name, error);
     } finally {
       token.replacing = undefined;
       done();
@@ -168,12 +173,12 @@ export function createStore(form: StoreForm, scope: Scope<TokenStoreShape>): Sto
       verify,
       info,
       names: () => [...tokens.keys()],
-      describe: (name) => describe(form, name, held(name)),
+      describe: (name) => describeToken(form, name, held(name)),
       derive(name, purpose, given) {
         const token = held(name);
         const salt = given ?? token.salts.get(purpose) ?? scope.random(32);
         if (!given) token.salts.set(purpose, salt);
-        return token.compare?.derive(salt) ?? comparison("").derive(salt);
+        return token.compare?.derive(salt) ?? createComparison("").derive(salt);
       },
     },
     tokenSecrets: { reveal: (name) => held(name).value, replace },

@@ -1,16 +1,16 @@
 import { createHash } from "node:crypto";
 import { codeOf, type Scope } from "../../kernel/index.ts";
-import { drop, hold, type Held } from "./held.ts";
+import { clearToken, setToken, type TokenRecord } from "./held.ts";
 import { replacements } from "./replacement.ts";
-import { concern, unusable } from "./rules.ts";
-import type { ResolvedToken, StoreForm, TokenName } from "./service.ts";
+import { tokenWarning, invalidTokenReason } from "./rules.ts";
+import type { ResolvedToken, TokenBackend, TokenName } from "./service.ts";
 import type { TokenStoreShape } from "./store.ts";
 
 /** Follows edits of the places a form keeps tokens in: compares what stands there with what is held. */
-export function createWatching(
-  form: StoreForm,
+export function watchTokens(
+  form: TokenBackend,
   scope: Scope<TokenStoreShape>,
-  tokens: ReadonlyMap<TokenName, Held>,
+  tokens: ReadonlyMap<TokenName, TokenRecord>,
 ) {
   const { log, lifecycle, emit, clock } = scope;
   /** Name -> the last thing said about it: an odd file is looked at often and reported once. */
@@ -27,7 +27,7 @@ export function createWatching(
   /** Reads the places until nothing else has replaced the token meanwhile; `undefined`: they could not be read. */
   async function read(
     name: TokenName,
-    token: Held,
+    token: TokenRecord,
   ): Promise<{ found: ResolvedToken | undefined } | undefined> {
     for (;;) {
       await token.replacing;
@@ -61,25 +61,25 @@ export function createWatching(
     );
   }
 
-  function adopt(name: TokenName, token: Held, found: ResolvedToken, value: string): void {
+  function adopt(name: TokenName, token: TokenRecord, found: ResolvedToken, value: string): void {
     const state = lifecycle.state();
     // Another launcher of this home has made one: its owner has not chosen yet.
     const isPending = state === "setup" && found.setupPending === true;
     const life = name === "launcher" && !isPending ? replacements[state] : undefined;
     if (life?.begin) lifecycle.send(life.begin);
-    hold(token, value);
+    setToken(token, value);
     token.source = found.source;
     token.setupPending = isPending;
     token.changedAt = clock.now();
     emit("token-store:rotated", { name, version: token.version, graceS: 0 });
     if (life) lifecycle.send(life.finish);
     log.info({ name, source: found.source }, `the ${name} token was replaced by an edit`);
-    const doubt = concern(name, value);
+    const doubt = tokenWarning(name, value);
     if (doubt) log.warn({ name, source: found.source }, `the ${name} token is weak: ${doubt}`);
   }
 
   /** The same value: what may have changed is where it stands and whether its owner confirmed it. */
-  function confirm(name: TokenName, token: Held, found: ResolvedToken): void {
+  function confirm(name: TokenName, token: TokenRecord, found: ResolvedToken): void {
     if (token.source !== "random") token.source = found.source;
     if (!token.setupPending || found.setupPending) return;
     token.setupPending = false;
@@ -87,10 +87,10 @@ export function createWatching(
       log.info({ name }, "setup was finished by an edit");
   }
 
-  function remove(name: TokenName, token: Held): void {
+  function remove(name: TokenName, token: TokenRecord): void {
     if (name === "launcher")
       return once(name, `the ${name} token stays as it was: its file no longer holds one`);
-    drop(token);
+    clearToken(token);
     emit("token-store:removed", { name });
     log.warn({ name }, `the ${name} token was removed by an edit: nobody gets in with it any more`);
   }
@@ -106,7 +106,7 @@ export function createWatching(
       if (!reading) return;
       const value = reading.found?.value.trim();
       if (!reading.found || !value) return token.version > 0 ? remove(name, token) : undefined;
-      const refusal = unusable(value);
+      const refusal = invalidTokenReason(value);
       if (refusal)
         return once(name, `the new ${name} token was refused and the old one stays: ${refusal}`);
       said.delete(name);

@@ -1,7 +1,7 @@
 import type { Scope } from "../../kernel/index.ts";
 import type { Clipboard } from "./clipboard/index.ts";
 import type { TrayOptions, TrayShape } from "./index.ts";
-import type { Choice } from "./view.ts";
+import type { MenuChoice } from "./view.ts";
 
 export interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
   readonly clipboard: Clipboard;
@@ -13,14 +13,14 @@ export interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
 export function createActions(
   scope: Scope<TrayShape>,
   options: ActionsOptions,
-): (choice: Choice) => void {
+): (choice: MenuChoice) => void {
   const {
     needs: { tokens, tokenSecrets, http, signInLinks },
     uses: { picoServer },
     log,
   } = scope;
   const { clipboard, notify, open, quit } = options;
-  const atWork = new Set<Choice>();
+  const atWork = new Set<MenuChoice>();
 
   const address = (path: string): URL => {
     const [first] = http.addresses();
@@ -64,7 +64,7 @@ export function createActions(
     }
   }
 
-  const actions: Readonly<Record<Choice, () => Promise<void>>> = {
+  const actions: Readonly<Record<MenuChoice, () => Promise<void>>> = {
     open: () => show(),
     "copy-token": copyToken,
     "copy-link": copyLink,

@@ -5,22 +5,22 @@ import { createActions } from "./actions.ts";
 import { desktopEnvironment } from "./children.ts";
 import { createClipboard } from "./clipboard/index.ts";
 import type { TrayOptions, TrayShape } from "./index.ts";
-import { openFace } from "./platforms/index.ts";
-import { viewOf, type Face, type Known, type View } from "./view.ts";
+import { openBackend } from "./platforms/index.ts";
+import { createView, type TrayBackend, type TrayFacts, type TrayView } from "./view.ts";
 
-export interface DeskOptions extends TrayOptions {
+export interface ControllerOptions extends TrayOptions {
   readonly platform: NodeJS.Platform;
   readonly required: boolean;
   readonly leaving: AbortSignal;
 }
 
 /** A burst of connections is drawn once. */
-const PAUSE_MS = 200;
+const redrawDelayMs = 200;
 
 /** Shows the tray and keeps it true. Rejects with a sentence's end that says why there is none. */
-export async function openDesk(
+export async function openTray(
   scope: Scope<TrayShape>,
-  options: DeskOptions,
+  options: ControllerOptions,
 ): Promise<{ close(): Promise<void> }> {
   const {
     needs: { tokens, tokenSecrets },
@@ -31,16 +31,16 @@ export async function openDesk(
   } = scope;
   const { title = "Doorward", version = "", hasLog = false, platform, required, leaving } = options;
   const env = desktopEnvironment(options.env);
-  let face: Face | undefined;
+  let face: TrayBackend | undefined;
   let isShown = false;
   let waiting = false;
 
-  function draw(): View {
+  function draw(): TrayView {
     const { managedByEnv } = tokens.info("launcher");
     const isKept = tokenSecrets.reveal("launcher") === undefined;
-    const heldBy: Known["heldBy"] = managedByEnv ? "environment" : isKept ? "host" : undefined;
+    const heldBy: TrayFacts["heldBy"] = managedByEnv ? "environment" : isKept ? "host" : undefined;
     const channel = picoServer?.status();
-    return viewOf({
+    return createView({
       title,
       version,
       hasLog,
@@ -63,7 +63,7 @@ export async function openDesk(
   function changed(): void {
     if (waiting) return;
     waiting = true;
-    after(PAUSE_MS, () => {
+    after(redrawDelayMs, () => {
       waiting = false;
       face?.show(draw());
     });
@@ -80,7 +80,7 @@ export async function openDesk(
   const clipboard = createClipboard({ env, platform, after });
   const notify = async (text: string): Promise<boolean> => face?.notify(text) ?? false;
   const choose = createActions(scope, { ...options, clipboard, notify });
-  face = await openFace({
+  face = await openBackend({
     platform,
     env,
     view: draw(),

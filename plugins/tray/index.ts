@@ -5,7 +5,7 @@ import type { SignInLinks } from "../dashboard/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
-import { missingDesktop } from "./desktop.ts";
+import { missingDesktopReason } from "./desktop.ts";
 import { trayErrors } from "./errors.ts";
 
 export { trayErrors } from "./errors.ts";
@@ -44,13 +44,13 @@ export function tray(options: TrayOptions): Plugin<TrayShape> {
     needs: { tokens: true, tokenSecrets: true, http: true, signInLinks: true },
     uses: { picoServer: true },
     start(scope) {
-      const why = missingDesktop(env, platform);
+      const why = missingDesktopReason(env, platform);
       if (why !== undefined && required) throw trayErrors.TRAY_UNAVAILABLE(why);
       if (why !== undefined) return scope.log.info({ reason: why }, "no tray");
       scope.onReady(async () => {
         const leaving = new AbortController();
-        const opening = import("./desk.ts").then(({ openDesk }) =>
-          openDesk(scope, { ...options, platform, required, leaving: leaving.signal }),
+        const opening = import("./desk.ts").then(({ openTray }) =>
+          openTray(scope, { ...options, platform, required, leaving: leaving.signal }),
         );
         const close = async (): Promise<void> => {
           leaving.abort();

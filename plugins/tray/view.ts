@@ -1,36 +1,43 @@
 import type { LauncherState, Log, Release } from "../../kernel/index.ts";
 
 /** What can be chosen in the menu. */
-export type Choice = "open" | "copy-token" | "copy-link" | "rotate" | "channel" | "log" | "quit";
+export type MenuChoice =
+  | "open"
+  | "copy-token"
+  | "copy-link"
+  | "rotate"
+  | "channel"
+  | "log"
+  | "quit";
 
-export interface Item {
-  readonly id: Choice | "version";
+export interface MenuItem {
+  readonly id: MenuChoice | "version";
   /** Plain text. */
   readonly label: string;
   readonly enabled: boolean;
 }
 
 /** What the tray shows. */
-export interface View {
+export interface TrayView {
   readonly title: string;
   /** Plain text, one line. */
   readonly hint: string;
   readonly state: LauncherState;
-  readonly items: readonly (Item | "separator")[];
+  readonly items: readonly (MenuItem | "separator")[];
 }
 
 /** The tray of one platform, once it is there. */
-export interface Face {
-  show(view: View): void;
+export interface TrayBackend {
+  show(view: TrayView): void;
   /** A message of the desktop; `false` when it shows none. */
   notify(text: string): Promise<boolean>;
 }
 
-export interface FaceOptions {
+export interface TrayBackendOptions {
   /** Where the desktop is; without secrets, since children get it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly view: View;
-  readonly choose: (choice: Choice) => void;
+  readonly view: TrayView;
+  readonly choose: (choice: MenuChoice) => void;
   /** A desktop that has no tray yet is no place for it either. */
   readonly required: boolean;
   /** Told when the icon is there and when it is not any more. */
@@ -42,7 +49,7 @@ export interface FaceOptions {
 }
 
 /** What is known of the launcher when the view is drawn. */
-export interface Known {
+export interface TrayFacts {
   readonly title: string;
   readonly version: string;
   readonly state: LauncherState;
@@ -53,7 +60,7 @@ export interface Known {
   readonly hasLog: boolean;
 }
 
-const states: Readonly<Record<LauncherState, string>> = {
+const stateLabels: Readonly<Record<LauncherState, string>> = {
   unconfigured: "starting",
   setup: "first run: choose the token",
   running: "running",
@@ -61,12 +68,23 @@ const states: Readonly<Record<LauncherState, string>> = {
 };
 
 /** Draws the menu. Pure. */
-export function viewOf({ title, version, state, heldBy, channel, hasLog }: Known): View {
-  const item = (id: Item["id"], label: string, enabled = true): Item => ({ id, label, enabled });
+export function createView({
+  title,
+  version,
+  state,
+  heldBy,
+  channel,
+  hasLog,
+}: TrayFacts): TrayView {
+  const item = (id: MenuItem["id"], label: string, enabled = true): MenuItem => ({
+    id,
+    label,
+    enabled,
+  });
   const why = heldBy && ` (set by the ${heldBy})`;
   return {
     title,
-    hint: [states[state], ...(channel ? [channelLabel(channel)] : [])].join(", "),
+    hint: [stateLabels[state], ...(channel ? [channelLabel(channel)] : [])].join(", "),
     state,
     items: [
       item("open", "Open Dashboard"),
@@ -84,7 +102,7 @@ export function viewOf({ title, version, state, heldBy, channel, hasLog }: Known
   };
 }
 
-function channelLabel({ enabled, connections }: NonNullable<Known["channel"]>): string {
+function channelLabel({ enabled, connections }: NonNullable<TrayFacts["channel"]>): string {
   if (!enabled) return "Pico channel: off";
   return `Pico channel: ${connections} ${connections === 1 ? "connection" : "connections"}`;
 }

@@ -1,14 +1,14 @@
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { linesOf } from "../../bin/lines.ts";
+import { splitLines } from "../../bin/lines.ts";
 
 async function read(
   pieces: readonly string[],
-  options?: Parameters<typeof linesOf>[1],
+  options?: Parameters<typeof splitLines>[1],
 ): Promise<string[]> {
   const lines: string[] = [];
-  for await (const line of linesOf(Readable.from(pieces), options)) lines.push(line);
+  for await (const line of splitLines(Readable.from(pieces), options)) lines.push(line);
   return lines;
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { builtFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
+import { distFolder, loadAssets } from "../../plugins/dashboard/assets.ts";
 import {
   chatPage,
   connectPage,
@@ -41,9 +41,9 @@ const version = "0.1.0";
 
 /** The pages of the documentation as the build makes them, by their files. */
 export const articles: Readonly<Record<string, string>> = Object.fromEntries(
-  readdirSync(builtFolder("docs")).map((name) => [
+  readdirSync(distFolder("docs")).map((name) => [
     name,
-    readFileSync(new URL(name, builtFolder("docs")), "utf8"),
+    readFileSync(new URL(name, distFolder("docs")), "utf8"),
   ]),
 );
 

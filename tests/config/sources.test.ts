@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fromEnvironment, fromFiles } from "../../config/index.ts";
 import { createKernel } from "../../kernel/index.ts";
-import { capturedLog, withKernel } from "../../kernel/testing.ts";
+import { createCapturedLog, withKernel } from "../../kernel/testing.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
+import { tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { codeFrom, refusal } from "../support/sample-plugins.ts";
 import { storeFormConformance } from "../conformance/token-store.ts";
 
@@ -16,7 +16,7 @@ let home: string;
 beforeEach(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-sources-"))));
 afterEach(() => rm(home, { recursive: true, force: true }));
 
-const plugins = (tokens: StoreForm) =>
+const plugins = (tokens: TokenBackend) =>
   [tokenStore(tokens), channels(), http({ port: 0 }), picoServer()] as const;
 const token = "correct-horse-battery-staple";
 
@@ -96,7 +96,10 @@ describe("from files", () => {
   test("an empty home stays empty until something must be written", async () => {
     const given = fromFiles(home);
     const list = plugins(given.tokens);
-    const kernel = createKernel(list, { ...(await given.load(list)), log: capturedLog().log });
+    const kernel = createKernel(list, {
+      ...(await given.load(list)),
+      log: createCapturedLog().log,
+    });
     await kernel.start();
     expect(await readdir(home)).toEqual([]);
     await kernel.services.tokenSecrets.replace("pico", { expect: 0 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
-import type { Cursor, Heard, SessionLog } from "../../plugins/pico-server/index.ts";
+import type { Cursor, SequencedEntry, SessionLog } from "../../plugins/pico-server/index.ts";
 
 export interface LogStand {
   readonly log: SessionLog;
@@ -31,8 +31,8 @@ export function sessionLogConformance(
 ): void {
   async function listening(bounds?: LogBounds) {
     const stand = await make(bounds);
-    const heard: Heard[] = [];
-    const hearer = { hear: (entry: Heard) => void heard.push(entry) };
+    const heard: SequencedEntry[] = [];
+    const hearer = { hear: (entry: SequencedEntry) => void heard.push(entry) };
     stand.log.subscribe("s", hearer, { resumes: true });
     const release = () => stand.log.unsubscribe("s", hearer);
     const say = async (...texts: string[]) => {

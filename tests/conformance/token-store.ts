@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { Awaitable } from "../../kernel/index.ts";
-import type { StoreForm } from "../../plugins/token-store/index.ts";
+import type { TokenBackend } from "../../plugins/token-store/index.ts";
 
 /** What every form of the token store promises. `make` gives a fresh form that holds `tokens` from the start. */
 export function storeFormConformance(
-  make: (tokens: Readonly<Record<string, string>>) => Awaitable<StoreForm>,
+  make: (tokens: Readonly<Record<string, string>>) => Awaitable<TokenBackend>,
 ): void {
   const value = "correct-horse-battery-staple";
 

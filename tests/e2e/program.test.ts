@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { connect } from "../../testkit/index.ts";
+import { connectTestClient } from "../../testkit/index.ts";
 import { isAlive, until } from "../support/program-harness.ts";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
 
@@ -42,7 +42,7 @@ async function homeWith(script: string, handler: object = {}) {
   };
   return { home: join(home, "s"), env, config };
 }
-const pico = (base: URL) => connect(new URL("/pico", base), { token });
+const pico = (base: URL) => connectTestClient(new URL("/pico", base), { token });
 
 describe("the handler of config.json", () => {
   test("its program answers, knows no token, and a crash is an error that names the message", async () => {

@@ -9,7 +9,7 @@ import { channels } from "../../plugins/channels/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { connect, memoryTokens, testTokens } from "../../testkit/index.ts";
+import { connectTestClient, memoryTokens, testTokens } from "../../testkit/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { refusal } from "../support/sample-plugins.ts";
 
@@ -69,7 +69,7 @@ async function running(visit: (given: Given) => Promise<void>): Promise<void> {
             }).on("error", reject);
           }),
         handshake: (options) =>
-          connect(new URL("pico", at), { token: testTokens.pico, ...options }).then(
+          connectTestClient(new URL("pico", at), { token: testTokens.pico, ...options }).then(
             async (client) => (await client.settled(), 101),
             ({ details }: { details: { status: number } }) => details.status,
           ),

@@ -6,10 +6,10 @@ import { pino } from "pino";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { createKernel, type Plugin } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { http, type HostIdentity } from "../../plugins/http/index.ts";
-import { connect } from "../../testkit/index.ts";
+import { connectTestClient } from "../../testkit/index.ts";
 import { memory, tokenStore, type Tokens } from "../../plugins/token-store/index.ts";
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { refusal } from "../support/sample-plugins.ts";
@@ -35,7 +35,7 @@ function closing<S extends Server>(server: S): S {
 }
 
 async function conversation(channel: string): Promise<unknown> {
-  await using client = await connect(channel, { token });
+  await using client = await connectTestClient(channel, { token });
   client.say("hello");
   return (await client.next("message.create")).payload!["content"];
 }
@@ -112,10 +112,12 @@ describe("with the host's own check of tokens", () => {
     await using kernel = embedded({ port: 0 }, form);
     await kernel.start();
     const channel = new URL("pico", kernel.services.http.addresses()[0]);
-    await using client = await connect(channel, { token: "ours" });
+    await using client = await connectTestClient(channel, { token: "ours" });
     client.say("hello");
     expect((await client.next("message.create")).payload!["content"]).toBe("you said hello");
-    expect((await refusal(connect(channel, { token: "theirs" }))).details["status"]).toBe(401);
+    expect((await refusal(connectTestClient(channel, { token: "theirs" }))).details["status"]).toBe(
+      401,
+    );
     expect(asked).toEqual([
       ["pico", "ours"],
       ["pico", "theirs"],
@@ -129,7 +131,7 @@ describe("with the host's own check of tokens", () => {
       verify: async (name: string, token: string) => name === "launcher" && token === "ours",
     };
     await using kernel = createKernel([tokenStore(form), http({ port: 0 }), dashboard()], {
-      log: capturedLog().log,
+      log: createCapturedLog().log,
     });
     await kernel.start();
     const signIn = async (given: string): Promise<number> => {
@@ -186,7 +188,9 @@ describe("with the host's own session check", () => {
     await kernel.start();
     const channel = `ws://127.0.0.1:${port}/pico`;
     const origin = `http://127.0.0.1:${port}`;
-    await using page = await connect(channel, { headers: { cookie: "cookie-of-ann", origin } });
+    await using page = await connectTestClient(channel, {
+      headers: { cookie: "cookie-of-ann", origin },
+    });
     page.say("hello");
     expect((await page.next("message.create")).payload!["content"]).toBe("you said hello");
     const others: Record<string, string>[] = [
@@ -196,7 +200,7 @@ describe("with the host's own session check", () => {
       { origin },
     ];
     for (const headers of others) {
-      expect((await refusal(connect(channel, { headers }))).details["status"]).toBe(401);
+      expect((await refusal(connectTestClient(channel, { headers }))).details["status"]).toBe(401);
     }
   });
 
@@ -207,7 +211,7 @@ describe("with the host's own session check", () => {
     const onEnd: NonNullable<HostIdentity["onEnd"]> = (ended) => ((end = ended), () => undefined);
     await using kernel = embedded({ server, identify: () => ({ id: "ann", onEnd }) });
     await kernel.start();
-    const page = await connect(`ws://127.0.0.1:${port}/pico`, {
+    const page = await connectTestClient(`ws://127.0.0.1:${port}/pico`, {
       headers: { origin: `http://127.0.0.1:${port}` },
     });
     end("signed out");
@@ -217,7 +221,7 @@ describe("with the host's own session check", () => {
   test("a check that fails is nobody, and is written to the log", async () => {
     const server = closing(createServer());
     const port = await listening(server);
-    const { log, lines } = capturedLog();
+    const { log, lines } = createCapturedLog();
     const headers = { origin: `http://127.0.0.1:${port}` };
     for (const identify of [
       () => {
@@ -228,7 +232,9 @@ describe("with the host's own session check", () => {
       await using kernel = embedded({ server, identify }, undefined, log);
       await kernel.start();
       expect(
-        (await refusal(connect(`ws://127.0.0.1:${port}/pico`, { headers }))).details["status"],
+        (await refusal(connectTestClient(`ws://127.0.0.1:${port}/pico`, { headers }))).details[
+          "status"
+        ],
       ).toBe(401);
     }
     expect(lines.filter(({ level }) => level === "error")).toHaveLength(2);

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createKernel, type Log } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { application, channels } from "../../plugins/channels/index.ts";
 import { http, type HttpOptions } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { memory, tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
+import { memory, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 
 export const token = "correct-horse-battery-staple";
 export const config = { "channels.pico": { enabled: true } };
@@ -14,8 +14,8 @@ export const config = { "channels.pico": { enabled: true } };
 /** The channel and an application that answers: what most hosts take. */
 export function embedded(
   own: HttpOptions,
-  form: StoreForm = memory({ pico: token }),
-  log: Log = capturedLog().log,
+  form: TokenBackend = memory({ pico: token }),
+  log: Log = createCapturedLog().log,
 ) {
   return createKernel(
     [

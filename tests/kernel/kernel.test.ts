@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { createKernel, type AnyPlugin, type Plugin } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { codeFrom, gate, plugin, refusal } from "../support/sample-plugins.ts";
 
-const { log } = capturedLog();
+const { log } = createCapturedLog();
 const kernelOf = (plugins: readonly AnyPlugin[], options: object = {}) =>
   createKernel([], { plugins, log, ...options });
 const phases = (kernel: ReturnType<typeof kernelOf>) =>

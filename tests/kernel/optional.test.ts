@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkPlugins, createKernel, type AnyPlugin } from "../../kernel/index.ts";
-import { capturedLog, stoppedClock } from "../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { codeFrom, gate, plugin, refusal, turn } from "../support/sample-plugins.ts";
 
 const optional = { optional: true };
@@ -8,8 +8,8 @@ const fails = (): never => {
   throw new Error("no broker");
 };
 
-async function started(plugins: readonly AnyPlugin[], clock = stoppedClock()) {
-  const { log, lines } = capturedLog();
+async function started(plugins: readonly AnyPlugin[], clock = createStoppedClock()) {
+  const { log, lines } = createCapturedLog();
   const kernel = createKernel([], { plugins, log, clock });
   const faults: object[] = [];
   kernel.on("kernel:fault", (fact) => void faults.push(fact));
@@ -83,7 +83,7 @@ describe("an optional plugin", () => {
   });
 
   test("that hangs is given up after ten seconds, and what it registers afterwards is undone at once", async () => {
-    const clock = stoppedClock();
+    const clock = createStoppedClock();
     const late = gate();
     const steps: string[] = [];
     const slow = plugin(
@@ -128,7 +128,7 @@ describe("an optional plugin", () => {
   });
 
   test("that hangs does not keep the kernel from being stopped", async () => {
-    const clock = stoppedClock();
+    const clock = createStoppedClock();
     const { kernel, starting } = await started(
       [plugin("one", () => gate().promise, optional)],
       clock,

@@ -2,12 +2,12 @@ import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { codeFrom, gate, plugin, turn } from "../support/sample-plugins.ts";
 
 function stand(plugins: readonly AnyPlugin[], options: object = {}) {
   const clock = new SimulatedClock();
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   const kernel = createKernel([], { plugins, clock, log, ...options });
   const errors = (): string[] =>
     lines.filter(({ level }) => level === "error").map(({ text }) => text);
@@ -57,7 +57,7 @@ test("neither a stop nor a failed start leaves a timer that keeps the process al
   let fails = false;
   const kernel = createKernel([], {
     clock,
-    log: capturedLog().log,
+    log: createCapturedLog().log,
     plugins: [
       plugin("one", ({ after }) => void after(60_000, () => undefined)),
       plugin("two", () => {
@@ -244,7 +244,7 @@ test("the beginning of a stop is announced before anything is undone, with the t
   const two = plugin("two", ({ onReady }) =>
     onReady(() => () => void steps.push("two is not ready")),
   );
-  const kernel = createKernel([], { log: capturedLog().log, plugins: [one, two] });
+  const kernel = createKernel([], { log: createCapturedLog().log, plugins: [one, two] });
   await kernel.start();
   await kernel.stop({ timeoutMs: 700 });
   await kernel.stop();

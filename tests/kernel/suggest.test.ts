@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hint } from "../../kernel/index.ts";
+import { didYouMean } from "../../kernel/index.ts";
 import { closestMatch } from "../../kernel/suggest.ts";
 
 test.each([
@@ -17,11 +17,11 @@ test("a word that is nobody's slip gets no suggestion", () => {
   expect(
     closestMatch("SERVICE_CHANNELS_TELEGRAM_ENABLED", ["SERVICE_CHANNELS_PICO_ENABLED"]),
   ).toBeUndefined();
-  expect(hint("telegram", ["pico"])).toBe("");
+  expect(didYouMean("telegram", ["pico"])).toBe("");
 });
 
 test("the suggestion follows a sentence", () => {
-  expect(hint("gatway", ["gateway"])).toBe(' Did you mean "gateway"?');
+  expect(didYouMean("gatway", ["gateway"])).toBe(' Did you mean "gateway"?');
 });
 
 test("an enormous word is judged quickly", () => {

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { connect } from "../../testkit/index.ts";
+import { connectTestClient } from "../../testkit/index.ts";
 import { findTool } from "../support/tools.ts";
 import { sessionCookie, startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 
@@ -84,7 +84,7 @@ test.skipIf(!hydra)(
           redirect: "manual",
         });
       const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
-      const client = await connect(at("/pico"), { token, patienceMs: 60_000 });
+      const client = await connectTestClient(at("/pico"), { token, patienceMs: 60_000 });
       const cookie = sessionCookie(await login());
 
       const hydra = Promise.all([
@@ -131,7 +131,7 @@ test.skipIf(!hydra)(
       client.say("still here");
       expect((await client.next("message.create")).payload?.["content"]).toBe("still here");
       await client.close();
-      await (await connect(at("/pico"), { token })).close();
+      await (await connectTestClient(at("/pico"), { token })).close();
       // The setup that nobody could finish is finished by the one who has the link.
       expect((await fetch(fresh.link, { redirect: "manual" })).status).toBe(303);
     } finally {

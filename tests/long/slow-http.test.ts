@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { stripVTControlCharacters } from "node:util";
 import { expect, test } from "vitest";
-import { connect } from "../../testkit/index.ts";
+import { connectTestClient } from "../../testkit/index.ts";
 import { findTool } from "../support/tools.ts";
 import { startLauncher, type RunningLauncher } from "../e2e/launcher.ts";
 
@@ -35,7 +35,7 @@ test.skipIf(!slowhttptest)(
     });
     const descriptors = async (): Promise<number> =>
       (await readdir(`/proc/${launcher.child.pid}/fd`)).length;
-    await using client = await connect(new URL("/pico", launcher.base), {
+    await using client = await connectTestClient(new URL("/pico", launcher.base), {
       token,
       patienceMs: 60_000,
     });

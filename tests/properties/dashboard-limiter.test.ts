@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { memory, type StoreForm } from "../../plugins/token-store/index.ts";
+import { memory, type TokenBackend } from "../../plugins/token-store/index.ts";
 import {
   TOKEN,
   inSetup,
@@ -17,8 +17,8 @@ interface Compared {
 }
 
 /** A store that tells what is compared, and takes a while for it. */
-function watched(form: StoreForm): {
-  form: StoreForm;
+function watched(form: TokenBackend): {
+  form: TokenBackend;
   compared: Compared[];
   watch(stand: DashboardStand): void;
 } {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { safeNext } from "../../plugins/dashboard/next.ts";
+import { safeRedirectPath } from "../../plugins/dashboard/next.ts";
 
 const HERE = "http://door.example:18800";
 /** Pieces from which addresses that leave are made. */
@@ -58,7 +58,7 @@ describe("the way back, for any input", () => {
   test.each(["", "/door"])("never leaves this origin, under the base path %j neither", (base) => {
     fc.assert(
       fc.property(input, (given) => {
-        const next = safeNext(given);
+        const next = safeRedirectPath(given);
         expect(next).toMatch(/^\/(?![/\\])[\x21-\x7e]*$/);
         const resolved = new URL(base + next, `${HERE}/login`);
         expect(resolved.origin).toBe(HERE);
@@ -75,8 +75,8 @@ describe("the way back, for any input", () => {
   test("is settled after one pass: what it answers it answers again", () => {
     fc.assert(
       fc.property(input, (given) => {
-        const next = safeNext(given);
-        if (next.length <= 2_048) expect(safeNext(next)).toBe(next);
+        const next = safeRedirectPath(given);
+        if (next.length <= 2_048) expect(safeRedirectPath(next)).toBe(next);
       }),
       { numRuns: 2_000 },
     );

@@ -11,7 +11,7 @@ import type {
   Scope,
 } from "../../kernel/index.ts";
 import { kernelMachine } from "../../kernel/lifecycle.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { codeFrom, plugin, turn } from "../support/sample-plugins.ts";
 
 const commands: readonly LauncherCommand[] = [
@@ -104,7 +104,7 @@ describe("kernelMachine", () => {
         },
         { drives: true },
       );
-      const kernel = createKernel([], { plugins: [driver], log: capturedLog().log });
+      const kernel = createKernel([], { plugins: [driver], log: createCapturedLog().log });
       await kernel.start();
       for (const { event } of steps) {
         if (commands.some((command) => command === event.type)) expect(send(event.type)).toBe(true);
@@ -222,7 +222,7 @@ async function checkKernel(plans: PluginPlan[], actions: readonly Action[]): Pro
   const kernel = createKernel([], {
     plugins: planned.create(plans),
     clock: counting,
-    log: capturedLog().log,
+    log: createCapturedLog().log,
     startTimeoutMs: 30_000,
   });
   planned.isLive = () => kernel.health().live;
@@ -333,7 +333,7 @@ describe("Kernel", () => {
         }),
       );
       const clock = new SimulatedClock();
-      const kernel = createKernel([], { plugins, clock, log: capturedLog().log });
+      const kernel = createKernel([], { plugins, clock, log: createCapturedLog().log });
       await kernel.start();
       await kernel.stop();
       expect(released).toEqual(acquired.toReversed());

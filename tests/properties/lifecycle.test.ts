@@ -7,7 +7,7 @@ import { createLauncher } from "../support/sample-plugins.ts";
 import {
   memory,
   tokenStore,
-  type StoreForm,
+  type TokenBackend,
   type TokenSecrets,
   type Tokens,
 } from "../../plugins/token-store/index.ts";
@@ -72,7 +72,7 @@ test("whatever is asked of the token store, the launcher runs only while it hold
       async (given, generates, asked) => {
         const inner = memory(given === undefined ? {} : { launcher: given });
         let fails = false;
-        const form: StoreForm = {
+        const form: TokenBackend = {
           ...inner,
           async write(name, token, options) {
             await Promise.resolve();

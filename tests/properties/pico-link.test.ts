@@ -225,9 +225,9 @@ describe("tries", () => {
         );
         expect(waits.length).toBeGreaterThan(15);
         for (const { retryInMs, attempt } of waits) {
-          expect(retryInMs).toBeGreaterThanOrEqual(timing.minRetry);
+          expect(retryInMs).toBeGreaterThanOrEqual(timing.minRetryMs);
           expect(retryInMs).toBeLessThanOrEqual(
-            Math.min(timing.maxRetry, timing.minRetry * 2 ** attempt),
+            Math.min(timing.maxRetryMs, timing.minRetryMs * 2 ** attempt),
           );
         }
         diary.link.stop();
@@ -258,7 +258,7 @@ describe("tries", () => {
           expect(refused.map(({ to }) => to)).toEqual(["waiting", "blocked"]);
           expect(refused[1]!.check).toContain("same on both sides");
           const before = world.dials.length;
-          await world.time.pass(timing.slowRetry);
+          await world.time.pass(timing.blockedRetryMs);
           expect(world.dials.length).toBe(before + 1);
           token = "right";
           diary.link.retry();
@@ -310,11 +310,11 @@ describe("bounds", () => {
     const diary = keepDiary(world);
     world.outage(20_000);
     diary.link.start();
-    for (let at = 0; at < bounds.messages + 5; at++) send(diary);
+    for (let at = 0; at < bounds.maxQueuedMessages + 5; at++) send(diary);
     await world.time.pass(1_000);
     expect(diary.failed.map(({ code }) => code)).toEqual(Array<string>(5).fill("outbox_full"));
     await world.time.pass(120_000);
-    expect(world.server().taken).toEqual(diary.sent.slice(0, bounds.messages));
+    expect(world.server().taken).toEqual(diary.sent.slice(0, bounds.maxQueuedMessages));
     expect(world.fastest()).toBeLessThanOrEqual(300);
     diary.link.stop();
   });
@@ -325,7 +325,7 @@ describe("bounds", () => {
     world.outage(400_000);
     diary.link.start();
     send(diary);
-    await world.time.pass(timing.outbox + 1);
+    await world.time.pass(timing.messageExpiryMs + 1);
     expect(diary.failed).toEqual([{ id: "n1", code: "expired" }]);
     diary.link.stop();
   });

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { allowsOrigin, isOriginPattern } from "../../plugins/pico-server/origins.ts";
+import { isOriginAllowed, isOriginPattern } from "../../plugins/pico-server/origins.ts";
 import { stand, token } from "../support/pico-server-harness.ts";
 
 interface Offered {
@@ -86,7 +86,7 @@ test("no text is an origin pattern that lets another site in than the one it nam
         expect(isOriginPattern(pattern)).toBe(true);
         const seen = new URL(`${scheme}://${other}.test`).host;
         const named = wild ? seen.endsWith(`.${own}`) : seen === own;
-        expect(allowsOrigin([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
+        expect(isOriginAllowed([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
       },
     ),
   );
@@ -95,7 +95,7 @@ test("no text is an origin pattern that lets another site in than the one it nam
     fc.property(
       fc.string(),
       (origin) =>
-        allowsOrigin(["https://a.example"], origin, undefined) ===
+        isOriginAllowed(["https://a.example"], origin, undefined) ===
         same.includes(origin.toLowerCase()),
     ),
   );

@@ -1,30 +1,30 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
-  bytesOf,
+  encodeUtf8,
   decode,
   decodeRequest,
   encode,
-  errors,
+  messageErrors,
   formatCursor,
   isSessionId,
   parseCursor,
   WireError,
   type Frame,
-  type Party,
+  type Role,
 } from "../../lib/pico-wire/index.ts";
-import { fits } from "../../lib/pico-wire/text.ts";
+import { fitsInBytes } from "../../lib/pico-wire/text.ts";
 
 const runs = { numRuns: 400 };
-const party = fc.constantFrom<Party>("client", "server");
+const party = fc.constantFrom<Role>("client", "server");
 
-function onlyWireErrors(input: string | Uint8Array, sender: Party): void {
+function onlyWireErrors(input: string | Uint8Array, sender: Role): void {
   for (const read of [() => decode(input, sender as "client"), () => decodeRequest(input)]) {
     try {
       read();
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
-      expect(Object.keys(errors)).toContain(error.code);
+      expect(Object.keys(messageErrors)).toContain(error.code);
     }
   }
 }
@@ -241,8 +241,8 @@ const serverFrame = fc.oneof(
     .map(([e, p]) => ({ type: "error", ...e, payload: p })),
 );
 const either = fc.oneof(
-  clientFrame.map((frame) => ({ frame, from: "client" as Party })),
-  serverFrame.map((frame) => ({ frame, from: "server" as Party })),
+  clientFrame.map((frame) => ({ frame, from: "client" as Role })),
+  serverFrame.map((frame) => ({ frame, from: "server" as Role })),
 );
 
 test("a cursor that was written is read back equal, whatever its epoch holds", () => {
@@ -298,7 +298,7 @@ test("whether a text fits is what its bytes say", () => {
     fc.property(
       fc.string({ unit: "binary" }),
       fc.nat(40),
-      (t, most) => fits(t, most) === bytesOf(t).length <= most,
+      (t, most) => fitsInBytes(t, most) === encodeUtf8(t).length <= most,
     ),
     runs,
   );

@@ -1,4 +1,4 @@
-import type { Clock, Dial, Hear } from "../../lib/pico-link/index.ts";
+import type { Clock, Dial, SocketListener } from "../../lib/pico-link/index.ts";
 import {
   decode,
   encode,
@@ -286,7 +286,10 @@ export function createWorld(options: {
     };
   }
 
-  function establish(url: string, hear: Hear): { write(text: string): void; close(): void } {
+  function establish(
+    url: string,
+    hear: SocketListener,
+  ): { write(text: string): void; close(): void } {
     const process = server();
     let isOver = false;
     const end = (code: number, reason: string, ms: number): void => {

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { createKernel } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
@@ -55,7 +55,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   await writeFile(file, security(value(0)));
   const kernel = createKernel(
     [tokenStore(files({ home, env: {} })), channels(), http({ port: 0 }), picoServer()],
-    { log: capturedLog().log, config: { "channels.pico": { enabled: true } } },
+    { log: createCapturedLog().log, config: { "channels.pico": { enabled: true } } },
   );
   const rotations: number[] = [];
   kernel.on("token-store:rotated", ({ version }) => void rotations.push(version));

@@ -7,7 +7,7 @@ import { stringify } from "yaml";
 import {
   memory,
   files,
-  type StoreForm,
+  type TokenBackend,
   type TokenSource,
 } from "../../plugins/token-store/index.ts";
 import { withTokens } from "../support/token-store-harness.ts";
@@ -159,8 +159,8 @@ const action = fc.oneof(
 );
 
 /** A form whose writes can be made to fail with an error that quotes what it was given. */
-function breakable(form: StoreForm): StoreForm & { broken: boolean } {
-  const own: StoreForm & { broken: boolean } = {
+function breakable(form: TokenBackend): TokenBackend & { broken: boolean } {
+  const own: TokenBackend & { broken: boolean } = {
     ...form,
     broken: false,
     async write(name, token, options) {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin, type Scope } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import { plugin } from "../support/sample-plugins.ts";
 
 const registrations = [
@@ -25,7 +25,7 @@ test("everything a scope registered is gone after the stop, also when the start 
   await fc.assert(
     fc.asyncProperty(roster, breaks, fc.boolean(), async (plans, breakAt, slow) => {
       const clock = new SimulatedClock();
-      const { log } = capturedLog();
+      const { log } = createCapturedLog();
       const open: number[] = [];
       const undone: number[] = [];
       let late = 0;

@@ -1,8 +1,12 @@
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { refusals as httpRefusals } from "../../plugins/http/answers.ts";
-import { closes, errors, refusals as picoRefusals } from "../../lib/pico-wire/index.ts";
+import { errorResponses as httpRefusals } from "../../plugins/http/answers.ts";
+import {
+  closeCodes,
+  messageErrors,
+  rejections as picoRefusals,
+} from "../../lib/pico-wire/index.ts";
 import { filesUnder, read, root, sources, tableRows, unquoted } from "./source.ts";
 
 type Statuses = ReadonlyMap<string, number | undefined>;
@@ -38,10 +42,10 @@ async function tables(): Promise<Map<string, Statuses>> {
     ...all,
     ["plugins/http", http],
     ["lib/pico-wire: requests", statuses(picoRefusals)],
-    ["lib/pico-wire: messages", statuses(errors)],
+    ["lib/pico-wire: messages", statuses(messageErrors)],
     [
       "lib/pico-wire: closes",
-      new Map(Object.entries(closes).map(([name, { code }]) => [name, code])),
+      new Map(Object.entries(closeCodes).map(([name, { code }]) => [name, code])),
     ],
   ]);
 }
@@ -88,7 +92,7 @@ describe("error codes", () => {
   });
 
   test("a sentence begins with a capital or names a file, and ends with a stop", () => {
-    for (const table of [errors, picoRefusals]) {
+    for (const table of [messageErrors, picoRefusals]) {
       for (const { message } of Object.values(table)) expect(message).toMatch(/^[A-Z].*\.$/s);
     }
   });

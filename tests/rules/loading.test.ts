@@ -83,13 +83,13 @@ const silent = `const nothing = () => {};
 describe("what is loaded", () => {
   test("the client-only preset runs without a web framework, dashboard, listener or channel server", async () => {
     const { own, packages } = await loadedBy(`${silent}
-      const { clientOnly } = await import("./dist/config/presets/client-only.js");
+      const { createClientOnly } = await import("./dist/config/presets/client-only.js");
       const env = {
         SERVICE_CHANNELS_PICO_CLIENT_URL: "ws://127.0.0.1:1/pico",
         SERVICE_CHANNELS_PICO_CLIENT_TOKEN: "correct-horse-battery-staple",
       };
       const application = () => {};
-      const kernel = await clientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env, log, application });
+      const kernel = await createClientOnly({ home: ${JSON.stringify(join(folder, "home"))}, env, log, application });
       await kernel.start();
       await kernel.stop();`);
     const libraries = ["files", "pico-link", "pico-wire"].map((name) => `lib/${name}`);
@@ -133,10 +133,10 @@ describe("what is loaded", () => {
 
   test("a launcher that may show a tray loads nothing of what draws and speaks where there is no desktop", async () => {
     const { files } = await loadedBy(`${silent}
-      const { launcher } = await import("./dist/config/presets/launcher.js");
+      const { createLauncher } = await import("./dist/config/presets/launcher.js");
       const home = ${JSON.stringify(join(folder, "desk"))};
       const tray = { open: async () => false, quit: nothing };
-      const kernel = await launcher({ home, env: {}, version: "", log, flags: { port: 0 }, tray });
+      const kernel = await createLauncher({ home, env: {}, version: "", log, flags: { port: 0 }, tray });
       await kernel.start();
       await kernel.stop();`);
     const seen = files.flatMap(

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { parseArguments } from "../../bin/arguments.ts";
 import { commands } from "../../bin/commands/index.ts";
-import { launcher, type Launcher } from "../../config/presets/launcher.ts";
-import { capturedLog, type LogEntry } from "../../kernel/testing.ts";
+import { createLauncher, type Launcher } from "../../config/presets/launcher.ts";
+import { createCapturedLog, type LogEntry } from "../../kernel/testing.ts";
 
 export interface Ran {
   readonly code: number;
@@ -47,8 +47,8 @@ export async function withDesk(
       read: (name) => readFile(join(home, name), "utf8"),
       run: (line, stdin = "") => run(home, env, line.split(" "), stdin),
       async start() {
-        const { log, lines } = capturedLog();
-        const kernel = await launcher({
+        const { log, lines } = createCapturedLog();
+        const kernel = await createLauncher({
           home,
           env,
           version: "0.0.0",

@@ -6,12 +6,12 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin, type Clock } from "../../kernel/index.ts";
-import { capturedLog, type LogEntry } from "../../kernel/testing.ts";
+import { createCapturedLog, type LogEntry } from "../../kernel/testing.ts";
 import { load } from "../../config/load/index.ts";
 import { dashboard, type DashboardOptions } from "../../plugins/dashboard/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { settings } from "../../plugins/settings/index.ts";
-import { files, memory, tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
+import { files, memory, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 
 /** 43 characters, as generated ones are. */
 export const TOKEN = "correct-horse-battery-staple-0123456789-abc";
@@ -20,7 +20,7 @@ export const DAY = 86_400_000;
 
 export interface StandOptions {
   /** Default: a memory store that holds `TOKEN`. */
-  readonly form?: StoreForm;
+  readonly form?: TokenBackend;
   readonly launcher?: Record<string, unknown>;
   readonly dashboard?: DashboardOptions;
   readonly host?: string;
@@ -82,7 +82,7 @@ type Board = readonly [
 /** A real dashboard on a free port, with a clock that stands still. */
 export async function startDashboard(options: StandOptions = {}) {
   const clock = createClock();
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   const { home, env = {}, host, basePath, before = [], plugins = [] } = options;
   const listener = http({ port: 0, ...(host ? { host } : {}), ...(basePath ? { basePath } : {}) });
   const board = dashboard(options.dashboard);
@@ -268,7 +268,7 @@ export async function tempHome(): Promise<{ home: string } & AsyncDisposable> {
 }
 
 /** Tokens in memory, the launcher's one generated and waiting for its owner. */
-export function inSetup(code = TOKEN): StoreForm {
+export function inSetup(code = TOKEN): TokenBackend {
   const store = memory();
   void store.write("launcher", code, { setupPending: true });
   return store;

@@ -1,21 +1,21 @@
 import type { Plugin } from "../../kernel/index.ts";
-import type { ChannelPort, Channels, Inlet } from "../../plugins/channels/index.ts";
+import type { ChannelAdapter, Channels, ChannelHandle } from "../../plugins/channels/index.ts";
 import { channelsErrors } from "../../plugins/channels/errors.ts";
-import { createQueue, type Peer, type Queue, type Seen } from "../../testkit/index.ts";
+import { createQueue, type Peer, type Queue, type PeerEvent } from "../../testkit/index.ts";
 
 /** A channel in memory that keeps every rule, unless a test breaks a part of it. */
 export interface Breaks {
-  readonly port?: (port: ChannelPort, rooms: Rooms) => ChannelPort;
-  readonly inlet?: (inlet: Inlet) => Inlet;
+  readonly port?: (port: ChannelAdapter, rooms: Rooms) => ChannelAdapter;
+  readonly inlet?: (inlet: ChannelHandle) => ChannelHandle;
   /** What a peer is told when its message failed. */
-  readonly failed?: (see: (seen: Seen) => void) => void;
+  readonly failed?: (see: (seen: PeerEvent) => void) => void;
   readonly keepsInlet?: true;
   readonly stop?: () => Promise<void>;
   /** Messages said after the stop wait for the next start. */
   readonly remembers?: true;
   readonly gone?: (rooms: Rooms) => void;
 }
-export type Rooms = Map<string, Queue<Seen>>;
+export type Rooms = Map<string, Queue<PeerEvent>>;
 
 export interface Paper {
   readonly plugin: Plugin<{ needs: { channels: Channels } }>;
@@ -24,11 +24,11 @@ export interface Paper {
 
 export function paper(breaks: Breaks = {}): Paper {
   const rooms: Rooms = new Map();
-  let inlet: Inlet | undefined;
+  let inlet: ChannelHandle | undefined;
   let count = 0;
   const late: string[] = [];
 
-  function show(session: string, seen: Seen): void {
+  function show(session: string, seen: PeerEvent): void {
     const room = rooms.get(session);
     if (!room) throw channelsErrors.undeliverable("paper");
     room.push(seen);
@@ -50,12 +50,12 @@ export function paper(breaks: Breaks = {}): Paper {
         hops: 0,
       })
       .catch(() => {
-        const see = (seen: Seen): void => rooms.get(session)?.push(seen);
+        const see = (seen: PeerEvent): void => rooms.get(session)?.push(seen);
         if (breaks.failed) breaks.failed(see);
         else see({ what: "error", code: "internal" });
       });
   }
-  const own: ChannelPort = {
+  const own: ChannelAdapter = {
     name: "paper",
     send(session, id, { content }) {
       show(session, { what: "create", id, content });
@@ -93,7 +93,7 @@ export function paper(breaks: Breaks = {}): Paper {
     },
     join() {
       const session = `room-${rooms.size + 1}`;
-      const room = createQueue<Seen>(60_000);
+      const room = createQueue<PeerEvent>(60_000);
       rooms.set(session, room);
       return {
         session,

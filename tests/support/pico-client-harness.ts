@@ -1,11 +1,11 @@
 import { createKernel, type AnyPlugin, type Log } from "../../kernel/index.ts";
-import { capturedLog, type LogEntry } from "../../kernel/testing.ts";
+import { createCapturedLog, type LogEntry } from "../../kernel/testing.ts";
 import {
   application,
   channels,
   type Application,
   type Channels,
-  type Incoming,
+  type InboundMessage,
 } from "../../plugins/channels/index.ts";
 import { http, type Http } from "../../plugins/http/index.ts";
 import {
@@ -23,7 +23,7 @@ export const token = "correct-horse-battery-staple-correct-horse-battery-staple"
 export interface Far extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
-  readonly heard: Incoming[];
+  readonly heard: InboundMessage[];
   readonly channels: Channels;
   readonly tokens: TokenSecrets;
 }
@@ -36,7 +36,7 @@ export async function far(
   app: Application = echo,
   { port = 0, config = {} as object } = {},
 ): Promise<Far> {
-  const heard: Incoming[] = [];
+  const heard: InboundMessage[] = [];
   const kernel = createKernel(
     [
       tokenStore(memory({ pico: token })),
@@ -48,7 +48,7 @@ export async function far(
         await app(message, signal);
       }),
     ],
-    { log: capturedLog().log, config: { "channels.pico": { enabled: true, ...config } } },
+    { log: createCapturedLog().log, config: { "channels.pico": { enabled: true, ...config } } },
   );
   await kernel.start();
   const {
@@ -80,7 +80,7 @@ export interface Near extends AsyncDisposable {
   readonly changes: Change[];
   readonly receipts: { id: string; status: string; reason?: string }[];
   readonly typing: { channel: string; session: string; on: boolean }[];
-  readonly heard: Incoming[];
+  readonly heard: InboundMessage[];
   readonly lines: readonly LogEntry[];
   /** By its clock. */
   now(): number;
@@ -105,7 +105,7 @@ export async function near(
 ): Promise<Near> {
   const looks = new Set<() => void>();
   const tell = (): void => looks.forEach((look) => look());
-  const { log: captured, lines } = capturedLog();
+  const { log: captured, lines } = createCapturedLog();
   const noisy =
     (line: Log["warn"]): Log["warn"] =>
     (fields, text) => {
@@ -118,7 +118,7 @@ export async function near(
     warn: noisy(captured.warn),
     error: noisy(captured.error),
   };
-  const heard: Incoming[] = [];
+  const heard: InboundMessage[] = [];
   let configuration: { apply(section: string, raw: unknown): Promise<unknown> } | undefined;
   const editor: AnyPlugin = {
     name: "editor",

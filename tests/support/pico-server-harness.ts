@@ -10,7 +10,7 @@ import {
   type Configuration,
   type Plugin,
 } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
 import {
   application,
   channels,
@@ -88,7 +88,7 @@ export async function stand(options: StandOptions = {}) {
     setTimeout: (run, ms) => clock.setTimeout(run, ms),
     clearTimeout: (id) => clock.clearTimeout(id as number),
   };
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   const tokens = store("token" in options ? options.token : token, options.verify);
   let configuration: Configuration | undefined;
   const editor: Plugin<{ configures: true }> = {

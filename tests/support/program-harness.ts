@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isAlive as isThere } from "../../lib/files/process.ts";
 import { createKernel, type Clock } from "../../kernel/index.ts";
-import { capturedLog } from "../../kernel/testing.ts";
-import { channels, type ChannelPort, type Media } from "../../plugins/channels/index.ts";
-import { command, type CommandEvents, type CommandOptions } from "../../plugins/program/index.ts";
+import { createCapturedLog } from "../../kernel/testing.ts";
+import { channels, type ChannelAdapter, type Media } from "../../plugins/channels/index.ts";
+import { program, type ProgramEvents, type ProgramOptions } from "../../plugins/program/index.ts";
 import { createQueue, type Queue } from "../../testkit/queue.ts";
 import { toy, type Sent } from "./sample-channel.ts";
 
@@ -25,8 +25,8 @@ const each = (take) => require("node:readline").createInterface({ input: process
 /** A real program in a process of its own behind real channels, with a toy channel before them. */
 export async function stand(
   script: string,
-  options: Partial<CommandOptions> = {},
-  port: Partial<ChannelPort> = {},
+  options: Partial<ProgramOptions> = {},
+  port: Partial<ChannelAdapter> = {},
   clock?: Clock,
 ) {
   const folder = await mkdtemp(join(tmpdir(), "doorward-command-"));
@@ -49,19 +49,19 @@ export async function stand(
     failed: (_, id, error) => failures.push({ id, error: error as Error & { code: string } }),
     ...port,
   });
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   const PATH = process.env["PATH"] ?? "";
-  const program = command({
+  const plugin = program({
     command: [process.execPath, file],
     cwd: folder,
     env: { PATH },
     ...options,
   });
-  const kernel = createKernel([channels(), channel.plugin, program], {
+  const kernel = createKernel([channels(), channel.plugin, plugin], {
     log,
     ...(clock && { clock }),
   });
-  const facts = createQueue<CommandEvents["program:state-changed"]>();
+  const facts = createQueue<ProgramEvents["program:state-changed"]>();
   kernel.on("program:state-changed", (fact) => facts.push(fact));
   await kernel.start();
   let isStopped = false;

@@ -1,31 +1,31 @@
 import type { Plugin } from "../../kernel/index.ts";
 import type {
-  ChannelPort,
+  ChannelAdapter,
   Channels,
-  Incoming,
-  Inlet,
-  Outgoing,
+  InboundMessage,
+  ChannelHandle,
+  OutboundMessage,
 } from "../../plugins/channels/index.ts";
 
 export interface Sent {
   readonly what: "send" | "update" | "remove" | "typing";
   readonly session: string;
   readonly id?: string;
-  readonly message?: Outgoing;
+  readonly message?: OutboundMessage;
   readonly on?: boolean;
 }
 
 export interface Toy {
   readonly plugin: Plugin<{ needs: { channels: Channels } }>;
   readonly sent: Sent[];
-  inlet(): Inlet;
-  message(changes?: Partial<Incoming>): Incoming;
+  inlet(): ChannelHandle;
+  message(changes?: Partial<InboundMessage>): InboundMessage;
 }
 
 /** A channel in memory: keeps what it is told to send. */
-export function toy(port: Partial<ChannelPort> = {}): Toy {
+export function toy(port: Partial<ChannelAdapter> = {}): Toy {
   const sent: Sent[] = [];
-  let inlet: Inlet | undefined;
+  let inlet: ChannelHandle | undefined;
   let count = 0;
   const name = port.name ?? "toy";
   return {

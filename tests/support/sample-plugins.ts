@@ -1,16 +1,23 @@
 import { expect } from "vitest";
 import { codeOf, createKernel } from "../../kernel/index.ts";
-import type { AnyPlugin, Clock, LauncherState, Plugin, Scope, Shape } from "../../kernel/index.ts";
+import type {
+  AnyPlugin,
+  Clock,
+  LauncherState,
+  Plugin,
+  Scope,
+  PluginShape,
+} from "../../kernel/index.ts";
 import { createLifecycle } from "../../kernel/lifecycle.ts";
 import { PluginRun, type KernelContext } from "../../kernel/plugin-run.ts";
-import { capturedLog, stoppedClock } from "../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 
 type Bare = Plugin<{ emits: Record<never, never> }>;
 
 /** A plugin that does only what a test is about. */
 export function plugin(
   name: string,
-  start: (scope: Scope<Shape>) => unknown = () => undefined,
+  start: (scope: Scope<PluginShape>) => unknown = () => undefined,
   more: object = {},
 ): AnyPlugin {
   return { name, api: 1, start: start as Bare["start"], ...more };
@@ -58,7 +65,13 @@ export function createLauncher(clock: Clock) {
     () => undefined,
   );
   const driver = plugin("driver", () => gate().promise, { drives: true });
-  const context = { clock, log: capturedLog().log, services: {}, startTimeoutMs: 1, lifecycle };
+  const context = {
+    clock,
+    log: createCapturedLog().log,
+    services: {},
+    startTimeoutMs: 1,
+    lifecycle,
+  };
   void lifecycle.start([new PluginRun(driver, context as unknown as KernelContext)]).catch(codeOf);
   return {
     ...lifecycle,
@@ -70,8 +83,8 @@ export function createLauncher(clock: Clock) {
 
 /** A kernel with a stopped clock and a captured log, not started yet. */
 export function createTestKernel(plugins: readonly AnyPlugin[], options: object = {}) {
-  const clock = stoppedClock();
-  const { log, lines } = capturedLog();
+  const clock = createStoppedClock();
+  const { log, lines } = createCapturedLog();
   const kernel = createKernel([], { plugins, clock, log, ...options });
   const logged = (level: string): string[] =>
     lines.filter((line) => line.level === level).map(({ text }) => text);

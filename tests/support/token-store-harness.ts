@@ -6,7 +6,7 @@ import { withKernel, type LogEntry, type StoppedClock } from "../../kernel/testi
 import {
   files,
   tokenStore,
-  type StoreForm,
+  type TokenBackend,
   type TokenInfo,
   type Tokens,
   type TokenSecrets,
@@ -65,7 +65,7 @@ type Claims = Readonly<Record<string, { generate?: true; exposed?: boolean }>>;
 
 /** Starts a token store on a form, claims names in order, and visits. */
 export async function withTokens(
-  form: StoreForm,
+  form: TokenBackend,
   claims: Claims,
   visit: (stand: TokenStand) => void | Promise<void>,
   options: { random?: (bytes: number) => Uint8Array } = {},

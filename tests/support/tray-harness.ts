@@ -1,22 +1,22 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { withKernel, type Stand } from "../../kernel/testing.ts";
+import { withKernel, type TestKernel } from "../../kernel/testing.ts";
 import { channels } from "../../plugins/channels/index.ts";
 import { dashboard } from "../../plugins/dashboard/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
-import { memory, tokenStore, type StoreForm } from "../../plugins/token-store/index.ts";
+import { memory, tokenStore, type TokenBackend } from "../../plugins/token-store/index.ts";
 import { tray, type TrayOptions } from "../../plugins/tray/index.ts";
 import { until } from "../plugins/tray/bus.ts";
 
 export const TOKEN = "launcher-token-of-this-test-0123456789";
 
-export const parts = (form: StoreForm) =>
+export const parts = (form: TokenBackend) =>
   [tokenStore(form), channels(), http({ port: 0 }), picoServer(), dashboard()] as const;
 
 export interface Seen {
-  readonly stand: Stand<ReturnType<typeof parts>>;
+  readonly stand: TestKernel<ReturnType<typeof parts>>;
   readonly opened: URL[];
   readonly quits: () => number;
   /** Texts of the log. */
@@ -26,7 +26,7 @@ export interface Seen {
 }
 export interface StandOptions extends Partial<TrayOptions> {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly form?: StoreForm;
+  readonly form?: TokenBackend;
 }
 
 /** A dashboard and a channel with the tray, under a stopped clock. */

@@ -6,10 +6,10 @@ import { application, channels } from "../../plugins/channels/index.ts";
 import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import {
-  connect,
+  connectTestClient,
   createQueue,
   memoryTokens,
-  stoppedClock,
+  createStoppedClock,
   testTokens,
   withKernel,
 } from "../../testkit/index.ts";
@@ -34,7 +34,7 @@ describe("the client of the channel", () => {
       plugins(),
       async ({ kernel, clock }) => {
         clock.set(1_700_000_000_000);
-        await using client = await connect(channel(kernel.services.http), {
+        await using client = await connectTestClient(channel(kernel.services.http), {
           token: testTokens.pico,
           session: "s",
         });
@@ -55,7 +55,7 @@ describe("the client of the channel", () => {
       plugins(),
       async ({ kernel }) => {
         const error = await refusal(
-          connect(channel(kernel.services.http), { token: "another-token" }),
+          connectTestClient(channel(kernel.services.http), { token: "another-token" }),
         );
         expect([error.code, error.details["status"]]).toEqual(["TEST_REFUSED", 401]);
       },
@@ -67,7 +67,9 @@ describe("the client of the channel", () => {
     await withKernel(
       plugins(),
       async ({ kernel }) => {
-        const client = await connect(channel(kernel.services.http), { token: testTokens.pico });
+        const client = await connectTestClient(channel(kernel.services.http), {
+          token: testTokens.pico,
+        });
         const wait = codeFrom(client.next("message.create"));
         await kernel.stop();
         expect([await wait, (await client.closed).code]).toEqual(["TEST_CLOSED", 1001]);
@@ -82,9 +84,9 @@ describe("the client of the channel", () => {
       .listen(0, "127.0.0.1");
     await once(mute, "listening");
     const { port } = mute.address() as AddressInfo;
-    expect(await codeFrom(connect(`ws://127.0.0.1:${port}/pico`, { patienceMs: 20 }))).toBe(
-      "TEST_WAITED",
-    );
+    expect(
+      await codeFrom(connectTestClient(`ws://127.0.0.1:${port}/pico`, { patienceMs: 20 })),
+    ).toBe("TEST_WAITED");
     mute.closeAllConnections();
     mute.close();
   });
@@ -108,7 +110,7 @@ describe("the queue", () => {
 });
 
 test("the stopped clock moves only when it is told to", () => {
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   const ran: number[] = [];
   clock.setTimeout(() => ran.push(clock.now()), 50);
   clock.increment(49);

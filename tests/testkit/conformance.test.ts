@@ -3,13 +3,13 @@ import { http } from "../../plugins/http/index.ts";
 import { picoServer } from "../../plugins/pico-server/index.ts";
 import {
   channelRules,
-  connect,
+  connectTestClient,
   memoryTokens,
   runChannelConformance,
   testTokens,
   type ChannelRule,
   type Peer,
-  type Seen,
+  type PeerEvent,
 } from "../../testkit/index.ts";
 import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../../plugins/channels/index.ts";
@@ -173,7 +173,7 @@ describe("a channel in memory", () => {
 });
 
 describe("the pico channel", () => {
-  const words: Record<string, Seen["what"]> = {
+  const words: Record<string, PeerEvent["what"]> = {
     "message.create": "create",
     "message.update": "update",
     "message.delete": "remove",
@@ -185,7 +185,7 @@ describe("the pico channel", () => {
 
   async function peer(channel: URL): Promise<Peer> {
     const session = `peer-${(count += 1)}`;
-    const client = await connect(channel, { token: testTokens.pico, session });
+    const client = await connectTestClient(channel, { token: testTokens.pico, session });
     return {
       session,
       say: (content) => client.say(content),
@@ -199,7 +199,7 @@ describe("the pico channel", () => {
           final,
           code,
           on: type === "typing.start",
-        } as unknown as Seen;
+        } as unknown as PeerEvent;
       },
       leave: () => client.close(),
     };

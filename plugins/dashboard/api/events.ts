@@ -1,21 +1,21 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { seen, type Door } from "../door.ts";
-import type { Sink } from "./feed.ts";
-import { levelOf } from "./log.ts";
+import { requestState, type DashboardContext } from "../door.ts";
+import type { TextSink } from "./feed.ts";
+import { parseLevel } from "./log.ts";
 
 /** A page that reads no more than this behind is given up: it comes back and catches up. */
-const MOST_WAITING = 1_000_000;
+const maxBufferedBytes = 1_000_000;
 
 /** All programs that hold the launcher token are one owner. */
-export const bearers = {};
+export const bearerOwner = {};
 
 /** `GET /api/events`: what happens, as Server-Sent Events; ends with its session. */
-export function eventRoutes(app: FastifyInstance, door: Door): void {
+export function eventRoutes(app: FastifyInstance, door: DashboardContext): void {
   app.get("/api/events", (request, reply) => {
     const { log } = request.query as { log?: string };
     const level =
-      log === undefined ? undefined : levelOf(log === "1" ? "info" : log, "info", "log");
-    const { session } = seen(request);
+      log === undefined ? undefined : parseLevel(log === "1" ? "info" : log, "info", "log");
+    const { session } = requestState(request);
     const { raw } = reply;
     raw.setHeader("content-type", "text/event-stream; charset=utf-8");
     raw.setHeader("cache-control", "no-store");
@@ -24,17 +24,17 @@ export function eventRoutes(app: FastifyInstance, door: Door): void {
     reply.hijack();
     if (request.method === "HEAD") return void raw.writeHead(200).end();
     raw.writeHead(200);
-    const sink: Sink = {
+    const sink: TextSink = {
       write(text) {
         if (raw.writableEnded || raw.destroyed) return;
         raw.write(text);
-        if (raw.writableLength > MOST_WAITING) raw.destroy();
+        if (raw.writableLength > maxBufferedBytes) raw.destroy();
       },
       end: () => void raw.end(),
     };
     const stream = door.feed.open(sink, {
-      owner: session ?? bearers,
-      lastId: lastIdOf(request),
+      owner: session ?? bearerOwner,
+      lastId: lastEventId(request),
       log: level,
     });
     session?.ended.add(stream.end);
@@ -47,7 +47,7 @@ export function eventRoutes(app: FastifyInstance, door: Door): void {
 }
 
 /** `EventSource` sends the header by itself when it comes back; a page that opens a new one says it in the address. */
-function lastIdOf({ headers, query }: FastifyRequest): string | undefined {
+function lastEventId({ headers, query }: FastifyRequest): string | undefined {
   const header = headers["last-event-id"];
   const { last } = query as { last?: unknown };
   return typeof header === "string" && header !== ""

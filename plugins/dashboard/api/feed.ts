@@ -1,19 +1,19 @@
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { LogSource } from "../service.ts";
-import { createHistory, frame, type Entry } from "./history.ts";
+import { createEventHistory, formatEvent, type HistoryEntry } from "./history.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
 
 /** A flood is cut, and said to be: facts and log lines of one second. */
-const FACTS_A_SECOND = 100;
-const LINES_A_SECOND = 50;
+const maxEventsPerSecond = 100;
+const maxLogLinesPerSecond = 50;
 /** Seconds between two `rate` at most: a sign of life, and the moment to look at what changes without a fact. */
-const RATE_EVERY = 15;
-const MOST_STREAMS = 4;
+const rateIntervalS = 15;
+const maxStreamsPerOwner = 4;
 
-type Name = keyof FeedEvents;
+type FeedEventName = keyof FeedEvents;
 
 /** Where a stream's text goes. */
-export interface Sink {
+export interface TextSink {
   write(text: string): void;
   end(): void;
 }
@@ -25,7 +25,7 @@ export interface StreamOptions {
   readonly log: LogLevel | undefined;
 }
 interface Stream extends StreamOptions {
-  readonly sink: Sink;
+  readonly sink: TextSink;
 }
 
 export interface FeedOptions {
@@ -38,14 +38,14 @@ export interface FeedOptions {
   readonly log: LogSource | undefined;
 }
 
-const rank = (level: LogLevel): number => logLevels.indexOf(level);
-const wants = ({ log }: StreamOptions, level: LogLevel | undefined): boolean =>
-  level === undefined || (log !== undefined && rank(level) >= rank(log));
+const levelRank = (level: LogLevel): number => logLevels.indexOf(level);
+const wantsLevel = ({ log }: StreamOptions, level: LogLevel | undefined): boolean =>
+  level === undefined || (log !== undefined && levelRank(level) >= levelRank(log));
 
 /** What happens, as numbered events for the dashboard's streams. */
-export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOptions) {
+export function createEventFeed({ clock, after, epoch, state, traffic, log }: FeedOptions) {
   const streams = new Set<Stream>();
-  const history = createHistory(epoch);
+  const history = createEventHistory(epoch);
   let factsNow = 0;
   let linesNow = 0;
   let seconds = 0;
@@ -54,21 +54,22 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
   let stopTicking: Release | undefined;
   let stopFollowing: Release | undefined;
 
-  function send(entry: Entry): void {
-    for (const stream of streams) if (wants(stream, entry.level)) stream.sink.write(entry.text);
+  function send(entry: HistoryEntry): void {
+    for (const stream of streams)
+      if (wantsLevel(stream, entry.level)) stream.sink.write(entry.text);
   }
-  const keep = (name: Name, data: object, level?: LogLevel): void =>
+  const keep = (name: FeedEventName, data: object, level?: LogLevel): void =>
     send(history.add(name, data, level));
   const heardLine = (line: LogLineView): void => {
     linesNow += 1;
-    if (linesNow <= LINES_A_SECOND) keep("log", line, line.level);
+    if (linesNow <= maxLogLinesPerSecond) keep("log", line, line.level);
   };
 
   /** Whoever follows the log at all wants to know. */
   function tellLeftOut(): void {
-    if (factsNow > FACTS_A_SECOND) keep("missed", { count: factsNow - FACTS_A_SECOND });
-    if (linesNow > LINES_A_SECOND)
-      keep("log-skipped", { count: linesNow - LINES_A_SECOND }, "error");
+    if (factsNow > maxEventsPerSecond) keep("missed", { count: factsNow - maxEventsPerSecond });
+    if (linesNow > maxLogLinesPerSecond)
+      keep("log-skipped", { count: linesNow - maxLogLinesPerSecond }, "error");
     factsNow = 0;
     linesNow = 0;
   }
@@ -81,10 +82,10 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     const rate = { ...now, in: now.in - before.in, out: now.out - before.out };
     before = now;
     const text = JSON.stringify(rate);
-    const isNews = text !== lastRate || rate.in + rate.out > 0 || seconds % RATE_EVERY === 0;
+    const isNews = text !== lastRate || rate.in + rate.out > 0 || seconds % rateIntervalS === 0;
     lastRate = text;
     if (isNews)
-      for (const { sink } of streams) sink.write(frame("rate", { at: clock.now(), ...rate }));
+      for (const { sink } of streams) sink.write(formatEvent("rate", { at: clock.now(), ...rate }));
   }
 
   /** Works only while somebody listens. */
@@ -107,26 +108,26 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
 
   function close(stream: Stream, name?: "superseded" | "ended", data: object = {}): void {
     if (!streams.delete(stream)) return;
-    if (name) stream.sink.write(frame(name, data));
+    if (name) stream.sink.write(formatEvent(name, data));
     stream.sink.end();
     adjust();
   }
 
-  function missedBy(options: StreamOptions): Entry[] | undefined {
+  function missedBy(options: StreamOptions): HistoryEntry[] | undefined {
     const entries = history.since(options.lastId, options.log !== undefined);
-    return entries?.filter((entry) => wants(options, entry.level));
+    return entries?.filter((entry) => wantsLevel(options, entry.level));
   }
 
   return {
-    publish<K extends Name>(name: K, data: FeedEvents[K]): void {
+    publish<K extends FeedEventName>(name: K, data: FeedEvents[K]): void {
       factsNow += 1;
-      if (factsNow <= FACTS_A_SECOND || streams.size === 0) keep(name, data);
+      if (factsNow <= maxEventsPerSecond || streams.size === 0) keep(name, data);
       if (streams.size === 0) factsNow = 0;
     },
     /** The answer is called when the other side has gone. */
-    open(sink: Sink, options: StreamOptions): { left: Release; end: (reason: string) => void } {
+    open(sink: TextSink, options: StreamOptions): { left: Release; end: (reason: string) => void } {
       const own = [...streams].filter(({ owner }) => owner === options.owner);
-      for (const oldest of own.slice(0, Math.max(0, own.length - MOST_STREAMS + 1)))
+      for (const oldest of own.slice(0, Math.max(0, own.length - maxStreamsPerOwner + 1)))
         close(oldest, "superseded");
       const missed = missedBy(options);
       const stream: Stream = { ...options, sink };
@@ -136,7 +137,7 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
         state: state(),
         now: clock.now(),
       };
-      sink.write(frame("hello", hello, history.lastId()));
+      sink.write(formatEvent("hello", hello, history.lastId()));
       for (const { text } of missed ?? []) sink.write(text);
       streams.add(stream);
       lastRate = ""; // what the others know is news to this one
@@ -154,4 +155,4 @@ export function createFeed({ clock, after, epoch, state, traffic, log }: FeedOpt
     },
   };
 }
-export type Feed = ReturnType<typeof createFeed>;
+export type EventFeed = ReturnType<typeof createEventFeed>;

@@ -1,13 +1,13 @@
 import { request as plain, type IncomingMessage } from "node:http";
 import { request as secure } from "node:https";
 import type { Duplex } from "node:stream";
-import type { Door } from "../door.ts";
-import type { TryMethod, TryResult } from "./views.ts";
+import type { DashboardContext } from "../door.ts";
+import type { TestMethod, TestResult } from "./views.ts";
 
-const PATIENCE_MS = 5_000;
+const timeoutMs = 5_000;
 /** A close frame with code 1000, masked with zeros: the channel sees a client that is done. */
-const goodbye = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]);
-const upgrade = {
+const closeFrame = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]);
+const upgradeHeaders = {
   connection: "Upgrade",
   upgrade: "websocket",
   "sec-websocket-version": "13",
@@ -15,38 +15,41 @@ const upgrade = {
 };
 const isPlain = (token: string): boolean => /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(token);
 
-interface Attempt {
-  readonly method: TryMethod;
+interface TestRequest {
+  readonly method: TestMethod;
   readonly query?: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /** The ways in which a client can send the token. */
-function attempts(token: string): Attempt[] {
+function testRequests(token: string): TestRequest[] {
   // Header text is Latin-1 in Node: the UTF-8 bytes go out as they are.
   const bytes = Buffer.from(token, "utf8");
   const bearer = { authorization: `Bearer ${bytes.toString("latin1")}` };
   const item = isPlain(token) ? `token.${token}` : `token64.${bytes.toString("base64url")}`;
   return [
-    { method: "header", headers: { ...upgrade, ...bearer } },
-    { method: "subprotocol", headers: { ...upgrade, "sec-websocket-protocol": item } },
-    { method: "query", headers: upgrade, query: `?token=${encodeURIComponent(token)}` },
+    { method: "header", headers: { ...upgradeHeaders, ...bearer } },
+    { method: "subprotocol", headers: { ...upgradeHeaders, "sec-websocket-protocol": item } },
+    { method: "query", headers: upgradeHeaders, query: `?token=${encodeURIComponent(token)}` },
     { method: "requests", headers: bearer },
   ];
 }
 
 /** Knocks at the channel as clients do, by each method, and answers what came of it. */
-export async function handshakes(door: Door, token: string | undefined): Promise<TryResult[]> {
-  return door.activity.whileTrying(() => tryAll(door, token));
+export async function testChannel(
+  door: DashboardContext,
+  token: string | undefined,
+): Promise<TestResult[]> {
+  return door.activity.whileTrying(() => runTests(door, token));
 }
 
-async function tryAll(door: Door, token: string | undefined): Promise<TryResult[]> {
+async function runTests(door: DashboardContext, token: string | undefined): Promise<TestResult[]> {
   const [address] = door.http.addresses("gateway");
-  const results: TryResult[] = [];
-  for (const attempt of attempts(token ?? "")) {
+  const results: TestResult[] = [];
+  for (const attempt of testRequests(token ?? "")) {
     const began = door.clock.now();
     const url = address && new URL(door.http.url("/pico") + (attempt.query ?? ""), address);
-    const code = url === undefined ? "not_listening" : await knock(url, attempt);
+    const code = url === undefined ? "not_listening" : await openHandshake(url, attempt);
     const { method } = attempt;
     results.push({
       method,
@@ -58,18 +61,18 @@ async function tryAll(door: Door, token: string | undefined): Promise<TryResult[
   return results;
 }
 
-function knock(url: URL, { headers }: Attempt): Promise<string> {
+function openHandshake(url: URL, { headers }: TestRequest): Promise<string> {
   return new Promise((done) => {
     // This process asks itself: who holds the certificate's key needs no proof of it.
-    const options = { headers, agent: false, timeout: PATIENCE_MS, rejectUnauthorized: false };
+    const options = { headers, agent: false, timeout: timeoutMs, rejectUnauthorized: false };
     const ask = url.protocol === "https:" ? secure(url, options) : plain(url, options);
     ask.on("upgrade", (_answer: IncomingMessage, socket: Duplex) => {
       socket.on("error", () => undefined);
-      socket.end(goodbye);
+      socket.end(closeFrame);
       socket.resume();
       done("101");
     });
-    ask.on("response", (answer: IncomingMessage) => void codeIn(answer).then(done));
+    ask.on("response", (answer: IncomingMessage) => void errorCodeIn(answer).then(done));
     ask.on(
       "timeout",
       () => void ask.destroy(Object.assign(new Error("too slow"), { code: "ETIMEDOUT" })),
@@ -80,7 +83,7 @@ function knock(url: URL, { headers }: Attempt): Promise<string> {
 }
 
 /** The error code in an answer, else its status. */
-async function codeIn(answer: IncomingMessage): Promise<string> {
+async function errorCodeIn(answer: IncomingMessage): Promise<string> {
   let text = "";
   try {
     for await (const chunk of answer) text = (text + String(chunk)).slice(0, 10_000);

@@ -1,9 +1,9 @@
 import type { FeedEvents, LogLevel } from "./views.ts";
 
 /** Kept for streams that come back: of facts, and of log lines. */
-const KEPT = 1_000;
+const maxHistory = 1_000;
 
-export interface Entry {
+export interface HistoryEntry {
   readonly number: number;
   /** Of a log line. */
   readonly level: LogLevel | undefined;
@@ -12,11 +12,11 @@ export interface Entry {
 }
 
 /** One event of a stream. */
-export const frame = (name: string, data: object, id?: string): string =>
+export const formatEvent = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** Its text is made when a stream wants it: most of the time nobody listens. */
-class Fact implements Entry {
+class FeedEntry implements HistoryEntry {
   #text: string | undefined;
   readonly number: number;
   readonly level: LogLevel | undefined;
@@ -39,14 +39,14 @@ class Fact implements Entry {
   }
 
   get text(): string {
-    return (this.#text ??= frame(this.#name, this.#data, `${this.#epoch}-${this.number}`));
+    return (this.#text ??= formatEvent(this.#name, this.#data, `${this.#epoch}-${this.number}`));
   }
 }
 
 /** The newest events, numbered. `epoch` tells this process' numbers from those of one before. */
-export function createHistory(epoch: string) {
-  const facts: Entry[] = [];
-  const lines: Entry[] = [];
+export function createEventHistory(epoch: string) {
+  const facts: HistoryEntry[] = [];
+  const lines: HistoryEntry[] = [];
   let number = 0;
   /** No line after this number is left out but those that are said to be. */
   let linesFrom = Infinity;
@@ -57,23 +57,23 @@ export function createHistory(epoch: string) {
       linesFrom = kept ? number : Infinity;
     },
     lastId: (): string => `${epoch}-${number}`,
-    add(name: keyof FeedEvents, data: object, level?: LogLevel): Entry {
+    add(name: keyof FeedEvents, data: object, level?: LogLevel): HistoryEntry {
       number += 1;
-      const entry = new Fact(number, level, name, data, epoch);
+      const entry = new FeedEntry(number, level, name, data, epoch);
       const list = level === undefined ? facts : lines;
       list.push(entry);
-      if (list.length > KEPT) list.shift();
+      if (list.length > maxHistory) list.shift();
       return entry;
     },
     /** What came after an id; `undefined` when that cannot be said any more. */
-    since(id: string | undefined, withLines: boolean): Entry[] | undefined {
+    since(id: string | undefined, withLines: boolean): HistoryEntry[] | undefined {
       const [theirs, last = ""] = id?.split("-") ?? [];
       const known = Number(last);
       if (theirs !== epoch || !/^\d{1,15}$/.test(last) || known > number) return undefined;
       if (withLines && known < linesFrom) return undefined;
       const lists = withLines ? [facts, lines] : [facts];
       // A full list may have lost what the stream has not seen.
-      if (lists.some((list) => list.length === KEPT && list[0]!.number > known + 1))
+      if (lists.some((list) => list.length === maxHistory && list[0]!.number > known + 1))
         return undefined;
       return lists
         .flat()

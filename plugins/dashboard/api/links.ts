@@ -1,12 +1,12 @@
 /** `POST /api/signin-links`: makes a one-time link to sign in with another browser. @module */
 import type { FastifyInstance } from "fastify";
-import { API_BODY } from "../bodies.ts";
-import { seen, type Door } from "../door.ts";
+import { maxBodyBytes } from "../bodies.ts";
+import { requestState, type DashboardContext } from "../door.ts";
 
 /** A link of a sign-in ends with it, and so does the sign-in it opens. A Bearer has proved the launcher token. */
-export function linkRoutes(app: FastifyInstance, door: Door): void {
-  app.post("/api/signin-links", { bodyLimit: API_BODY }, (request, reply) => {
-    const { peer, session } = seen(request);
+export function linkRoutes(app: FastifyInstance, door: DashboardContext): void {
+  app.post("/api/signin-links", { bodyLimit: maxBodyBytes }, (request, reply) => {
+    const { peer, session } = requestState(request);
     const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version, session);
     const origin = `${peer.secure ? "https" : "http"}://${peer.host}`;
     return reply.header("cache-control", "no-store").send({

@@ -1,40 +1,41 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { API_BODY, doctorBody, parseBody } from "../bodies.ts";
-import { seen, type Door } from "../door.ts";
-import { Refusal } from "../errors.ts";
-import type { Forwarded, LogSource } from "../service.ts";
+import { maxBodyBytes, doctorBody, parseBody } from "../bodies.ts";
+import { requestState, type DashboardContext } from "../door.ts";
+import { HttpError } from "../errors.ts";
+import type { ForwardedInfo, LogSource } from "../service.ts";
 import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
 
-const MOST_LINES = 1_000;
+const maxLines = 1_000;
 
 const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value);
-export function levelOf(value: unknown, otherwise: LogLevel, field = "level"): LogLevel {
+export function parseLevel(value: unknown, otherwise: LogLevel, field = "level"): LogLevel {
   if (value === undefined || value === "") return otherwise;
   if (isLevel(value)) return value;
-  throw new Refusal("invalid_body", {
+  throw new HttpError("invalid_body", {
     message: `"${field}" must be one of ${logLevels.join(", ")}.`,
   });
 }
 
-function source({ logSource }: Door): LogSource {
-  if (!logSource) throw new Refusal("not_found", { message: "This deployment shows no log here." });
+function requireLogSource({ logSource }: DashboardContext): LogSource {
+  if (!logSource)
+    throw new HttpError("not_found", { message: "This deployment shows no log here." });
   return logSource;
 }
 
 /** `GET /api/log`, `GET /api/log/download`, `POST /api/doctor`. */
-export function logRoutes(app: FastifyInstance, door: Door): void {
+export function logRoutes(app: FastifyInstance, door: DashboardContext): void {
   app.get("/api/log", async (request, reply) => {
     const { level, text = "", limit = "500" } = request.query as Record<string, unknown>;
     if (typeof limit !== "string" || !/^\d{1,6}$/.test(limit)) {
-      throw new Refusal("invalid_body", { message: '"limit" must be a whole number.' });
+      throw new HttpError("invalid_body", { message: '"limit" must be a whole number.' });
     }
     if (typeof text !== "string")
-      throw new Refusal("invalid_body", { message: '"text" is given twice.' });
-    const read = source(door).read({
-      level: levelOf(level, "debug"),
+      throw new HttpError("invalid_body", { message: '"text" is given twice.' });
+    const read = requireLogSource(door).read({
+      level: parseLevel(level, "debug"),
       text: text.slice(0, 200),
-      limit: Math.min(Number(limit), MOST_LINES),
+      limit: Math.min(Number(limit), maxLines),
     });
     return reply.header("cache-control", "no-store").send(await read);
   });
@@ -44,19 +45,20 @@ export function logRoutes(app: FastifyInstance, door: Door): void {
       .header("cache-control", "no-store")
       .header("content-disposition", 'attachment; filename="launcher.log"')
       .type("text/plain; charset=utf-8")
-      .send(Readable.from(source(door).lines())),
+      .send(Readable.from(requireLogSource(door).lines())),
   );
 
-  app.post("/api/doctor", { bodyLimit: API_BODY }, async (request, reply) => {
-    if (!door.doctor) throw new Refusal("not_found", { message: "This deployment has no doctor." });
+  app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
+    if (!door.doctor)
+      throw new HttpError("not_found", { message: "This deployment has no doctor." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
-    const checks = await door.doctor({ forwarded: forwardedBy(request), upgrade });
+    const checks = await door.doctor({ forwarded: forwardedInfo(request), upgrade });
     return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
 }
 
 /** What a proxy on the way said, and whether it counted. */
-function forwardedBy(request: FastifyRequest): Forwarded | undefined {
+function forwardedInfo(request: FastifyRequest): ForwardedInfo | undefined {
   const {
     headers,
     raw: { socket },
@@ -64,7 +66,7 @@ function forwardedBy(request: FastifyRequest): Forwarded | undefined {
   if (headers["x-forwarded-for"] === undefined && headers["forwarded"] === undefined)
     return undefined;
   const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
-  const { address } = seen(request).peer;
+  const { address } = requestState(request).peer;
   const saysHow = headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
   // A browser on the proxy's own machine has the proxy's address, whether it counted or not.
   const last = String(headers["x-forwarded-for"] ?? "")

@@ -1,15 +1,15 @@
 import type { Clock, Scope } from "../../../kernel/index.ts";
-import type { CommandEvents } from "../../program/index.ts";
+import type { ProgramEvents } from "../../program/index.ts";
 import type { HttpEvents } from "../../http/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
 import type { SettingsEvents } from "../../settings/index.ts";
 import type { TokenStoreEvents } from "../../token-store/index.ts";
-import type { Activity } from "../activity.ts";
+import type { ActivityLog } from "../activity.ts";
 import type { DashboardEvents } from "../events.ts";
-import type { Feed } from "./feed.ts";
+import type { EventFeed } from "./feed.ts";
 
-type Heard = Scope<{
-  hears: CommandEvents &
+type PublishScope = Scope<{
+  hears: ProgramEvents &
     HttpEvents &
     PicoServerEvents &
     SettingsEvents &
@@ -19,12 +19,12 @@ type Heard = Scope<{
 
 /** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
  *  where these plugins are there. */
-export function publishFacts(
+export function publishEvents(
   { on: hear, clock }: { on: unknown; clock: Clock },
-  feed: Feed,
-  activity: Activity,
+  feed: EventFeed,
+  activity: ActivityLog,
 ): void {
-  const on = hear as Heard["on"];
+  const on = hear as PublishScope["on"];
   const at = (): number => clock.now();
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
   on("pico-server:connected", (fact) => feed.publish("connected", { at: at(), ...fact }));

@@ -2,14 +2,14 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "../access.ts";
 import { currentBody, parseBody } from "../bodies.ts";
-import { seen, type Door } from "../door.ts";
-import { Refusal } from "../errors.ts";
-import type { Session } from "../sessions.ts";
-import { requireCurrent } from "./current.ts";
+import { requestState, type DashboardContext } from "../door.ts";
+import { HttpError } from "../errors.ts";
+import type { SignInSession } from "../sessions.ts";
+import { requireTokenConfirmation } from "./current.ts";
 import type { SessionView } from "./views.ts";
 
 /** The newest first. */
-export function sessionList({ sessions }: Door, own?: Session): SessionView[] {
+export function sessionList({ sessions }: DashboardContext, own?: SignInSession): SessionView[] {
   return sessions
     .list()
     .reverse()
@@ -28,35 +28,35 @@ export function sessionList({ sessions }: Door, own?: Session): SessionView[] {
     });
 }
 
-function sessionNamed({ sessions }: Door, id: string): Session {
+function sessionNamed({ sessions }: DashboardContext, id: string): SignInSession {
   const session = sessions.list().find(({ signIn }) => signIn === id);
   if (session) return session;
-  throw new Refusal("not_found", {
+  throw new HttpError("not_found", {
     message: "There is no such session; it may have ended already.",
   });
 }
 
-export function revokeSession(door: Door, id: string): Session {
+export function revokeSession(door: DashboardContext, id: string): SignInSession {
   const session = sessionNamed(door, id);
   door.sessions.end(session, "revoked");
   return session;
 }
 
 /** A stolen cookie must not be enough to sign other browsers out. A Bearer is the launcher token itself. */
-async function requireToken(door: Door, request: FastifyRequest): Promise<void> {
-  if (seen(request).session === undefined) return;
-  await requireCurrent(door, request, parseBody(currentBody, request)?.current);
+async function requireToken(door: DashboardContext, request: FastifyRequest): Promise<void> {
+  if (requestState(request).session === undefined) return;
+  await requireTokenConfirmation(door, request, parseBody(currentBody, request)?.current);
 }
 
-export function sessionRoutes(app: FastifyInstance, door: Door): void {
+export function sessionRoutes(app: FastifyInstance, door: DashboardContext): void {
   app.get("/api/sessions", (request, reply) =>
     reply
       .header("cache-control", "no-store")
-      .send({ sessions: sessionList(door, seen(request).session) }),
+      .send({ sessions: sessionList(door, requestState(request).session) }),
   );
   app.delete<{ Params: { id: string } }>("/api/sessions/:id", async (request, reply) => {
     const { id } = request.params;
-    const { session: own } = seen(request);
+    const { session: own } = requestState(request);
     if (sessionNamed(door, id) !== own) await requireToken(door, request);
     if (revokeSession(door, id) === own) clearSession(door, request, reply);
     await door.keeper.settled();
@@ -64,7 +64,7 @@ export function sessionRoutes(app: FastifyInstance, door: Door): void {
   });
   app.delete("/api/sessions", async (request, reply) => {
     await requireToken(door, request);
-    const { session: own } = seen(request);
+    const { session: own } = requestState(request);
     const others = door.sessions.list().filter((session) => session !== own);
     for (const session of others) door.sessions.end(session, "revoked");
     await door.keeper.settled();

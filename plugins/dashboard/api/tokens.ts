@@ -2,23 +2,23 @@ import type { FastifyInstance } from "fastify";
 import { codeOf } from "../../../kernel/index.ts";
 import type { TokenInfo } from "../../token-store/index.ts";
 import { signIn } from "../access.ts";
-import { API_BODY, parseBody, revealBody, rotateBody } from "../bodies.ts";
-import { seen, type Door } from "../door.ts";
-import { Refusal } from "../errors.ts";
-import { requireCurrent } from "./current.ts";
+import { maxBodyBytes, parseBody, revealBody, rotateBody } from "../bodies.ts";
+import { requestState, type DashboardContext } from "../door.ts";
+import { HttpError } from "../errors.ts";
+import { requireTokenConfirmation } from "./current.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
-const FIRST = ["launcher", "pico", "pico_client"];
+const listedFirst = ["launcher", "pico", "pico_client"];
 
 /** The launcher's and the built-in channels' tokens, then those of other channels, then `metrics`. */
-export function tokenNames({ tokens }: Door): string[] {
+export function tokenNames({ tokens }: DashboardContext): string[] {
   const claimed = tokens.names();
-  const others = claimed.filter((name) => !FIRST.includes(name) && name !== "metrics");
-  return [...FIRST, ...others, "metrics"].filter((name) => claimed.includes(name));
+  const others = claimed.filter((name) => !listedFirst.includes(name) && name !== "metrics");
+  return [...listedFirst, ...others, "metrics"].filter((name) => claimed.includes(name));
 }
 
 /** The tokens that some plugin has claimed. Most deployments have none for `metrics`, and need none. */
-export async function tokensView(door: Door): Promise<TokensView> {
+export async function tokensView(door: DashboardContext): Promise<TokensView> {
   const rows = await Promise.all(
     tokenNames(door).map(async (name): Promise<TokenRow> => {
       const { version: _, ...row } = await door.tokens.describe(name);
@@ -37,15 +37,18 @@ export interface Rotation {
   readonly grace?: number | undefined;
 }
 
-interface Rotated {
+interface RotatedToken {
   readonly token: string;
   readonly source: string;
   readonly version: number;
 }
 
 /** Replaces a token and answers the new value, once. Rejects what `tokenSecrets.replace` rejects. */
-export async function rotate(door: Door, { which, token, grace = 0 }: Rotation): Promise<Rotated> {
-  const { version: expect } = claimed(door, which);
+export async function rotateToken(
+  door: DashboardContext,
+  { which, token, grace = 0 }: Rotation,
+): Promise<RotatedToken> {
+  const { version: expect } = requireClaimedToken(door, which);
   const value = token?.trim();
   const { version, source } = await door.tokenSecrets.replace(which, {
     expect,
@@ -57,28 +60,28 @@ export async function rotate(door: Door, { which, token, grace = 0 }: Rotation):
 }
 
 /** Version and source of a token. Rejects `not_found` for one that no plugin has claimed. */
-export function claimed({ tokens }: Door, name: string): TokenInfo {
+export function requireClaimedToken({ tokens }: DashboardContext, name: string): TokenInfo {
   try {
     return tokens.info(name);
   } catch (error) {
     if (codeOf(error) !== "token_unclaimed") throw error;
-    throw new Refusal("not_found", {
+    throw new HttpError("not_found", {
       message: `This service was started without a ${name} token.`,
     });
   }
 }
 
 /** `GET /api/tokens`, `POST /api/token/rotate`, `POST /api/token/reveal`. */
-export function tokenRoutes(app: FastifyInstance, door: Door): void {
+export function tokenRoutes(app: FastifyInstance, door: DashboardContext): void {
   app.get("/api/tokens", async (_request, reply) =>
     reply.header("cache-control", "no-store").send(await tokensView(door)),
   );
 
-  app.post("/api/token/rotate", { bodyLimit: API_BODY }, async (request, reply) => {
+  app.post("/api/token/rotate", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     const { current, ...rotation } = parseBody(rotateBody, request);
-    await requireCurrent(door, request, current);
-    const { session } = seen(request);
-    const { version, ...rotated } = await rotate(door, rotation);
+    await requireTokenConfirmation(door, request, current);
+    const { session } = requestState(request);
+    const { version, ...rotated } = await rotateToken(door, rotation);
     // Every session has ended with the old token, the asking one too: it gets another, unless it was signed out before.
     const isOwn = rotation.which === "launcher" && session?.endedBy === "rotated";
     if (isOwn) await signIn(door, request, reply, { version, via: "form" });
@@ -86,15 +89,15 @@ export function tokenRoutes(app: FastifyInstance, door: Door): void {
     return reply.header("cache-control", "no-store").send(view);
   });
 
-  app.post("/api/token/reveal", { bodyLimit: API_BODY }, async (request, reply) => {
+  app.post("/api/token/reveal", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     const { which, current } = parseBody(revealBody, request);
-    await requireCurrent(door, request, current);
-    claimed(door, which);
+    await requireTokenConfirmation(door, request, current);
+    requireClaimedToken(door, which);
     const token = door.tokenSecrets.reveal(which);
     if (token === undefined)
-      throw new Refusal("not_found", { message: `There is no ${which} token.` });
+      throw new HttpError("not_found", { message: `There is no ${which} token.` });
     door.log.info(
-      { name: which, ip: seen(request).peer.address },
+      { name: which, ip: requestState(request).peer.address },
       `the ${which} token was shown in the dashboard`,
     );
     return reply.header("cache-control", "no-store").send({ token });

@@ -93,16 +93,16 @@ export interface ConnectionsView {
   readonly connections: readonly ConnectionView[];
 }
 
-export type TryMethod = "header" | "subprotocol" | "query" | "requests";
-export interface TryResult {
-  readonly method: TryMethod;
+export type TestMethod = "header" | "subprotocol" | "query" | "requests";
+export interface TestResult {
+  readonly method: TestMethod;
   readonly ok: boolean;
   /** `101` or `200`, an error code of the channel, or the network's. */
   readonly code: string;
   readonly ms: number;
 }
-export interface TryView {
-  readonly results: readonly TryResult[];
+export interface TestView {
+  readonly results: readonly TestResult[];
 }
 
 export interface CheckView {
@@ -114,7 +114,7 @@ export interface CheckView {
   readonly fix?: string;
 }
 /** Why a client was refused, in words. */
-export interface ClientRefusal {
+export interface RejectedConnectionView {
   /** Unix milliseconds, of the latest. */
   readonly at: number;
   readonly title: string;

@@ -1,15 +1,15 @@
-import type { RefusalView, SignInView, StatusView } from "../status.ts";
+import type { RejectionView, SignInView, StatusView } from "../status.ts";
 import { live, make, setRows, show } from "./dom.ts";
 import { timeAgo } from "./times.ts";
-import { refusalWords, timesWords, viaWords } from "./words.ts";
+import { failedSignInLabel, timesLabel, signInMethodLabel } from "./words.ts";
 
 /** Brings both lists up to date; rows look as `pages/overview-activity.ts` draws them. */
 export function showActivity({ signIns, refusals }: StatusView): void {
   showList("sign-ins", signIns, ({ via, address, at }: SignInView) =>
-    row(viaWords(via), address, at),
+    row(signInMethodLabel(via), address, at),
   );
-  showList("refusals", refusals, ({ code, via, address, times, at }: RefusalView) =>
-    row(refusalWords(code), `${viaWords(via)} · ${address}${timesWords(times)}`, at),
+  showList("refusals", refusals, ({ code, via, address, times, at }: RejectionView) =>
+    row(failedSignInLabel(code), `${signInMethodLabel(via)} · ${address}${timesLabel(times)}`, at),
   );
 }
 

@@ -1,8 +1,8 @@
 /** Geometry of the chart of messages per minute. Pure: the server draws it, the script moves it. */
 export const chartWidth = 300;
 export const chartHeight = 60;
-const gap = 4;
-const floor = 1;
+const barGap = 4;
+const minBarHeight = 1;
 
 export interface Bar {
   readonly x: number;
@@ -15,14 +15,15 @@ export interface Bar {
 
 /** One bar a minute, the newest at the right; an empty minute keeps a hairline, so that the axis stays visible. */
 export function chartBars(perMinute: readonly number[]): readonly Bar[] {
-  const step = (chartWidth + gap) / Math.max(1, perMinute.length);
+  const step = (chartWidth + barGap) / Math.max(1, perMinute.length);
   const top = Math.max(1, ...perMinute);
   return perMinute.map((messages, index) => {
-    const height = messages === 0 ? floor : Math.max(3, Math.round((messages / top) * chartHeight));
+    const height =
+      messages === 0 ? minBarHeight : Math.max(3, Math.round((messages / top) * chartHeight));
     return {
       x: round(index * step),
       y: chartHeight - height,
-      width: round(step - gap),
+      width: round(step - barGap),
       height,
       label: `${minutesAgo(perMinute.length - 1 - index)}: ${messages === 1 ? "1 message" : `${messages} messages`}`,
     };

@@ -8,7 +8,7 @@ import { transcript, type Transcript } from "./chat-messages.ts";
 import { showRaw } from "./chat-raw.ts";
 import { startDesk } from "./desk.ts";
 import { base, el, live, setLive, setText, show } from "./dom.ts";
-import { endOfLink, linkLooks, refusalOfLink } from "./link-words.ts";
+import { linkClosedMessage, linkStateBadges, linkRejectedMessage } from "./link-words.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
 
@@ -171,14 +171,15 @@ function following(change: () => void): void {
 
 function showLink({ from, to, reason, check }: LinkChange): void {
   const badge = live("link");
-  const [text, tone] = linkLooks[to];
+  const [text, tone] = linkStateBadges[to];
   setText(badge, text);
   if (badge) badge.className = `badge ${tone}`;
   if (to === "open") return show(live("trouble"), false);
   if (to === "connecting") return;
   setLive("typing", "");
-  if (to === "stopped" || (to === "blocked" && from === "open")) return trouble(endOfLink(reason));
-  const why = refusalOfLink(reason) ?? check;
+  if (to === "stopped" || (to === "blocked" && from === "open"))
+    return trouble(linkClosedMessage(reason));
+  const why = linkRejectedMessage(reason) ?? check;
   if (why !== undefined) trouble(why);
 }
 

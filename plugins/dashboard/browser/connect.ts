@@ -1,4 +1,4 @@
-import type { TryMethod, TryResult, TryView } from "../api/views.ts";
+import type { TestMethod, TestResult, TestView } from "../api/views.ts";
 import { copy, copyText, enableCopying, shortcut } from "./copy.ts";
 import { startDesk } from "./desk.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
@@ -6,7 +6,7 @@ import { askOwner, load } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { startStream } from "./stream.ts";
 import { tokenPlaceholder } from "./token-placeholder.ts";
-import { tryWords } from "./try-words.ts";
+import { testResultLabel } from "./try-words.ts";
 
 startDesk();
 enableCopying();
@@ -56,21 +56,21 @@ function showToCopy(text: string): void {
 async function tryEveryWay(button: HTMLButtonElement): Promise<void> {
   button.disabled = true;
   setLive("try-problem", "");
-  const answer = await askOwner<TryView>("POST", "/api/channels/pico/try");
+  const answer = await askOwner<TestView>("POST", "/api/channels/pico/try");
   button.disabled = false;
   if ("refused" in answer) return setLive("try-problem", answer.refused.message);
   for (const result of answer.body.results) showResult(result);
 }
 
-function showResult({ method, ok, code, ms }: TryResult): void {
+function showResult({ method, ok, code, ms }: TestResult): void {
   const row = live("tries")?.querySelector<HTMLElement>(
-    `[data-method="${method satisfies TryMethod}"]`,
+    `[data-method="${method satisfies TestMethod}"]`,
   );
   const badge = row?.querySelector<HTMLElement>("[data-result]");
   const off = code === "token_query_disabled";
   if (badge) badge.className = `badge ${ok ? "ok" : off ? "off" : "bad"}`;
   setText(badge, ok ? `Works, ${Math.round(ms)} ms` : off ? "Switched off" : "Refused");
   const why = row?.querySelector<HTMLElement>("[data-why]");
-  setText(why, ok ? "" : tryWords(code));
+  setText(why, ok ? "" : testResultLabel(code));
   show(why, !ok);
 }

@@ -1,12 +1,12 @@
 import type { ConnectionsView, ConnectionView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
-import { bytes, count } from "./format.ts";
+import { formatBytes, formatCount } from "./format.ts";
 import { askOwner, load } from "./owner.ts";
 import { cell, keepRows, type Row } from "./rows.ts";
 import { startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
-import { browserWords, methodWords } from "./words.ts";
+import { browserLabel, methodLabel } from "./words.ts";
 
 const pageSize = 100;
 const filter = document.querySelector<HTMLInputElement>("#filter")!;
@@ -28,10 +28,10 @@ const { look } = startStream({
   news: ["connected", "disconnected", "rate"],
   on: {
     rate: (rate) => {
-      setLive("connections", count(rate.connections));
-      setLive("rate-in", count(rate.in));
-      setLive("rate-out", count(rate.out));
-      setLive("queued", bytes(rate.queuedBytes));
+      setLive("connections", formatCount(rate.connections));
+      setLive("rate-in", formatCount(rate.in));
+      setLive("rate-out", formatCount(rate.out));
+      setLive("queued", formatBytes(rate.queuedBytes));
     },
   },
 });
@@ -54,12 +54,15 @@ function showPage(view: ConnectionsView): void {
     return void look();
   }
   const filtered = filter.value.trim() !== "";
-  if (!filtered) setLive("connections", count(total));
+  if (!filtered) setLive("connections", formatCount(total));
   showRows(view.connections);
   show(live("none"), total === 0);
   setLive("none", filtered ? "No connection fits the filter." : "Nobody is connected.");
   const end = offset + view.connections.length;
-  setLive("range", total > 0 ? `${count(offset + 1)} to ${count(end)} of ${count(total)}` : "");
+  setLive(
+    "range",
+    total > 0 ? `${formatCount(offset + 1)} to ${formatCount(end)} of ${formatCount(total)}` : "",
+  );
   turn(-1, offset > 0, end < total);
   turn(1, end < total, offset > 0);
 }
@@ -75,7 +78,7 @@ function row(first: ConnectionView): Row<ConnectionView> {
   const since = timeAgo(first.since);
   const heard = timeAgo();
   const [received, sent, queued] = [el("span"), el("span"), el("span")];
-  const agent = first.userAgent === undefined ? "" : browserWords(first.userAgent);
+  const agent = first.userAgent === undefined ? "" : browserLabel(first.userAgent);
   const from = el(
     "div",
     {},
@@ -90,7 +93,7 @@ function row(first: ConnectionView): Row<ConnectionView> {
     { role: "row" },
     cell("Session", el("span", { class: "mono", title: `connection ${first.id}` }, first.session)),
     cell("From", from),
-    cell("Way in", el("span", {}, methodWords(first.method)), "nowrap"),
+    cell("Way in", el("span", {}, methodLabel(first.method)), "nowrap"),
     cell("Since", since, "nowrap"),
     cell("In", received, "num"),
     cell("Out", sent, "num"),
@@ -99,9 +102,9 @@ function row(first: ConnectionView): Row<ConnectionView> {
     cell("", end, "act"),
   );
   const update = (connection: ConnectionView): void => {
-    setText(received, count(connection.messagesIn));
-    setText(sent, count(connection.messagesOut));
-    setText(queued, bytes(connection.queuedBytes));
+    setText(received, formatCount(connection.messagesIn));
+    setText(sent, formatCount(connection.messagesOut));
+    setText(queued, formatBytes(connection.queuedBytes));
     setTime(heard, connection.lastHeardAt);
   };
   return { element, update };

@@ -5,7 +5,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 
 /** The two largest units: `3 d 4 h`, `12 min 5 s`. Milliseconds in. */
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   const t = Math.max(0, ms);
   if (t < minute) return `${Math.floor(t / second)} s`;
   if (t < hour) return `${Math.floor(t / minute)} min ${Math.floor((t % minute) / second)} s`;
@@ -14,7 +14,7 @@ export function duration(ms: number): string {
 }
 
 /** The largest unit only: `3 min ago`. Both in Unix milliseconds. */
-export function ago(at: number, now: number): string {
+export function relativeTime(at: number, now: number): string {
   const t = now - at;
   if (t < 5 * second) return "just now";
   if (t < minute) return `${Math.floor(t / second)} s ago`;
@@ -24,12 +24,12 @@ export function ago(at: number, now: number): string {
 }
 
 /** Digits grouped by thin spaces, which mean the same in every language. */
-export function count(n: number): string {
+export function formatCount(n: number): string {
   return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 /** The moment in UTC, to the second; a script puts the reader's own zone in its place. */
-export function utc(at: number): string {
+export function formatUtc(at: number): string {
   return new Date(at)
     .toISOString()
     .replace("T", " ")
@@ -39,7 +39,7 @@ export function utc(at: number): string {
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** A size in the largest unit that keeps it above one: `1.5 MiB`. */
-export function bytes(n: number): string {
+export function formatBytes(n: number): string {
   const step = n < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(n) / 10));
   const value = n / 1024 ** step;
   return `${step === 0 || value >= 100 ? Math.round(value) : Math.round(value * 10) / 10} ${units[step]}`;

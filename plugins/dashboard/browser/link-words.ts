@@ -1,8 +1,8 @@
 import type { LinkState } from "../../../lib/pico-link/page.ts";
-import { wordFor } from "./words.ts";
+import { lookUp } from "./words.ts";
 
 /** Badge and tone of each state of a link. */
-export const linkLooks: Readonly<Record<LinkState, readonly [string, string]>> = {
+export const linkStateBadges: Readonly<Record<LinkState, readonly [string, string]>> = {
   idle: ["Connecting", "off"],
   connecting: ["Connecting", "off"],
   open: ["Connected", "ok"],
@@ -11,7 +11,7 @@ export const linkLooks: Readonly<Record<LinkState, readonly [string, string]>> =
   stopped: ["Disconnected", "bad"],
 };
 
-const ends: Readonly<Record<string, string>> = {
+const linkCloseMessages: Readonly<Record<string, string>> = {
   normal: "The connection was ended.",
   session_ended:
     "The session of this browser has ended, and the connection with it. Connect again once you are signed in.",
@@ -22,8 +22,8 @@ const ends: Readonly<Record<string, string>> = {
 };
 
 /** Why a connection is over for good. */
-export const endOfLink = (reason: string): string =>
-  wordFor(ends, reason) ?? `The connection was closed (${reason}).`;
+export const linkClosedMessage = (reason: string): string =>
+  lookUp(linkCloseMessages, reason) ?? `The connection was closed (${reason}).`;
 
 const refusals: Readonly<Record<string, string>> = {
   no_channel: "This service was started without a pico channel.",
@@ -32,4 +32,4 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** Why the channel takes no connection now; undefined where a moment's patience is all that is needed. */
-export const refusalOfLink = (reason: string): string | undefined => wordFor(refusals, reason);
+export const linkRejectedMessage = (reason: string): string | undefined => lookUp(refusals, reason);

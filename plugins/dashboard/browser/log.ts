@@ -1,7 +1,7 @@
 import type { LogLineView, LogView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { el, live, setLive, setText, show } from "./dom.ts";
-import { count } from "./format.ts";
+import { formatCount } from "./format.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
 import { twoWays } from "./two-ways.ts";
@@ -58,9 +58,15 @@ const stream = startStream({
       skipped += n;
       setLive(
         "sampled",
-        `${count(skipped)} lines were too many to show; the download has them all.`,
+        `${formatCount(skipped)} lines were too many to show; the download has them all.`,
       );
-      add(el("li", { class: "gap" }, `${count(n)} lines left out: at most 50 a second are shown`));
+      add(
+        el(
+          "li",
+          { class: "gap" },
+          `${formatCount(n)} lines left out: at most 50 a second are shown`,
+        ),
+      );
     },
   },
 });
@@ -141,9 +147,9 @@ function line({ at, level: name, text: words, fields }: LogLineView): HTMLElemen
 }
 
 function showCount(): void {
-  const lines = count(list.childElementCount);
+  const lines = formatCount(list.childElementCount);
   const more = list.childElementCount >= limit ? ", the newest" : "";
-  const held = isPaused ? `, paused with ${count(waiting.length)} new` : "";
+  const held = isPaused ? `, paused with ${formatCount(waiting.length)} new` : "";
   setLive("shown", `${lines} ${lines === "1" ? "line" : "lines"}${more}${held}`);
 }
 

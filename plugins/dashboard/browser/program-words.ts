@@ -1,10 +1,10 @@
 /** What the program's card says. Pure: the server writes the first state with it, the script each later one. */
 import type { ProgramView } from "../status.ts";
-import { count } from "./format.ts";
+import { formatCount } from "./format.ts";
 
 type Tone = "ok" | "warn" | "bad";
 
-const states: Readonly<Record<ProgramView["state"], { text: string; tone: Tone }>> = {
+const programStates: Readonly<Record<ProgramView["state"], { text: string; tone: Tone }>> = {
   running: { text: "Running", tone: "ok" },
   waiting: { text: "Starts again soon", tone: "warn" },
   ended: { text: "Ended", tone: "bad" },
@@ -12,7 +12,7 @@ const states: Readonly<Record<ProgramView["state"], { text: string; tone: Tone }
 };
 
 export const programState = (state: ProgramView["state"]): { text: string; tone: Tone } =>
-  states[state];
+  programStates[state];
 
 /** Names and values of the facts. */
 export function programFacts(program: ProgramView): [name: string, value: string][] {
@@ -21,9 +21,11 @@ export function programFacts(program: ProgramView): [name: string, value: string
     ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
     [
       "Restarts",
-      lastEnd === undefined ? count(restarts) : `${count(restarts)}, last end: ${lastEnd}`,
+      lastEnd === undefined
+        ? formatCount(restarts)
+        : `${formatCount(restarts)}, last end: ${lastEnd}`,
     ],
-    ["Messages", `${count(answered)} answered, ${count(failed)} failed`],
-    ["Now", `${count(inWork)} in work, ${count(queued)} waiting`],
+    ["Messages", `${formatCount(answered)} answered, ${formatCount(failed)} failed`],
+    ["Now", `${formatCount(inWork)} in work, ${formatCount(queued)} waiting`],
   ];
 }

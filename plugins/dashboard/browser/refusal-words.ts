@@ -1,7 +1,7 @@
 /** Why clients of the channel were refused, and what mends it. Pure: the server writes the first rows with them. */
-import type { ClientRefusal } from "../api/views.ts";
-import type { RefusalView } from "../status.ts";
-import { timesWords, wordFor } from "./words.ts";
+import type { RejectedConnectionView } from "../api/views.ts";
+import type { RejectionView } from "../status.ts";
+import { timesLabel, lookUp } from "./words.ts";
 
 const methods: Readonly<Record<string, string>> = {
   header: "Authorization header",
@@ -52,39 +52,39 @@ const fixes: Readonly<Record<string, string>> = {
   internal: "The log has the details.",
 };
 
-export function clientRefusalTitle({ code }: Pick<RefusalView, "code">): string {
-  return wordFor(titles, code) ?? `Refused: ${code.replaceAll("_", " ")}`;
+export function rejectionTitle({ code }: Pick<RejectionView, "code">): string {
+  return lookUp(titles, code) ?? `Refused: ${code.replaceAll("_", " ")}`;
 }
 
 /** What the owner or the client's author does about it; undefined: nothing, it goes by. */
-function clientRefusalFix({
+function rejectionFix({
   code,
   address,
-}: Pick<RefusalView, "code" | "address">): string | undefined {
+}: Pick<RejectionView, "code" | "address">): string | undefined {
   if (code === "rate_limited") return `To let it try at once: doorward unblock ${address}`;
-  return wordFor(fixes, code);
+  return lookUp(fixes, code);
 }
 
 /** Which client: how its token came, from where, how often. */
-export function clientRefusalDetail({ via, address, origin, times }: RefusalView): string {
-  const which = [wordFor(methods, via), address, origin].filter((part) => part !== undefined);
-  return which.join(" · ") + timesWords(times);
+export function rejectionDetail({ via, address, origin, times }: RejectionView): string {
+  const which = [lookUp(methods, via), address, origin].filter((part) => part !== undefined);
+  return which.join(" · ") + timesLabel(times);
 }
 
 /** The fix of each row, left out where a row before has the same one. */
-export function fixOnce(refusals: readonly RefusalView[]): readonly (string | undefined)[] {
-  const fixes = refusals.map(clientRefusalFix);
+export function uniqueFixes(refusals: readonly RejectionView[]): readonly (string | undefined)[] {
+  const fixes = refusals.map(rejectionFix);
   return fixes.map((fix, at) => (fixes.indexOf(fix) === at ? fix : undefined));
 }
 
 /** For whoever writes no rows of his own. */
-export function inWords(refusal: RefusalView): ClientRefusal {
+export function toRejectedConnection(refusal: RejectionView): RejectedConnectionView {
   const { at, until: blockedUntil } = refusal;
-  const fix = clientRefusalFix(refusal);
+  const fix = rejectionFix(refusal);
   return {
     at,
-    title: clientRefusalTitle(refusal),
-    detail: clientRefusalDetail(refusal),
+    title: rejectionTitle(refusal),
+    detail: rejectionDetail(refusal),
     ...(fix !== undefined && { fix }),
     ...(blockedUntil !== undefined && { blockedUntil }),
   };

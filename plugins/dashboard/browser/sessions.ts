@@ -8,7 +8,7 @@ import { cell, keepRows, type Row } from "./rows.ts";
 import { askForToken } from "./secret-form.ts";
 import { expectEnd, leave, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
-import { browserWords } from "./words.ts";
+import { browserLabel } from "./words.ts";
 
 const others = document.querySelector<HTMLButtonElement>("[data-end-others]")!;
 const showRows = keepRows(live("rows")!, (session: SessionView) => session.id, row);
@@ -39,7 +39,7 @@ onClick(others, async () => {
 
 function row(first: SessionView): Row<SessionView> {
   const used = timeAgo();
-  const name = browserWords(first.userAgent) || "unnamed";
+  const name = browserLabel(first.userAgent) || "unnamed";
   const browser = el(
     "div",
     {},

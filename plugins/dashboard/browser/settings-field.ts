@@ -1,5 +1,5 @@
 import { button, el, setText, show } from "./dom.ts";
-import { bytes } from "./format.ts";
+import { formatBytes } from "./format.ts";
 import {
   hintOf,
   isSame,
@@ -59,7 +59,9 @@ export function settingField(
     complain(typed.problem ?? "");
     setText(
       aside,
-      unit === "bytes" && typeof typed.value === "number" ? `bytes, ${bytes(typed.value)}` : unit,
+      unit === "bytes" && typeof typed.value === "number"
+        ? `bytes, ${formatBytes(typed.value)}`
+        : unit,
     );
     element.classList.toggle("changed", isChanged());
     changed();

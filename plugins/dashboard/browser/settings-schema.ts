@@ -1,4 +1,4 @@
-import { bytes } from "./format.ts";
+import { formatBytes } from "./format.ts";
 
 /** A part of JSON Schema draft-07: what the settings use. Pure. */
 export interface FieldSchema {
@@ -67,7 +67,7 @@ export function hintOf({ description = "", default: standard, unit, type }: Fiel
   if (standard === undefined || standard === "" || type === "array") return description;
   const size = unit === "bytes" && typeof standard === "number";
   const words = size
-    ? bytes(standard)
+    ? formatBytes(standard)
     : [valueWords(standard), unit].filter((part) => part !== undefined).join(" ");
   return `${description} Default: ${words}.`.trim();
 }

@@ -2,7 +2,7 @@ import { ask, type Refusal } from "./api.ts";
 import { enableCountdown } from "./countdown.ts";
 import { base, make, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
-import { brokenRules, tokenRules } from "./token-rules.ts";
+import { violatedRules, tokenRules } from "./token-rules.ts";
 
 enableRevealing();
 
@@ -70,7 +70,7 @@ function failed(): boolean {
 
 /** Says at the field itself what is wrong; the browser shows it. */
 function acceptable(token: HTMLInputElement, confirm: HTMLInputElement): boolean {
-  const [broken] = brokenRules(token.value.trim());
+  const [broken] = violatedRules(token.value.trim());
   token.setCustomValidity(broken ? `A token has: ${broken.text}.` : "");
   confirm.setCustomValidity(
     token.value.trim() === confirm.value.trim() ? "" : "The two entries differ.",
@@ -83,7 +83,7 @@ function acceptable(token: HTMLInputElement, confirm: HTMLInputElement): boolean
 }
 
 function showRules(form: HTMLElement, token: string, confirm: string): void {
-  const broken = new Set(brokenRules(token).map((rule) => rule.id));
+  const broken = new Set(violatedRules(token).map((rule) => rule.id));
   for (const rule of tokenRules) {
     const kept = token !== "" && !broken.has(rule.id);
     form.querySelector(`[data-rule="${rule.id}"]`)?.classList.toggle("kept", kept);

@@ -2,15 +2,15 @@ import type { ChannelView, StatusView, TokenView, WarningView } from "../status.
 import { showActivity } from "./activity.ts";
 import { chartBars, chartSentence } from "./chart-bars.ts";
 import { live, make, setLive, setRows, show } from "./dom.ts";
-import { count } from "./format.ts";
+import { formatCount } from "./format.ts";
 import { showRefused } from "./refused.ts";
 import { showProgram } from "./show-program.ts";
 import { setServerTime, setTime } from "./times.ts";
-import { sourceWords, stateWords, tokenName } from "./words.ts";
+import { tokenSourceLabel, stateLabel, tokenLabel } from "./words.ts";
 
 /** Puts a status into the page the server drew. */
 export function showStatus(status: StatusView): void {
-  showBadge("state", stateWords(status.state).text, stateWords(status.state).tone);
+  showBadge("state", stateLabel(status.state).text, stateLabel(status.state).tone);
   setServerTime(status.now);
   showStart(status.startedAt);
   setRows(live("addresses"), status.addresses, () => status.addresses.map(addressRow));
@@ -36,10 +36,10 @@ function showChannel(channel: ChannelView): void {
   show(document.querySelector<HTMLElement>('[data-turn="off"]'), channel.enabled);
   const url = live("channel-url");
   if (url instanceof HTMLInputElement && url.value !== channel.url) url.value = channel.url;
-  setLive("connections", count(channel.connections));
-  setLive("max-connections", count(channel.maxConnections));
-  setLive("messages-in", count(channel.messagesIn));
-  setLive("messages-out", count(channel.messagesOut));
+  setLive("connections", formatCount(channel.connections));
+  setLive("max-connections", formatCount(channel.maxConnections));
+  setLive("messages-in", formatCount(channel.messagesIn));
+  setLive("messages-out", formatCount(channel.messagesOut));
   showChart(channel.perMinute);
   showRefused(channel);
 }
@@ -55,7 +55,7 @@ function showChart(perMinute: readonly number[]): void {
     if (title) title.textContent = bar.label;
   });
   chart?.setAttribute("aria-label", chartSentence(perMinute));
-  setLive("chart-top", count(Math.max(0, ...perMinute)));
+  setLive("chart-top", formatCount(Math.max(0, ...perMinute)));
 }
 
 function showBadge(name: string, text: string, tone: string): void {
@@ -71,7 +71,7 @@ function addressRow(address: string): Node {
 }
 
 function tokenRow(token: TokenView): Node {
-  return make("div", "", make("dt", tokenName(token.name)), make("dd", sourceWords(token)));
+  return make("div", "", make("dt", tokenLabel(token.name)), make("dd", tokenSourceLabel(token)));
 }
 
 function warningRow({ text, fix }: WarningView): Node {

@@ -3,7 +3,7 @@ import type { Refusal } from "./api.ts";
 import { base, live, setLive, setText, show } from "./dom.ts";
 import { askAgain, onSignedIn, sessionEnded } from "./owner.ts";
 import { setServerTime } from "./times.ts";
-import { endWords } from "./words.ts";
+import { signOutReasonLabel } from "./words.ts";
 
 /** Milliseconds until the next try. */
 const pause = 2000;
@@ -12,7 +12,7 @@ const pace = 1000;
 /** Until the first event. */
 const patience = 8000;
 /** The server sends an event every 15 s at least; a dead line says nothing. */
-const longestSilence = 40_000;
+const maxSilence = 40_000;
 
 export interface StreamOptions {
   /** Loads everything the page shows; answers the refusal, if there was one. Also runs when events were left out,
@@ -115,7 +115,7 @@ export function startStream({ refresh, news = [], on = {}, query }: StreamOption
       // The browser's new cookie is on its way to another tab.
       if (reason === "rotated" || reason === "replaced")
         await new Promise((done) => setTimeout(done, pace));
-      sessionEnded(endWords(reason));
+      sessionEnded(signOutReasonLabel(reason));
       void lookAndReopen(0);
     },
   };
@@ -130,7 +130,7 @@ export function startStream({ refresh, news = [], on = {}, query }: StreamOption
     for (const type of types) {
       mine.addEventListener(type, (event: MessageEvent<string>) => {
         if (source !== mine) return;
-        listenFor(longestSilence);
+        listenFor(maxSilence);
         if (event.lastEventId !== "") last = event.lastEventId;
         const data = JSON.parse(event.data) as never;
         hear[type]?.(data);

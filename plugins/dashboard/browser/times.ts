@@ -1,6 +1,6 @@
 import { el, setText } from "./dom.ts";
-import { ago, duration } from "./format.ts";
-import { blockedWords } from "./words.ts";
+import { relativeTime, formatDuration } from "./format.ts";
+import { blockedLabel } from "./words.ts";
 
 /** Server's time minus ours, milliseconds. */
 let ahead = 0;
@@ -33,7 +33,7 @@ export function setTime(time: HTMLTimeElement, at: number): void {
 function tick(time: HTMLTimeElement): void {
   if (time.dateTime === "") return;
   const at = Date.parse(time.dateTime);
-  setText(time, "since" in time.dataset ? duration(now() - at) : ago(at, now()));
+  setText(time, "since" in time.dataset ? formatDuration(now() - at) : relativeTime(at, now()));
 }
 
 export function startTimes(): void {
@@ -46,7 +46,7 @@ export function startTimes(): void {
     if (document.hidden) return;
     shown().forEach(tick);
     for (const text of document.querySelectorAll<HTMLElement>("[data-until]")) {
-      setText(text, blockedWords(Number(text.dataset["until"]), now()));
+      setText(text, blockedLabel(Number(text.dataset["until"]), now()));
     }
   }, 1000);
 }

@@ -4,8 +4,8 @@ import { button, el, setText } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { expectEnd } from "./stream.ts";
-import { brokenRules } from "./token-rules.ts";
-import { tokenName } from "./words.ts";
+import { violatedRules } from "./token-rules.ts";
+import { tokenLabel } from "./words.ts";
 
 type Which = "launcher" | "pico";
 
@@ -29,7 +29,7 @@ export async function replaceToken(which: Which): Promise<void> {
     ...graces.map(([value, text]) => el("option", { value }, text)),
   );
   const answer = await askForToken({
-    title: `Replace the ${tokenName(which).toLowerCase()}`,
+    title: `Replace the ${tokenLabel(which).toLowerCase()}`,
     text: consequence[which],
     action: "Replace",
     label: which === "launcher" ? "Present launcher token" : "Launcher token",
@@ -95,7 +95,7 @@ function ownToken(): { element: HTMLElement; value(): string | undefined } {
     rules,
   );
   const say = (): void => {
-    const [broken] = brokenRules(field.value.trim());
+    const [broken] = violatedRules(field.value.trim());
     setText(rules, broken ? `Needed: ${broken.text}.` : "All rules are kept.");
     if (!broken) field.removeAttribute("aria-invalid");
   };
@@ -121,7 +121,7 @@ function ownToken(): { element: HTMLElement; value(): string | undefined } {
     value() {
       if (!choice.checked) return "";
       const token = field.value.trim();
-      if (brokenRules(token).length === 0) return token;
+      if (violatedRules(token).length === 0) return token;
       field.setAttribute("aria-invalid", "true");
       field.focus();
       return undefined;
@@ -135,7 +135,7 @@ function showOnce(which: Which, token: string, text: string): Promise<void> {
     id: "token-value",
     class: "mono value",
     readonly: true,
-    "aria-label": tokenName(which),
+    "aria-label": tokenLabel(which),
   });
   value.value = token;
   const copy = el(
@@ -146,7 +146,7 @@ function showOnce(which: Which, token: string, text: string): Promise<void> {
   const dialog: HTMLDialogElement = el(
     "dialog",
     { class: "card wide-dialog", "aria-labelledby": "token-title" },
-    el("h2", { id: "token-title" }, tokenName(which)),
+    el("h2", { id: "token-title" }, tokenLabel(which)),
     el("p", {}, text),
     el("div", { class: "copyable" }, value, copy),
     el(

@@ -25,6 +25,6 @@ export const tokenRules: readonly TokenRule[] = [
 ];
 
 /** The rules that a token, its ends trimmed already, does not keep. */
-export function brokenRules(token: string): readonly TokenRule[] {
+export function violatedRules(token: string): readonly TokenRule[] {
   return tokenRules.filter((rule) => !rule.holds(token));
 }

@@ -5,7 +5,7 @@ import { load } from "./owner.ts";
 import { replaceToken, showToken } from "./token-dialogs.ts";
 import { startStream } from "./stream.ts";
 import { timeAgo } from "./times.ts";
-import { sourceWords, tokenName } from "./words.ts";
+import { tokenSourceLabel, tokenLabel } from "./words.ts";
 
 const cards = live("tokens")!;
 let shown = "";
@@ -37,7 +37,7 @@ function card(token: TokenRow): HTMLElement {
   return el(
     "section",
     { class: "card", "aria-labelledby": id },
-    el("h2", { id }, tokenName(name)),
+    el("h2", { id }, tokenLabel(name)),
     el(
       "p",
       { class: "quiet-text" },
@@ -46,7 +46,7 @@ function card(token: TokenRow): HTMLElement {
     el(
       "dl",
       { class: "facts" },
-      fact("Comes from", sourceWords(token)),
+      fact("Comes from", tokenSourceLabel(token)),
       managedByEnv &&
         token.variable !== undefined &&
         el(
@@ -91,7 +91,7 @@ function actionsOf({ name, managedByEnv, source }: TokenRow): HTMLElement[] {
     made.dataset["act"] = `${kind}-${name}`;
     made.setAttribute(
       "aria-label",
-      `${text.replace("…", "")} the ${tokenName(name).toLowerCase()}`,
+      `${text.replace("…", "")} the ${tokenLabel(name).toLowerCase()}`,
     );
     return made;
   };
@@ -116,10 +116,11 @@ function fact(name: string, value: Node | string): HTMLElement {
 }
 
 function placeOf(source: string, name: string): string {
-  return sourceWords({ name, source: source as TokenRow["source"], managedByEnv: false }).replace(
-    /^t/,
-    "T",
-  );
+  return tokenSourceLabel({
+    name,
+    source: source as TokenRow["source"],
+    managedByEnv: false,
+  }).replace(/^t/, "T");
 }
 
 const sentence = (text: string): string =>

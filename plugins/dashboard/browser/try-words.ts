@@ -1,4 +1,4 @@
-import { wordFor } from "./words.ts";
+import { lookUp } from "./words.ts";
 
 const reasons: Readonly<Record<string, string>> = {
   token_query_disabled:
@@ -15,6 +15,6 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why a way into the channel does not work, in one sentence. */
-export function tryWords(code: string): string {
-  return wordFor(reasons, code) ?? `The answer was ${code.replaceAll("_", " ")}.`;
+export function testResultLabel(code: string): string {
+  return lookUp(reasons, code) ?? `The answer was ${code.replaceAll("_", " ")}.`;
 }

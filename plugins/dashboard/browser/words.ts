@@ -1,16 +1,16 @@
 /** What the pages call things. Pure: the server writes the first state with them, the script each later one. */
 import type { StatusView, TokenView } from "../status.ts";
 
-type Tone = "ok" | "warn" | "bad";
+type BadgeTone = "ok" | "warn" | "bad";
 
-const states: Readonly<Record<StatusView["state"], { text: string; tone: Tone }>> = {
+const launcherStates: Readonly<Record<StatusView["state"], { text: string; tone: BadgeTone }>> = {
   unconfigured: { text: "Not configured", tone: "bad" },
   setup: { text: "Waiting for setup", tone: "warn" },
   running: { text: "Running", tone: "ok" },
   rotating: { text: "Replacing the token", tone: "warn" },
 };
 
-const doors: Readonly<Record<string, string>> = {
+const signInMethodLabels: Readonly<Record<string, string>> = {
   form: "Sign-in form",
   login: "Sign-in form",
   link: "Sign-in link",
@@ -20,7 +20,7 @@ const doors: Readonly<Record<string, string>> = {
   current: "Confirmation of an action",
 };
 
-const refusals: Readonly<Record<string, string>> = {
+const failedSignInLabels: Readonly<Record<string, string>> = {
   invalid_token: "Wrong token",
   invalid_code: "Wrong setup code",
   rate_limited: "Too many tries",
@@ -30,29 +30,27 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** The word for a name from outside: only what the table itself holds, so that `__proto__` finds nothing. */
-export const wordFor = (
-  table: Readonly<Record<string, string>>,
-  name: string,
-): string | undefined => (Object.hasOwn(table, name) ? table[name] : undefined);
+export const lookUp = (table: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
 
-export function stateWords(state: StatusView["state"]): { text: string; tone: Tone } {
-  return states[state];
+export function stateLabel(state: StatusView["state"]): { text: string; tone: BadgeTone } {
+  return launcherStates[state];
 }
 
 /** Through which door somebody came or tried to. */
-export function viaWords(via: string): string {
-  return wordFor(doors, via) ?? via;
+export function signInMethodLabel(via: string): string {
+  return lookUp(signInMethodLabels, via) ?? via;
 }
 
-export function refusalWords(code: string): string {
-  return wordFor(refusals, code) ?? code.replaceAll("_", " ");
+export function failedSignInLabel(code: string): string {
+  return lookUp(failedSignInLabels, code) ?? code.replaceAll("_", " ");
 }
 
 /** Goes after what happened. */
-export const timesWords = (times: number): string => (times > 1 ? ` · ${times} times` : "");
+export const timesLabel = (times: number): string => (times > 1 ? ` · ${times} times` : "");
 
 /** How long an address still waits. */
-export const blockedWords = (until: number, now: number): string =>
+export const blockedLabel = (until: number, now: number): string =>
   until > now ? `Blocked for ${Math.ceil((until - now) / 1000)} s.` : "It may try again.";
 
 const names: Readonly<Record<string, string>> = {
@@ -62,11 +60,11 @@ const names: Readonly<Record<string, string>> = {
   metrics: "Metrics token",
 };
 
-export function tokenName(name: string): string {
-  return wordFor(names, name) ?? `Token ${name}`;
+export function tokenLabel(name: string): string {
+  return lookUp(names, name) ?? `Token ${name}`;
 }
 
-export function sourceWords({ name, source, managedByEnv }: TokenView): string {
+export function tokenSourceLabel({ name, source, managedByEnv }: TokenView): string {
   if (managedByEnv) return "the environment";
   const file = name === "launcher" || name === "metrics" ? "launcher-config.json" : "config.json";
   const words = {
@@ -80,7 +78,7 @@ export function sourceWords({ name, source, managedByEnv }: TokenView): string {
   return words[source];
 }
 
-const ends: Readonly<Record<string, string>> = {
+const signOutReasons: Readonly<Record<string, string>> = {
   "sign-out": "You signed out in another tab.",
   revoked: "This session was signed out from another browser.",
   expired: "Your session has run its time.",
@@ -92,8 +90,8 @@ const ends: Readonly<Record<string, string>> = {
 };
 
 /** Why a session ended. */
-export function endWords(reason: string): string {
-  return wordFor(ends, reason) ?? "Your session has ended.";
+export function signOutReasonLabel(reason: string): string {
+  return lookUp(signOutReasons, reason) ?? "Your session has ended.";
 }
 
 const methods: Readonly<Record<string, string>> = {
@@ -104,7 +102,7 @@ const methods: Readonly<Record<string, string>> = {
 };
 
 /** How a client of the channel showed who it is. */
-export function methodWords(method: string): string {
+export function methodLabel(method: string): string {
   return methods[method] ?? method;
 }
 
@@ -126,7 +124,7 @@ const systems: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** `Firefox 140 on Linux`, or what the program calls itself. */
-export function browserWords(userAgent: string): string {
+export function browserLabel(userAgent: string): string {
   const system = systems.find(([pattern]) => pattern.test(userAgent))?.[1];
   for (const [pattern, name] of browsers) {
     const version = pattern.exec(userAgent)?.[1];

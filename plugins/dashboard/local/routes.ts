@@ -1,22 +1,22 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
-import { claimed, rotate, tokensView } from "../api/tokens.ts";
-import { localTokenBody, localUnblockBody, type LocalToken } from "../bodies.ts";
-import { sectionsOf, type Door } from "../door.ts";
-import { Refusal, refusals } from "../errors.ts";
+import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
+import { controlTokenBody, controlUnblockBody, type ControlTokenBody } from "../bodies.ts";
+import { sectionsOf, type DashboardContext } from "../door.ts";
+import { HttpError, httpErrors } from "../errors.ts";
 import { ownerLink } from "../owner-links.ts";
-import { asRefusal } from "../replies.ts";
+import { toHttpError } from "../replies.ts";
 import { fileWarnings } from "../warnings.ts";
 
-interface Asked {
+interface ControlRequest {
   /** What follows the last slash of a path that names one thing. */
   readonly id: string;
   readonly body: unknown;
 }
-type Answer = (door: Door, asked: Asked) => unknown;
+type ControlHandler = (door: DashboardContext, asked: ControlRequest) => unknown;
 
 /** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
-const routes: Readonly<Record<string, Answer>> = {
+const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "GET /local/status": async (door) => ({
     state: door.state(),
     version: door.version,
@@ -32,21 +32,22 @@ const routes: Readonly<Record<string, Answer>> = {
   "GET /local/tokens": tokensView,
   "POST /local/token/show": (door, { body }) => {
     const { name } = tokenOf(body);
-    const token = claimed(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
+    const token =
+      requireClaimedToken(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
     if (token === undefined)
-      throw new Refusal("not_found", { message: `There is no ${name} token.` });
+      throw new HttpError("not_found", { message: `There is no ${name} token.` });
     door.log.info({ name }, `the ${name} token was shown on the command line`);
     return { name, token, source: door.tokens.info(name).source };
   },
   "POST /local/token/replace": async (door, { body }) => {
     const { name, token, grace } = tokenOf(body);
-    claimed(door, name);
-    const { version: _, ...rotated } = await rotate(door, { which: name, token, grace });
+    requireClaimedToken(door, name);
+    const { version: _, ...rotated } = await rotateToken(door, { which: name, token, grace });
     return { name, ...rotated };
   },
   "POST /local/links": (door) => {
     const [base] = door.http.addresses();
-    if (!base) throw new Refusal("unavailable");
+    if (!base) throw new HttpError("unavailable");
     const { path, copyPath, ...link } = ownerLink(door);
     return { url: new URL(path, base).href, copyUrl: new URL(copyPath, base).href, ...link };
   },
@@ -57,15 +58,15 @@ const routes: Readonly<Record<string, Answer>> = {
     return { status: "ok" };
   },
   "POST /local/unblock": (door, { body }) => {
-    const parsed = localUnblockBody.safeParse(body ?? {});
-    if (!parsed.success) throw new Refusal("invalid_body");
+    const parsed = controlUnblockBody.safeParse(body ?? {});
+    if (!parsed.success) throw new HttpError("invalid_body");
     const { address } = parsed.data;
     door.http.unblock(address);
     door.log.info({ ip: address ?? "all" }, "unblocked on the command line");
     return { status: "ok" };
   },
   "POST /local/doctor": async (door) => {
-    if (!door.doctor) throw new Refusal("not_found");
+    if (!door.doctor) throw new HttpError("not_found");
     return { checks: await door.doctor() };
   },
 };
@@ -80,21 +81,21 @@ async function bodyOf(request: IncomingMessage): Promise<unknown> {
   return text === "" ? undefined : JSON.parse(text);
 }
 
-function tokenOf(body: unknown): LocalToken {
-  const parsed = localTokenBody.safeParse(body);
+function tokenOf(body: unknown): ControlTokenBody {
+  const parsed = controlTokenBody.safeParse(body);
   if (parsed.success) return parsed.data;
-  throw new Refusal("invalid_body");
+  throw new HttpError("invalid_body");
 }
 
-export function localRoutes(door: Door): RequestListener {
+export function controlRoutes(door: DashboardContext): RequestListener {
   async function answer(request: IncomingMessage): Promise<unknown> {
     const [path = ""] = (request.url ?? "").split("?");
     const [, collection, id = ""] = /^(\/local\/sessions\/)([\w-]+)$/.exec(path) ?? [];
     const route =
-      routes[`${request.method} ${collection === undefined ? path : `${collection}:id`}`];
-    if (!route) throw new Refusal("not_found");
+      controlHandlers[`${request.method} ${collection === undefined ? path : `${collection}:id`}`];
+    if (!route) throw new HttpError("not_found");
     const body = await bodyOf(request).catch(() => {
-      throw new Refusal("invalid_body");
+      throw new HttpError("invalid_body");
     });
     return route(door, { id, body });
   }
@@ -112,12 +113,12 @@ export function localRoutes(door: Door): RequestListener {
     answer(request).then(
       (body) => send(200, body),
       (error: unknown) => {
-        const { code, message, extra } = asRefusal(
+        const { code, message, extra } = toHttpError(
           error,
           door,
           `local ${request.method} ${request.url}`,
         );
-        send(extra.status ?? refusals[code][0], { error: code, message });
+        send(extra.status ?? httpErrors[code][0], { error: code, message });
       },
     );
   };

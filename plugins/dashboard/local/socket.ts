@@ -2,32 +2,32 @@ import { chmod, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
-import { lockFile, makeFolder } from "../../../lib/files/index.ts";
-import type { Door } from "../door.ts";
-import type { LocalControl } from "../service.ts";
+import { lockFile, createPrivateFolder } from "../../../lib/files/index.ts";
+import type { DashboardContext } from "../door.ts";
+import type { ControlSocketOptions } from "../service.ts";
 
 /** The part of the door that the socket needs. */
-type LocalDoor = Pick<Door, "log" | "clock" | "version"> & {
-  readonly http: Pick<Door["http"], "addresses">;
+type ControlContext = Pick<DashboardContext, "log" | "clock" | "version"> & {
+  readonly http: Pick<DashboardContext["http"], "addresses">;
 };
 
-const lastAnswersMs = 1_000;
+const closeTimeoutMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");
 
 /** Opens the owner's socket and answers how to close it. Of several launchers with one home the first has it. Where it
  *  cannot be opened there is one warning: everything else works without it. */
-export async function openLocal(
-  door: LocalDoor,
-  local: LocalControl,
+export async function openControlSocket(
+  door: ControlContext,
+  local: ControlSocketOptions,
   listener: RequestListener,
 ): Promise<() => Promise<void>> {
   const server = createServer({ requestTimeout: 30_000 }, listener);
   try {
-    if (!(await take(server, local.socket))) {
+    if (!(await listenOrReplace(server, local.socket))) {
       door.log.warn({}, "another launcher uses this home: commands reach that one");
       return async () => undefined;
     }
-    await note(door, local);
+    await writeNote(door, local);
   } catch (error) {
     door.log.warn({ reason: (error as Error).message }, "the socket for commands cannot be opened");
     server.close();
@@ -39,21 +39,21 @@ export async function openLocal(
     const closed = new Promise<void>((done) => server.close(() => done())); // removes the socket
     server.closeIdleConnections();
     // A token that is being replaced is told to who asked for it.
-    const cut = door.clock.setTimeout(() => server.closeAllConnections(), lastAnswersMs);
+    const cut = door.clock.setTimeout(() => server.closeAllConnections(), closeTimeoutMs);
     await closed;
     door.clock.clearTimeout(cut);
   };
 }
 
 /** Listens, in place of a dead process' socket. `false`: somebody else does. */
-async function take(server: Server, path: string): Promise<boolean> {
-  if (isPipe(path)) return listen(server, path).then(() => true, isTaken);
-  await makeFolder(dirname(path));
-  await narrow(dirname(path));
+async function listenOrReplace(server: Server, path: string): Promise<boolean> {
+  if (isPipe(path)) return listen(server, path).then(() => true, toFalseIfTaken);
+  await createPrivateFolder(dirname(path));
+  await restrictFolder(dirname(path));
   // Between the question and the answer to it another launcher must not begin to listen: it would lose its socket.
   const lock = await lockFile(path);
   try {
-    if (await answers(path)) return false;
+    if (await isAnswering(path)) return false;
     await rm(path, { force: true });
     await listen(server, path);
     await chmod(path, 0o600);
@@ -63,14 +63,14 @@ async function take(server: Server, path: string): Promise<boolean> {
   }
 }
 
-function isTaken(error: NodeJS.ErrnoException): false {
+function toFalseIfTaken(error: NodeJS.ErrnoException): false {
   if (error.code === "EADDRINUSE") return false;
   throw error;
 }
 
 /** Until the socket has its own mode it is as open as the umask says: the folder is what guards it. One that belongs to
  *  all, as `XDG_RUNTIME_DIR` may name by mistake, is no place for it, and not ours to close. */
-async function narrow(folder: string): Promise<void> {
+async function restrictFolder(folder: string): Promise<void> {
   const { mode, uid } = await stat(folder);
   const isShared =
     (mode & 0o1000) !== 0 || (process.getuid !== undefined && uid !== process.getuid());
@@ -83,7 +83,7 @@ async function narrow(folder: string): Promise<void> {
 const deadCodes: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
 
 /** Rejects when it cannot be told. */
-function answers(path: string): Promise<boolean> {
+function isAnswering(path: string): Promise<boolean> {
   return new Promise((done, failed) => {
     const socket = connect(path);
     socket.on("connect", () => {
@@ -108,13 +108,16 @@ function listen(server: Server, path: string): Promise<void> {
   });
 }
 
-async function note(door: LocalDoor, { note: path, pid }: LocalControl): Promise<void> {
+async function writeNote(
+  door: ControlContext,
+  { note: path, pid }: ControlSocketOptions,
+): Promise<void> {
   const facts = {
     pid,
     version: door.version,
     addresses: door.http.addresses().map(({ href }) => href),
   };
-  await makeFolder(dirname(path));
+  await createPrivateFolder(dirname(path));
   await rm(path, { force: true });
   await writeFile(path, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
 }

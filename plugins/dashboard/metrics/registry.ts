@@ -1,6 +1,6 @@
 /* Loaded with the first scrape: whoever is not scraped pays nothing. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
-import { familiesFor, type Facts, type Family } from "./families.ts";
+import { familiesFor, type MetricsSnapshot, type MetricFamily } from "./families.ts";
 
 /** Of the process, not of one kernel in it: its watch over the event loop goes on when a kernel stops. */
 const processRegistry = new Registry();
@@ -11,8 +11,8 @@ export const contentType: string = processRegistry.contentType;
 /** Values stay where they are counted: the library is given them at each scrape. */
 function register(
   registry: Registry,
-  { type, name, help, labels, read }: Family,
-  facts: () => Facts,
+  { type, name, help, labels, read }: MetricFamily,
+  facts: () => MetricsSnapshot,
 ): void {
   const common = { name, help, labelNames: [...labels], registers: [registry] };
   if (type === "gauge") {
@@ -35,7 +35,7 @@ function register(
 }
 
 /** The text of one scrape, in the exposition format of Prometheus 0.0.4. */
-export function createExposition(read: () => Facts): () => Promise<string> {
+export function createExposition(read: () => MetricsSnapshot): () => Promise<string> {
   const registry = new Registry();
   let facts = read();
   for (const family of familiesFor(facts)) register(registry, family, () => facts);

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from "fastify";
-import type { Door } from "../door.ts";
-import type { Facts } from "./families.ts";
+import type { DashboardContext } from "../door.ts";
+import type { MetricsSnapshot } from "./families.ts";
 
 /** `GET /metrics`, for the launcher token, a session, or the metrics token, which opens nothing else. */
-export function metricsRoute(app: FastifyInstance, door: Door): void {
-  const read = (): Facts => ({
+export function metricsRoute(app: FastifyInstance, door: DashboardContext): void {
+  const read = (): MetricsSnapshot => ({
     pico: door.picoServer?.metrics(),
     state: door.state(),
     ready: door.serving() && door.state() !== "unconfigured",

@@ -1,13 +1,18 @@
-import { ago, utc } from "../browser/format.ts";
-import { refusalWords, timesWords, viaWords } from "../browser/words.ts";
+import { relativeTime, formatUtc } from "../browser/format.ts";
+import { failedSignInLabel, timesLabel, signInMethodLabel } from "../browser/words.ts";
 import type { StatusView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 
 /** The latest sign-ins and refusals. `browser/activity.ts` builds the same rows. */
 export function activity({ now, signIns, refusals }: StatusView): Html {
-  const came = signIns.map((s) => row(viaWords(s.via), s.address, s.at, now));
+  const came = signIns.map((s) => row(signInMethodLabel(s.via), s.address, s.at, now));
   const refused = refusals.map(({ code, via, address, times, at }) =>
-    row(refusalWords(code), `${viaWords(via)} · ${address}${timesWords(times)}`, at, now),
+    row(
+      failedSignInLabel(code),
+      `${signInMethodLabel(via)} · ${address}${timesLabel(times)}`,
+      at,
+      now,
+    ),
   );
   return html`<div class="twin">${card("Latest sign-ins", "sign-ins", "Nobody has signed in since the start.", came)}
 ${card("Refused sign-ins", "refusals", "Nobody was refused since the start.", refused)}</div>`;
@@ -20,6 +25,6 @@ function card(title: string, id: string, none: string, rows: readonly Html[]): H
 }
 
 function row(title: string, detail: string, at: number, now: number): Html {
-  return html`<li><span>${title}</span><time data-ago datetime="${new Date(at).toISOString()}" title="${utc(at)}">
-${ago(at, now)}</time><small>${detail}</small></li>`;
+  return html`<li><span>${title}</span><time data-ago datetime="${new Date(at).toISOString()}" title="${formatUtc(at)}">
+${relativeTime(at, now)}</time><small>${detail}</small></li>`;
 }

@@ -1,5 +1,5 @@
 import { chartBars, chartHeight, chartSentence, chartWidth } from "../browser/chart-bars.ts";
-import { count } from "../browser/format.ts";
+import { formatCount } from "../browser/format.ts";
 import type { ChannelView, StatusView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
@@ -56,10 +56,10 @@ function onFace(channel: ChannelView): Html {
 <button type="button" class="quiet scripted" data-copy="channel-url" aria-label="Copy address">Copy</button>
 </div></div>
 <dl class="figures">
-<div><dt>Connections</dt><dd><span data-live="connections">${count(channel.connections)}</span>
-<small>of <span data-live="max-connections">${count(channel.maxConnections)}</span></small></dd></div>
-<div><dt>Messages in</dt><dd data-live="messages-in">${count(channel.messagesIn)}</dd></div>
-<div><dt>Messages out</dt><dd data-live="messages-out">${count(channel.messagesOut)}</dd></div>
+<div><dt>Connections</dt><dd><span data-live="connections">${formatCount(channel.connections)}</span>
+<small>of <span data-live="max-connections">${formatCount(channel.maxConnections)}</span></small></dd></div>
+<div><dt>Messages in</dt><dd data-live="messages-in">${formatCount(channel.messagesIn)}</dd></div>
+<div><dt>Messages out</dt><dd data-live="messages-out">${formatCount(channel.messagesOut)}</dd></div>
 </dl>
 ${chart(channel.perMinute)}
 ${
@@ -74,7 +74,7 @@ function chart(perMinute: readonly number[]): Html {
     ({ x, y, width, height, label }) =>
       html`<rect x="${x}" y="${y}" width="${width}" height="${height}"><title>${label}</title></rect>`,
   );
-  const highest = count(Math.max(0, ...perMinute));
+  const highest = formatCount(Math.max(0, ...perMinute));
   return html`<figure class="chart"><figcaption>Messages per minute
 <span class="quiet-text">highest <span data-live="chart-top">${highest}</span></span></figcaption>
 <svg viewBox="0 0 ${chartWidth} ${chartHeight}" preserveAspectRatio="none" height="72" role="img"

@@ -1,5 +1,5 @@
 import { tokenPlaceholder } from "../browser/token-placeholder.ts";
-import { sourceWords } from "../browser/words.ts";
+import { tokenSourceLabel } from "../browser/words.ts";
 import type { ChannelView, TokenView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
@@ -29,5 +29,5 @@ function tokenPlace(tokens: readonly TokenView[]): string {
   if (!pico || pico.source === "none") return "It is channels.pico.token in .security.yml.";
   if (pico.source === "env") return "It was set in the environment.";
   if (pico.source === "host") return "The host application has it.";
-  return `It is channels.pico.token in ${sourceWords(pico)}.`;
+  return `It is channels.pico.token in ${tokenSourceLabel(pico)}.`;
 }

@@ -1,5 +1,5 @@
-import { duration, utc } from "../browser/format.ts";
-import { sourceWords, tokenName } from "../browser/words.ts";
+import { formatDuration, formatUtc } from "../browser/format.ts";
+import { tokenSourceLabel, tokenLabel } from "../browser/words.ts";
 import type { StatusView, TokenView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 
@@ -8,7 +8,7 @@ export function launcherCard(status: StatusView): Html {
   return html`<section class="card launcher" aria-labelledby="h-launcher"><h2 id="h-launcher">Launcher</h2>
 <dl class="facts">
 <div><dt>Up for</dt><dd><time data-live="uptime" data-since datetime="${new Date(status.startedAt).toISOString()}"
- title="${utc(status.startedAt)}">${duration(status.now - status.startedAt)}</time></dd></div>
+ title="${formatUtc(status.startedAt)}">${formatDuration(status.now - status.startedAt)}</time></dd></div>
 <div class="stacked"><dt>${status.addresses.length === 1 ? "Address" : "Addresses"}</dt>
 <dd><ul data-live="addresses">
 ${status.addresses.map((address) => html`<li class="mono">${address}</li>`)}</ul></dd></div>
@@ -19,7 +19,7 @@ ${signInLink()}
 }
 
 function tokenRow(token: TokenView): Html {
-  return html`<div><dt>${tokenName(token.name)}</dt><dd>${sourceWords(token)}</dd></div>`;
+  return html`<div><dt>${tokenLabel(token.name)}</dt><dd>${tokenSourceLabel(token)}</dd></div>`;
 }
 
 function signInLink(): Html {

@@ -1,13 +1,13 @@
-import { ago, utc } from "../browser/format.ts";
-import { clientRefusalDetail, clientRefusalTitle, fixOnce } from "../browser/refusal-words.ts";
-import { blockedWords } from "../browser/words.ts";
-import type { ChannelView, RefusalView } from "../status.ts";
+import { relativeTime, formatUtc } from "../browser/format.ts";
+import { rejectionDetail, rejectionTitle, uniqueFixes } from "../browser/refusal-words.ts";
+import { blockedLabel } from "../browser/words.ts";
+import type { ChannelView, RejectionView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
 
 /** Clients that could not get in, and what mends it. `browser/refused.ts` builds the same rows. */
 export function refusedClients({ refusals }: ChannelView, now: number, url: Site["url"]): Html {
-  const fixes = fixOnce(refusals);
+  const fixes = uniqueFixes(refusals);
   const rows = refusals.map((refusal, at) => row(refusal, fixes[at], now));
   const hidden = rows.length === 0 && html` hidden`;
   return html`<section class="refused" aria-labelledby="h-refused" data-live="refused"${hidden}>
@@ -16,11 +16,11 @@ export function refusedClients({ refusals }: ChannelView, now: number, url: Site
 <ul class="activity" data-live="refused-clients">${rows}</ul></section>`;
 }
 
-function row(refusal: RefusalView, fix: string | undefined, now: number): Html {
+function row(refusal: RejectionView, fix: string | undefined, now: number): Html {
   const { at, until } = refusal;
-  return html`<li><span>${clientRefusalTitle(refusal)}</span>
-<time data-ago datetime="${new Date(at).toISOString()}" title="${utc(at)}">${ago(at, now)}</time>
-<small>${clientRefusalDetail(refusal)}</small>
-${until !== undefined && html`<p class="blocked" data-until="${until}">${blockedWords(until, now)}</p>`}
+  return html`<li><span>${rejectionTitle(refusal)}</span>
+<time data-ago datetime="${new Date(at).toISOString()}" title="${formatUtc(at)}">${relativeTime(at, now)}</time>
+<small>${rejectionDetail(refusal)}</small>
+${until !== undefined && html`<p class="blocked" data-until="${until}">${blockedLabel(until, now)}</p>`}
 ${fix !== undefined && html`<p class="fix">${fix}</p>`}</li>`;
 }

@@ -1,4 +1,4 @@
-import { stateWords } from "../browser/words.ts";
+import { stateLabel } from "../browser/words.ts";
 import type { StatusView } from "../status.ts";
 import { pulse } from "./desk.ts";
 import { activity } from "./overview-activity.ts";
@@ -17,7 +17,7 @@ export interface OverviewPage extends Site {
 /** The first state is drawn by the server; `overview.js` keeps every `data-live` element current from then on. */
 export function overviewPage(page: OverviewPage): string {
   const { status } = page;
-  const state = stateWords(status.state);
+  const state = stateLabel(status.state);
   const body = html`<div class="head"><h1>Overview</h1>
 <span class="badge ${state.tone}" data-live="state">${state.text}</span>
 ${pulse()}</div>

@@ -1,6 +1,6 @@
 import type { Release } from "../../../kernel/index.ts";
-import { feedProgram, readProgram } from "../children.ts";
-import { toolsOf, type Tool } from "./tools.ts";
+import { runWithInput, runForOutput } from "../children.ts";
+import { clipboardTools, type ClipboardTool } from "./tools.ts";
 
 export interface ClipboardOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -16,21 +16,21 @@ export interface Clipboard {
   close(): Promise<void>;
 }
 
-interface Kept {
+interface CopiedSecret {
   readonly text: string;
-  readonly tool: Tool;
+  readonly tool: ClipboardTool;
   readonly release: Release;
 }
 
-const KEPT_MS = 60_000;
+const secretLifetimeMs = 60_000;
 
 export function createClipboard({ env, platform, after }: ClipboardOptions): Clipboard {
-  let kept: Kept | undefined;
+  let kept: CopiedSecret | undefined;
 
-  async function write(text: string): Promise<Tool> {
-    const tools = toolsOf(env, platform);
+  async function write(text: string): Promise<ClipboardTool> {
+    const tools = clipboardTools(env, platform);
     for (const tool of tools) {
-      if (await feedProgram(tool.write, text, env)) return tool;
+      if (await runWithInput(tool.write, text, env)) return tool;
     }
     throw new Error(`none of ${tools.map(({ name }) => name).join(", ")} works`);
   }
@@ -41,8 +41,8 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     const { text, tool, release } = kept;
     kept = undefined;
     release();
-    if ((await readProgram(tool.read, env)).trimEnd() === text)
-      await feedProgram(tool.clear, "", env);
+    if ((await runForOutput(tool.read, env)).trimEnd() === text)
+      await runWithInput(tool.clear, "", env);
   }
 
   /** One after the other: what is taken away must not be what was copied meanwhile, and what is being copied when it
@@ -54,7 +54,7 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     return mine;
   }
 
-  const expire = (mine: Kept): Promise<void> =>
+  const expire = (mine: CopiedSecret): Promise<void> =>
     inTurn(async () => {
       if (kept === mine) await clear();
     });
@@ -65,10 +65,10 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
       inTurn(async () => {
         const tool = await write(text);
         kept?.release();
-        const mine: Kept = {
+        const mine: CopiedSecret = {
           text,
           tool,
-          release: after(KEPT_MS, () => void expire(mine).catch(() => undefined)),
+          release: after(secretLifetimeMs, () => void expire(mine).catch(() => undefined)),
         };
         kept = mine;
       }),

@@ -5,8 +5,8 @@ import type { Release } from "../../../kernel/index.ts";
 import { sessionSockets } from "./address.ts";
 import { openSocket } from "./handshake.ts";
 import { createFraming, encodeMessage, type Message } from "./message.ts";
-import { answer, Refusal, type Objects } from "./objects.ts";
-import type { Value } from "./signature.ts";
+import { handleCall, BusError, type Objects } from "./objects.ts";
+import type { BusValue } from "./signature.ts";
 
 export interface BusOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -19,7 +19,7 @@ export interface BusOptions {
   /** Called once for a bus that was open, unless it was left. */
   readonly closed: (reason: string) => void;
 }
-export interface Place {
+export interface BusTarget {
   readonly destination: string;
   readonly path: string;
   readonly interface: string;
@@ -29,24 +29,24 @@ export interface Bus {
   readonly name: string;
   /** Rejects with the bus's words, or after ten seconds. */
   call(
-    place: Place,
+    place: BusTarget,
     member: string,
     signature?: string,
-    body?: readonly Value[],
-  ): Promise<readonly Value[]>;
+    body?: readonly BusValue[],
+  ): Promise<readonly BusValue[]>;
   signal(
     path: string,
     name: string,
     member: string,
     signature?: string,
-    body?: readonly Value[],
+    body?: readonly BusValue[],
   ): void;
 }
 
-const PATIENCE_MS = 10_000;
+const callTimeoutMs = 10_000;
 /** Of answers that the bus does not take: it is stuck then. */
-const MOST_UNSENT = 8 * 1024 * 1024;
-export const busDaemon: Place = {
+const maxUnsentBytes = 8 * 1024 * 1024;
+export const busDaemon: BusTarget = {
   destination: "org.freedesktop.DBus",
   path: "/org/freedesktop/DBus",
   interface: "org.freedesktop.DBus",
@@ -57,13 +57,15 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   const sockets = sessionSockets(options.env, options.uid);
   if (sockets.length === 0) throw new Error("DBUS_SESSION_BUS_ADDRESS names no Unix socket");
   const patience = new AbortController();
-  const release = options.after(PATIENCE_MS, () => patience.abort(new Error("it does not answer")));
+  const release = options.after(callTimeoutMs, () =>
+    patience.abort(new Error("it does not answer")),
+  );
   const signal = AbortSignal.any([patience.signal, options.leaving]);
   let reason: unknown;
   try {
     for (const path of sockets) {
       try {
-        return await speak(await openSocket(path, options.uid, signal), options);
+        return await startSession(await openSocket(path, options.uid, signal), options);
       } catch (error) {
         reason = error;
       }
@@ -74,17 +76,17 @@ export async function openBus(options: BusOptions): Promise<Bus> {
   }
 }
 
-interface Waiting {
-  resolve(body: readonly Value[]): void;
+interface PendingCall {
+  resolve(body: readonly BusValue[]): void;
   reject(error: Error): void;
   readonly release: Release;
 }
 
-async function speak(
+async function startSession(
   socket: Socket,
   { objects, after, heard, closed, leaving }: BusOptions,
 ): Promise<Bus> {
-  const waiting = new Map<number, Waiting>();
+  const waiting = new Map<number, PendingCall>();
   const framing = createFraming();
   let serial = 0;
   let reason = "the bus closed the connection";
@@ -94,7 +96,7 @@ async function speak(
     message: Omit<Message, "serial" | "signature" | "body"> & Partial<Message>,
   ): number {
     serial = (serial % 0xffff_ffff) + 1;
-    if (socket.writableLength > MOST_UNSENT) end("the bus takes nothing any more");
+    if (socket.writableLength > maxUnsentBytes) end("the bus takes nothing any more");
     else if (!socket.destroyed)
       socket.write(encodeMessage({ signature: "", body: [], ...message, serial }));
     return serial;
@@ -123,12 +125,12 @@ async function speak(
       ...(call.sender ? { destination: call.sender } : {}),
     };
     try {
-      const given = answer(objects, call);
+      const given = handleCall(objects, call);
       if (!call.noReply) send({ kind: "return", ...back, ...given });
     } catch (error) {
       if (call.noReply) return;
       const { reason: name, message } =
-        error instanceof Refusal ? error : new Refusal("Failed", "it did not work");
+        error instanceof BusError ? error : new BusError("Failed", "it did not work");
       const errorName = `org.freedesktop.DBus.Error.${name}`;
       send({ kind: "error", ...back, errorName, signature: "s", body: [message] });
     }
@@ -158,15 +160,15 @@ async function speak(
   leaving.addEventListener("abort", leave, { once: true });
 
   function call(
-    place: Place,
+    place: BusTarget,
     member: string,
     signature = "",
-    body: readonly Value[] = [],
-  ): Promise<readonly Value[]> {
+    body: readonly BusValue[] = [],
+  ): Promise<readonly BusValue[]> {
     return new Promise((resolve, reject) => {
       if (socket.destroyed) return reject(new Error(reason));
       const number = send({ kind: "call", ...place, member, signature, body });
-      const release = after(PATIENCE_MS, () => {
+      const release = after(callTimeoutMs, () => {
         waiting.delete(number);
         reject(new Error("there is no answer"));
       });

@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 
-const LONGEST_LINE = 512;
+const maxLineBytes = 512;
 
 /** A socket of the bus that has taken us for the user we are: the kernel tells it (EXTERNAL), no secret is sent. */
 export async function openSocket(path: string, uid: number, signal: AbortSignal): Promise<Socket> {
@@ -33,7 +33,7 @@ function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
     const heard = (bytes: Buffer): void => {
       text += bytes.toString("latin1");
       if (text.endsWith("\r\n")) settle(() => resolve(text.slice(0, -2)));
-      else if (text.length > LONGEST_LINE)
+      else if (text.length > maxLineBytes)
         settle(() => reject(new Error("the bus answers with too long a line")));
     };
     const closed = (): void => settle(() => reject(new Error("the bus closes the connection")));

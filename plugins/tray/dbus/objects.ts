@@ -1,17 +1,17 @@
 /* What this process shows on the bus: objects with interfaces, answered like any other program's, `gdbus` and `busctl`
  * included. */
 import type { Message } from "./message.ts";
-import { typesOf, variant, type Type, type Value } from "./signature.ts";
+import { parseSignature, variant, type SignatureType, type BusValue } from "./signature.ts";
 
 export interface Property {
   readonly signature: string;
-  get(): Value;
+  get(): BusValue;
 }
 export interface Method {
   readonly takes: string;
   readonly gives: string;
-  /** Called with values of exactly the types in `takes`. Throws a `Refusal` to say no. */
-  run(...values: readonly Value[]): readonly Value[];
+  /** Called with values of exactly the types in `takes`. Throws a `BusError` to say no. */
+  run(...values: readonly BusValue[]): readonly BusValue[];
 }
 export interface Interface {
   readonly properties: Readonly<Record<string, Property>>;
@@ -21,9 +21,9 @@ export interface Interface {
 /** Path -> name of the interface. */
 export type Objects = Readonly<Record<string, Readonly<Record<string, Interface>>>>;
 
-export interface Answer {
+export interface MethodReturn {
   readonly signature: string;
-  readonly body: readonly Value[];
+  readonly body: readonly BusValue[];
 }
 
 type Reason =
@@ -36,7 +36,7 @@ type Reason =
   | "Failed";
 
 /** An error of the bus, `org.freedesktop.DBus.Error.<reason>`. */
-export class Refusal extends Error {
+export class BusError extends Error {
   readonly reason: Reason;
   constructor(reason: Reason, message: string) {
     super(message);
@@ -44,47 +44,47 @@ export class Refusal extends Error {
   }
 }
 
-const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
+const ownEntry = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** Runs the method that a call names. Throws a `Refusal` when there is none. */
-export function answer(
+/** Runs the method that a call names. Throws a `BusError` when there is none. */
+export function handleCall(
   objects: Objects,
   { path, interface: name, member, signature, body }: Message,
-): Answer {
+): MethodReturn {
   if (name === "org.freedesktop.DBus.Peer" && member === "Ping") return { signature: "", body: [] };
-  const interfaces = own(objects, path);
-  if (!interfaces) throw new Refusal("UnknownObject", "there is no such object");
+  const interfaces = ownEntry(objects, path);
+  if (!interfaces) throw new BusError("UnknownObject", "there is no such object");
   const standards = { ...interfaces, ...standard(interfaces) };
   const found =
     name === undefined
-      ? Object.values(standards).find(({ methods }) => own(methods, member))
-      : own(standards, name);
-  if (!found) throw new Refusal("UnknownInterface", "there is no such interface");
-  const method = own(found.methods, member);
-  if (!method) throw new Refusal("UnknownMethod", "there is no such method");
+      ? Object.values(standards).find(({ methods }) => ownEntry(methods, member))
+      : ownEntry(standards, name);
+  if (!found) throw new BusError("UnknownInterface", "there is no such interface");
+  const method = ownEntry(found.methods, member);
+  if (!method) throw new BusError("UnknownMethod", "there is no such method");
   if (method.takes !== signature)
-    throw new Refusal("InvalidArgs", `this method takes "${method.takes}"`);
+    throw new BusError("InvalidArgs", `this method takes "${method.takes}"`);
   return { signature: method.gives, body: method.run(...body) };
 }
 
 function standard(interfaces: Readonly<Record<string, Interface>>): Record<string, Interface> {
-  const of = (name: Value): Interface => {
-    const found = own(interfaces, name as string);
-    if (!found) throw new Refusal("UnknownInterface", "there is no such interface");
+  const of = (name: BusValue): Interface => {
+    const found = ownEntry(interfaces, name as string);
+    if (!found) throw new BusError("UnknownInterface", "there is no such interface");
     return found;
   };
-  const get = (name: Value, key: Value): Value[] => {
-    const property = own(of(name).properties, key as string);
-    if (!property) throw new Refusal("UnknownProperty", "there is no such property");
+  const get = (name: BusValue, key: BusValue): BusValue[] => {
+    const property = ownEntry(of(name).properties, key as string);
+    if (!property) throw new BusError("UnknownProperty", "there is no such property");
     return [variant(property.signature, property.get())];
   };
-  const all = (name: Value): Value[] => {
+  const all = (name: BusValue): BusValue[] => {
     const entries = Object.entries(of(name).properties);
     return [new Map(entries.map(([key, { signature, get }]) => [key, variant(signature, get())]))];
   };
   const set = (): never => {
-    throw new Refusal("PropertyReadOnly", "nothing can be set here");
+    throw new BusError("PropertyReadOnly", "nothing can be set here");
   };
   const describe = { takes: "", gives: "s", run: () => [introspect(interfaces)] };
   return {
@@ -106,12 +106,12 @@ function standard(interfaces: Readonly<Record<string, Interface>>): Record<strin
 }
 
 function introspect(interfaces: Readonly<Record<string, Interface>>): string {
-  const signatureOf = ({ code, parts }: Type): string => {
+  const signatureOf = ({ code, parts }: SignatureType): string => {
     const inside = parts.map(signatureOf).join("");
     return code === "(" ? `(${inside})` : code === "{" ? `{${inside}}` : code + inside;
   };
   const args = (signature: string, direction: string): string =>
-    typesOf(signature)
+    parseSignature(signature)
       .map((type) => `<arg type="${signatureOf(type)}"${direction}/>`)
       .join("");
   const described = Object.entries(interfaces).map(([name, { properties, methods, signals }]) =>

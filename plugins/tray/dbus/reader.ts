@@ -1,8 +1,14 @@
-import { alignmentOf, isObjectPath, typesOf, type Type, type Value } from "./signature.ts";
+import {
+  alignmentOf,
+  isObjectPath,
+  parseSignature,
+  type SignatureType,
+  type BusValue,
+} from "./signature.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 /** Arrays and structures and variants inside one another. */
-const DEEPEST = 64;
+const maxContainerDepth = 64;
 
 /** The values of a message's bytes. Throws when they break a rule of the wire format: nothing of them is used then. */
 export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
@@ -39,24 +45,24 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
 
   function signature(): string {
     const found = text(view.getUint8(take(1, 1)));
-    typesOf(found);
+    parseSignature(found);
     return found;
   }
 
-  function array(item: Type, depth: number): Value {
+  function array(item: SignatureType, depth: number): BusValue {
     const length = view.getUint32(take(4, 4), isLittle);
     const start = take(0, alignmentOf(item.code));
     const end = start + length;
     if (end > bytes.length) throw new Error("an array goes beyond its message");
     if (item.code === "y") return new Uint8Array(bytes.subarray(take(length, 1), end));
-    const values: Value[] = [];
+    const values: BusValue[] = [];
     while (at < end) values.push(value(item, depth));
     if (at !== end) throw new Error("an array does not end where it says");
-    return item.code === "{" ? new Map(values as [Value, Value][]) : values;
+    return item.code === "{" ? new Map(values as [BusValue, BusValue][]) : values;
   }
 
-  function value({ code, parts }: Type, depth: number): Value {
-    if (depth > DEEPEST) throw new Error("values are nested too deep");
+  function value({ code, parts }: SignatureType, depth: number): BusValue {
+    if (depth > maxContainerDepth) throw new Error("values are nested too deep");
     switch (code) {
       case "y":
         return view.getUint8(take(1, 1));
@@ -86,7 +92,7 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
         return array(parts[0]!, depth + 1);
       case "v": {
         const inside = signature();
-        const [type, ...more] = typesOf(inside);
+        const [type, ...more] = parseSignature(inside);
         if (!type || more.length > 0) throw new Error("a variant holds not one value");
         return { signature: inside, value: value(type, depth + 1) };
       }
@@ -97,13 +103,13 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
   }
 
   return {
-    values: (types: string): Value[] => typesOf(types).map((type) => value(type, 0)),
+    values: (types: string): BusValue[] => parseSignature(types).map((type) => value(type, 0)),
     at: () => at,
   };
 }
 
 /** The values of a whole body; what is left over is an error too. */
-export function decode(signature: string, body: Uint8Array, isLittle: boolean): Value[] {
+export function decodeBody(signature: string, body: Uint8Array, isLittle: boolean): BusValue[] {
   const reader = createReader(body, isLittle);
   const values = reader.values(signature);
   if (reader.at() !== body.length) throw new Error("a body is longer than its values");

@@ -1,8 +1,14 @@
-import { alignmentOf, typesOf, type Type, type Value, type Variant } from "./signature.ts";
+import {
+  alignmentOf,
+  parseSignature,
+  type SignatureType,
+  type BusValue,
+  type Variant,
+} from "./signature.ts";
 
 /** The values as the body of a message, least significant byte first. A value that does not fit its type throws. */
-export function encode(signature: string, values: readonly Value[]): Buffer {
-  const types = typesOf(signature);
+export function encodeBody(signature: string, values: readonly BusValue[]): Buffer {
+  const types = parseSignature(signature);
   if (types.length !== values.length)
     throw new Error(`"${signature}" takes ${types.length} values`);
   const writer = createWriter();
@@ -37,19 +43,19 @@ function createWriter() {
     utf8.copy(bytes, at);
   }
 
-  function array(item: Type, values: Value): void {
+  function array(item: SignatureType, values: BusValue): void {
     const at = take(4, 4);
     const start = take(0, alignmentOf(item.code));
     if (values instanceof Uint8Array) {
       const from = take(values.length, 1);
       bytes.set(values, from);
     } else if (values instanceof Map) {
-      for (const pair of values as ReadonlyMap<Value, Value>) value(item, pair);
-    } else for (const each of values as readonly Value[]) value(item, each);
+      for (const pair of values as ReadonlyMap<BusValue, BusValue>) value(item, pair);
+    } else for (const each of values as readonly BusValue[]) value(item, each);
     bytes.writeUInt32LE(length - start, at);
   }
 
-  function value({ code, parts }: Type, given: Value): void {
+  function value({ code, parts }: SignatureType, given: BusValue): void {
     switch (code) {
       case "y":
         return put(1, (at) => bytes.writeUInt8(given as number, at));
@@ -78,14 +84,14 @@ function createWriter() {
         return array(parts[0]!, given);
       case "v": {
         const { signature, value: inside } = given as Variant;
-        const [type, ...more] = typesOf(signature);
+        const [type, ...more] = parseSignature(signature);
         if (!type || more.length > 0) throw new Error("a variant holds one value");
         text(signature, 1);
         return value(type, inside);
       }
       default: // a structure or an entry
         take(0, 8);
-        parts.forEach((part, at) => value(part, (given as readonly Value[])[at]!));
+        parts.forEach((part, at) => value(part, (given as readonly BusValue[])[at]!));
     }
   }
 

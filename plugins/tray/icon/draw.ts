@@ -11,19 +11,19 @@ export interface Icon {
 /** Of panels, at one and two device pixels. */
 const sizes = [16, 22, 24, 32, 48, 64] as const;
 /** Points looked at in each pixel, each way. */
-const SAMPLES = 4;
-const drawn = new Map<LauncherState, readonly Icon[]>();
+const samplesPerPixel = 4;
+const iconCache = new Map<LauncherState, readonly Icon[]>();
 
 /** The icon of a state in every size, smallest first; drawn once. */
-export function iconsOf(state: LauncherState): readonly Icon[] {
-  const known = drawn.get(state);
+export function iconsFor(state: LauncherState): readonly Icon[] {
+  const known = iconCache.get(state);
   if (known) return known;
-  const icons = sizes.map((size) => ({ size, argb: draw(size, state) }));
-  drawn.set(state, icons);
+  const icons = sizes.map((size) => ({ size, argb: drawIcon(size, state) }));
+  iconCache.set(state, icons);
   return icons;
 }
 
-export function draw(size: number, state: LauncherState): Uint8Array {
+export function drawIcon(size: number, state: LauncherState): Uint8Array {
   const argb = new Uint8Array(size * size * 4);
   for (let row = 0; row < size; row++) {
     for (let column = 0; column < size; column++) {
@@ -35,14 +35,14 @@ export function draw(size: number, state: LauncherState): Uint8Array {
 
 function pixel(column: number, row: number, scale: number, state: LauncherState): number[] {
   const seen: Colour[] = [];
-  for (let at = 0; at < SAMPLES ** 2; at++) {
-    const x = column + ((at % SAMPLES) + 0.5) / SAMPLES;
-    const y = row + (Math.floor(at / SAMPLES) + 0.5) / SAMPLES;
+  for (let at = 0; at < samplesPerPixel ** 2; at++) {
+    const x = column + ((at % samplesPerPixel) + 0.5) / samplesPerPixel;
+    const y = row + (Math.floor(at / samplesPerPixel) + 0.5) / samplesPerPixel;
     const colour = colourAt(x * scale, y * scale, state);
     if (colour) seen.push(colour);
   }
   if (seen.length === 0) return [0, 0, 0, 0];
   const mean = (part: 0 | 1 | 2): number =>
     Math.round(seen.reduce((sum, each) => sum + each[part], 0) / seen.length);
-  return [Math.round((seen.length / SAMPLES ** 2) * 255), mean(0), mean(1), mean(2)];
+  return [Math.round((seen.length / samplesPerPixel ** 2) * 255), mean(0), mean(1), mean(2)];
 }

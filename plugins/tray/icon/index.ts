@@ -1,2 +1,2 @@
-export { iconsOf, type Icon } from "./draw.ts";
-export { pngOf } from "./png.ts";
+export { iconsFor, type Icon } from "./draw.ts";
+export { encodePng } from "./png.ts";

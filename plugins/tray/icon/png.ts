@@ -1,10 +1,10 @@
 import { deflateSync } from "node:zlib";
 import type { Icon } from "./draw.ts";
 
-const signature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
+const pngSignature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
 
 /** An icon as a PNG file, for platforms that take no pixels. */
-export function pngOf({ size, argb }: Icon): Buffer {
+export function encodePng({ size, argb }: Icon): Buffer {
   const rows = Buffer.alloc(size * (size * 4 + 1)); // each row begins with its filter: none
   for (let at = 0; at < size * size; at++) {
     const [alpha, red, green, blue] = argb.subarray(at * 4, at * 4 + 4);
@@ -15,7 +15,7 @@ export function pngOf({ size, argb }: Icon): Buffer {
   head.writeUInt32BE(size, 4);
   head.set([8, 6, 0, 0, 0], 8); // 8 bits of red, green, blue and alpha; not interlaced
   return Buffer.concat([
-    signature,
+    pngSignature,
     chunk("IHDR", head),
     chunk("IDAT", deflateSync(rows)),
     chunk("IEND"),

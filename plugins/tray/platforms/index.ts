@@ -1,10 +1,10 @@
-import type { Face, FaceOptions } from "../view.ts";
+import type { TrayBackend, TrayBackendOptions } from "../view.ts";
 
 /** The tray of this platform. Rejects with a sentence's end that says why there is none. */
-export async function openFace({
+export async function openBackend({
   platform,
   ...options
-}: FaceOptions & { platform: NodeJS.Platform }): Promise<Face> {
+}: TrayBackendOptions & { platform: NodeJS.Platform }): Promise<TrayBackend> {
   if (platform === "darwin") return (await import("./macos.ts")).openMacos(options);
   if (platform === "win32") return (await import("./windows.ts")).openWindows(options);
   return (await import("./linux.ts")).openLinux(options);

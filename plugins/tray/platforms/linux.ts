@@ -4,19 +4,19 @@ import { openBus, variant, type Bus } from "../dbus/index.ts";
 import { changesOf, createItem, itemInterface, itemPath, markup } from "../status-notifier/item.ts";
 import { createMenu, menuInterface, menuPath } from "../status-notifier/menu.ts";
 import { createRegistration, type Registration } from "../status-notifier/registration.ts";
-import type { Face, FaceOptions } from "../view.ts";
+import type { TrayBackend, TrayBackendOptions } from "../view.ts";
 
 const notifications = {
   destination: "org.freedesktop.Notifications",
   path: "/org/freedesktop/Notifications",
   interface: "org.freedesktop.Notifications",
 };
-const SHOWN_MS = 15_000;
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const notificationMs = 15_000;
+const minReconnectMs = 1_000;
+const maxReconnectMs = 60_000;
 
 /** Rejects when there is no bus; when it is required, also when there is no panel that shows it. */
-export async function openLinux(options: FaceOptions): Promise<Face> {
+export async function openLinux(options: TrayBackendOptions): Promise<TrayBackend> {
   const { env, choose, required, shown, log, after, leaving } = options;
   let { view } = options;
   let bus: Bus;
@@ -49,7 +49,7 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
       closed(reason) {
         log.warn({ reason }, "the session bus is gone; the tray waits for it");
         shown(false);
-        again(FIRST_PAUSE_MS);
+        again(minReconnectMs);
       },
     });
     registration = createRegistration({ bus, pid: process.pid, shown, after });
@@ -60,7 +60,7 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
     stopWaiting();
     stopWaiting = after(
       pause,
-      () => void connect().catch(() => again(Math.min(pause * 2, LONGEST_PAUSE_MS))),
+      () => void connect().catch(() => again(Math.min(pause * 2, maxReconnectMs))),
     );
   }
 
@@ -85,7 +85,7 @@ export async function openLinux(options: FaceOptions): Promise<Face> {
     async notify(text) {
       const { title } = view;
       const hints = new Map([["urgency", variant("y", 1)]]);
-      const words = [title, 0, "", title, markup(text), [], hints, SHOWN_MS];
+      const words = [title, 0, "", title, markup(text), [], hints, notificationMs];
       return bus.call(notifications, "Notify", "susssasa{sv}i", words).then(
         () => true,
         () => false,

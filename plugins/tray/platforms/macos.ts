@@ -1,8 +1,8 @@
-import type { Face, FaceOptions } from "../view.ts";
+import type { TrayBackend, TrayBackendOptions } from "../view.ts";
 import { openScript, scriptFile } from "./script.ts";
 
 /** The menu bar of macOS, by what the system ships. */
-export const openMacos = (options: FaceOptions): Promise<Face> =>
+export const openMacos = (options: TrayBackendOptions): Promise<TrayBackend> =>
   openScript(
     {
       command: ["/usr/bin/osascript", "-l", "JavaScript", scriptFile("menu-bar.js")],

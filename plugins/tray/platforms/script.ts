@@ -3,18 +3,18 @@
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { pathToFileURL, fileURLToPath } from "node:url";
-import { iconsOf, pngOf } from "../icon/index.ts";
-import type { Choice, Face, FaceOptions, View } from "../view.ts";
+import { iconsFor, encodePng } from "../icon/index.ts";
+import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../view.ts";
 
-export interface Script {
+export interface ScriptOptions {
   readonly command: readonly string[];
   /** Pixels of the icon, of those that are drawn. */
   readonly iconSize: number;
 }
 
-const LONGEST_LINE = 4_096;
-const PATIENCE_MS = 20_000;
-const choices = new Set<unknown>([
+const maxLineLength = 4_096;
+const startTimeoutMs = 20_000;
+const menuChoices = new Set<unknown>([
   "open",
   "copy-token",
   "copy-link",
@@ -22,7 +22,7 @@ const choices = new Set<unknown>([
   "channel",
   "log",
   "quit",
-] satisfies Choice[]);
+] satisfies MenuChoice[]);
 
 /** In `dist` of the package, wherever this module stands: in the bundle of the program or in the sources. */
 export function scriptFile(name: string): string {
@@ -32,14 +32,14 @@ export function scriptFile(name: string): string {
 
 /** Rejects when the script cannot be started or does not say that it is ready. */
 export async function openScript(
-  { command, iconSize }: Script,
-  options: FaceOptions,
-): Promise<Face> {
+  { command, iconSize }: ScriptOptions,
+  options: TrayBackendOptions,
+): Promise<TrayBackend> {
   const { env, choose, shown, log, after, leaving } = options;
   leaving.throwIfAborted();
   const [name = "", ...words] = command;
   const child = spawn(name, words, { stdio: ["pipe", "pipe", "ignore"], env, windowsHide: true });
-  const say = (line: object): void => void child.stdin.write(`${asciiOf(line)}\n`);
+  const say = (line: object): void => void child.stdin.write(`${toAsciiJson(line)}\n`);
   const ended = new Promise<never>((_, reject) => {
     child.once("error", (error) =>
       reject(new Error(`${name} cannot be started (${error.message})`)),
@@ -64,22 +64,22 @@ export async function openScript(
   left.catch(() => undefined);
 
   const ready = new Promise<void>((resolve, reject) => {
-    const release = after(PATIENCE_MS, () =>
+    const release = after(startTimeoutMs, () =>
       reject(new Error("the script of the tray does not answer")),
     );
     void ended.catch(release);
     readLines(child.stdout, (line) => {
-      const { ready: isReady, choice, error } = objectOf(line);
+      const { ready: isReady, choice, error } = parseObject(line);
       if (isReady === true) {
         release();
         resolve();
       }
-      if (choices.has(choice)) choose(choice as Choice);
+      if (menuChoices.has(choice)) choose(choice as MenuChoice);
       if (typeof error === "string")
         log.warn({ reason: error.slice(0, 300) }, "the script of the tray complains");
     });
   });
-  say({ view: drawn(options.view, iconSize) });
+  say({ view: toScriptView(options.view, iconSize) });
   try {
     await Promise.race([ready, ended, left]);
   } catch (error) {
@@ -92,7 +92,7 @@ export async function openScript(
     if (!leaving.aborted) log.warn({ reason: error.message }, "the tray does not come back");
   });
   return {
-    show: (view) => say({ view: drawn(view, iconSize) }),
+    show: (view) => say({ view: toScriptView(view, iconSize) }),
     notify: async (text) => {
       say({ notify: text });
       return child.exitCode === null;
@@ -101,16 +101,16 @@ export async function openScript(
 }
 
 /** JSON without a character that an encoding or the end of a buffer could break. */
-const asciiOf = (line: object): string =>
+const toAsciiJson = (line: object): string =>
   JSON.stringify(line).replace(
     /[^ -~]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
 /** What the script draws: the icon as a PNG file in base64. */
-function drawn({ title, hint, state, items }: View, iconSize: number): object {
-  const icon = iconsOf(state).find(({ size }) => size === iconSize);
-  return { title, hint, items, icon: icon && pngOf(icon).toString("base64") };
+function toScriptView({ title, hint, state, items }: TrayView, iconSize: number): object {
+  const icon = iconsFor(state).find(({ size }) => size === iconSize);
+  return { title, hint, items, icon: icon && encodePng(icon).toString("base64") };
 }
 
 function readLines(stream: NodeJS.ReadableStream, heard: (line: string) => void): void {
@@ -118,13 +118,13 @@ function readLines(stream: NodeJS.ReadableStream, heard: (line: string) => void)
   stream.setEncoding("utf8");
   stream.on("data", (piece: string) => {
     const lines = `${text}${piece}`.split("\n");
-    text = lines.pop()!.slice(0, LONGEST_LINE);
-    for (const line of lines) if (line.length <= LONGEST_LINE) heard(line);
+    text = lines.pop()!.slice(0, maxLineLength);
+    for (const line of lines) if (line.length <= maxLineLength) heard(line);
   });
 }
 
 /** The fields of a line; none when it is not an object. */
-function objectOf(line: string): Readonly<Record<string, unknown>> {
+function parseObject(line: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(line);
     return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};

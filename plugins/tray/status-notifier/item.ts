@@ -1,8 +1,8 @@
 /* The icon as `org.kde.StatusNotifierItem` (freedesktop's specification of 2009, as KDE, Xfce, LXQt and GNOME's
  * extension read it). */
-import type { Interface, Value } from "../dbus/index.ts";
-import { iconsOf } from "../icon/index.ts";
-import type { View } from "../view.ts";
+import type { Interface, BusValue } from "../dbus/index.ts";
+import { iconsFor } from "../icon/index.ts";
+import type { TrayView } from "../view.ts";
 import { menuPath } from "./menu.ts";
 
 export const itemPath = "/StatusNotifierItem";
@@ -11,7 +11,7 @@ export const itemInterface = "org.kde.StatusNotifierItem";
 export interface Signal {
   readonly member: string;
   readonly signature: string;
-  readonly body: readonly Value[];
+  readonly body: readonly BusValue[];
 }
 
 /** Hosts read the hint of the pointer as markup. */
@@ -19,14 +19,14 @@ const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", "
 export const markup = (text: string): string =>
   text.replace(/\p{Cc}+/gu, " ").replace(/[&<>]/g, (character) => escapes[character]!);
 
-const statusOf = ({ state }: View): string => (state === "setup" ? "NeedsAttention" : "Active");
+const statusOf = ({ state }: TrayView): string => (state === "setup" ? "NeedsAttention" : "Active");
 
-export function createItem(id: string, view: () => View, activate: () => void): Interface {
+export function createItem(id: string, view: () => TrayView, activate: () => void): Interface {
   const nothing = { gives: "", run: () => [] };
   const text = (get: () => string) => ({ signature: "s", get });
   const icons = {
     signature: "a(iiay)",
-    get: () => iconsOf(view().state).map(({ size, argb }) => [size, size, argb]),
+    get: () => iconsFor(view().state).map(({ size, argb }) => [size, size, argb]),
   };
   const none = { signature: "a(iiay)", get: () => [] };
   return {
@@ -63,7 +63,7 @@ export function createItem(id: string, view: () => View, activate: () => void): 
 }
 
 /** What hosts have to be told when one view takes the place of another. */
-export function changesOf(before: View, after: View): Signal[] {
+export function changesOf(before: TrayView, after: TrayView): Signal[] {
   const plain = (member: string): Signal => ({ member, signature: "", body: [] });
   return [
     ...(before.title === after.title ? [] : [plain("NewTitle")]),

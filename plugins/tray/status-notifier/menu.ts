@@ -1,6 +1,6 @@
 /* The menu as `com.canonical.dbusmenu`, version 3: an item's number is its place, from 1; 0 is the menu itself. */
-import { Refusal, variant, type Interface, type Value, type Variant } from "../dbus/index.ts";
-import type { Choice, View } from "../view.ts";
+import { BusError, variant, type Interface, type BusValue, type Variant } from "../dbus/index.ts";
+import type { MenuChoice, TrayView } from "../view.ts";
 
 export const menuPath = "/MenuBar";
 export const menuInterface = "com.canonical.dbusmenu";
@@ -8,24 +8,24 @@ export const menuInterface = "com.canonical.dbusmenu";
 export interface Menu {
   readonly interface: Interface;
   /** Announces a changed view; to be sent as `LayoutUpdated`. */
-  changed(): readonly Value[];
+  changed(): readonly BusValue[];
 }
 
 /** Of the items in one question; a menu has far fewer. */
-const MOST = 1_000;
-const LONGEST_LABEL = 200;
+const maxItems = 1_000;
+const maxLabelLength = 200;
 
 /** Panels underline the letter after `_`, take a doubled one for itself, and draw line breaks in their own ways. */
 const labelOf = (text: string): string =>
   text
     .replace(/\p{Cc}+/gu, " ")
-    .slice(0, LONGEST_LABEL)
+    .slice(0, maxLabelLength)
     .toWellFormed()
     .replaceAll("_", "__");
 
 type Properties = Map<string, Variant>;
 
-function propertiesOf(item: View["items"][number]): Properties {
+function propertiesOf(item: TrayView["items"][number]): Properties {
   if (item === "separator") return new Map([["type", variant("s", "separator")]]);
   return new Map<string, Variant>([
     ["label", variant("s", labelOf(item.label))],
@@ -34,26 +34,26 @@ function propertiesOf(item: View["items"][number]): Properties {
   ]);
 }
 
-export function createMenu(view: () => View, choose: (choice: Choice) => void): Menu {
+export function createMenu(view: () => TrayView, choose: (choice: MenuChoice) => void): Menu {
   let revision = 1;
   const rows = (): Properties[] => [
     new Map([["children-display", variant("s", "submenu")]]),
     ...view().items.map(propertiesOf),
   ];
   /** An empty list of names means all. */
-  const only = (properties: Properties, names: Value): Properties => {
+  const only = (properties: Properties, names: BusValue): Properties => {
     const wanted = new Set(names as readonly string[]);
     return wanted.size === 0
       ? properties
       : new Map([...properties].filter(([name]) => wanted.has(name)));
   };
-  const rowOf = (id: Value): Properties => {
+  const rowOf = (id: BusValue): Properties => {
     const row = rows()[id as number];
-    if (!row) throw new Refusal("InvalidArgs", "the menu has no such item");
+    if (!row) throw new BusError("InvalidArgs", "the menu has no such item");
     return row;
   };
 
-  function layout(parent: Value, depth: Value, names: Value): Value[] {
+  function layout(parent: BusValue, depth: BusValue, names: BusValue): BusValue[] {
     const itself = only(rowOf(parent), names);
     const isRoot = parent === 0 && depth !== 0;
     const children = isRoot
@@ -64,31 +64,31 @@ export function createMenu(view: () => View, choose: (choice: Choice) => void): 
     return [revision, [parent, itself, children]];
   }
 
-  function group(ids: Value, names: Value): Value[] {
+  function group(ids: BusValue, names: BusValue): BusValue[] {
     const all = rows();
-    const given = (ids as readonly number[]).slice(0, MOST);
+    const given = (ids as readonly number[]).slice(0, maxItems);
     const wanted = given.length === 0 ? all.map((_, at) => at) : given.filter((id) => all[id]);
     return [wanted.map((id) => [id, only(all[id]!, names)])];
   }
 
-  function property(id: Value, name: Value): Value[] {
+  function property(id: BusValue, name: BusValue): BusValue[] {
     const value = rowOf(id).get(name as string);
-    if (!value) throw new Refusal("UnknownProperty", "the item has no such property");
+    if (!value) throw new BusError("UnknownProperty", "the item has no such property");
     return [value];
   }
 
-  function event(id: Value, type: Value): Value[] {
+  function event(id: BusValue, type: BusValue): BusValue[] {
     rowOf(id);
     const item = view().items[(id as number) - 1];
     const isChoice =
       item !== undefined && item !== "separator" && item.enabled && item.id !== "version";
-    if (type === "clicked" && isChoice) choose(item.id as Choice);
+    if (type === "clicked" && isChoice) choose(item.id as MenuChoice);
     return [];
   }
 
-  function events(list: Value): Value[] {
+  function events(list: BusValue): BusValue[] {
     const missing: number[] = [];
-    for (const [id, type] of (list as readonly [number, string][]).slice(0, MOST)) {
+    for (const [id, type] of (list as readonly [number, string][]).slice(0, maxItems)) {
       if (rows()[id]) event(id, type);
       else missing.push(id);
     }

@@ -1,9 +1,9 @@
 /* The panel's side: `org.kde.StatusNotifierWatcher` knows the items, hosts draw them. Most panels are both. */
 import type { Release } from "../../../kernel/index.ts";
-import { busDaemon, variant, type Bus, type Message, type Place } from "../dbus/index.ts";
+import { busDaemon, variant, type Bus, type Message, type BusTarget } from "../dbus/index.ts";
 
 const watcherName = "org.kde.StatusNotifierWatcher";
-const watcher: Place = {
+const watcher: BusTarget = {
   destination: watcherName,
   path: "/StatusNotifierWatcher",
   interface: watcherName,
@@ -12,11 +12,11 @@ const match =
   `type='signal',sender='${busDaemon.destination}',interface='${busDaemon.interface}',` +
   `member='NameOwnerChanged',arg0='${watcherName}'`;
 /** A panel that has just come may not answer yet. */
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 8_000;
+const minRetryMs = 250;
+const maxRetryMs = 8_000;
 
-const DO_NOT_QUEUE = 4;
-const PRIMARY_OWNER = 1;
+const doNotQueueFlag = 4;
+const primaryOwnerReply = 1;
 
 export interface RegistrationOptions {
   readonly bus: Bus;
@@ -41,8 +41,8 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
   /** The specification wants a name of this form; where another container has it, the unique one does. */
   async function takeName(): Promise<void> {
     const wanted = `org.kde.StatusNotifierItem-${pid}-1`;
-    const [result] = await bus.call(busDaemon, "RequestName", "su", [wanted, DO_NOT_QUEUE]);
-    if (result === PRIMARY_OWNER) name = wanted;
+    const [result] = await bus.call(busDaemon, "RequestName", "su", [wanted, doNotQueueFlag]);
+    if (result === primaryOwnerReply) name = wanted;
   }
 
   async function appear(): Promise<string | undefined> {
@@ -72,7 +72,7 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
     stopWaiting = after(pause, () => {
       const asked = generation;
       void appear().then((why) => {
-        if (why !== undefined && asked === generation && pause < LONGEST_PAUSE_MS) again(pause * 2);
+        if (why !== undefined && asked === generation && pause < maxRetryMs) again(pause * 2);
       });
     });
   }
@@ -93,7 +93,7 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
       stopWaiting();
       generation += 1;
       if (owner === "") shown(false);
-      else again(FIRST_PAUSE_MS);
+      else again(minRetryMs);
     },
   };
 }

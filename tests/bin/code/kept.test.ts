@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { keepCompiled, readCompiled } from "../../../bin/code/kept.ts";
+import { writeCache, readCache } from "../../../bin/code/kept.ts";
 
 let home: string;
 let file: string;
@@ -30,8 +30,8 @@ const compiled = (): typeof files => files;
 
 describe("compiled code in the home", () => {
   test("is there at the next start, for its owner alone", async () => {
-    await keepCompiled(home, {}, compiled);
-    const [[name, { source, data }] = ["", { source: 0, data: [] }]] = await readCompiled(home, {});
+    await writeCache(home, {}, compiled);
+    const [[name, { source, data }] = ["", { source: 0, data: [] }]] = await readCache(home, {});
     expect({ name, source, data: [...data] }).toEqual({
       name: "./a.cjs",
       source: 17,
@@ -42,7 +42,7 @@ describe("compiled code in the home", () => {
   });
 
   test("is none where none was kept", async () => {
-    expect(await readCompiled(home, {})).toEqual(new Map());
+    expect(await readCache(home, {})).toEqual(new Map());
   });
 
   test.each([
@@ -50,30 +50,30 @@ describe("compiled code in the home", () => {
     ["its folder", () => chmod(join(home, "cache"), 0o702)],
     ["the home", () => chmod(home, 0o777)],
   ])("is not used when others may write %s", async (_, open) => {
-    await keepCompiled(home, {}, compiled);
+    await writeCache(home, {}, compiled);
     await open();
-    expect(await readCompiled(home, {})).toEqual(new Map());
+    expect(await readCache(home, {})).toEqual(new Map());
   });
 
   test("is not written where others may write, and the reason is told", async () => {
     await chmod(home, 0o777);
-    await expect(keepCompiled(home, {}, compiled)).rejects.toMatchObject({
+    await expect(writeCache(home, {}, compiled)).rejects.toMatchObject({
       code: "FILE_WRITABLE_BY_OTHERS",
     });
     expect(await readdir(join(home, "cache"))).toEqual([]);
   });
 
   test("is not written again when there is nothing new", async () => {
-    await keepCompiled(home, {}, compiled);
+    await writeCache(home, {}, compiled);
     const before = await stat(file);
-    await keepCompiled(home, {}, () => undefined);
+    await writeCache(home, {}, () => undefined);
     expect(await stat(file)).toEqual(before);
   });
 
   test("is not waited for when something else has its name", async () => {
     await mkdir(join(home, "cache"), { mode: 0o700 });
     await promisify(execFile)("mkfifo", ["-m", "600", file]);
-    expect(await readCompiled(home, {})).toEqual(new Map());
+    expect(await readCache(home, {})).toEqual(new Map());
   });
 
   test.each([
@@ -88,29 +88,29 @@ describe("compiled code in the home", () => {
     ["its end is missing", async () => truncate(file, (await stat(file)).size - 1)],
     ["it is empty", () => truncate(file, 0)],
   ])("is not used when %s", async (_, spoil) => {
-    await keepCompiled(home, {}, compiled);
+    await writeCache(home, {}, compiled);
     await spoil();
-    expect(await readCompiled(home, {})).toEqual(new Map());
+    expect(await readCache(home, {})).toEqual(new Map());
   });
 
   test.each(["node", "v8"])(
     "is not used by another %s, though V8 has the same tag for both",
     async (part) => {
-      await keepCompiled(home, {}, compiled);
+      await writeCache(home, {}, compiled);
       const bytes = await readFile(file);
       const version = process.versions[part]!;
       bytes.write("9".repeat(version.length), bytes.indexOf(version));
       bytes.writeUInt32BE(crc32(bytes.subarray(4)));
       await writeFile(file, bytes);
-      expect(await readCompiled(home, {})).toEqual(new Map());
+      expect(await readCache(home, {})).toEqual(new Map());
     },
   );
 
   test("is neither written nor read with NODE_DISABLE_COMPILE_CACHE", async () => {
     const env = { NODE_DISABLE_COMPILE_CACHE: "1" };
-    await keepCompiled(home, env, compiled);
+    await writeCache(home, env, compiled);
     expect(await readdir(home)).toEqual([]);
-    await keepCompiled(home, {}, compiled);
-    expect(await readCompiled(home, env)).toEqual(new Map());
+    await writeCache(home, {}, compiled);
+    expect(await readCache(home, env)).toEqual(new Map());
   });
 });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { Program } from "../../../bin/code/program.ts";
+import { ScriptLoader } from "../../../bin/code/program.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -18,7 +18,7 @@ const put = (name: string, body: string): Promise<void> =>
     join(folder, name),
     `(function (exports, module, require, __unit, __load, __foreign, __url) {"use strict";${body}})\n`,
   );
-const program = (): Program => new Program(pathToFileURL(`${folder}/`));
+const program = (): ScriptLoader => new ScriptLoader(pathToFileURL(`${folder}/`));
 interface Two {
   two(): number;
 }

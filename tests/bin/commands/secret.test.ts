@@ -1,6 +1,6 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import type { Call } from "../../../bin/commands/index.ts";
+import type { CommandContext } from "../../../bin/commands/index.ts";
 import { readSecret } from "../../../bin/commands/secret.ts";
 
 /** What is typed comes in pieces, as a terminal or somebody who pastes gives them. */
@@ -10,7 +10,7 @@ async function typed(
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   let said = "";
   const read = readSecret(
-    { stdin, say: (text: string) => (said += text) } as unknown as Call,
+    { stdin, say: (text: string) => (said += text) } as unknown as CommandContext,
     "token",
   );
   for (const piece of pieces) {

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { chmod, utimes } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { examine, type CheckView } from "../../../config/doctor/index.ts";
-import type { DoctorFacts, TryResult } from "../../../plugins/dashboard/index.ts";
+import { runDoctor, type CheckView } from "../../../config/doctor/index.ts";
+import type { DoctorFacts, TestResult } from "../../../plugins/dashboard/index.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";
 import { findTool } from "../../support/tools.ts";
 
@@ -14,7 +14,7 @@ const STRONG = "a-token-that-nobody-guesses-0123456789";
 interface Options {
   readonly env?: Record<string, string>;
   readonly running?: Partial<DoctorFacts>;
-  readonly codes?: Partial<Record<TryResult["method"], string>>;
+  readonly codes?: Partial<Record<TestResult["method"], string>>;
 }
 /** The checks of a home by id. A running launcher has its channel on unless said otherwise. */
 async function checks(
@@ -37,14 +37,14 @@ async function checks(
     channel: { enabled: true, path: "/pico" },
     handshakes: async () =>
       Object.entries(good).map(([method, code]) => ({
-        method: method as TryResult["method"],
+        method: method as TestResult["method"],
         code,
         ok: code === "101" || code === "200",
         ms: 1,
       })),
     ...running,
   };
-  const found = await examine({
+  const found = await runDoctor({
     home: home.path,
     env,
     now: NOW,
@@ -71,7 +71,7 @@ const on = { channels: { pico: { enabled: true } } };
 describe("the doctor", () => {
   test("begins with the three things to look at when a token is refused", () =>
     withHome(async (home) => {
-      const found = await examine({ home: home.path, env: {}, now: NOW });
+      const found = await runDoctor({ home: home.path, env: {}, now: NOW });
       expect(found.slice(0, 3).map(({ id }) => id)).toEqual([
         "token-configured",
         "header-form",

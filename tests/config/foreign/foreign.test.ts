@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { examine } from "../../../config/doctor/index.ts";
+import { runDoctor } from "../../../config/doctor/index.ts";
 import {
   foreignInSecurity,
   foreignSecrets,
@@ -9,9 +9,9 @@ import { sectionKeys, sharedFields, sharedVariables } from "../../../config/fore
 import { load } from "../../../config/load/index.ts";
 import { variablesOf } from "../../../config/load/environment.ts";
 import { sectionsOf } from "../../../config/load/sections.ts";
-import { launcher } from "../../../config/presets/launcher.ts";
+import { createLauncher } from "../../../config/presets/launcher.ts";
 import type { AnyPlugin } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { gateway, http } from "../../../plugins/http/index.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
@@ -169,9 +169,9 @@ describe("launcher", () => {
       await home.write("config.json", { ...olderConfig, channel_list: newerConfig.channel_list });
       await home.write("launcher-config.json", launcherConfig);
       await home.write(".security.yml", security);
-      const { log, lines } = capturedLog();
+      const { log, lines } = createCapturedLog();
       const env = { PICOCLAW_LAUNCHER_TOKEN: secret };
-      const kernel = await launcher({ home: home.path, env, version: "0.0.0", log });
+      const kernel = await createLauncher({ home: home.path, env, version: "0.0.0", log });
       await kernel.start();
       await kernel.stop();
       const texts = lines.map(({ text }) => text).filter((text) => text.includes("PicoClaw"));
@@ -229,7 +229,7 @@ describe("examine", () => {
       await home.write("launcher-config.json", launcherConfig);
       await home.write(".security.yml", security);
       const env = { PICOCLAW_HOME: "/x" };
-      const checks = await examine({ home: home.path, env, now: 0 });
+      const checks = await runDoctor({ home: home.path, env, now: 0 });
       const { result, reason } = checks.find(({ id }) => id === "foreign-settings")!;
       expect(result).toBe("warning");
       for (const part of [

@@ -1,13 +1,13 @@
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { programOf, readHandler, secretsOf } from "../../../config/handler/index.ts";
+import { resolveProgram, parseHandler, handlerSecrets } from "../../../config/handler/index.ts";
 import { temporaryFolder } from "../../lib/files/support.ts";
 
 const file = "/home/you/.service/config.json";
 const problem = (raw: unknown): string => {
   try {
-    readHandler(raw, file);
+    parseHandler(raw, file);
   } catch (error) {
     return (error as Error).message;
   }
@@ -16,11 +16,11 @@ const problem = (raw: unknown): string => {
 
 describe("handler in config.json", () => {
   test.each([[undefined], [null], ["echo"]])("%s is the echo", (raw) => {
-    expect(readHandler(raw, file)).toBeUndefined();
+    expect(parseHandler(raw, file)).toBeUndefined();
   });
 
   test("a program has defaults for all but its words", () => {
-    expect(readHandler({ command: ["python3", "agent.py"] }, file)).toEqual({
+    expect(parseHandler({ command: ["python3", "agent.py"] }, file)).toEqual({
       command: ["python3", "agent.py"],
       env: {},
       restart: "always",
@@ -55,9 +55,9 @@ describe("handler in config.json", () => {
 
   test("values of its environment that look like secrets are told to the log", () => {
     expect(
-      secretsOf({ env: { OPENAI_API_KEY: "k", MODE: "production", DB_PASSWORD: "p", N: 1 } }),
+      handlerSecrets({ env: { OPENAI_API_KEY: "k", MODE: "production", DB_PASSWORD: "p", N: 1 } }),
     ).toEqual(["k", "p"]);
-    expect([secretsOf("echo"), secretsOf({ env: [] })]).toEqual([[], []]);
+    expect([handlerSecrets("echo"), handlerSecrets({ env: [] })]).toEqual([[], []]);
   });
 });
 
@@ -78,24 +78,24 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
   test("the program is found as the system finds it, in the folder of config.json, without our variables", async () => {
     const { folder, bin, places } = home();
     expect(
-      await programOf({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places),
+      await resolveProgram({ command: ["agent", "agent.py"], env: { LANG: "de" } }, places),
     ).toMatchObject({
       command: [join(bin, "agent"), "agent.py"],
       cwd: folder,
       env: { PATH: `/nowhere:${bin}`, LANG: "de" },
     });
-    expect(await programOf({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({
+    expect(await resolveProgram({ command: ["./agent"], cwd: "bin" }, places)).toMatchObject({
       cwd: bin,
     });
   });
 
   test("what is not there, or no program, is named with the places looked at", async () => {
     const { places } = home();
-    await expect(programOf({ command: ["agnet"] }, places)).rejects.toMatchObject({
+    await expect(resolveProgram({ command: ["agnet"] }, places)).rejects.toMatchObject({
       code: "PROGRAM_NOT_FOUND",
     });
-    await expect(programOf({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
-    await expect(programOf({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(
+    await expect(resolveProgram({ command: ["./agent.py"] }, places)).rejects.toThrow(/chmod \+x/);
+    await expect(resolveProgram({ command: ["agent"], cwd: "away" }, places)).rejects.toThrow(
       /"handler\.cwd" must be a folder that exists/,
     );
   });
@@ -110,7 +110,7 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     const { folder, places } = home();
     const path = name === "" ? places.file : join(folder, name);
     chmodSync(path, 0o777);
-    const start = programOf({ command: ["agent", "agent.py"] }, places);
+    const start = resolveProgram({ command: ["agent", "agent.py"] }, places);
     await expect(start).rejects.toMatchObject({ code: "FILE_WRITABLE_BY_OTHERS" });
     await expect(start).rejects.toThrow(`chmod go-w ${path}`);
   });
@@ -120,7 +120,10 @@ describe.skipIf(process.platform === "win32")("what is run", () => {
     chmodSync(places.file, 0o666);
     const given = { command: ["./agent", "-x"] as const, cwd: bin };
     expect(
-      await programOf("nonsense", { ...places, given: { ...given, command: ["./agent", "-x"] } }),
+      await resolveProgram("nonsense", {
+        ...places,
+        given: { ...given, command: ["./agent", "-x"] },
+      }),
     ).toMatchObject({
       command: [join(bin, "agent"), "-x"],
       cwd: bin,

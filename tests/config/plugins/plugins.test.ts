@@ -229,8 +229,8 @@ describe("a plugin that config.json names", () => {
 
   test("a token in what it throws is shown nowhere", () =>
     withDesk(async (desk) => {
-      const { launcher } = await import("../../../config/presets/launcher.ts");
-      const { capturedLog } = await import("../../../kernel/testing.ts");
+      const { createLauncher } = await import("../../../config/presets/launcher.ts");
+      const { createCapturedLog } = await import("../../../kernel/testing.ts");
       await put(
         desk,
         "letters.js",
@@ -240,11 +240,11 @@ describe("a plugin that config.json names", () => {
       const token = "correct-horse-battery-staple";
       const env = { SERVICE_CHANNELS_LETTERS_TOKEN: token };
       const redact = (text: string): string => text.replaceAll(token, "[redacted]");
-      const kernel = await launcher({
+      const kernel = await createLauncher({
         home: desk.home,
         env,
         version: "0",
-        log: capturedLog().log,
+        log: createCapturedLog().log,
         flags: { port: 0 },
         redact,
       });

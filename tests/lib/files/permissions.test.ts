@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ensureHome, makeFolder, narrowSecret } from "../../../lib/files/index.ts";
+import { ensureHome, createPrivateFolder, restrictSecretFile } from "../../../lib/files/index.ts";
 import { temporaryFolder } from "./support.ts";
 
 const mode = (path: string) => statSync(path).mode & 0o777;
@@ -52,7 +52,7 @@ test("two processes that make one home at once both succeed", async () => {
 
 test("a folder whose parent somebody else makes at the same moment is made", async () => {
   const parent = join(temporaryFolder(), "parent");
-  const made = makeFolder(join(parent, "home"));
+  const made = createPrivateFolder(join(parent, "home"));
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30); // it has asked, and not heard yet that there is none
   mkdirSync(parent);
   await made;
@@ -69,26 +69,26 @@ test("a home that cannot be made is named with the reason", async () => {
 });
 
 test("a folder below /proc is refused instead of being tried for ever", async () => {
-  await expect(makeFolder("/proc/none/deep/er")).rejects.toThrow();
+  await expect(createPrivateFolder("/proc/none/deep/er")).rejects.toThrow();
 });
 
 test("a wide secret file is narrowed and reported; a narrow or missing one is left alone", async () => {
   const path = join(temporaryFolder(), ".security.yml");
-  expect(await narrowSecret(path)).toBeUndefined();
+  expect(await restrictSecretFile(path)).toBeUndefined();
   writeFileSync(path, "");
   chmodSync(path, 0o644);
-  expect(await narrowSecret(path)).toBe(
+  expect(await restrictSecretFile(path)).toBe(
     `Other users of this machine could read ${path} (mode 0644); it is now 0600.`,
   );
   expect(mode(path)).toBe(0o600);
   chmodSync(path, 0o400);
-  expect(await narrowSecret(path)).toBeUndefined();
+  expect(await restrictSecretFile(path)).toBeUndefined();
   expect(mode(path)).toBe(0o400);
 });
 
 test("a folder that exists may be asked for again", async () => {
   const folder = temporaryFolder();
   mkdirSync(join(folder, "logs"));
-  await makeFolder(join(folder, "logs"));
-  await makeFolder("/");
+  await createPrivateFolder(join(folder, "logs"));
+  await createPrivateFolder("/");
 });

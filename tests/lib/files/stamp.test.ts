@@ -1,22 +1,22 @@
 import { utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { stampOf, unlessSame } from "../../../lib/files/stamp.ts";
+import { fileStamp, cachedByStamp } from "../../../lib/files/stamp.ts";
 import { temporaryFolder } from "./support.ts";
 
 test("a file has a stamp once it is old enough to tell another one by it; a missing one has none", async () => {
   const path = join(temporaryFolder(), "a");
-  expect(await stampOf(path)).toBeUndefined();
+  expect(await fileStamp(path)).toBeUndefined();
   writeFileSync(path, "1");
-  expect(await stampOf(path)).toBeUndefined();
-  const stamp = await stampOf(process.execPath);
+  expect(await fileStamp(path)).toBeUndefined();
+  const stamp = await fileStamp(process.execPath);
   expect(stamp).toMatch(/^(\d+ ){3}\d+$/);
-  expect(await stampOf(process.execPath)).toBe(stamp);
+  expect(await fileStamp(process.execPath)).toBe(stamp);
 });
 
 test("a file is read again unless it is the same as before, and after every failure", async () => {
   const reads: string[] = [];
-  const read = unlessSame(async (path: string) => {
+  const read = cachedByStamp(async (path: string) => {
     reads.push(path);
     if (reads.length === 1) throw new Error("not now");
     return reads.length;

@@ -1,14 +1,14 @@
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { requireTrusted, withFolder } from "../../../lib/files/index.ts";
+import { assertTrusted, withParentFolders } from "../../../lib/files/index.ts";
 import { temporaryFolder } from "./support.ts";
 
 describe.skipIf(process.platform === "win32")("files that decide which program runs", () => {
   test("what only its owner can change is taken", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "agent.py"), "", { mode: 0o755 });
-    await expect(requireTrusted([folder, join(folder, "agent.py"), "/"])).resolves.toBeUndefined();
+    await expect(assertTrusted([folder, join(folder, "agent.py"), "/"])).resolves.toBeUndefined();
   });
 
   test.each([
@@ -19,7 +19,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     const path = join(temporaryFolder(), "agent.py");
     writeFileSync(path, "");
     chmodSync(path, mode);
-    await expect(requireTrusted([path])).rejects.toMatchObject({
+    await expect(assertTrusted([path])).rejects.toMatchObject({
       code: "FILE_WRITABLE_BY_OTHERS",
       message:
         `${path} decides which program runs as you, and it can be changed by others (mode ${text}); ` +
@@ -31,7 +31,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     const folder = join(temporaryFolder(), "shared");
     mkdirSync(folder);
     chmodSync(folder, 0o1777);
-    await expect(requireTrusted([folder])).rejects.toThrow(
+    await expect(assertTrusted([folder])).rejects.toThrow(
       "use a folder that only you can write to",
     );
   });
@@ -42,7 +42,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
       const path = join(temporaryFolder(), "agent.py");
       writeFileSync(path, "", { mode: 0o600 });
       chownSync(path, 12_345, 0);
-      await expect(requireTrusted([path])).rejects.toThrow(
+      await expect(assertTrusted([path])).rejects.toThrow(
         /belongs to another user \(uid 12345\); make it yours: chown 0/,
       );
     },
@@ -54,8 +54,10 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     for (const each of [real, links]) mkdirSync(each, { mode: 0o755 });
     writeFileSync(join(real, "a"), "");
     symlinkSync(join(real, "a"), join(links, "a"));
-    expect(await withFolder(join(links, "a"))).toEqual([join(real, "a"), real, links]);
-    await expect(withFolder(join(links, "b"))).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
+    expect(await withParentFolders(join(links, "a"))).toEqual([join(real, "a"), real, links]);
+    await expect(withParentFolders(join(links, "b"))).rejects.toMatchObject({
+      code: "FILE_UNREADABLE",
+    });
   });
 
   test("a folder on the way that others can write to is refused, also on the way to what a link means", async () => {
@@ -65,14 +67,14 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     writeFileSync(join(real!, "a"), "", { mode: 0o644 });
     symlinkSync(real!, join(links!, "to-real"));
     const paths = [join(real!, "a"), join(links!, "to-real", "a")];
-    for (const path of paths) await expect(requireTrusted([path])).resolves.toBeUndefined();
+    for (const path of paths) await expect(assertTrusted([path])).resolves.toBeUndefined();
     chmodSync(open!, 0o777);
     for (const path of paths)
-      await expect(requireTrusted([path])).rejects.toThrow(`close it with: chmod go-w ${open}`);
+      await expect(assertTrusted([path])).rejects.toThrow(`close it with: chmod go-w ${open}`);
     chmodSync(open!, 0o1777);
-    for (const path of paths) await expect(requireTrusted([path])).resolves.toBeUndefined();
+    for (const path of paths) await expect(assertTrusted([path])).resolves.toBeUndefined();
     symlinkSync(join(links!, "b"), join(links!, "b")); // one that leads nowhere is no endless way
-    await expect(requireTrusted([join(links!, "b", "c")])).rejects.toMatchObject({
+    await expect(assertTrusted([join(links!, "b", "c")])).rejects.toMatchObject({
       code: "FILE_UNREADABLE",
     });
   });

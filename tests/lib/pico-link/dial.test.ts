@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
-import { dialer, type SocketConstructor } from "../../../lib/pico-link/dial.ts";
-import type { SocketNews } from "../../../lib/pico-link/types.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
+import { createDialer, type SocketConstructor } from "../../../lib/pico-link/dial.ts";
+import type { SocketEvent } from "../../../lib/pico-link/types.ts";
 
 /** Sockets that never open; each tells it by these events, as platforms do. */
 function refusing(events: readonly string[]): SocketConstructor {
@@ -22,9 +22,13 @@ describe("a connection that is refused", () => {
     ["by an error alone", ["error"]],
     ["by a close alone", ["close"]],
   ])("is noticed once when the platform tells it %s", async (_, events) => {
-    const news: SocketNews[] = [];
+    const news: SocketEvent[] = [];
     const fetch = () => Promise.reject(new Error("nobody listens"));
-    const dial = dialer(refusing(events), { headers: false, clock: stoppedClock(), fetch });
+    const dial = createDialer(refusing(events), {
+      headers: false,
+      clock: createStoppedClock(),
+      fetch,
+    });
     await new Promise<void>((resolve) => {
       dial({ url: "ws://127.0.0.1:1/pico", token: "a-token" }, (each) => {
         news.push(each);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import {
   createLink,
   timing,
-  type Hear,
+  type SocketListener,
   type LinkChange,
   type LinkMessage,
   type LinkReceipt,
@@ -13,9 +13,9 @@ import { turn } from "../../support/sample-plugins.ts";
 
 /** A link whose clock jumps: timers run first then, as they do in a process that was held up, and sockets after them. */
 function stand() {
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
-  let hear!: Hear;
+  let hear!: SocketListener;
   const link = createLink({
     url: "ws://there/pico",
     sessionId: "s",
@@ -41,7 +41,7 @@ function stand() {
     receipts,
     frame,
     states: () => changes.map(({ to }) => to),
-    hear: (...news: Parameters<Hear>) => hear(...news),
+    hear: (...news: Parameters<SocketListener>) => hear(...news),
     dialled,
     async opened() {
       await dialled();
@@ -79,9 +79,9 @@ describe("a process that was held up", () => {
     const { clock, opened, send, frame, receipts } = stand();
     await opened();
     send();
-    clock.increment(timing.hello + 1_000);
+    clock.increment(timing.helloTimeoutMs + 1_000);
     frame(hello);
-    clock.increment(timing.hello);
+    clock.increment(timing.helloTimeoutMs);
     await turn();
     expect(receipts).toEqual([]);
     frame(acknowledged);
@@ -93,16 +93,16 @@ describe("a process that was held up", () => {
     const { clock, opened, frame, answers } = stand();
     await opened();
     frame({ type: "message.create", payload: { message_id: "1", content: "He" } });
-    clock.increment(timing.silence + 1_000);
+    clock.increment(timing.messageIdleMs + 1_000);
     frame({ type: "message.update", payload: { message_id: "1", content: "Hello" } });
-    clock.increment(timing.silence);
+    clock.increment(timing.messageIdleMs);
     expect(answers.map(({ content }) => content)).toEqual(["Hello"]);
   });
 
   test("gives up neither a handshake nor a peer that has answered", async () => {
     const { clock, dialled, hear, frame, states } = stand();
     await dialled();
-    clock.increment(timing.connect + 1_000);
+    clock.increment(timing.connectTimeoutMs + 1_000);
     hear({ type: "opened" });
     frame(hello);
     for (let second = 0; second < 59; second += 1) clock.increment(1_000);
@@ -115,7 +115,7 @@ describe("a process that was held up", () => {
   test("gives up soon after that what has not come", async () => {
     const { clock, dialled, states } = stand();
     await dialled();
-    clock.increment(timing.connect + 1_000);
+    clock.increment(timing.connectTimeoutMs + 1_000);
     expect(states()).toEqual(["connecting"]);
     clock.increment(100);
     expect(states()).toEqual(["connecting", "waiting"]);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
-import { createLink, type Hear, type LinkChange } from "../../../lib/pico-link/index.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
+import { createLink, type SocketListener, type LinkChange } from "../../../lib/pico-link/index.ts";
 import { turn } from "../../support/sample-plugins.ts";
 
 /** A link whose sockets are told what to say; `setBack` sets the clock, and leaves its timers. */
 function stand() {
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   const changes: LinkChange[] = [];
-  const dialled: Hear[] = [];
+  const dialled: SocketListener[] = [];
   let behind = 0;
   const link = createLink({
     url: "ws://there/pico",
@@ -33,7 +33,7 @@ function stand() {
     changes,
     setBack,
     dialled,
-    socket: (...news: Parameters<Hear>) => dialled.at(-1)!(...news),
+    socket: (...news: Parameters<SocketListener>) => dialled.at(-1)!(...news),
   };
 }
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { steady } from "../../../lib/pico-link/steady.ts";
+import { forwardOnlyClock } from "../../../lib/pico-link/steady.ts";
 
 test("a clock that is set back goes on from where it was, and so it does when it is set back again", () => {
   let wall = 1_000;
-  const now = steady({
+  const now = forwardOnlyClock({
     now: () => wall,
     setTimeout: () => undefined,
     clearTimeout: () => undefined,

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
 import {
   bounds,
-  initial,
+  initialData,
   nextAt,
   step,
   timing,
-  type Core,
+  type LinkData,
   type Effect,
   type LinkChange,
   type LinkEvent,
-  type LinkNews,
+  type LinkNotifications,
 } from "../../../lib/pico-link/index.ts";
 import { encode, type Hello, type ServerFrame } from "../../../lib/pico-wire/index.ts";
 
 /** Plays events at times and keeps what came of them. */
 function play() {
-  let core: Core = initial;
+  let core: LinkData = initialData;
   let now = 1_000_000;
   const all: Effect[] = [];
   const stand = {
@@ -51,9 +51,11 @@ function play() {
     fail: (refusal: { status?: number; code?: string; retryAfterMs?: number }) =>
       stand.do({ type: "failed", generation: core.generation, ...refusal }),
     send: (id: string, bytes = 10) => stand.do({ type: "send", id, text: id, bytes }),
-    news: <K extends keyof LinkNews>(handler: K): LinkNews[K][] =>
+    news: <K extends keyof LinkNotifications>(handler: K): LinkNotifications[K][] =>
       all.flatMap((effect) =>
-        effect.type === "tell" && effect.handler === handler ? [effect.news as LinkNews[K]] : [],
+        effect.type === "tell" && effect.handler === handler
+          ? [effect.news as LinkNotifications[K]]
+          : [],
       ),
     written: () => all.flatMap((effect) => (effect.type === "write" ? [effect.text] : [])),
     told: () => all.filter((effect) => effect.type === "confirmed" || effect.type === "refused"),
@@ -106,7 +108,7 @@ describe("a refused handshake", () => {
     expect(stand.core().state).toBe("waiting");
     stand.pass(1_000);
     stand.fail({ status, ...(code && { code }) });
-    expect(stand.last()).toMatchObject({ to: "blocked", retryInMs: timing.slowRetry });
+    expect(stand.last()).toMatchObject({ to: "blocked", retryInMs: timing.blockedRetryMs });
     expect(stand.last().check).toMatch(check);
   });
 
@@ -147,7 +149,7 @@ describe("a refused handshake", () => {
     const stand = play();
     stand.do({ type: "start" });
     const before = stand.core().generation;
-    stand.pass(timing.connect);
+    stand.pass(timing.connectTimeoutMs);
     expect(stand.last()).toMatchObject({ to: "waiting", reason: "timeout" });
     expect(stand.do({ type: "opened", generation: before })).toEqual([]);
   });
@@ -214,7 +216,7 @@ describe("failures", () => {
     stand.pass(2_000);
     stand.open();
     stand.frame(hello());
-    stand.pass(timing.steady - 1);
+    stand.pass(timing.stableAfterMs - 1);
     expect(stand.core().attempt).toBe(1);
     stand.pass(1);
     expect(stand.core().attempt).toBe(0);
@@ -251,7 +253,7 @@ describe("life", () => {
     const stand = play();
     stand.open();
     stand.frame(hello({ ping_interval: 1, read_timeout: 2 }));
-    stand.pass(timing.grace);
+    stand.pass(timing.pongTimeoutMs);
     expect(stand.core().state).toBe("open");
     stand.pass(1_000);
     expect(stand.news("onState")).toContainEqual(
@@ -266,7 +268,7 @@ describe("life", () => {
     stand.sleep(600_000);
     expect(stand.core().state).toBe("open");
     expect(stand.written()).toEqual([encode({ type: "ping" })]);
-    stand.pass(timing.grace - 1);
+    stand.pass(timing.pongTimeoutMs - 1);
     expect(stand.core().state).toBe("open");
     stand.pass(60_000);
     expect(stand.news("onState")).toContainEqual(
@@ -280,7 +282,7 @@ describe("a server of the original kind", () => {
     const stand = play();
     stand.open();
     stand.send("a");
-    stand.pass(timing.hello);
+    stand.pass(timing.helloTimeoutMs);
     expect(stand.told()).toEqual([]);
     stand.do({ type: "flushed", generation: stand.core().generation });
     expect(stand.told()).toEqual([{ type: "confirmed", id: "a", status: "written" }]);
@@ -317,7 +319,7 @@ describe("a server of the original kind", () => {
     const stand = play();
     for (let n = 0; n < 3; n++) {
       stand.open();
-      stand.pass(timing.hello / 2 - 1);
+      stand.pass(timing.helloTimeoutMs / 2 - 1);
       stand.close(1006);
       stand.pass(5_000);
     }
@@ -348,7 +350,7 @@ describe("a server of the original kind", () => {
     const stand = play();
     stand.open();
     stand.frame(create("1", "half"));
-    stand.pass(timing.silence);
+    stand.pass(timing.messageIdleMs);
     expect(stand.news("onMessage")).toMatchObject([{ content: "half", assumed: true }]);
     stand.frame(update("1", "half and half"));
     stand.frame({ type: "typing.stop" });
@@ -367,7 +369,7 @@ describe("a server of the original kind", () => {
     expect(stand.news("onMessage")).toEqual([]);
     stand.frame({ type: "typing.stop" });
     stand.frame(create("2", "there"));
-    stand.pass(timing.silence - 1);
+    stand.pass(timing.messageIdleMs - 1);
     expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["Hello"]);
     stand.pass(1);
     expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["Hello", "there"]);
@@ -475,12 +477,12 @@ describe("extension 1", () => {
 
   test("acknowledges each thirty-two frames, else once a second", () => {
     const stand = open();
-    for (let seq = 1; seq <= bounds.unacked - 1; seq++) stand.frame(numbered(seq));
+    for (let seq = 1; seq <= bounds.maxUnackedFrames - 1; seq++) stand.frame(numbered(seq));
     expect(stand.written()).toEqual([]);
-    stand.frame(numbered(bounds.unacked));
+    stand.frame(numbered(bounds.maxUnackedFrames));
     expect(stand.written()).toEqual([encode({ type: "ack", payload: { seq: 32 } })]);
     stand.frame(numbered(33));
-    stand.pass(timing.ack);
+    stand.pass(timing.ackDelayMs);
     expect(stand.written().at(-1)).toBe(encode({ type: "ack", payload: { seq: 33 } }));
   });
 

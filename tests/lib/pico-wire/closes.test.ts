@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import {
-  closeFor,
+  interpretClose,
   closeReason,
-  closes,
-  errors,
+  closeCodes,
+  messageErrors,
   parseCloseReason,
-  refusals,
-  type Afterwards,
+  rejections,
+  type ClientAction,
   type CloseName,
 } from "../../../lib/pico-wire/index.ts";
 
-const table: [number, CloseName, Afterwards][] = [
+const table: [number, CloseName, ClientAction][] = [
   [1000, "normal", "stop"],
   [1001, "going_away", "retry-slowly"],
   [1002, "protocol_error", "retry"],
@@ -33,12 +33,12 @@ const table: [number, CloseName, Afterwards][] = [
 
 describe("close codes", () => {
   test.each(table)("%i %s: the client does %s", (code, name, client) => {
-    expect(closes[name]).toMatchObject({ code, client });
-    expect(closeFor(code, name)).toEqual({ name, client, retryMs: undefined });
+    expect(closeCodes[name]).toMatchObject({ code, client });
+    expect(interpretClose(code, name)).toEqual({ name, client, retryMs: undefined });
   });
 
   test("no row is missing", () => {
-    expect(Object.keys(closes).sort()).toEqual(table.map(([, name]) => name).sort());
+    expect(Object.keys(closeCodes).sort()).toEqual(table.map(([, name]) => name).sort());
   });
 
   test("a reason names itself and the milliseconds to wait", () => {
@@ -49,7 +49,7 @@ describe("close codes", () => {
       name: "token_rotated",
       retryMs: 1500,
     });
-    expect(closeFor(1012, "token_rotated; retry=20")).toEqual({
+    expect(interpretClose(1012, "token_rotated; retry=20")).toEqual({
       name: "token_rotated",
       client: "retry-after",
       retryMs: 20,
@@ -57,23 +57,24 @@ describe("close codes", () => {
   });
 
   test("codes and reasons of nobody's table mean: retry", () => {
-    expect(closeFor(1006)).toEqual({ name: undefined, client: "retry", retryMs: undefined });
-    expect(closeFor(4999, "whatever; retry=x")).toEqual({
+    expect(interpretClose(1006)).toEqual({ name: undefined, client: "retry", retryMs: undefined });
+    expect(interpretClose(4999, "whatever; retry=x")).toEqual({
       name: undefined,
       client: "retry",
       retryMs: undefined,
     });
-    expect(closeFor(4408, "")).toMatchObject({ name: "heartbeat" });
+    expect(interpretClose(4408, "")).toMatchObject({ name: "heartbeat" });
   });
 
   test("a close reason fits into a close frame", () => {
-    for (const name of Object.keys(closes) as CloseName[])
+    for (const name of Object.keys(closeCodes) as CloseName[])
       expect(closeReason(name, 999_999_999).length).toBeLessThanOrEqual(123);
   });
 });
 
 test("a name that stands for two things answers the same status for both", () => {
-  for (const [code, { status }] of Object.entries(refusals)) {
-    if (code in errors) expect(errors[code as keyof typeof errors].status).toBe(status);
+  for (const [code, { status }] of Object.entries(rejections)) {
+    if (code in messageErrors)
+      expect(messageErrors[code as keyof typeof messageErrors].status).toBe(status);
   }
 });

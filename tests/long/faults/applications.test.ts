@@ -8,11 +8,16 @@ import {
 } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
-import { capturedLog, connect, memoryTokens, testTokens } from "../../../testkit/index.ts";
+import {
+  createCapturedLog,
+  connectTestClient,
+  memoryTokens,
+  testTokens,
+} from "../../../testkit/index.ts";
 import { eventually } from "./server.ts";
 
 async function service(run: Application) {
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   const kernel = createKernel(
     [
       memoryTokens(),
@@ -28,7 +33,7 @@ async function service(run: Application) {
   return {
     kernel,
     lines,
-    join: (session: string) => connect(url, { token: testTokens.pico, session }),
+    join: (session: string) => connectTestClient(url, { token: testTokens.pico, session }),
     [Symbol.asyncDispose]: () => kernel.stop(),
   };
 }
@@ -120,7 +125,7 @@ describe("an application that", () => {
     isStuck = false;
     await door.kernel.start();
     const url = new URL("pico", door.kernel.services.http.addresses()[0]);
-    await using after = await connect(url, { token: testTokens.pico, session: "s" });
+    await using after = await connectTestClient(url, { token: testTokens.pico, session: "s" });
     after.say("2");
     expect((await after.next("message.create")).payload!["content"]).toBe("2");
   });

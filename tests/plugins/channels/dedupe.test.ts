@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
 import { createDedupe } from "../../../plugins/channels/dedupe.ts";
-import type { Incoming } from "../../../plugins/channels/index.ts";
+import type { InboundMessage } from "../../../plugins/channels/index.ts";
 
-const message = (id: string, changes: Partial<Incoming> = {}): Incoming => ({
+const message = (id: string, changes: Partial<InboundMessage> = {}): InboundMessage => ({
   channel: "toy",
   session: "s",
   id,
@@ -13,7 +13,7 @@ const message = (id: string, changes: Partial<Incoming> = {}): Incoming => ({
   hops: 0,
   ...changes,
 });
-const of = (session: string, id: string): Incoming => message(id, { session });
+const of = (session: string, id: string): InboundMessage => message(id, { session });
 
 test("the sessions used longest ago are forgotten when all together hold too much", () => {
   const dedupe = createDedupe(new SimulatedClock());
@@ -24,7 +24,7 @@ test("the sessions used longest ago are forgotten when all together hold too muc
   expect(dedupe.find(of("69", "0"))).toBeDefined();
 });
 
-test.each<[string, Partial<Incoming>]>([
+test.each<[string, Partial<InboundMessage>]>([
   ["content", { content: "other" }],
   ["a medium", { media: [{ type: "image/png", url: "a" }] }],
   ["where one part ends and the next begins", { content: "hell", media: [{ type: "o" }] }],
@@ -38,7 +38,7 @@ test.each<[string, Partial<Incoming>]>([
 
 test("a medium is told by its bytes", () => {
   const dedupe = createDedupe(new SimulatedClock());
-  const image = (byte: number): Partial<Incoming> => ({
+  const image = (byte: number): Partial<InboundMessage> => ({
     media: [{ type: "image/png", bytes: new Uint8Array([byte]) }],
   });
   dedupe.remember(message("a", image(1)));

@@ -1,16 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import {
-  capturedLog,
-  stoppedClock,
+  createCapturedLog,
+  createStoppedClock,
   withKernel,
   type StoppedClock,
 } from "../../../kernel/testing.ts";
 import {
   application,
   channels,
-  type AnswerStream,
-  type ChannelPort,
+  type ReplyStream,
+  type ChannelAdapter,
   type Channels,
   type StreamOptions,
 } from "../../../plugins/channels/index.ts";
@@ -21,7 +21,7 @@ import { gate, toy, type Sent, type Toy } from "../../support/sample-channel.ts"
 const to = { channel: "toy", session: "s" };
 
 /** A channel that keeps what it is told, updates too. */
-function growing(port: Partial<ChannelPort> = {}): Toy {
+function growing(port: Partial<ChannelAdapter> = {}): Toy {
   const own: Toy = toy({
     update(session, id, message) {
       own.sent.push({ what: "update", session, id, message });
@@ -42,7 +42,7 @@ const shown = (sent: readonly Sent[]): unknown[] =>
 interface Given {
   readonly channels: Channels;
   readonly clock: StoppedClock;
-  readonly answer: AnswerStream;
+  readonly answer: ReplyStream;
 }
 
 async function streaming(
@@ -187,8 +187,8 @@ describe("an aborted stream", () => {
   test("a stop of the kernel ends it, and what it had goes out first", async () => {
     const channel = growing();
     const kernel = createKernel([channels(), channel.plugin], {
-      clock: stoppedClock(),
-      log: capturedLog().log,
+      clock: createStoppedClock(),
+      log: createCapturedLog().log,
     });
     await kernel.start();
     const answer = kernel.services.channels.stream(to);

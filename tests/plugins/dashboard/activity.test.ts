@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createActivity } from "../../../plugins/dashboard/activity.ts";
+import { createActivityLog } from "../../../plugins/dashboard/activity.ts";
 
 test("a timer that rings a millisecond early makes no minute of that millisecond", () => {
   let now = 0;
@@ -10,7 +10,7 @@ test("a timer that rings a millisecond early makes no minute of that millisecond
     next = { ms, run };
     return () => undefined;
   };
-  const activity = createActivity(clock, after, () => messages);
+  const activity = createActivityLog(clock, after, () => messages);
   for (const late of [-1, 0, 0, -1, 0]) {
     messages += 5;
     now += next.ms + late;

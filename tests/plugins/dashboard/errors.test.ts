@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import { safety } from "../../support/http-client.ts";
 import {
   TOKEN,
@@ -237,7 +237,7 @@ describe("what goes wrong inside", () => {
   });
 
   test("in a store is 503, not counted, and its words stay out of everything: they may quote the token", async () => {
-    const form: StoreForm = {
+    const form: TokenBackend = {
       ...memory({ launcher: TOKEN }),
       verify: (_, candidate) => {
         throw Object.assign(new Error(`cannot look up ${candidate}`), { code: "ECONNREFUSED" });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createKernel, type Plugin } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
 import { memory, tokenStore } from "../../../plugins/token-store/index.ts";
@@ -53,7 +53,7 @@ describe("/healthz and /readyz", () => {
       watcher,
       dashboard(),
     ] as const;
-    const kernel = createKernel(list, { log: capturedLog().log });
+    const kernel = createKernel(list, { log: createCapturedLog().log });
     await kernel.start();
     expect((await get(Number(kernel.services.http.addresses()[0]!.port), "/readyz")).status).toBe(
       200,

@@ -3,8 +3,8 @@ import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../kernel/defaults.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
-import { openLocal } from "../../../plugins/dashboard/local/socket.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
+import { openControlSocket } from "../../../plugins/dashboard/local/socket.ts";
 import { withHome } from "../../support/token-store-harness.ts";
 
 const ask = (socketPath: string): Promise<string> =>
@@ -20,9 +20,9 @@ test("of launchers that open the socket of one home in the same instant one has 
     await writeFile(socket, "left behind");
     const launchers = await Promise.all(
       ["a", "b", "c"].map(async (version) => {
-        const { log, lines } = capturedLog();
+        const { log, lines } = createCapturedLog();
         const door = { log, version, clock: systemClock, http: { addresses: () => [] } };
-        const close = await openLocal(
+        const close = await openControlSocket(
           door,
           { socket, note, pid: 1 },
           (_, answer) => void answer.end(version),

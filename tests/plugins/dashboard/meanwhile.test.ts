@@ -1,6 +1,6 @@
 import { request, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import { memory, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import { gate } from "../../support/sample-plugins.ts";
 import {
   inSetup,
@@ -48,9 +48,13 @@ async function begin(
 }
 
 /** A store that is slow to write. */
-function slow(store: StoreForm): { form: StoreForm; writing: Promise<void>; write: () => void } {
+function slow(store: TokenBackend): {
+  form: TokenBackend;
+  writing: Promise<void>;
+  write: () => void;
+} {
   const [begun, held] = [gate(), gate()];
-  const form: StoreForm = {
+  const form: TokenBackend = {
     ...store,
     async write(...what) {
       begun.open();
@@ -101,7 +105,7 @@ describe("a request whose body is still on its way", () => {
 test("a host's check that never answers is given up after five seconds, and blocks nobody for longer", async () => {
   let asked = 0;
   let isWell = false;
-  const form: StoreForm = {
+  const form: TokenBackend = {
     ...memory({ launcher: TOKEN }),
     verify(_, candidate) {
       asked += 1;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { safeNext } from "../../../plugins/dashboard/next.ts";
+import { safeRedirectPath } from "../../../plugins/dashboard/next.ts";
 import { TOKEN, startDashboard } from "../../support/dashboard-server.ts";
 
 describe("the way back after signing in", () => {
@@ -14,7 +14,7 @@ describe("the way back after signing in", () => {
     ["/loginx", "/loginx"],
     ["/apix", "/apix"],
     ["/?a=1", "/?a=1"],
-  ])("%s leads to %s", (given, expected) => expect(safeNext(given)).toBe(expected));
+  ])("%s leads to %s", (given, expected) => expect(safeRedirectPath(given)).toBe(expected));
 
   test.each([
     "",
@@ -52,20 +52,20 @@ describe("the way back after signing in", () => {
     "/api/status",
     "/./login",
     "/x/../api/status",
-  ])("%j leads to the overview", (given) => expect(safeNext(given)).toBe("/"));
+  ])("%j leads to the overview", (given) => expect(safeRedirectPath(given)).toBe("/"));
 
   test("has at most 2,048 characters", () => {
-    expect(safeNext(`/${"x".repeat(2_047)}`)).toBe(`/${"x".repeat(2_047)}`);
+    expect(safeRedirectPath(`/${"x".repeat(2_047)}`)).toBe(`/${"x".repeat(2_047)}`);
   });
 
   test("is one text, or the overview", () => {
     for (const given of [undefined, null, 5, {}, ["/place"], ["/a", "/b"]])
-      expect(safeNext(given)).toBe("/");
+      expect(safeRedirectPath(given)).toBe("/");
   });
 
   test("never carries a token on", () => {
-    expect(safeNext("/?token=x&a=1")).toBe("/?a=1");
-    expect(safeNext("/place?a=1&token=x&token=y")).toBe("/place?a=1");
+    expect(safeRedirectPath("/?token=x&a=1")).toBe("/?a=1");
+    expect(safeRedirectPath("/place?a=1&token=x&token=y")).toBe("/place?a=1");
   });
 
   test("survives the walk through the sign-in page and its form", async () => {

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { describe, expect, test } from "vitest";
 import { createKernel, type AnyPlugin } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { dashboard } from "../../../plugins/dashboard/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { memory } from "../../../plugins/token-store/index.ts";
@@ -381,7 +381,7 @@ describe("4. the launcher's state", () => {
 
   test("while it is unconfigured everything but /healthz is 503 with Retry-After", async () => {
     const kernel = createKernel([waiting as never, http({ port: 0 }), dashboard()] as never, {
-      log: capturedLog().log,
+      log: createCapturedLog().log,
     });
     await kernel.start();
     try {

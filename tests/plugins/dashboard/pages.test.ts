@@ -6,9 +6,17 @@ import {
   chartHeight,
   chartWidth,
 } from "../../../plugins/dashboard/browser/chart-bars.ts";
-import { ago, count, duration } from "../../../plugins/dashboard/browser/format.ts";
-import { brokenRules } from "../../../plugins/dashboard/browser/token-rules.ts";
-import { refusalWords, tokenName, viaWords } from "../../../plugins/dashboard/browser/words.ts";
+import {
+  relativeTime,
+  formatCount,
+  formatDuration,
+} from "../../../plugins/dashboard/browser/format.ts";
+import { violatedRules } from "../../../plugins/dashboard/browser/token-rules.ts";
+import {
+  failedSignInLabel,
+  tokenLabel,
+  signInMethodLabel,
+} from "../../../plugins/dashboard/browser/words.ts";
 import {
   messagePage,
   overviewPage,
@@ -161,7 +169,7 @@ test("assets carry a hash of their contents, know their types, and open nothing 
 
 describe("numbers", () => {
   test("durations have the two largest units", () => {
-    expect([0, 59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(duration)).toEqual([
+    expect([0, 59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(formatDuration)).toEqual([
       "0 s",
       "59 s",
       "1 min 0 s",
@@ -173,12 +181,12 @@ describe("numbers", () => {
 
   test("ages have the largest unit, and a clock set back is now", () => {
     expect(
-      [0, -5000, 5000, 61_000, 7_200_000, 200_000_000].map((age) => ago(1e12 - age, 1e12)),
+      [0, -5000, 5000, 61_000, 7_200_000, 200_000_000].map((age) => relativeTime(1e12 - age, 1e12)),
     ).toEqual(["just now", "just now", "5 s ago", "1 min ago", "2 h ago", "2 d ago"]);
   });
 
   test("digits are grouped by threes", () => {
-    expect([0, 999, 1000, 1_234_567].map(count)).toEqual([
+    expect([0, 999, 1000, 1_234_567].map(formatCount)).toEqual([
       "0",
       "999",
       "1\u202f000",
@@ -211,7 +219,7 @@ test("a token of one's own is fine when it is 16 to 256 visible ASCII characters
     fc.property(fc.oneof(fc.string({ maxLength: 300 }), ...near), (token) => {
       const fine =
         /^[!-~]{16,256}$/.test(token) && !/^(.)\1*$/.test(token) && !token.startsWith("ott_");
-      expect(brokenRules(token).length === 0).toBe(fine);
+      expect(violatedRules(token).length === 0).toBe(fine);
     }),
     { numRuns: 300 },
   );
@@ -219,7 +227,7 @@ test("a token of one's own is fine when it is 16 to 256 visible ASCII characters
 
 test("a name from outside that every object knows is shown as it came", () => {
   for (const name of ["__proto__", "constructor", "toString"]) {
-    expect([viaWords(name), tokenName(name)]).toEqual([name, `Token ${name}`]);
-    expect(refusalWords(name)).toBe(name.replaceAll("_", " "));
+    expect([signInMethodLabel(name), tokenLabel(name)]).toEqual([name, `Token ${name}`]);
+    expect(failedSignInLabel(name)).toBe(name.replaceAll("_", " "));
   }
 });

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { StoreForm } from "../../../plugins/token-store/index.ts";
+import type { TokenBackend } from "../../../plugins/token-store/index.ts";
 import {
   BEGAN,
   DAY,
@@ -32,7 +32,7 @@ const change = async (home: string, fields: object): Promise<void> =>
   writeFile(fileOf(home), JSON.stringify({ ...(await stored(home)), ...fields }), { mode: 0o600 });
 
 /** A store whose writes end when and how the test says. */
-function slowStore(): StoreForm & { readonly pending: { done(): void; fail(): void }[] } {
+function slowStore(): TokenBackend & { readonly pending: { done(): void; fail(): void }[] } {
   const store = inSetup();
   const pending: { done(): void; fail(): void }[] = [];
   return {

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
-import { linksTo } from "../../../plugins/http/links.ts";
+import { serverUrls } from "../../../plugins/http/links.ts";
 import { freePort } from "../../e2e/free-port.ts";
 import { selfSigned } from "./certificate.ts";
 import { get, portOf, raw, stopwatch } from "../../support/http-client.ts";
@@ -92,7 +92,7 @@ describe("the port", () => {
   test("of one interface alone has an address without the interface's name, which no URL holds", () => {
     const address = { address: "fe80::1%eth0", family: "IPv6", port: 18_800 };
     const server = Object.assign(createHttpServer(), { address: () => address });
-    expect(linksTo(server, "/door", "fe80::1%eth0").map(String)).toEqual([
+    expect(serverUrls(server, "/door", "fe80::1%eth0").map(String)).toEqual([
       "http://[fe80::1]:18800/door/",
     ]);
   });

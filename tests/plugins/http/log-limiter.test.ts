@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { capturedLog, stoppedClock } from "../../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
 import { createLogLimiter } from "../../../plugins/http/log-limiter.ts";
 
 const fault = (address: string, reason = "origin_not_allowed") => ({
@@ -10,8 +10,8 @@ const fault = (address: string, reason = "origin_not_allowed") => ({
 });
 
 function setUp() {
-  const clock = stoppedClock();
-  const { log, lines } = capturedLog();
+  const clock = createStoppedClock();
+  const { log, lines } = createCapturedLog();
   const limiter = createLogLimiter(clock);
   return {
     clock,

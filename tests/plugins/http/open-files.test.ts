@@ -1,8 +1,12 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { expect, test } from "vitest";
-import { capturedLog } from "../../../kernel/testing.ts";
-import { createUsher, readLimit, spareFiles } from "../../../plugins/http/open-files.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
+import {
+  createDescriptorGuard,
+  parseOpenFilesLimit,
+  reservedDescriptors,
+} from "../../../plugins/http/open-files.ts";
 
 const limits = (soft: string): string =>
   [
@@ -16,15 +20,15 @@ test.each([
   ["1024", 1_024],
   ["unlimited", undefined],
 ])("the limit of open files is read (%s)", (soft, limit) => {
-  expect(readLimit(limits(soft))).toBe(limit);
+  expect(parseOpenFilesLimit(limits(soft))).toBe(limit);
 });
 
 test("nothing is known where the machine does not say", () => {
-  expect(readLimit("")).toBeUndefined();
+  expect(parseOpenFilesLimit("")).toBeUndefined();
 });
 
 test("a connection that takes one of the last files is closed, and the log says so once a minute", async () => {
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   let minutes = 0;
   let usher = (_: Socket): void => undefined;
   const server = createServer((socket) => usher(socket)).listen(0, "127.0.0.1");
@@ -39,9 +43,9 @@ test("a connection that takes one of the last files is closed, and the log says 
     arrived.destroy();
     return wasClosed;
   };
-  usher = createUsher(1_000_000, () => minutes * 60_000, log);
+  usher = createDescriptorGuard(1_000_000, () => minutes * 60_000, log);
   expect(await visit()).toBe(false);
-  usher = createUsher(spareFiles + 1, () => minutes * 60_000, log);
+  usher = createDescriptorGuard(reservedDescriptors + 1, () => minutes * 60_000, log);
   for (const at of [0, 0, 0.9, 1]) {
     minutes = at;
     expect(await visit()).toBe(true);

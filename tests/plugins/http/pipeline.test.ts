@@ -6,9 +6,9 @@ import { connect, type Socket } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
-import type { Dispatcher } from "../../../plugins/http/dispatch.ts";
+import type { Router } from "../../../plugins/http/dispatch.ts";
 import { http, type ClientFault, type Http } from "../../../plugins/http/index.ts";
-import { createOwnServer, listen } from "../../../plugins/http/listening.ts";
+import { createHttpServer, listen } from "../../../plugins/http/listening.ts";
 import { maxOutstanding } from "../../../plugins/http/pipeline.ts";
 import { get, portOf, raw } from "../../support/http-client.ts";
 
@@ -210,11 +210,11 @@ describe("createOwnServer", () => {
     visit: (port: number, notes: ClientFault[]) => Promise<void>,
   ): Promise<void> {
     const notes: ClientFault[] = [];
-    const request: Dispatcher["request"] = (_listener, _request, response) => {
+    const request: Router["request"] = (_listener, _request, response) => {
       handle(response);
       return true;
     };
-    const server = createOwnServer("dashboard", { request } as Dispatcher, {
+    const server = createHttpServer("dashboard", { request } as Router, {
       note: (fault) => void notes.push(fault),
       unreadMs: 100,
     });

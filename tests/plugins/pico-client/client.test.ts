@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
 import type { LinkMessage } from "../../../lib/pico-link/index.ts";
 import { environment, memory, tokenStore } from "../../../plugins/token-store/index.ts";
@@ -171,7 +171,7 @@ describe("settings", () => {
   ])("%j with the token %j: %s", async (config, own, code) => {
     const kernel = createKernel(
       [tokenStore(memory(own ? { pico_client: own } : {})), picoClient()],
-      { log: capturedLog().log, config: { "channels.pico_client": config } },
+      { log: createCapturedLog().log, config: { "channels.pico_client": config } },
     );
     await expect(kernel.start()).rejects.toMatchObject({ code });
   });
@@ -185,14 +185,16 @@ describe("settings", () => {
     ],
   ])("names %s when the token is missing", async (_, form, sentence) => {
     const kernel = createKernel([tokenStore(form), picoClient({ envPrefix: "ACME" })], {
-      log: capturedLog().log,
+      log: createCapturedLog().log,
       config: { "channels.pico_client": { enabled: true, url: "ws://127.0.0.1:1/pico" } },
     });
     await expect(kernel.start()).rejects.toThrow(sentence);
   });
 
   test("without channels there is the bare link; switched off it is idle and takes nothing", async () => {
-    const kernel = createKernel([tokenStore(memory()), picoClient()], { log: capturedLog().log });
+    const kernel = createKernel([tokenStore(memory()), picoClient()], {
+      log: createCapturedLog().log,
+    });
     await kernel.start();
     expect(kernel.services.picoLink.state()).toBe("idle");
     await expect(kernel.services.picoLink.send({ content: "x" })).rejects.toMatchObject({

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { application, channels, type Message } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoClient } from "../../../plugins/pico-client/index.ts";
@@ -36,7 +36,7 @@ async function remote() {
       picoServer(),
       application((message) => messages.push(message)),
     ],
-    { config: { "channels.pico": { enabled: true } }, log: capturedLog().log },
+    { config: { "channels.pico": { enabled: true } }, log: createCapturedLog().log },
   );
   await kernel.start();
   const connected = createQueue<object>(5_000);

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createActor, SimulatedClock } from "xstate";
-import { actorDriver, chart } from "../../../plugins/pico-client/machine.ts";
-import { initial, step, type Core, type LinkEvent } from "../../../lib/pico-link/index.ts";
+import { createActorDriver, linkMachine } from "../../../plugins/pico-client/machine.ts";
+import { initialData, step, type LinkData, type LinkEvent } from "../../../lib/pico-link/index.ts";
 
 const generation = fc.nat(3);
 const event: fc.Arbitrary<LinkEvent> = fc.oneof(
@@ -30,7 +30,7 @@ const event: fc.Arbitrary<LinkEvent> = fc.oneof(
 /** As if each event came ten seconds after the one before, and to the socket there is. */
 const stepper = () => {
   let now = 0;
-  return (core: Core, received: LinkEvent) => {
+  return (core: LinkData, received: LinkEvent) => {
     now += 10_000;
     const own =
       "generation" in received && received.generation > 0
@@ -43,7 +43,9 @@ const stepper = () => {
 test("the chart knows every move the link makes", () => {
   fc.assert(
     fc.property(fc.array(event, { maxLength: 60 }), (events) => {
-      const actor = createActor(chart(initial, stepper()), { clock: new SimulatedClock() }).start();
+      const actor = createActor(linkMachine(initialData, stepper()), {
+        clock: new SimulatedClock(),
+      }).start();
       for (const received of events) {
         actor.send(received);
         expect(actor.getSnapshot().value).toBe(actor.getSnapshot().context.core.state);
@@ -55,8 +57,8 @@ test("the chart knows every move the link makes", () => {
 
 test("what an event causes is carried out before the next event, also when that one comes from within", () => {
   const seen: string[] = [];
-  const { send, core } = actorDriver({ now: () => 0, setTimeout, clearTimeout } as never)({
-    initial,
+  const { send, core } = createActorDriver({ now: () => 0, setTimeout, clearTimeout } as never)({
+    initial: initialData,
     step: stepper(),
     perform(effects) {
       for (const { type } of effects) {

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { capturedLog, stoppedClock } from "../../../kernel/testing.ts";
-import { createRemarks } from "../../../plugins/pico-client/remarks.ts";
+import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
+import { createRateLimitedWarn } from "../../../plugins/pico-client/remarks.ts";
 import { near } from "../../support/pico-client-harness.ts";
 
 test("an error of the other end is one line of the log, and no long one", async () => {
@@ -26,9 +26,9 @@ test("an error of the other end is one line of the log, and no long one", async 
 });
 
 test("of a flood of them some are written, and it is said how many were not", () => {
-  const clock = stoppedClock();
-  const { log, lines } = capturedLog();
-  const remark = createRemarks(log, clock);
+  const clock = createStoppedClock();
+  const { log, lines } = createCapturedLog();
+  const remark = createRateLimitedWarn(log, clock);
   for (let number = 0; number < 1_000; number += 1) remark({ number }, "said");
   expect(lines).toHaveLength(20);
   clock.increment(1_000);

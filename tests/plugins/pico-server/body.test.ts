@@ -4,12 +4,12 @@ import { PassThrough } from "node:stream";
 import { SimulatedClock } from "xstate";
 import { describe, expect, test } from "vitest";
 import { readBody } from "../../../plugins/pico-server/body.ts";
-import { createBudget, type Budget } from "../../../plugins/pico-server/budget.ts";
+import { createMemoryBudget, type MemoryBudget } from "../../../plugins/pico-server/budget.ts";
 
 const KiB = 1024;
 
 /** What becomes of a body of so many bytes while the budget has no more room than it has. */
-async function post(bytes: number, budget: Budget, most = 1024 * KiB): Promise<unknown> {
+async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Promise<unknown> {
   const clock = new SimulatedClock();
   let settle = (_: unknown): void => undefined;
   const outcome = new Promise((done) => void (settle = done));
@@ -44,24 +44,24 @@ async function post(bytes: number, budget: Budget, most = 1024 * KiB): Promise<u
 
 describe("the body of a posted message", () => {
   test("counts as it comes, in the budget of all that is not accepted", async () => {
-    const budget = createBudget(() => 256 * KiB);
+    const budget = createMemoryBudget(() => 256 * KiB);
     expect(await post(200 * KiB, budget)).toBe(200 * KiB);
     expect(budget.take(57 * KiB)).toBe(false);
     expect(budget.take(56 * KiB)).toBe(true);
   });
 
   test("is refused when there is no room for it, and taken when there is again", async () => {
-    const budget = createBudget(() => 256 * KiB);
+    const budget = createMemoryBudget(() => 256 * KiB);
     expect(budget.take(100 * KiB)).toBe(true);
     expect(await post(200 * KiB, budget)).toMatchObject({ code: "busy" });
-    const fresh = createBudget(() => 256 * KiB);
+    const fresh = createMemoryBudget(() => 256 * KiB);
     expect(fresh.take(100 * KiB)).toBe(true);
     fresh.give(100 * KiB);
     expect(await post(200 * KiB, fresh)).toBe(200 * KiB);
   });
 
   test("holds up connections that send while posts fill the budget, until there is room", () => {
-    const budget = createBudget(() => 100);
+    const budget = createMemoryBudget(() => 100);
     const one = {
       held: false,
       bytes: 0,

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createBudget, type Holder } from "../../../plugins/pico-server/budget.ts";
+import { createMemoryBudget, type BudgetMember } from "../../../plugins/pico-server/budget.ts";
 
-interface Recorded extends Holder {
+interface Recorded extends BudgetMember {
   held: boolean;
   hurried: boolean;
 }
@@ -21,7 +21,7 @@ const holder = (): Recorded => {
 
 describe("the budget of all connections", () => {
   test("holds up whoever holds most, and lets go when there is room", () => {
-    const budget = createBudget(() => 100);
+    const budget = createMemoryBudget(() => 100);
     const [small, large, other] = [holder(), holder(), holder()];
     budget.grow(small, 10);
     budget.grow(large, 80);
@@ -37,7 +37,7 @@ describe("the budget of all connections", () => {
     const steps = fc.array(fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 })), { maxLength: 60 });
     fc.assert(
       fc.property(steps, (all) => {
-        const budget = createBudget(() => 100);
+        const budget = createMemoryBudget(() => 100);
         const holders = Array.from({ length: 5 }, holder);
         const open: [number, number][] = [];
         for (const [who, bytes] of all) {
@@ -54,7 +54,7 @@ describe("the budget of all connections", () => {
   });
 
   test("lets the largest unfinished message go on alone, then the next", () => {
-    const budget = createBudget(() => 100);
+    const budget = createMemoryBudget(() => 100);
     const [one, two, whole] = [holder(), holder(), holder()];
     budget.arrive(one, 60);
     budget.arrive(two, 50);
@@ -79,7 +79,7 @@ describe("the budget of all connections", () => {
     const step = fc.tuple(fc.nat(4), fc.integer({ min: 1, max: 60 }), fc.boolean());
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
-        const budget = createBudget(() => 100);
+        const budget = createMemoryBudget(() => 100);
         const holders = Array.from({ length: 5 }, holder);
         const whole = [0, 0, 0, 0, 0];
         for (const [who, bytes, ends] of steps) {

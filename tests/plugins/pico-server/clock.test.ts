@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStrikes } from "../../../plugins/pico-server/rates.ts";
+import { createStrikeCounter } from "../../../plugins/pico-server/rates.ts";
 import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
 
 const day = 86_400_000;
@@ -50,7 +50,7 @@ describe("a clock that is set", () => {
   });
 
   test("back does not count what was done before as done now", () => {
-    const isTooMuch = createStrikes(3, 60_000);
+    const isTooMuch = createStrikeCounter(3, 60_000);
     expect([isTooMuch(1_000), isTooMuch(2_000)]).toEqual([false, false]);
     expect([isTooMuch(500), isTooMuch(600), isTooMuch(700)]).toEqual([false, false, true]);
   });

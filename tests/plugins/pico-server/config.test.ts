@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
@@ -10,7 +10,7 @@ import { stand } from "../../support/pico-server-harness.ts";
 const make = (
   config: object,
   options = {},
-  { form = environment({ env: {} }), log = capturedLog().log } = {},
+  { form = environment({ env: {} }), log = createCapturedLog().log } = {},
 ) =>
   createKernel([tokenStore(form), channels(), http({ port: 0 }), picoServer(options)], {
     config: { "channels.pico": config },
@@ -58,7 +58,7 @@ describe("enabled without a token", () => {
     expect((error as Error).message).not.toMatch(/environment|SERVICE_|\.yml|config\.json/);
   });
   test("starts with a warning while the channel is off", async () => {
-    const { log, lines } = capturedLog();
+    const { log, lines } = createCapturedLog();
     await using kernel = make({}, {}, { form: memory({}), log });
     await kernel.start();
     expect(lines.filter(({ level }) => level === "warn").map(({ text }) => text)).toEqual([

@@ -1,20 +1,23 @@
 import { expect, test } from "vitest";
-import { descriptorsMissing, spare } from "../../../plugins/pico-server/descriptors.ts";
+import {
+  missingDescriptors,
+  reservedDescriptors,
+} from "../../../plugins/pico-server/descriptors.ts";
 import { stand } from "../../support/pico-server-harness.ts";
 
 test("so many files are needed as there are connections, and some", () => {
-  expect(descriptorsMissing(1_000, 1_000 + spare)).toBeUndefined();
-  expect(descriptorsMissing(1_001, 1_000 + spare)).toEqual({
-    has: 1_000 + spare,
-    needs: 1_001 + spare,
+  expect(missingDescriptors(1_000, 1_000 + reservedDescriptors)).toBeUndefined();
+  expect(missingDescriptors(1_001, 1_000 + reservedDescriptors)).toEqual({
+    has: 1_000 + reservedDescriptors,
+    needs: 1_001 + reservedDescriptors,
   });
-  expect(descriptorsMissing(1_000_000, undefined)).toBeUndefined();
+  expect(missingDescriptors(1_000_000, undefined)).toBeUndefined();
 });
 
 test("more connections than files can be opened are refused at the start, and while it runs", async () => {
   await using door = await stand();
   const has = await door.services.http.openFiles();
-  if (!descriptorsMissing(1_000_000, has)) return; // this machine allows them
+  if (!missingDescriptors(1_000_000, has)) return; // this machine allows them
   await expect(stand({ config: { max_connections: 1_000_000 } })).rejects.toMatchObject({
     code: "PICO_DESCRIPTORS",
   });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { createKernel, type Plugin } from "../../../kernel/index.ts";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { channels } from "../../../plugins/channels/index.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
 import { picoServer } from "../../../plugins/pico-server/index.ts";
@@ -137,7 +137,7 @@ describe("step 2: not ready", () => {
     const tokens = tokenStore(memory({ pico: token }));
     const kernel = createKernel([tokens, channels(), http({ port: 0 }), witness, picoServer()], {
       config: { "channels.pico": { enabled: true } },
-      log: capturedLog().log,
+      log: createCapturedLog().log,
     });
     await kernel.start();
     await kernel.stop();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Pulse } from "../../../plugins/pico-server/pulse.ts";
+import { Liveness } from "../../../plugins/pico-server/pulse.ts";
 
 const [patienceMs, askEveryMs] = [60_000, 30_000];
 
@@ -7,7 +7,7 @@ function peer() {
   const socket = { bytesRead: 0 };
   const time = { now: 0, wokeAt: Number.NEGATIVE_INFINITY };
   const awake = { now: () => time.now, wokeAt: () => time.wokeAt };
-  const pulse = new Pulse(socket, 0);
+  const pulse = new Liveness(socket, 0);
   const look = (now: number) => {
     time.now = now;
     return pulse.look(awake, patienceMs, askEveryMs);

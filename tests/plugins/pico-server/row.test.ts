@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Receipts } from "../../../plugins/pico-server/receipts.ts";
-import { Row } from "../../../plugins/pico-server/row.ts";
+import { PendingReceipts } from "../../../plugins/pico-server/receipts.ts";
+import { SequenceBuffer } from "../../../plugins/pico-server/row.ts";
 
 test("a row holds what came and has not left, by its numbers", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -60, max: 80 }), { maxLength: 60 }), (steps) => {
-      const row = new Row<number>();
+      const row = new SequenceBuffer<number>();
       const all: number[] = [];
       let first = 1;
       for (const step of steps) {
@@ -59,7 +59,7 @@ test("receipts are taken once, when nothing more was said of their message, and 
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
-      const receipts = new Receipts();
+      const receipts = new PendingReceipts();
       const model = listed();
       for (const each of steps) {
         if ("take" in each) {

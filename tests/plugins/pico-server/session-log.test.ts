@@ -1,15 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
-import { memoryLog, type MemoryLogOptions } from "../../../plugins/pico-server/memory-log.ts";
+import {
+  createMemorySessionLog,
+  type MemorySessionLogOptions,
+} from "../../../plugins/pico-server/memory-log.ts";
 import { numbered, partial, sessionLogConformance } from "../../conformance/session-log.ts";
 
 const keptMs = 300_000;
 
-function make(options: Partial<MemoryLogOptions> = {}) {
+function make(options: Partial<MemorySessionLogOptions> = {}) {
   const clock = new SimulatedClock();
   const settled: string[] = [];
-  const log = memoryLog({
+  const log = createMemorySessionLog({
     random: (bytes) => randomBytes(bytes),
     now: () => clock.now(),
     after(ms, run) {

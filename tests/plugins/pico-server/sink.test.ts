@@ -1,7 +1,7 @@
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
 import { WebSocketSink } from "../../../plugins/pico-server/sink.ts";
-import type { NamedSocket } from "../../../plugins/pico-server/socket.ts";
+import type { ChannelWebSocket } from "../../../plugins/pico-server/socket.ts";
 import { stand, until } from "../../support/pico-server-harness.ts";
 
 const texts = Array.from({ length: 5 }, (_, n) => `${n}`.padEnd(100_000, "x"));
@@ -14,7 +14,7 @@ test.each([1, 3])(
       writev: (_, taken) => taken(),
       read: () => undefined,
     });
-    const sink = new WebSocketSink({ readyState: 1, OPEN: 1 } as NamedSocket, machine);
+    const sink = new WebSocketSink({ readyState: 1, OPEN: 1 } as ChannelWebSocket, machine);
     const drained = new Promise<void>((resolve) => {
       sink.filler = { drained: resolve, behind: () => undefined };
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AnswerStream } from "../../../plugins/channels/index.ts";
+import type { ReplyStream } from "../../../plugins/channels/index.ts";
 import { stand, until, type Client } from "../../support/pico-server-harness.ts";
 
 /* Answers that grow, as clients see them. */
@@ -71,7 +71,7 @@ describe("an answer that grows", () => {
   });
 
   test("is cancelled on request when the last of two viewers has gone, without another word of it", async () => {
-    const answers: AnswerStream[] = [];
+    const answers: ReplyStream[] = [];
     await using door = await stand({
       app: ({ stream }) => {
         for (const cancelWhenAlone of [true, false]) answers.push(stream({ cancelWhenAlone }));

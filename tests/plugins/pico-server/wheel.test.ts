@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
-import { createWheel, notDue } from "../../../plugins/pico-server/wheel.ts";
+import { createTimerWheel, unscheduled } from "../../../plugins/pico-server/wheel.ts";
 
 const timersOf = (clock: SimulatedClock) => ({
   setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms),
@@ -11,22 +11,25 @@ function wheel() {
   const clock = new SimulatedClock();
   let setBack = 0;
   let timers = 0;
-  const made = createWheel({ ...timersOf(clock), now: () => clock.now() - setBack }, (ms, run) => {
-    timers += 1;
-    const timer = clock.setTimeout(() => {
-      timers -= 1;
-      run();
-    }, ms);
-    return () => {
-      timers -= 1;
-      clock.clearTimeout(timer);
-    };
-  });
+  const made = createTimerWheel(
+    { ...timersOf(clock), now: () => clock.now() - setBack },
+    (ms, run) => {
+      timers += 1;
+      const timer = clock.setTimeout(() => {
+        timers -= 1;
+        run();
+      }, ms);
+      return () => {
+        timers -= 1;
+        clock.clearTimeout(timer);
+      };
+    },
+  );
   return { ...made, clock, timers: () => timers, setBack: (ms: number) => void (setBack += ms) };
 }
 
 const always = (tick: () => void, everyMs = 1_000) => ({
-  due: notDue,
+  due: unscheduled,
   tick: () => (tick(), everyMs),
 });
 

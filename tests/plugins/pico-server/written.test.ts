@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encode } from "../../../lib/pico-wire/index.ts";
-import { numbered, numberedFrame } from "../../../plugins/pico-server/faces.ts";
-import { framedBytes, framedText, type Framed } from "../../../plugins/pico-server/framed.ts";
+import { splitNumberedFrame, frameWithPosition } from "../../../plugins/pico-server/faces.ts";
+import { frameBytes, frameText, type EncodedFrame } from "../../../plugins/pico-server/framed.ts";
 import {
-  HeardEntry,
-  WrittenEntry,
-  writeAnswer,
-  writeText,
+  DeliveredEntry,
+  EncodedEntry,
+  encodeAnswer,
+  encodeTextMessage,
 } from "../../../plugins/pico-server/written.ts";
 
 const text = fc.oneof(
@@ -16,7 +16,7 @@ const text = fc.oneof(
   fc.constantFrom("", '"', "\\", "\n", "é", "\u007f", "\ud800"),
 );
 
-const bytesOf = (framed: Framed): Buffer =>
+const bytesOf = (framed: EncodedFrame): Buffer =>
   typeof framed === "string" ? Buffer.from(framed, "latin1") : framed;
 
 /** As RFC 6455 has it: one unmasked text frame. */
@@ -49,7 +49,7 @@ test("a text message written in one go is what encode writes of it", () => {
           ...(final && { final }),
         };
         const whole = encode({ type, payload, session_id: session, timestamp: now });
-        const written = writeText({ type, session, id, content, request, final }, now);
+        const written = encodeTextMessage({ type, session, id, content, request, final }, now);
         if (/^[ !#-[\]-~]*$/.test(session + id + content + (request ?? "")))
           expect(written).toBe(whole);
         else expect(written).toBeUndefined();
@@ -64,7 +64,7 @@ test.each(sizes)(
   "an entry of %i bytes, in whatever letters, is its frame and the same framed",
   (size) => {
     for (const content of ["x".repeat(size), "é".repeat(size / 2), "✓".repeat(size / 3)]) {
-      const entry = new WrittenEntry(
+      const entry = new EncodedEntry(
         "message.create",
         content,
         Buffer.byteLength(content),
@@ -74,7 +74,7 @@ test.each(sizes)(
       expect(Buffer.from(entry.frame).toString()).toBe(content);
       const whole = framed(Buffer.from(content));
       expect(Buffer.compare(bytesOf(entry.framed), whole)).toBe(0);
-      expect(Buffer.compare(bytesOf(framedBytes(Buffer.from(content))), whole)).toBe(0);
+      expect(Buffer.compare(bytesOf(frameBytes(Buffer.from(content))), whole)).toBe(0);
     }
   },
 );
@@ -89,7 +89,7 @@ test("an acknowledgement written in one go is what encode writes of it, in whate
       (session_id, request_id, status, now) => {
         const frame = { type: "message.ack", session_id, payload: { request_id, status } } as const;
         const whole = Buffer.from(encode({ ...frame, timestamp: now }));
-        expect(Buffer.compare(bytesOf(framedText(writeAnswer(frame, now))), framed(whole))).toBe(0);
+        expect(Buffer.compare(bytesOf(frameText(encodeAnswer(frame, now))), framed(whole))).toBe(0);
       },
     ),
     { numRuns: 500 },
@@ -107,9 +107,9 @@ test.each(["0f3a", 'épo"que'])(
     fc.assert(
       fc.property(content, fc.nat(), (content, seq) => {
         const json = JSON.stringify({ type: "message.create", payload: { content } });
-        const entry = new WrittenEntry("message.create", json, Buffer.byteLength(json), true, "m");
-        const [head, tail] = numbered(entry.frame, { epoch, seq });
-        const heard = new HeardEntry("s", { epoch, seq }, entry);
+        const entry = new EncodedEntry("message.create", json, Buffer.byteLength(json), true, "m");
+        const [head, tail] = splitNumberedFrame(entry.frame, { epoch, seq });
+        const heard = new DeliveredEntry("s", { epoch, seq }, entry);
         const plain = { session: "s", cursor: { epoch, seq }, numbered: true, frame: entry.frame };
         const whole = Buffer.concat([head, Buffer.from(tail)]);
         expect(JSON.parse(whole.toString())).toEqual({
@@ -117,8 +117,8 @@ test.each(["0f3a", 'épo"que'])(
           epoch,
           seq,
         });
-        expect(Buffer.compare(bytesOf(numberedFrame(heard)), framed(whole))).toBe(0);
-        expect(Buffer.compare(bytesOf(numberedFrame(plain)), framed(whole))).toBe(0);
+        expect(Buffer.compare(bytesOf(frameWithPosition(heard)), framed(whole))).toBe(0);
+        expect(Buffer.compare(bytesOf(frameWithPosition(plain)), framed(whole))).toBe(0);
       }),
       { numRuns: 200 },
     );

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
-import { createRequests } from "../../../plugins/program/requests.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
+import { createPendingMessages } from "../../../plugins/program/requests.ts";
 import { toy } from "../../support/sample-channel.ts";
-import { createLines } from "../../../plugins/program/lines.ts";
+import { createLineReader } from "../../../plugins/program/lines.ts";
 import { isAlive, stand, until } from "../../support/program-harness.ts";
 
 test("a program that ignores everything is gone, too, when a stop is given no time", async () => {
@@ -28,7 +28,7 @@ test("what comes while a program is being ended is not given to it, and waits fo
     kill: () => undefined,
     write: (line: string) => given.push(line) > 0,
   };
-  const requests = createRequests({
+  const requests = createPendingMessages({
     after: () => () => undefined,
     timeoutS: 1,
     running: () => program,
@@ -55,7 +55,7 @@ test("what comes while a program is being ended is not given to it, and waits fo
 
 test("a clock that is set back does not make a first failure the second one", async () => {
   let back = 0;
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   const set = {
     ...clock,
     setTimeout: clock.setTimeout.bind(clock),
@@ -84,7 +84,7 @@ test("a line that comes byte by byte takes no more than what it holds", () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const lines: string[] = [];
-  const { take, end } = createLines({
+  const { take, end } = createLineReader({
     most: 1024 * 1024,
     line: (text) => void lines.push(text),
     tooLong: () => undefined,

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import type { Clock } from "../../../kernel/index.ts";
-import { stoppedClock } from "../../../kernel/testing.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { programEnvironment } from "../../../plugins/program/index.ts";
 import { isAlive, stand, until } from "../../support/program-harness.ts";
 
@@ -170,7 +170,7 @@ describe("stopping", () => {
 
   test("the end of its input is enough for a program that reads", async () => {
     const script = `${echo} process.stdin.on("end", () => console.error("end"));`;
-    await using door = await stand(script, {}, {}, stoppedClock()); // no signal comes
+    await using door = await stand(script, {}, {}, createStoppedClock()); // no signal comes
     await door.say("hello");
     const { pid } = door.status();
     await door.stop();
@@ -227,7 +227,7 @@ describe("stopping", () => {
     });`,
       {},
       {},
-      stoppedClock(),
+      createStoppedClock(),
     );
     const said = door.say("hello").catch((error: Error) => error.message);
     await until(() => door.status().stderr.length > 0);

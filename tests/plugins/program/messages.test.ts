@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { stand, until } from "../../support/program-harness.ts";
 
 const echo = "each((m) => answer(m, 'you said ' + m.payload.content));";
@@ -112,7 +112,7 @@ describe("a program answers", () => {
     });`,
       {},
       {},
-      stoppedClock(),
+      createStoppedClock(),
     );
     const accepted = door.say("hello");
     const { id, message } = await door.seen.next("the beginning");
@@ -234,7 +234,7 @@ describe("a program answers", () => {
   });
 
   test("no sign of a message for the time is an error that says so, and what comes too late goes nowhere", async () => {
-    const clock = stoppedClock();
+    const clock = createStoppedClock();
     await using door = await stand(
       `let slow; each((m) => {
       if (!slow) return (slow = m);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
-import { createSilence } from "../../../plugins/program/silence.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
+import { createHangDetector } from "../../../plugins/program/silence.ts";
 import { stand, until } from "../../support/program-harness.ts";
 
 /** Answers until it is told to hang; then nothing in it runs any more. */
@@ -11,7 +11,7 @@ const hanging = `each((m) => {
 
 describe("a program that hangs", () => {
   const restarted = async (restart: "always" | "on-failure" | "never") => {
-    const clock = stoppedClock();
+    const clock = createStoppedClock();
     const door = await stand(hanging, { restart }, {}, clock);
     await door.say("hang");
     for (const session of ["a", "b", "c"]) {
@@ -54,7 +54,7 @@ describe("a program that hangs", () => {
 
 test("a program whose answers are not read at the moment is not taken for hung", async () => {
   let sent = 0;
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   // After the first, so little that the pipe holds it: at a stop the program ends with its input, without a signal.
   await using door = await stand(
     `let lines = 256; each((m) => {
@@ -86,7 +86,7 @@ test("a program whose answers are not read at the moment is not taken for hung",
 describe("what is taken for hanging", () => {
   const watched = () => {
     let hangs = 0;
-    const silence = createSilence(() => void (hangs += 1));
+    const silence = createHangDetector(() => void (hangs += 1));
     const time = (): void => silence.passed(silence.mark());
     return { silence, time, hangs: () => hangs };
   };

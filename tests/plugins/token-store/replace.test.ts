@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
-import { files, memory, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { files, memory, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import { codeFrom, gate, refusal, turn } from "../../support/sample-plugins.ts";
 import { withFiles, withHome, withTokens, type Home } from "../../support/token-store-harness.ts";
 
@@ -13,7 +13,7 @@ const mark = (value: string): string =>
   createHash("sha256").update(value).digest("hex").slice(0, 16);
 
 describe("setup", () => {
-  const inSetup = (visit: (home: Home, form: () => StoreForm) => Promise<void>) =>
+  const inSetup = (visit: (home: Home, form: () => TokenBackend) => Promise<void>) =>
     withHome((home) => visit(home, () => files({ home: home.path, env: {} })));
 
   test("the mark is written with the token and belongs to it alone", () =>
@@ -102,7 +102,7 @@ describe("setup", () => {
   test("a write that fails leaves setup as it was", async () => {
     const own = memory();
     let fails = false;
-    const form: StoreForm = {
+    const form: TokenBackend = {
       ...own,
       write: (...what) => (fails ? Promise.reject(new Error("disk full")) : own.write(...what)),
     };
@@ -292,7 +292,7 @@ describe("a write that fails", () => {
     }));
 
   test("of a form that quotes the token neither reaches the log nor the caller", async () => {
-    const form: StoreForm = {
+    const form: TokenBackend = {
       ...memory({ pico: old }),
       write: (_name, value) => {
         throw Object.assign(new Error(`cannot write ${value}`), { code: "ENOSPC" });
@@ -329,7 +329,7 @@ describe("while a token is replaced", () => {
   const slow = () => {
     const door = gate();
     const own = memory({ launcher: old, pico: old });
-    const form: StoreForm = {
+    const form: TokenBackend = {
       ...own,
       async write(...what) {
         await door.promise;

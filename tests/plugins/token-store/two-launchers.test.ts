@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
-import { files, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { files, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import {
   withHome,
   withTokens,
@@ -15,7 +15,7 @@ const stored = async (home: Home): Promise<unknown> =>
   ];
 
 /** Forms of one home that have all looked for a token before any of them makes one. */
-function together(home: Home, count: number): StoreForm[] {
+function together(home: Home, count: number): TokenBackend[] {
   const looked = new Map<string, { left: number; all: Promise<void>; open: () => void }>();
   const gateOf = (name: string) => {
     const known = looked.get(name);
@@ -50,7 +50,7 @@ function together(home: Home, count: number): StoreForm[] {
 describe("two launchers of one home", () => {
   test("that start at once for the first time have one token, and their owner is still asked", () =>
     withHome(async (home) => {
-      const [one, other] = together(home, 2) as [StoreForm, StoreForm];
+      const [one, other] = together(home, 2) as [TokenBackend, TokenBackend];
       const stands: TokenStand[] = [];
       let leave = (): void => undefined;
       const looked = new Promise<void>((done) => {
@@ -65,7 +65,7 @@ describe("two launchers of one home", () => {
         expect(stands[0]?.secrets.reveal("launcher")).toBe(await stored(home));
         expect(stands.map(({ kernel }) => kernel.state())).toEqual(["setup", "setup"]);
       };
-      const run = (form: StoreForm): Promise<void> =>
+      const run = (form: TokenBackend): Promise<void> =>
         withTokens(form, claims, visit).finally(leave);
       await Promise.all([run(one), run(other)]);
     }));

@@ -1,6 +1,6 @@
 import { rename, unlink, writeFile, readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
-import { files, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { files, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import {
   withFiles,
   withHome,
@@ -58,7 +58,7 @@ describe("an edit of .security.yml", () => {
     withHome(async (home) => {
       await home.write(".security.yml", security(OLD));
       const form = files({ home: home.path, env: {} });
-      const resolve: StoreForm["resolve"] = async (name, source) => {
+      const resolve: TokenBackend["resolve"] = async (name, source) => {
         const found = await form.resolve(name, source);
         if (source === undefined) await home.write(".security.yml", security(NEW));
         return found;

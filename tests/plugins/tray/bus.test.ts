@@ -3,7 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join as joinPath } from "node:path";
 import { describe, expect, test } from "vitest";
-import { stoppedClock } from "../../../kernel/testing.ts";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { openBus, type Bus } from "../../../plugins/tray/dbus/index.ts";
 import { hasBus, join, startBus, until } from "./bus.ts";
 
@@ -25,7 +25,7 @@ async function against(
     serve(socket);
   }).listen(joinPath(folder, "bus"));
   await new Promise((ready) => server.once("listening", ready));
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   const leaving = new AbortController();
   try {
     await visit(

@@ -6,7 +6,7 @@ import {
   type Bus,
   type BusOptions,
   type Interface,
-  type Value,
+  type BusValue,
 } from "../../../plugins/tray/dbus/index.ts";
 import { findTool } from "../../support/tools.ts";
 
@@ -111,7 +111,7 @@ export interface Panel extends Disposable {
     name: string,
     member: string,
     signature?: string,
-    body?: readonly Value[],
+    body?: readonly BusValue[],
   ): Promise<any>;
   /** Messages of programs, as `[title, text]`. */
   readonly messages: readonly string[][];

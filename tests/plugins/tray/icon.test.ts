@@ -1,6 +1,6 @@
 import { inflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { iconsOf, pngOf, type Icon } from "../../../plugins/tray/icon/index.ts";
+import { iconsFor, encodePng, type Icon } from "../../../plugins/tray/icon/index.ts";
 import { colours, type Colour } from "../../../plugins/tray/icon/mark.ts";
 import { read } from "../../rules/source.ts";
 
@@ -38,7 +38,7 @@ describe("the icon", () => {
   });
 
   test.each(states)("in the state %s can be told from light and from dark panels", (state) => {
-    for (const icon of iconsOf(state)) {
+    for (const icon of iconsFor(state)) {
       const solid = pixelsOf(icon).flatMap(([alpha, red, green, blue]): Colour[] =>
         alpha === 255 ? [[red!, green!, blue!]] : [],
       );
@@ -54,10 +54,10 @@ describe("the icon", () => {
   test("looks different in every state, and has alpha, red, green and blue in this order", () => {
     for (const at of [0, 1, 2, 3, 4, 5]) {
       expect(
-        new Set(states.map((state) => Buffer.from(iconsOf(state)[at]!.argb).toString("hex"))).size,
+        new Set(states.map((state) => Buffer.from(iconsFor(state)[at]!.argb).toString("hex"))).size,
       ).toBe(4);
     }
-    const running = iconsOf("running").find(({ size }) => size === 32)!;
+    const running = iconsFor("running").find(({ size }) => size === 32)!;
     const pixels = pixelsOf(running);
     const at = (x: number, y: number): number[] => pixels[y * 32 + x]!;
     expect([at(0, 0), at(31, 0)]).toEqual([
@@ -71,15 +71,15 @@ describe("the icon", () => {
   });
 
   test("is drawn once for each state", () => {
-    expect(iconsOf("running")).toBe(iconsOf("running"));
-    expect(iconsOf("running").map(({ size, argb }) => argb.length / size ** 2)).toEqual([
+    expect(iconsFor("running")).toBe(iconsFor("running"));
+    expect(iconsFor("running").map(({ size, argb }) => argb.length / size ** 2)).toEqual([
       4, 4, 4, 4, 4, 4,
     ]);
   });
 
   test("is a PNG file of the same pixels for those who want one", () => {
-    const icon = iconsOf("setup")[1]!;
-    const png = pngOf(icon);
+    const icon = iconsFor("setup")[1]!;
+    const png = encodePng(icon);
     expect(png.subarray(0, 16).toString("latin1")).toBe("\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     expect([png.readUInt32BE(16), png.readUInt32BE(20), png.toString("hex", 24, 29)]).toEqual([
       22,

@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { createClipboard } from "../../../plugins/tray/clipboard/index.ts";
 import { busDaemon, type Bus, type Message } from "../../../plugins/tray/dbus/index.ts";
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
 import { createRegistration } from "../../../plugins/tray/status-notifier/registration.ts";
-import { viewOf } from "../../../plugins/tray/view.ts";
+import { createView } from "../../../plugins/tray/view.ts";
 import { after, until } from "./bus.ts";
 import { programs } from "../../support/tray-harness.ts";
 
@@ -97,11 +97,11 @@ test("a script that hangs holds up nobody who leaves", async () => {
     { command: [process.execPath, "-e", "setInterval(() => {}, 1000)"], iconSize: 32 },
     {
       env: {},
-      view: viewOf(known),
+      view: createView(known),
       choose: () => undefined,
       shown: () => undefined,
       required: false,
-      log: capturedLog().log,
+      log: createCapturedLog().log,
       after,
       leaving: leaving.signal,
     },

@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { capturedLog } from "../../../kernel/testing.ts";
+import { createCapturedLog } from "../../../kernel/testing.ts";
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
-import { viewOf, type Choice, type Known } from "../../../plugins/tray/view.ts";
+import { createView, type MenuChoice, type TrayFacts } from "../../../plugins/tray/view.ts";
 import { after, until } from "./bus.ts";
 import { programs } from "../../support/tray-harness.ts";
 
-const known: Known = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
+const known: TrayFacts = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
 
 /** Speaks as the scripts do; what it hears stands in a file. */
 const standIn = (body: string): string => `exec ${process.execPath} -e '
@@ -22,22 +22,22 @@ async function withScript(
   body: string,
   visit: (seen: {
     open(): ReturnType<typeof openScript>;
-    chosen: Choice[];
+    chosen: MenuChoice[];
     shown: boolean[];
     heard(): Promise<string>;
     leave(): void;
-    lines: ReturnType<typeof capturedLog>["lines"];
+    lines: ReturnType<typeof createCapturedLog>["lines"];
   }) => Promise<void>,
 ): Promise<void> {
   await using tools = await programs({ tray: standIn(body) });
-  const { log, lines } = capturedLog();
+  const { log, lines } = createCapturedLog();
   const leaving = new AbortController();
-  const chosen: Choice[] = [];
+  const chosen: MenuChoice[] = [];
   const shown: boolean[] = [];
   const options = {
     env: { PATH: process.env["PATH"] },
-    view: viewOf(known),
-    choose: (choice: Choice) => chosen.push(choice),
+    view: createView(known),
+    choose: (choice: MenuChoice) => chosen.push(choice),
     shown: (is: boolean) => shown.push(is),
     required: true,
     log,
@@ -65,7 +65,7 @@ describe("a tray that is a script", () => {
     await withScript(body, async ({ open, chosen, shown, heard, leave }) => {
       const face = await open();
       await until(() => expect(chosen).toEqual(["copy-link", "quit"]));
-      face.show(viewOf({ ...known, state: "setup" }));
+      face.show(createView({ ...known, state: "setup" }));
       expect(await face.notify("line one\nüber")).toBe(true);
       await until(async () => expect((await heard()).split("\n")).toHaveLength(4));
       const text = await heard();
@@ -77,7 +77,7 @@ describe("a tray that is a script", () => {
       expect(first.view).toMatchObject({
         title: "Doorward",
         hint: "running",
-        items: viewOf(known).items,
+        items: createView(known).items,
       });
       expect(Buffer.from(first.view.icon, "base64").subarray(1, 4).toString()).toBe("PNG");
       expect(second.view.icon).not.toBe(first.view.icon);
@@ -92,12 +92,12 @@ describe("a tray that is a script", () => {
     await withScript("process.exit(3);", ({ open }) =>
       expect(open()).rejects.toThrow(/of the tray ended \(3\)/),
     );
-    const { log } = capturedLog();
+    const { log } = createCapturedLog();
     const nowhere = openScript(
       { command: ["/nowhere/osascript"], iconSize: 32 },
       {
         env: {},
-        view: viewOf(known),
+        view: createView(known),
         choose: () => 0,
         shown: () => 0,
         required: true,
@@ -195,11 +195,11 @@ describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
       input.push(text);
       return methods["read:"]!.implementation();
     };
-    const line = JSON.stringify({ view: { ...viewOf(known), icon: "" } });
+    const line = JSON.stringify({ view: { ...createView(known), icon: "" } });
     read(`no JSON\n${line.slice(0, 30)}`);
     expect(said[1].error).toMatch(/^SyntaxError/);
     read(`${line.slice(30)}\n{"notify":"x"}\n`);
-    const drawn = viewOf(known).items.map((item) => (item === "separator" ? item : item.label));
+    const drawn = createView(known).items.map((item) => (item === "separator" ? item : item.label));
     expect(entries.map((entry) => entry.label ?? entry)).toEqual(drawn);
     expect(entries.map(({ enabled }) => enabled)).toContain(false);
     expect(bar.button.toolTip).toBe("Doorward: running");

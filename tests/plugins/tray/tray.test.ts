@@ -1,6 +1,6 @@
 import { WebSocket } from "ws";
 import { describe, expect, test } from "vitest";
-import { environment, type StoreForm } from "../../../plugins/token-store/index.ts";
+import { environment, type TokenBackend } from "../../../plugins/token-store/index.ts";
 import { hasBus, menuInterface, menuPath, startBus, startPanel, until, type Panel } from "./bus.ts";
 import { clipboardScripts, programs, TOKEN, withTray } from "../../support/tray-harness.ts";
 
@@ -141,7 +141,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     };
     const form = environment({
       env: { ...env, SERVICE_CHANNELS_PICO_TOKEN: `pico-${TOKEN}` },
-    }) as StoreForm;
+    }) as TokenBackend;
     await withTray({ env, form, required: true }, async () => {
       const row = (await panel.menu()).find(({ label }) =>
         label?.startsWith("Copy Console Token"),

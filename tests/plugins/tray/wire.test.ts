@@ -2,16 +2,16 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { sessionSockets } from "../../../plugins/tray/dbus/address.ts";
 import { createFraming, encodeMessage, type Message } from "../../../plugins/tray/dbus/message.ts";
-import { decode } from "../../../plugins/tray/dbus/reader.ts";
-import { typesOf, variant, type Value } from "../../../plugins/tray/dbus/signature.ts";
-import { encode } from "../../../plugins/tray/dbus/writer.ts";
+import { decodeBody } from "../../../plugins/tray/dbus/reader.ts";
+import { parseSignature, variant, type BusValue } from "../../../plugins/tray/dbus/signature.ts";
+import { encodeBody } from "../../../plugins/tray/dbus/writer.ts";
 
 /** A signature of one complete type with a value of it. */
 interface Typed {
   readonly signature: string;
-  readonly value: Value;
+  readonly value: BusValue;
 }
-const typed = (signature: string, values: fc.Arbitrary<Value>): fc.Arbitrary<Typed> =>
+const typed = (signature: string, values: fc.Arbitrary<BusValue>): fc.Arbitrary<Typed> =>
   values.map((value) => ({ signature, value }));
 const text = fc
   .string({ unit: "grapheme", maxLength: 40 })
@@ -79,7 +79,7 @@ describe("the D-Bus wire format", () => {
     fc.assert(
       fc.property(any, ({ signature, value }) => {
         fc.pre(signature.length <= 255);
-        expect(decode(signature, encode(signature, [value]), true)).toEqual([value]);
+        expect(decodeBody(signature, encodeBody(signature, [value]), true)).toEqual([value]);
       }),
       { numRuns: 500 },
     );
@@ -127,7 +127,7 @@ describe("the D-Bus wire format", () => {
 
   const hex = (text: string): Buffer => Buffer.from(text.replaceAll(" ", ""), "hex");
 
-  test.each<[string, string, string, Value[]]>([
+  test.each<[string, string, string, BusValue[]]>([
     ["us", "02010000 02000000 686900", "00000102 00000002 686900", [258, "hi"]],
     ["a(yq)", "04000000 00000000 05000201", "00000004 00000000 05000102", [[[5, 258]]]],
     ["yv", "01017500 02010000", "01017500 00000102", [1, variant("u", 258)]],
@@ -138,11 +138,11 @@ describe("the D-Bus wire format", () => {
       [new Map([[7, true]])],
     ],
   ])("%s has the bytes of the specification, in both orders", (signature, little, big, values) => {
-    expect(encode(signature, values)).toEqual(hex(little));
-    expect([decode(signature, hex(little), true), decode(signature, hex(big), false)]).toEqual([
-      values,
-      values,
-    ]);
+    expect(encodeBody(signature, values)).toEqual(hex(little));
+    expect([
+      decodeBody(signature, hex(little), true),
+      decodeBody(signature, hex(big), false),
+    ]).toEqual([values, values]);
   });
 
   test("a message of a program that counts the other way round is read", () => {
@@ -179,7 +179,7 @@ describe("the D-Bus wire format", () => {
     ["v", "017a00", /not a signature/],
     ["v", `${"017600".repeat(70)}017900 01`, /too deep/],
   ])("a body of %s that is %s is refused", (signature, bytes, words) => {
-    expect(() => decode(signature, hex(bytes), true)).toThrow(words);
+    expect(() => decodeBody(signature, hex(bytes), true)).toThrow(words);
   });
 
   test.each([
@@ -195,7 +195,9 @@ describe("the D-Bus wire format", () => {
     "i)",
     `${"a".repeat(33)}y`,
     "y".repeat(256),
-  ])("%s is no signature", (signature) => expect(() => typesOf(signature)).toThrow(/signature/));
+  ])("%s is no signature", (signature) =>
+    expect(() => parseSignature(signature)).toThrow(/signature/),
+  );
 
   test.each([
     ["6c010001 00000010 01000000 00000000", /too large/],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { stoppedClock } from "../../../../kernel/testing.ts";
-import { createFeed } from "../../../../plugins/dashboard/api/feed.ts";
+import { createStoppedClock } from "../../../../kernel/testing.ts";
+import { createEventFeed } from "../../../../plugins/dashboard/api/feed.ts";
 import type { LogLineView } from "../../../../plugins/dashboard/index.ts";
 
 /* What a stream hears after a pause, and while nothing new happens. */
@@ -12,11 +12,11 @@ interface Heard {
 }
 
 function stand() {
-  const clock = stoppedClock();
+  const clock = createStoppedClock();
   clock.set(1_700_000_000_000);
   const followers = new Set<(line: LogLineView) => void>();
   const sum = { in: 0, out: 0, connections: 0, queuedBytes: 0 };
-  const feed = createFeed({
+  const feed = createEventFeed({
     clock,
     epoch: "e",
     state: () => "running",
