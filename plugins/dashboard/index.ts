@@ -23,7 +23,7 @@ import { createSignInLinks } from "./links.ts";
 import { controlRoutes } from "./local/routes.ts";
 import { ownerLink } from "./owner-links.ts";
 import { createPrivateHost } from "./private-host.ts";
-import { toRejectedConnection } from "./browser/refusal-words.ts";
+import { toRejectedConnection } from "./ui/text/rejections.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { PluginView } from "./status.ts";
 import { createPluginRoutes } from "./plugin-routes.ts";

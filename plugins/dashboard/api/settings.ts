@@ -3,7 +3,7 @@ import { codeOf } from "../../../kernel/index.ts";
 import type { Settings, SettingsSection } from "../../settings/index.ts";
 import { verifyToken } from "../access.ts";
 import { maxBodyBytes, parseBody, settingsBody } from "../bodies.ts";
-import { guardedFields, originOf } from "../browser/guarded.ts";
+import { guardedFields, originOf } from "../ui/text/token-rules.ts";
 import { sectionsOf, requestState, type DashboardContext } from "../door.ts";
 import { HttpError } from "../errors.ts";
 import { toForbidden, requireTokenConfirmation } from "./current.ts";

@@ -1,7 +1,7 @@
 import type { RejectionView, SignInView, StatusView } from "../status.ts";
 import { live, make, setRows, show } from "./dom.ts";
 import { timeAgo } from "./times.ts";
-import { failedSignInLabel, timesLabel, signInMethodLabel } from "./words.ts";
+import { failedSignInLabel, timesLabel, signInMethodLabel } from "../ui/text/labels.ts";
 
 /** Brings both lists up to date; rows look as `pages/overview-activity.ts` draws them. */
 export function showActivity({ signIns, refusals }: StatusView): void {

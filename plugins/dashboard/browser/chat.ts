@@ -8,7 +8,7 @@ import { transcript, type Transcript } from "./chat-messages.ts";
 import { showRaw } from "./chat-raw.ts";
 import { startDesk } from "./desk.ts";
 import { base, el, live, setLive, setText, show } from "./dom.ts";
-import { linkClosedMessage, linkStateBadges, linkRejectedMessage } from "./link-words.ts";
+import { linkClosedMessage, linkStateBadges, linkRejectedMessage } from "../ui/text/labels.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
 

@@ -5,8 +5,8 @@ import { button, el, live, setLive, setText, show } from "./dom.ts";
 import { askOwner, load } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { startStream } from "./stream.ts";
-import { tokenPlaceholder } from "./token-placeholder.ts";
-import { testResultLabel } from "./try-words.ts";
+import { tokenPlaceholder } from "../ui/text/token-rules.ts";
+import { testResultLabel } from "../ui/text/labels.ts";
 
 startDesk();
 enableCopying();

@@ -1,12 +1,12 @@
 import type { ConnectionsView, ConnectionView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { button, el, live, setLive, setText, show } from "./dom.ts";
-import { formatBytes, formatCount } from "./format.ts";
+import { formatBytes, formatCount } from "../ui/text/format.ts";
 import { askOwner, load } from "./owner.ts";
 import { cell, keepRows, type Row } from "./rows.ts";
 import { startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
-import { browserLabel, methodLabel } from "./words.ts";
+import { browserLabel, methodLabel } from "../ui/text/labels.ts";
 
 const pageSize = 100;
 const filter = document.querySelector<HTMLInputElement>("#filter")!;

@@ -1,7 +1,7 @@
 import type { LogLineView, LogView } from "../api/views.ts";
 import { startDesk } from "./desk.ts";
 import { el, live, setLive, setText, show } from "./dom.ts";
-import { formatCount } from "./format.ts";
+import { formatCount } from "../ui/text/format.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";
 import { twoWays } from "./two-ways.ts";

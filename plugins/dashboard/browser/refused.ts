@@ -1,8 +1,8 @@
 import type { ChannelView, RejectionView } from "../status.ts";
 import { el, live, setRows, show } from "./dom.ts";
-import { rejectionDetail, rejectionTitle, uniqueFixes } from "./refusal-words.ts";
+import { rejectionDetail, rejectionTitle, uniqueFixes } from "../ui/text/rejections.ts";
 import { now, timeAgo } from "./times.ts";
-import { blockedLabel } from "./words.ts";
+import { blockedLabel } from "../ui/text/labels.ts";
 
 /** Brings the list of refused clients up to date; rows look as `pages/overview-refused.ts` draws them. */
 export function showRefused({ refusals }: ChannelView): void {

@@ -8,7 +8,7 @@ import { cell, keepRows, type Row } from "./rows.ts";
 import { askForToken } from "./secret-form.ts";
 import { expectEnd, leave, startStream } from "./stream.ts";
 import { setTime, timeAgo } from "./times.ts";
-import { browserLabel } from "./words.ts";
+import { browserLabel } from "../ui/text/labels.ts";
 
 const others = document.querySelector<HTMLButtonElement>("[data-end-others]")!;
 const showRows = keepRows(live("rows")!, (session: SessionView) => session.id, row);

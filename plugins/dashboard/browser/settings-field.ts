@@ -1,5 +1,5 @@
 import { button, el, setText, show } from "./dom.ts";
-import { formatBytes } from "./format.ts";
+import { formatBytes } from "../ui/text/format.ts";
 import {
   hintOf,
   isSame,

@@ -1,7 +1,7 @@
 import type { SettingsChangedView, SettingsSectionView } from "../api/views.ts";
 import type { Answer, Refusal } from "./api.ts";
 import { button, el, setText, show } from "./dom.ts";
-import { guardedFields, originOf } from "./guarded.ts";
+import { guardedFields, originOf } from "../ui/text/token-rules.ts";
 import { askOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { fixedField, settingField, type SettingField } from "./settings-field.ts";

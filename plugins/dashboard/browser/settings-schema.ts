@@ -1,4 +1,4 @@
-import { formatBytes } from "./format.ts";
+import { formatBytes } from "../ui/text/format.ts";
 
 /** A part of JSON Schema draft-07: what the settings use. Pure. */
 export interface FieldSchema {

@@ -2,7 +2,7 @@ import { ask, type Refusal } from "./api.ts";
 import { enableCountdown } from "./countdown.ts";
 import { base, make, setText } from "./dom.ts";
 import { enableRevealing } from "./reveal.ts";
-import { violatedRules, tokenRules } from "./token-rules.ts";
+import { violatedRules, tokenRules } from "../ui/text/token-rules.ts";
 
 enableRevealing();
 

@@ -1,6 +1,6 @@
 import type { ProgramView } from "../status.ts";
 import { live, make, setLive, setRows, show } from "./dom.ts";
-import { programFacts, programState } from "./program-words.ts";
+import { programFacts, programState } from "../ui/text/labels.ts";
 
 /** Puts the program's state into the card the server drew. */
 export function showProgram(program: ProgramView): void {

@@ -1,12 +1,12 @@
 import type { ChannelView, StatusView, TokenView, WarningView } from "../status.ts";
 import { showActivity } from "./activity.ts";
-import { chartBars, chartSentence } from "./chart-bars.ts";
+import { chartBars, chartSentence } from "../ui/text/chart.ts";
 import { live, make, setLive, setRows, show } from "./dom.ts";
-import { formatCount } from "./format.ts";
+import { formatCount } from "../ui/text/format.ts";
 import { showRefused } from "./refused.ts";
 import { showProgram } from "./show-program.ts";
 import { setServerTime, setTime } from "./times.ts";
-import { tokenSourceLabel, stateLabel, tokenLabel } from "./words.ts";
+import { tokenSourceLabel, stateLabel, tokenLabel } from "../ui/text/labels.ts";
 
 /** Puts a status into the page the server drew. */
 export function showStatus(status: StatusView): void {

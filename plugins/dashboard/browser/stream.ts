@@ -3,7 +3,7 @@ import type { Refusal } from "./api.ts";
 import { base, live, setLive, setText, show } from "./dom.ts";
 import { askAgain, onSignedIn, sessionEnded } from "./owner.ts";
 import { setServerTime } from "./times.ts";
-import { signOutReasonLabel } from "./words.ts";
+import { signOutReasonLabel } from "../ui/text/labels.ts";
 
 /** Milliseconds until the next try. */
 const pause = 2000;

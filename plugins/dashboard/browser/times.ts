@@ -1,6 +1,6 @@
 import { el, setText } from "./dom.ts";
-import { relativeTime, formatDuration } from "./format.ts";
-import { blockedLabel } from "./words.ts";
+import { relativeTime, formatDuration } from "../ui/text/format.ts";
+import { blockedLabel } from "../ui/text/labels.ts";
 
 /** Server's time minus ours, milliseconds. */
 let ahead = 0;

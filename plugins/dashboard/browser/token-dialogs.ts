@@ -4,8 +4,8 @@ import { button, el, setText } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 import { askForToken } from "./secret-form.ts";
 import { expectEnd } from "./stream.ts";
-import { violatedRules } from "./token-rules.ts";
-import { tokenLabel } from "./words.ts";
+import { violatedRules } from "../ui/text/token-rules.ts";
+import { tokenLabel } from "../ui/text/labels.ts";
 
 type Which = "launcher" | "pico";
 

@@ -5,7 +5,7 @@ import { load } from "./owner.ts";
 import { replaceToken, showToken } from "./token-dialogs.ts";
 import { startStream } from "./stream.ts";
 import { timeAgo } from "./times.ts";
-import { tokenSourceLabel, tokenLabel } from "./words.ts";
+import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
 
 const cards = live("tokens")!;
 let shown = "";

@@ -1,4 +1,4 @@
-import { tokenPlaceholder } from "../browser/token-placeholder.ts";
+import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 import type { ChannelView } from "../status.ts";
 import { desk, type DeskPage } from "./desk.ts";
 import { html, type Html } from "./html.ts";

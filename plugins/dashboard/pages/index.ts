@@ -4,7 +4,7 @@ export { overviewPage, type OverviewPage } from "./overview.ts";
 export { setupPage, type SetupFailure, type SetupPage } from "./setup.ts";
 export { signInPage, type SignInFailure, type SignInPage } from "./sign-in.ts";
 export { snippets, type Snippet } from "./snippets.ts";
-export { tokenPlaceholder } from "../browser/token-placeholder.ts";
+export { tokenPlaceholder } from "../ui/text/token-rules.ts";
 export type { Site } from "./layout.ts";
 export type { TokenWay } from "./ways.ts";
 export { chatPage } from "./chat.ts";

@@ -1,5 +1,5 @@
-import { relativeTime, formatUtc } from "../browser/format.ts";
-import { failedSignInLabel, timesLabel, signInMethodLabel } from "../browser/words.ts";
+import { relativeTime, formatUtc } from "../ui/text/format.ts";
+import { failedSignInLabel, timesLabel, signInMethodLabel } from "../ui/text/labels.ts";
 import type { StatusView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 

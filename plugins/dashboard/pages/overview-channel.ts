@@ -1,5 +1,5 @@
-import { chartBars, chartHeight, chartSentence, chartWidth } from "../browser/chart-bars.ts";
-import { formatCount } from "../browser/format.ts";
+import { chartBars, chartHeight, chartSentence, chartWidth } from "../ui/text/chart.ts";
+import { formatCount } from "../ui/text/format.ts";
 import type { ChannelView, StatusView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";

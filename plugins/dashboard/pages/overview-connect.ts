@@ -1,5 +1,5 @@
-import { tokenPlaceholder } from "../browser/token-placeholder.ts";
-import { tokenSourceLabel } from "../browser/words.ts";
+import { tokenPlaceholder } from "../ui/text/token-rules.ts";
+import { tokenSourceLabel } from "../ui/text/labels.ts";
 import type { ChannelView, TokenView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";

@@ -1,5 +1,5 @@
-import { formatDuration, formatUtc } from "../browser/format.ts";
-import { tokenSourceLabel, tokenLabel } from "../browser/words.ts";
+import { formatDuration, formatUtc } from "../ui/text/format.ts";
+import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
 import type { StatusView, TokenView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 

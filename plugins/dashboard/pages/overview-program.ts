@@ -1,4 +1,4 @@
-import { programFacts, programState } from "../browser/program-words.ts";
+import { programFacts, programState } from "../ui/text/labels.ts";
 import type { ProgramView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 

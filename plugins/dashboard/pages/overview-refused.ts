@@ -1,6 +1,6 @@
-import { relativeTime, formatUtc } from "../browser/format.ts";
-import { rejectionDetail, rejectionTitle, uniqueFixes } from "../browser/refusal-words.ts";
-import { blockedLabel } from "../browser/words.ts";
+import { relativeTime, formatUtc } from "../ui/text/format.ts";
+import { rejectionDetail, rejectionTitle, uniqueFixes } from "../ui/text/rejections.ts";
+import { blockedLabel } from "../ui/text/labels.ts";
 import type { ChannelView, RejectionView } from "../status.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";

@@ -1,4 +1,4 @@
-import { stateLabel } from "../browser/words.ts";
+import { stateLabel } from "../ui/text/labels.ts";
 import type { StatusView } from "../status.ts";
 import { pulse } from "./desk.ts";
 import { activity } from "./overview-activity.ts";

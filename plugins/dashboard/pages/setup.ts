@@ -1,4 +1,4 @@
-import { tokenRules } from "../browser/token-rules.ts";
+import { tokenRules } from "../ui/text/token-rules.ts";
 import { html, type Html } from "./html.ts";
 import { doorway, layout, type Site } from "./layout.ts";
 import { accountName, failure, secretField } from "./fields.ts";

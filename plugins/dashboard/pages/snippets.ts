@@ -1,4 +1,4 @@
-import { tokenPlaceholder } from "../browser/token-placeholder.ts";
+import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 
 /** Small programs to paste: each sends one `hello` and prints what comes back. */
 export interface Snippet {

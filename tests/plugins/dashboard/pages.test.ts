@@ -1,22 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { loadAssets } from "../../../plugins/dashboard/assets.ts";
-import {
-  chartBars,
-  chartHeight,
-  chartWidth,
-} from "../../../plugins/dashboard/browser/chart-bars.ts";
+import { chartBars, chartHeight, chartWidth } from "../../../plugins/dashboard/ui/text/chart.ts";
 import {
   relativeTime,
   formatCount,
   formatDuration,
-} from "../../../plugins/dashboard/browser/format.ts";
-import { violatedRules } from "../../../plugins/dashboard/browser/token-rules.ts";
+} from "../../../plugins/dashboard/ui/text/format.ts";
+import { violatedRules } from "../../../plugins/dashboard/ui/text/token-rules.ts";
 import {
   failedSignInLabel,
   tokenLabel,
   signInMethodLabel,
-} from "../../../plugins/dashboard/browser/words.ts";
+} from "../../../plugins/dashboard/ui/text/labels.ts";
 import {
   messagePage,
   overviewPage,

@@ -1,7 +1,7 @@
 /** Why clients of the channel were refused, and what mends it. Pure: the server writes the first rows with them. */
-import type { RejectedConnectionView } from "../api/views.ts";
-import type { RejectionView } from "../status.ts";
-import { timesLabel, lookUp } from "./words.ts";
+import type { RejectedConnectionView } from "../../api/views.ts";
+import type { RejectionView } from "../../status.ts";
+import { timesLabel, lookUp } from "./labels.ts";
 
 const methods: Readonly<Record<string, string>> = {
   header: "Authorization header",

@@ -1,5 +1,7 @@
 /** What the pages call things. Pure: the server writes the first state with them, the script each later one. */
-import type { StatusView, TokenView } from "../status.ts";
+import type { LinkState } from "../../../../lib/pico-link/page.ts";
+import type { ProgramView, StatusView, TokenView } from "../../status.ts";
+import { formatCount } from "./format.ts";
 
 type BadgeTone = "ok" | "warn" | "bad";
 
@@ -132,4 +134,86 @@ export function browserLabel(userAgent: string): string {
       return `${name} ${version}${system === undefined ? "" : ` on ${system}`}`;
   }
   return userAgent.slice(0, 60);
+}
+
+/* What the program's card says. Pure: the server writes the first state with it, the script each later one. */
+
+type Tone = "ok" | "warn" | "bad";
+
+const programStates: Readonly<Record<ProgramView["state"], { text: string; tone: Tone }>> = {
+  running: { text: "Running", tone: "ok" },
+  waiting: { text: "Starts again soon", tone: "warn" },
+  ended: { text: "Ended", tone: "bad" },
+  stopped: { text: "Stopped", tone: "warn" },
+};
+
+export const programState = (state: ProgramView["state"]): { text: string; tone: Tone } =>
+  programStates[state];
+
+/** Names and values of the facts. */
+export function programFacts(program: ProgramView): [name: string, value: string][] {
+  const { pid, restarts, lastEnd, inWork, queued, answered, failed } = program;
+  return [
+    ...(pid === undefined ? [] : [["Process", String(pid)] as [string, string]]),
+    [
+      "Restarts",
+      lastEnd === undefined
+        ? formatCount(restarts)
+        : `${formatCount(restarts)}, last end: ${lastEnd}`,
+    ],
+    ["Messages", `${formatCount(answered)} answered, ${formatCount(failed)} failed`],
+    ["Now", `${formatCount(inWork)} in work, ${formatCount(queued)} waiting`],
+  ];
+}
+
+/** Badge and tone of each state of a link. */
+export const linkStateBadges: Readonly<Record<LinkState, readonly [string, string]>> = {
+  idle: ["Connecting", "off"],
+  connecting: ["Connecting", "off"],
+  open: ["Connected", "ok"],
+  waiting: ["Reconnecting…", "warn"],
+  blocked: ["Disconnected", "bad"],
+  stopped: ["Disconnected", "bad"],
+};
+
+const linkCloseMessages: Readonly<Record<string, string>> = {
+  normal: "The connection was ended.",
+  session_ended:
+    "The session of this browser has ended, and the connection with it. Connect again once you are signed in.",
+  bad_request: "The channel closed the connection because of malformed messages.",
+  unauthorized: "The channel has no token any more.",
+  forbidden: "The owner of this service disconnected this connection.",
+  replaced: "This conversation was continued by another connection.",
+};
+
+/** Why a connection is over for good. */
+export const linkClosedMessage = (reason: string): string =>
+  lookUp(linkCloseMessages, reason) ?? `The connection was closed (${reason}).`;
+
+const refusals: Readonly<Record<string, string>> = {
+  no_channel: "This service was started without a pico channel.",
+  not_found: "The channel is off. Turn it on on the overview.",
+  too_many_connections: "All connections of the channel are taken.",
+};
+
+/** Why the channel takes no connection now; undefined where a moment's patience is all that is needed. */
+export const linkRejectedMessage = (reason: string): string | undefined => lookUp(refusals, reason);
+
+const reasons: Readonly<Record<string, string>> = {
+  token_query_disabled:
+    "allow_token_query is off, as it should be unless a client knows no other way.",
+  not_found: "The channel is off.",
+  token_not_configured: "There is no channel token yet.",
+  token_mismatch: "The channel did not take the token.",
+  token_missing: "The token got lost on the way: a proxy may remove headers.",
+  rate_limited: "Too many wrong tokens came from this machine. Try again in a minute.",
+  too_many_connections: "All connections are taken.",
+  origin_not_allowed: "allow_origins does not list this page’s origin.",
+  timeout: "Nothing answered in time.",
+  network: "The address did not answer.",
+};
+
+/** Why a way into the channel does not work, in one sentence. */
+export function testResultLabel(code: string): string {
+  return lookUp(reasons, code) ?? `The answer was ${code.replaceAll("_", " ")}.`;
 }
