@@ -1,13 +1,105 @@
 // Creates a kernel: checks and starts its plugins, stops them, and reports their health.
 import { createBus, type Bus } from "./bus.ts";
 import { createConfiguration } from "./configuration.ts";
-import { consoleLog, createSafeLog, systemClock, systemRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle, isOver, type Lifecycle, type Status } from "./lifecycle.ts";
-import type { Awaitable, Clock, LauncherState, Log, ProcessState, Release } from "./plugin.ts";
 import { PluginRun, type PluginPhase } from "./plugin-run.ts";
-import { validatePlugins } from "./roster.ts";
+import type {
+  Awaitable,
+  Clock,
+  LauncherState,
+  Log,
+  LogLine,
+  ProcessState,
+  Release,
+} from "./plugin.ts";
 import type { AnyPlugin, ConfigOf, EventsOf, ServicesOf, Wired } from "./wiring.ts";
+
+// What a kernel uses when the host passes nothing: the system's clock, the console, secure random
+// bytes.
+
+export const noop = (): void => undefined;
+
+const setSystemTimeout: Clock["setTimeout"] = (run, ms) => setTimeout(run, ms);
+const clearSystemTimeout: Clock["clearTimeout"] = (id) => clearTimeout(id as NodeJS.Timeout);
+export const systemClock: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  setTimeout: setSystemTimeout,
+  clearTimeout: clearSystemTimeout,
+};
+
+const warnToConsole: LogLine = (fields, text) => console.warn(text, fields);
+const errorToConsole: LogLine = (fields, text) => console.error(text, fields);
+/** A host that passes no log still sees warnings and errors. */
+export const consoleLog: Log = {
+  debug: noop,
+  info: noop,
+  warn: warnToConsole,
+  error: errorToConsole,
+};
+
+/** A log that never throws, so that a full disk ends neither a start nor a stop. */
+export function createSafeLog(log: Log): Log {
+  const safe =
+    (level: keyof Log): LogLine =>
+    (fields, text) => {
+      try {
+        log[level](fields, text);
+      } catch {
+        // There is no other place to report it.
+      }
+    };
+  return { debug: safe("debug"), info: safe("info"), warn: safe("warn"), error: safe("error") };
+}
+
+export const systemRandom = (bytes: number): Uint8Array =>
+  crypto.getRandomValues(new Uint8Array(bytes));
+
+// Checks a list of plugins before anything starts.
+
+/**
+ * Throws the errors that a start would throw about names, versions and settings. Starts nothing.
+ */
+export function checkPlugins(
+  plugins: readonly AnyPlugin[],
+  config: Readonly<Record<string, unknown>> = {},
+): void {
+  validatePlugins(plugins);
+  createConfiguration(plugins, config, noop);
+}
+
+const namePattern = /^(?!(kernel|host)$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
+const pluginForm = "a plugin is { name, api: 1, start }";
+
+/** For an entry that is not a plugin: what it is, and the fix. */
+function describeMistake(entry: unknown): readonly [what: string, fix: string] | undefined {
+  if (typeof entry === "function") {
+    const name = entry.name || "it";
+    return [`the function ${name}`, `call it: ${name}()`];
+  }
+  if (entry instanceof Promise) return ["a promise", "await it"];
+  if (Array.isArray(entry)) return ["an array", "spread it: ...list"];
+  if (typeof entry !== "object" || entry === null)
+    return [String(entry), "remove it, or check where it is imported from"];
+  const { name, start } = entry as Partial<AnyPlugin>;
+  if (typeof name !== "string") return ["an object without a name", pluginForm];
+  return typeof start === "function" ? undefined : [`"${name}" without start()`, pluginForm];
+}
+
+/** Throws KERNEL_NOT_A_PLUGIN, KERNEL_PLUGIN_NAME, KERNEL_PLUGIN_API or KERNEL_DUPLICATE_PLUGIN. */
+export function validatePlugins(plugins: readonly AnyPlugin[]): void {
+  const names = new Set<string>();
+  for (const [index, plugin] of plugins.entries()) {
+    const mistake = describeMistake(plugin);
+    if (mistake) throw kernelErrors.KERNEL_NOT_A_PLUGIN(index + 1, ...mistake);
+    const { name, api } = plugin;
+    if (!namePattern.test(name)) throw kernelErrors.KERNEL_PLUGIN_NAME(name);
+    if (api !== 1) throw kernelErrors.KERNEL_PLUGIN_API(name, api);
+    if (names.has(name)) throw kernelErrors.KERNEL_DUPLICATE_PLUGIN(name);
+    names.add(name);
+  }
+}
 
 const defaultStopMs = 10_000;
 

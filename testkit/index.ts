@@ -13,21 +13,22 @@ export {
 } from "../kernel/testing.ts";
 export {
   connectTestClient,
+  createQueue,
   type ClientOptions,
   type ReceivedFrame,
   type TestClient,
+  type Queue,
 } from "./client.ts";
 export { channelRules, runChannelConformance, type ChannelConformance } from "./conformance.ts";
-export type { Fault } from "./fault-line.ts";
+export type { Fault } from "./fault-proxy.ts";
 export {
   createFaultProxy,
   type FaultProxy,
   type FaultProxyOptions,
   type Faults,
 } from "./fault-proxy.ts";
-export { createQueue, type Queue } from "./queue.ts";
-export type { Peer, PeerEvent } from "./peer.ts";
-export type { ChannelRule } from "./rules.ts";
+export type { Peer, PeerEvent } from "./rig.ts";
+export type { ChannelRule } from "./conformance.ts";
 
 export const testTokens = {
   launcher: "launcher-correct-horse-battery-staple",

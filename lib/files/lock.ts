@@ -3,7 +3,7 @@ import { closeSync, constants, openSync, unlinkSync, writeSync, type Stats } fro
 import { lstat, open, unlink, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { codeOf } from "../../kernel/index.ts";
-import { resolveTarget } from "./atomic.ts";
+import { resolveTarget } from "./atomic-write.ts";
 import { errnoOf, fileErrors, describeErrno } from "./errors.ts";
 import { hostId, isAlive, processStartTime } from "./process.ts";
 

@@ -1,4 +1,5 @@
 import { constants, open } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import { codeOf } from "../../kernel/index.ts";
 import { errnoOf, fileErrors, unreadableError } from "./errors.ts";
 
@@ -94,3 +95,30 @@ export const replaceRange = (text: string, from: number, to: number, insert: str
 
 /** The line ending of the first line. */
 export const lineEndingOf = (text: string): string => /\r?\n/.exec(text)?.[0] ?? "\n";
+
+export type JsonObject = Record<string, unknown>;
+
+export const isJsonObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A copy with only `path` changed; `null` and missing parents become objects. `undefined` removes. A parent of another
+ *  kind makes it `undefined`. */
+export function setAtPath(
+  tree: JsonObject,
+  path: readonly string[],
+  value: unknown,
+): JsonObject | undefined {
+  const [key, ...rest] = path;
+  if (key === undefined) return undefined;
+  if (rest.length === 0 && value === undefined) {
+    return Object.fromEntries(Object.entries(tree).filter(([name]) => name !== key));
+  }
+  if (rest.length === 0) return { ...tree, [key]: value };
+  const child = (Object.hasOwn(tree, key) ? tree[key] : undefined) ?? undefined;
+  if (child === undefined && value === undefined) return tree;
+  if (child !== undefined && !isJsonObject(child)) return undefined;
+  const changed = setAtPath(child ?? {}, rest, value);
+  return changed && { ...tree, [key]: changed };
+}
+
+export const isEqual = (left: unknown, right: unknown): boolean => isDeepStrictEqual(left, right);

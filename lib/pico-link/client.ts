@@ -9,8 +9,15 @@ export type { Client, ConnectOptions } from "./connect.ts";
 export type { LinkError } from "./errors.ts";
 export type { SocketConstructor } from "./dial.ts";
 export type { MediaLimits } from "./media.ts";
-export type { LinkHandlers, LinkOutgoing } from "./service.ts";
-export type { LinkChange, LinkGap, LinkMessage, LinkReceipt, LinkState } from "./types.ts";
+export type {
+  LinkHandlers,
+  LinkOutgoing,
+  LinkChange,
+  LinkGap,
+  LinkMessage,
+  LinkReceipt,
+  LinkState,
+} from "./types.ts";
 
 /** Node's WebSocket takes headers. */
 const isNode =

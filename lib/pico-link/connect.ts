@@ -1,9 +1,7 @@
-import { createDialer, type Dial, type SocketConstructor } from "./dial.ts";
-import { httpUrl } from "./address.ts";
+import { createDialer, httpUrl, type Dial, type SocketConstructor } from "./dial.ts";
 import { createLink } from "./link.ts";
 import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
-import type { Link, LinkHandlers } from "./service.ts";
-import type { Clock, LinkMessage } from "./types.ts";
+import type { Link, LinkHandlers, Clock, LinkMessage } from "./types.ts";
 
 export interface ConnectOptions extends LinkHandlers {
   /** `ws://host:port/pico`, `wss:`, `http:` or `https:`; in a page it may be relative. */

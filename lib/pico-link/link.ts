@@ -1,13 +1,53 @@
-import { encodeUtf8, decodeServer, type ServerFrame } from "../pico-wire/index.ts";
-import { dialUrl, httpUrl } from "./address.ts";
-import type { OpenSocket, SocketListener } from "./dial.ts";
-import { sequentialDriver } from "./driver.ts";
+import { decodeServer, encodeUtf8, type ServerFrame } from "../pico-wire/index.ts";
+import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.ts";
 import { linkError } from "./errors.ts";
-import { initialData } from "./run.ts";
-import type { Link, LinkOptions, LinkOutgoing } from "./service.ts";
-import { forwardOnlyClock } from "./steady.ts";
+import { initialData } from "./step-context.ts";
 import { nextAt, step } from "./step.ts";
-import type { LinkData, Effect, LinkReceipt } from "./types.ts";
+import type {
+  Clock,
+  Driver,
+  Effect,
+  Link,
+  LinkData,
+  LinkEvent,
+  LinkOptions,
+  LinkOutgoing,
+  LinkReceipt,
+} from "./types.ts";
+
+/** One event after the other; what an effect causes comes after the effects before it. */
+export const sequentialDriver: Driver = ({ initial, step, perform }) => {
+  let core = initial;
+  let isRunning = false;
+  const queue: LinkEvent[] = [];
+  return {
+    core: () => core,
+    send(event) {
+      queue.push(event);
+      if (isRunning) return;
+      isRunning = true;
+      for (let next = queue.shift(); next; next = queue.shift()) {
+        const [after, effects] = step(core, next);
+        core = after;
+        perform(effects, core);
+      }
+      isRunning = false;
+    },
+  };
+};
+
+/** The time of a clock, but for its steps back: else what is to be done at some time, as the next try to connect, would
+ *  wait until a clock that was set back is there again. Steps forward count: the process may have slept. `least`: what
+ *  it is at least, as whoever set a timer for then knows. */
+export function forwardOnlyClock(clock: Clock): (least?: number) => number {
+  let latest = 0;
+  let setBack = 0;
+  return (least = 0) => {
+    const time = clock.now();
+    setBack = Math.max(setBack, latest - time, least - time);
+    return (latest = time + setBack);
+  };
+}
 
 /** Short, because a server without the extension gets the next message only when the one before has left. */
 const flushPollMs = 10;

@@ -1,7 +1,7 @@
 import { frameLimits } from "../pico-wire/index.ts";
-import * as bounds from "./bounds.ts";
-import * as timing from "./timing.ts";
-import { addEffect, updateConnection, update, type StepContext } from "./run.ts";
+import * as bounds from "./limits.ts";
+import * as timing from "./limits.ts";
+import { addEffect, updateConnection, update, type StepContext } from "./step-context.ts";
 import type { LinkData, Effect, OutboxEntry, LinkReceipt } from "./types.ts";
 
 /* Messages nobody has confirmed yet. Nothing is dropped silently: what does not fit is refused at once. */

@@ -1,6 +1,6 @@
-import { completeBefore } from "./assembly.ts";
-import { markAlive, assumePlainServer, receiveFrame } from "./frames.ts";
-import * as timing from "./timing.ts";
+import { completeBefore } from "./message-assembly.ts";
+import { markAlive, assumePlainServer, receiveFrame } from "./receive.ts";
+import * as timing from "./limits.ts";
 import { rejectExpired, handleFlush, sendQueued, nextSendAt, enqueue } from "./outbox.ts";
 import {
   addEffect,
@@ -9,10 +9,10 @@ import {
   updateConnection,
   update,
   type StepContext,
-} from "./run.ts";
+} from "./step-context.ts";
 import { ackDeadline, acknowledge } from "./stream.ts";
 import type { ConnectionData, LinkData, Effect, LinkEvent } from "./types.ts";
-import { handleClose, handleFailure, stopLink, scheduleRetry } from "./verdicts.ts";
+import { handleClose, handleFailure, stopLink, scheduleRetry } from "./retry.ts";
 
 /** The whole link as one function: it changes nothing and asks nothing. `effects` are to be carried out in order. */
 export function step(

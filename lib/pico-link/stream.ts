@@ -1,9 +1,9 @@
 import type { Cursor, Gap, Hello, StreamPosition } from "../pico-wire/index.ts";
-import * as bounds from "./bounds.ts";
-import * as timing from "./timing.ts";
-import { addEffect, updateConnection, update, notify, type StepContext } from "./run.ts";
+import * as bounds from "./limits.ts";
+import * as timing from "./limits.ts";
+import { addEffect, updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import type { LinkGap } from "./types.ts";
-import { scheduleRetry } from "./verdicts.ts";
+import { scheduleRetry } from "./retry.ts";
 
 /* The place in the session's stream: every numbered frame is seen once, or a gap says that it will not be. */
 

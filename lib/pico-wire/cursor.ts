@@ -1,4 +1,4 @@
-import { isId } from "./text.ts";
+import { isId } from "./json.ts";
 
 /** A place in a session's stream. A stream that was forgotten begins again with another epoch. */
 export interface Cursor {

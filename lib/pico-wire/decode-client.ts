@@ -1,11 +1,9 @@
 import { isCount, readEnvelope, readFrame, readObject, readText } from "./envelope.ts";
-import { WireError } from "./errors.ts";
-import { ownValue, decodeUtf8, type JsonObject } from "./json.ts";
+import { WireError, wireError } from "./errors.ts";
+import { ownValue, decodeUtf8, fitsInBytes, isId, isSessionId, type JsonObject } from "./json.ts";
 import { limits } from "./limits.ts";
 import { emptyMedia, readMedia } from "./media.ts";
 import type { ClientFrame, Envelope, MessagePayload, MessageRequest } from "./messages.ts";
-import { wireError } from "./refused.ts";
-import { fitsInBytes, isId, isSessionId } from "./text.ts";
 
 /** What nearly every frame is: a message of plain text with its names, as `JSON.stringify` writes it. Texts with an
  *  escape, other keys or another order are parsed. */

@@ -1,6 +1,13 @@
 import { isCount, readFrame, readName, readObject, readText } from "./envelope.ts";
 import { WireError } from "./errors.ts";
-import { asObject, withoutPrototypeKeys, ownValue, type JsonObject } from "./json.ts";
+import {
+  asObject,
+  withoutPrototypeKeys,
+  ownValue,
+  isId,
+  isSessionId,
+  type JsonObject,
+} from "./json.ts";
 import { readAttachments } from "./media.ts";
 import type {
   Envelope,
@@ -12,7 +19,6 @@ import type {
   ServerFrame,
   ServerMessage,
 } from "./messages.ts";
-import { isId, isSessionId } from "./text.ts";
 
 /** A server's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. `base`: the
  *  `http:` or `https:` address of the server, against which attachments with a path are resolved. */

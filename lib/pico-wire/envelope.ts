@@ -1,7 +1,6 @@
 import { WireError } from "./errors.ts";
-import { asObject, ownValue, parseObject, type JsonObject } from "./json.ts";
+import { asObject, ownValue, parseObject, isId, isSessionId, type JsonObject } from "./json.ts";
 import type { Envelope } from "./messages.ts";
-import { isId, isSessionId } from "./text.ts";
 
 export function readObject(input: string | Uint8Array, what: string): JsonObject {
   const object = parseObject(input);

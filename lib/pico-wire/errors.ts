@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./reasons.ts";
+import { messageErrors, type ErrorCode } from "./codes.ts";
 
 /** The only thing the codec throws. `message` is fit for the peer; the names are there when those of a client's frame
  *  could be read. */
@@ -13,3 +13,7 @@ export class WireError extends Error {
     this.code = code;
   }
 }
+
+/** The error with the sentence of the table: what reads servers does without the table, to be small in pages. */
+export const wireError = (code: ErrorCode): WireError =>
+  new WireError(code, messageErrors[code].message);

@@ -8,20 +8,23 @@ export { encode } from "./encode.ts";
 export { WireError } from "./errors.ts";
 export { frameLimits } from "./frame-limits.ts";
 export { limits } from "./limits.ts";
-export { interpretClose, closeReason, parseCloseReason, type ReceivedClose } from "./closes.ts";
 export {
+  interpretClose,
+  closeReason,
+  parseCloseReason,
   closeCodes,
   messageErrors,
   gapReasons,
   rejections,
+  type ReceivedClose,
   type ClientAction,
   type CloseName,
   type ErrorCode,
   type GapReason,
   type AnyCode,
   type RejectionCode,
-} from "./reasons.ts";
-export { encodeUtf8, isId, isSessionId } from "./text.ts";
+} from "./codes.ts";
+export { encodeUtf8, isId, isSessionId } from "./json.ts";
 export type {
   AckFrame,
   Attachment,

@@ -1,9 +1,8 @@
 import { frameLimits } from "./frame-limits.ts";
 import { limits } from "./limits.ts";
 import { asObject, ownValue } from "./json.ts";
-import { WireError } from "./errors.ts";
+import { WireError, wireError } from "./errors.ts";
 import type { Attachment, InlineImage } from "./messages.ts";
-import { wireError } from "./refused.ts";
 
 const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
 export const emptyMedia: readonly InlineImage[] = [];

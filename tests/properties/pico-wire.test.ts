@@ -13,7 +13,7 @@ import {
   type Frame,
   type Role,
 } from "../../lib/pico-wire/index.ts";
-import { fitsInBytes } from "../../lib/pico-wire/text.ts";
+import { fitsInBytes } from "../../lib/pico-wire/json.ts";
 
 const runs = { numRuns: 400 };
 const party = fc.constantFrom<Role>("client", "server");

@@ -155,7 +155,7 @@ describe("what is loaded", () => {
       metafile: true,
     });
     const inputs = Object.keys(metafile.inputs).filter((name) => name !== "<stdin>");
-    expect(inputs).toContain("dist/lib/pico-link/page.js");
+    expect(inputs).toContain("dist/lib/pico-link/browser.js");
     expect(inputs.filter((name) => !/^dist\/lib\/pico-(link|wire)\//.test(name))).toEqual([]);
   });
 

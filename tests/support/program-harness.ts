@@ -6,7 +6,7 @@ import { createKernel, type Clock } from "../../kernel/index.ts";
 import { createCapturedLog } from "../../kernel/testing.ts";
 import { channels, type ChannelAdapter, type Media } from "../../plugins/channels/index.ts";
 import { program, type ProgramEvents, type ProgramOptions } from "../../plugins/program/index.ts";
-import { createQueue, type Queue } from "../../testkit/queue.ts";
+import { createQueue, type Queue } from "../../testkit/client.ts";
 import { toy, type Sent } from "./sample-channel.ts";
 
 export type Seen = Sent & {

@@ -3,7 +3,7 @@ import {
   type Client,
   type LinkHandlers,
   type SocketConstructor,
-} from "../../../lib/pico-link/page.ts";
+} from "../../../lib/pico-link/browser.ts";
 import type { StatusView } from "../status.ts";
 import { base } from "./dom.ts";
 import { askOwner } from "./owner.ts";

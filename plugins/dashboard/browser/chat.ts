@@ -1,4 +1,4 @@
-import type { Client, LinkChange, LinkError } from "../../../lib/pico-link/page.ts";
+import type { Client, LinkChange, LinkError } from "../../../lib/pico-link/browser.ts";
 import type { ServerFrame } from "../../../lib/pico-wire/index.ts";
 import type { ConnectionsView } from "../api/views.ts";
 import { openLink } from "./chat-link.ts";

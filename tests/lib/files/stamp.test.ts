@@ -1,7 +1,7 @@
 import { utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { fileStamp, cachedByStamp } from "../../../lib/files/stamp.ts";
+import { fileStamp, cachedByStamp } from "../../../lib/files/watch.ts";
 import { temporaryFolder } from "./support.ts";
 
 test("a file has a stamp once it is old enough to tell another one by it; a missing one has none", async () => {

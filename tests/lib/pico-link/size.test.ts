@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 test("the library for pages is under 9 kB, minified and gzipped", async () => {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL("../../../lib/pico-link/page.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL("../../../lib/pico-link/browser.ts", import.meta.url))],
     bundle: true,
     minify: true,
     format: "esm",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { forwardOnlyClock } from "../../../lib/pico-link/steady.ts";
+import { forwardOnlyClock } from "../../../lib/pico-link/link.ts";
 
 test("a clock that is set back goes on from where it was, and so it does when it is set back again", () => {
   let wall = 1_000;

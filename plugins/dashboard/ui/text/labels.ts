@@ -1,5 +1,5 @@
 /** What the pages call things. Pure: the server writes the first state with them, the script each later one. */
-import type { LinkState } from "../../../../lib/pico-link/page.ts";
+import type { LinkState } from "../../../../lib/pico-link/browser.ts";
 import type { ProgramView, StatusView, TokenView } from "../../status.ts";
 import { formatCount } from "./format.ts";
 

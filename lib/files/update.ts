@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { Awaitable } from "../../kernel/index.ts";
 import { codeOf } from "../../kernel/index.ts";
-import { writeFileAtomic } from "./atomic.ts";
+import { writeFileAtomic } from "./atomic-write.ts";
 import { fileErrors, unwritableError } from "./errors.ts";
 import { lockFile, type FileLock } from "./lock.ts";
 import { readText } from "./text.ts";

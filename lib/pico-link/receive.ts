@@ -1,9 +1,9 @@
 import type { ErrorPayload, ServerFrame } from "../pico-wire/index.ts";
-import { assemble, completeBefore, dropPartial } from "./assembly.ts";
+import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
-import { updateConnection, update, notify, type StepContext } from "./run.ts";
+import { updateConnection, update, notify, type StepContext } from "./step-context.ts";
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
-import { scheduleRetry } from "./verdicts.ts";
+import { scheduleRetry } from "./retry.ts";
 
 /** Any sign of life. */
 export const markAlive = (run: StepContext): void => updateConnection(run, { heardAt: run.now });

@@ -1,6 +1,6 @@
 import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
-import * as bounds from "./bounds.ts";
-import { update, notify, type StepContext } from "./run.ts";
+import * as bounds from "./limits.ts";
+import { update, notify, type StepContext } from "./step-context.ts";
 import type { LinkMessage, PartialMessage } from "./types.ts";
 
 /* A message arrives in parts: a create, then updates with the full text so far. A server of extension 1
