@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isOriginPattern } from "./origins.ts";
-import type { Rate } from "./rates.ts";
+import { isOriginPattern } from "./handshake/origins.ts";
+import type { Rate } from "./connection/rate-limit.ts";
 
 const MiB = 1024 * 1024;
 /** As a page shows a setting: a name, a sentence without unit and default, which stand beside it. */

@@ -2,43 +2,42 @@
  * subscriptions), and hears every session it has named (session-log). Applications reach it through channels (port);
  * what is asked by plain HTTP stands in requests. */
 import type { Plugin } from "../../kernel/index.ts";
-import type { Channels } from "../channels/index.ts";
-import type { Http } from "../http/index.ts";
-import type { Settings } from "../settings/index.ts";
-import type { Tokens, TokenStoreEvents } from "../token-store/index.ts";
-import { createMemoryBudget } from "./budget.ts";
-import { assertSettings } from "./checks.ts";
+import { messageRateOf, picoSchema } from "./config.ts";
+import { Connection } from "./connection/connection.ts";
+import type { ConnectionContext } from "./connection/context.ts";
+import { createMemoryBudget } from "./connection/memory-budget.ts";
 import {
-  picoSchema,
-  messageRateOf,
-  type PicoServerConfig,
-  type PicoServerInput,
-} from "./config.ts";
-import { Connection } from "./connection.ts";
-import { createRegistry, type Peer } from "./connections.ts";
-import { createCounters } from "./counters.ts";
-import { createShutdown } from "./drain.ts";
-import { createEventStream } from "./event-stream.ts";
-import { memoizeLast } from "./faces.ts";
-import type { PicoServerEvents } from "./events.ts";
-import { createAdmissionControl, type Admission } from "./gate.ts";
-import { createHandshake, type AcceptedHandshake } from "./handshake.ts";
-import type { HandshakeRequest } from "./knock.ts";
-import { createMemorySessionLog } from "./memory-log.ts";
-import { countClose, readMetrics } from "./metrics.ts";
-import { createChannelAdapter } from "./port.ts";
-import { createRejectionReporter } from "./refused.ts";
-import { createConnectionList, connectionInfo } from "./roster.ts";
-import { createRouter, type RouterOptions } from "./requests.ts";
-import type { PicoServer } from "./service.ts";
-import type { ConnectionContext } from "./shared.ts";
-import { createUpgrader } from "./socket.ts";
-import { toWebSocketUrl } from "./web-socket-url.ts";
+  connectionInfo,
+  createConnectionList,
+  createRegistry,
+  type Peer,
+} from "./connection/registry.ts";
+import { createUpgrader } from "./connection/web-socket.ts";
+import { memoizeLast } from "./frame-encoding.ts";
+import { createAdmissionControl, type Admission } from "./handshake/admission.ts";
+import { createHandshake, type AcceptedHandshake } from "./handshake/handshake.ts";
+import { createRejectionReporter } from "./handshake/rejection.ts";
+import type { HandshakeRequest } from "./handshake/request.ts";
+import { createEventStream } from "./http/event-stream.ts";
+import { createRouter, type RouterOptions } from "./http/router.ts";
+import { countClose, createCounters, readMetrics } from "./metrics.ts";
+import type { PicoServerShape } from "./service.ts";
+import { createChannelAdapter } from "./session/channel-adapter.ts";
+import { createMemorySessionLog } from "./session/memory-session-log.ts";
+import { createShutdown } from "./shutdown.ts";
+import { assertSettings } from "./startup-checks.ts";
+
+export type {
+  PicoServerShape,
+  PicoServerEvents,
+  PicoConnection,
+  PicoMetrics,
+  PicoServer,
+  PicoServerStatus,
+} from "./service.ts";
 
 export type { PicoServerConfig } from "./config.ts";
 export { picoErrors } from "./errors.ts";
-export type { PicoServerEvents } from "./events.ts";
-export type { PicoConnection, PicoMetrics, PicoServer, PicoServerStatus } from "./service.ts";
 export type {
   AppendResult,
   Cursor,
@@ -49,22 +48,19 @@ export type {
   SequenceRange,
   SessionLog,
   Replay,
-} from "./session-log.ts";
+} from "./session/session-log.ts";
+
+/** The same place for a WebSocket: `ws:` where the base is `http:`, `wss:` where it is `https:`. */
+export function toWebSocketUrl(path: string, base: URL): string {
+  const url = new URL(path, base);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  return url.href;
+}
 
 export interface PicoServerOptions {
   /** Of the environment variables, as a start failure names them; default `SERVICE`. */
   readonly envPrefix?: string;
 }
-
-export type PicoServerShape = {
-  config: PicoServerConfig;
-  section: { "channels.pico": PicoServerInput };
-  emits: PicoServerEvents;
-  hears: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
-  needs: { tokens: Tokens; http: Http; channels: Channels };
-  uses: { settings: Settings };
-  offers: { picoServer: PicoServer };
-};
 
 const upgradePaths = ["/pico", "/pico/", "/pico/ws", "/pico/ws/"];
 /** Seconds a posted message may take to arrive: it may hold images. */

@@ -1,3 +1,9 @@
+import type { Channels } from "../channels/index.ts";
+import type { Http } from "../http/index.ts";
+import type { Settings } from "../settings/index.ts";
+import type { TokenStoreEvents, Tokens } from "../token-store/index.ts";
+import type { PicoServerConfig, PicoServerInput } from "./config.ts";
+
 export interface PicoServerStatus {
   readonly enabled: boolean;
   /** The channel's path with the base path. */
@@ -65,3 +71,40 @@ export interface PicoServer {
   /** Closes it with 4403, after which clients do not come back by themselves. `false`: there is no such connection. */
   disconnect(id: string): boolean;
 }
+
+export type PicoServerEvents = {
+  /** 101 was sent. */
+  "pico-server:connected": {
+    connection: string;
+    session: string;
+    address: string;
+    method: "header" | "subprotocol" | "query" | "dashboard";
+  };
+  /** The socket is gone. */
+  "pico-server:disconnected": {
+    connection: string;
+    session: string;
+    code: number;
+    reason: string;
+    initiator: "client" | "server" | "network";
+  };
+  /** A handshake or request was refused. `method`: how the token came, absent without one; `origin`: the page that is
+   *  not allowed; `retryAfterSeconds`: the address tried too many wrong tokens. */
+  "pico-server:refused": {
+    code: string;
+    address: string;
+    method?: "header" | "subprotocol" | "query";
+    origin?: string;
+    retryAfterSeconds?: number;
+  };
+};
+
+export type PicoServerShape = {
+  config: PicoServerConfig;
+  section: { "channels.pico": PicoServerInput };
+  emits: PicoServerEvents;
+  hears: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
+  needs: { tokens: Tokens; http: Http; channels: Channels };
+  uses: { settings: Settings };
+  offers: { picoServer: PicoServer };
+};

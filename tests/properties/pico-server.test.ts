@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isOriginAllowed, isOriginPattern } from "../../plugins/pico-server/origins.ts";
+import { isOriginAllowed, isOriginPattern } from "../../plugins/pico-server/handshake/origins.ts";
 import { stand, token } from "../support/pico-server-harness.ts";
 
 interface Offered {

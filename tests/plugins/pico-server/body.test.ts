@@ -3,8 +3,11 @@ import type { AddressInfo } from "node:net";
 import { PassThrough } from "node:stream";
 import { SimulatedClock } from "xstate";
 import { describe, expect, test } from "vitest";
-import { readBody } from "../../../plugins/pico-server/body.ts";
-import { createMemoryBudget, type MemoryBudget } from "../../../plugins/pico-server/budget.ts";
+import { readBody } from "../../../plugins/pico-server/http/post-message.ts";
+import {
+  createMemoryBudget,
+  type MemoryBudget,
+} from "../../../plugins/pico-server/connection/memory-budget.ts";
 
 const KiB = 1024;
 

@@ -1,6 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createMemoryBudget, type BudgetMember } from "../../../plugins/pico-server/budget.ts";
+import {
+  createMemoryBudget,
+  type BudgetMember,
+} from "../../../plugins/pico-server/connection/memory-budget.ts";
 
 interface Recorded extends BudgetMember {
   held: boolean;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createStrikeCounter } from "../../../plugins/pico-server/rates.ts";
+import { createStrikeCounter } from "../../../plugins/pico-server/connection/rate-limit.ts";
 import { stand, until, type Stand } from "../../support/pico-server-harness.ts";
 
 const day = 86_400_000;

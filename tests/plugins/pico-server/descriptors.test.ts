@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import {
   missingDescriptors,
   reservedDescriptors,
-} from "../../../plugins/pico-server/descriptors.ts";
+} from "../../../plugins/pico-server/startup-checks.ts";
 import { stand } from "../../support/pico-server-harness.ts";
 
 test("so many files are needed as there are connections, and some", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { frameTypeOf } from "../../../plugins/pico-server/faces.ts";
+import { frameTypeOf } from "../../../plugins/pico-server/frame-encoding.ts";
 
 const heard = (text: string) => ({
   session: "s",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Liveness } from "../../../plugins/pico-server/pulse.ts";
+import { Liveness } from "../../../plugins/pico-server/connection/liveness.ts";
 
 const [patienceMs, askEveryMs] = [60_000, 30_000];
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PendingReceipts } from "../../../plugins/pico-server/receipts.ts";
-import { SequenceBuffer } from "../../../plugins/pico-server/row.ts";
+import { PendingReceipts, SequenceBuffer } from "../../../plugins/pico-server/session/sequence.ts";
 
 test("a row holds what came and has not left, by its numbers", () => {
   fc.assert(

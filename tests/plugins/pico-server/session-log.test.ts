@@ -4,7 +4,7 @@ import { SimulatedClock } from "xstate";
 import {
   createMemorySessionLog,
   type MemorySessionLogOptions,
-} from "../../../plugins/pico-server/memory-log.ts";
+} from "../../../plugins/pico-server/session/memory-session-log.ts";
 import { numbered, partial, sessionLogConformance } from "../../conformance/session-log.ts";
 
 const keptMs = 300_000;

@@ -1,7 +1,7 @@
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
-import { WebSocketSink } from "../../../plugins/pico-server/sink.ts";
-import type { ChannelWebSocket } from "../../../plugins/pico-server/socket.ts";
+import { WebSocketSink } from "../../../plugins/pico-server/connection/sink.ts";
+import type { ChannelWebSocket } from "../../../plugins/pico-server/connection/web-socket.ts";
 import { stand, until } from "../../support/pico-server-harness.ts";
 
 const texts = Array.from({ length: 5 }, (_, n) => `${n}`.padEnd(100_000, "x"));

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { SimulatedClock } from "xstate";
-import { createTimerWheel, unscheduled } from "../../../plugins/pico-server/wheel.ts";
+import {
+  createTimerWheel,
+  unscheduled,
+} from "../../../plugins/pico-server/connection/timer-wheel.ts";
 
 const timersOf = (clock: SimulatedClock) => ({
   setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms),

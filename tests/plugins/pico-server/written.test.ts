@@ -1,14 +1,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { encode } from "../../../lib/pico-wire/index.ts";
-import { splitNumberedFrame, frameWithPosition } from "../../../plugins/pico-server/faces.ts";
-import { frameBytes, frameText, type EncodedFrame } from "../../../plugins/pico-server/framed.ts";
 import {
+  splitNumberedFrame,
+  frameWithPosition,
+  frameBytes,
+  frameText,
   DeliveredEntry,
   EncodedEntry,
   encodeAnswer,
   encodeTextMessage,
-} from "../../../plugins/pico-server/written.ts";
+  type EncodedFrame,
+} from "../../../plugins/pico-server/frame-encoding.ts";
 
 const text = fc.oneof(
   fc.string(),

@@ -1,0 +1,113 @@
+import type { Log } from "../../../kernel/index.ts";
+import {
+  messageErrors,
+  rejections,
+  type ErrorCode,
+  type RejectionCode,
+} from "../../../lib/pico-wire/index.ts";
+import type { Http } from "../../http/index.ts";
+import { countRejection, type Counters } from "../metrics.ts";
+import type { PicoServerEvents } from "../service.ts";
+import type { AdmissionControl } from "./admission.ts";
+import type { HandshakeRequest, OfferedCredentials, TokenMethod } from "./request.ts";
+
+/** Why a request is turned away, as data: written to a socket or an answer by whoever holds it. */
+export interface Rejection {
+  readonly code: RejectionCode | ErrorCode;
+  readonly retryAfterSeconds?: number;
+  /** Methods that are served. */
+  readonly allow?: string;
+  /** Different wrong values of this peer in the window, when one was counted. */
+  readonly counted?: number;
+  /** Whose token it was about. */
+  readonly method?: TokenMethod;
+  /** In place of the code's own sentence. */
+  readonly message?: string;
+}
+
+export interface HttpRejection {
+  readonly status: number;
+  readonly body: object;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const defaultRetryAfter: Partial<Record<Rejection["code"], number>> = {
+  unavailable: 2,
+  token_not_configured: 30,
+  store_unavailable: 5,
+  too_many_connections: 5,
+  rate_limited: 1,
+  no_application: 5,
+  busy: 2,
+};
+
+/** Characters of an origin that a fact tells. */
+const maxOriginLength = 300;
+
+export function toRejectedEvent(
+  { peer, origin }: HandshakeRequest,
+  { tokens: [offered] }: OfferedCredentials,
+  { code, retryAfterSeconds }: Rejection,
+): PicoServerEvents["pico-server:refused"] {
+  return {
+    code,
+    address: peer.address,
+    ...(offered && { method: offered.method }),
+    ...(code === "origin_not_allowed" &&
+      origin !== undefined && { origin: origin.slice(0, maxOriginLength) }),
+    ...(code === "rate_limited" && retryAfterSeconds !== undefined && { retryAfterSeconds }),
+  };
+}
+
+export function toHttpRejection(refusal: Rejection): HttpRejection {
+  const { code, allow } = refusal;
+  const row =
+    code in rejections ? rejections[code as RejectionCode] : messageErrors[code as ErrorCode];
+  const wait = refusal.retryAfterSeconds ?? defaultRetryAfter[code];
+  const headers: Record<string, string> = {};
+  if (row.status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pico"';
+  if (row.status === 426)
+    Object.assign(headers, { Upgrade: "websocket", "Sec-WebSocket-Version": "13" });
+  if (allow !== undefined) headers["Allow"] = allow;
+  if (wait !== undefined) headers["Retry-After"] = String(wait);
+  const body = {
+    error: code,
+    message: refusal.message ?? row.message,
+    ...(wait === undefined ? {} : { retryAfterSeconds: wait }),
+  };
+  return { status: row.status, body, headers };
+}
+
+export interface RejectionReporterOptions {
+  readonly counters: Counters;
+  readonly http: Pick<Http, "noteFault">;
+  readonly log: Log;
+  readonly gate: Pick<AdmissionControl, "offer">;
+  readonly emit: (
+    type: "pico-server:refused",
+    fact: () => PicoServerEvents["pico-server:refused"],
+  ) => void;
+}
+
+/**
+ * Counts, announces and logs rejected requests. A wrong token that counts for the limiter always has
+ * a line of its own; the others have one per address, code and minute.
+ */
+export function createRejectionReporter({
+  counters,
+  http,
+  log,
+  gate,
+  emit,
+}: RejectionReporterOptions) {
+  return (knock: HandshakeRequest, refusal: Rejection): void => {
+    const { code, counted } = refusal;
+    const { address } = knock.peer;
+    countRejection(counters, knock, refusal);
+    const fields = { via: "pico" };
+    if (counted === undefined)
+      http.noteFault(log, { reason: code, address, text: "refused", fields });
+    else log.warn({ reason: code, ip: address, ...fields, count: counted }, "refused");
+    emit("pico-server:refused", () => toRejectedEvent(knock, gate.offer(knock), refusal));
+  };
+}
