@@ -1,44 +1,30 @@
 import type { Plugin } from "../../kernel/index.ts";
-import type { Program } from "../program/index.ts";
-import type { Http } from "../http/index.ts";
-import type { PicoServer } from "../pico-server/index.ts";
-import type { Settings } from "../settings/index.ts";
-import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
-import { sessionOf } from "./access.ts";
-import { createActivityLog } from "./activity.ts";
+import { createActivityLog } from "./api/activity.ts";
+import { testChannel } from "./api/channel-test.ts";
+import { createEventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
-import { createEventFeed } from "./api/feed.ts";
-import { testChannel } from "./api/handshakes.ts";
-import { publishEvents } from "./api/publish.ts";
+import { createPluginRoutes } from "./api/plugin-routes.ts";
 import { tokensView } from "./api/tokens.ts";
+import type { PluginView } from "./api/views.ts";
 import { createApp } from "./app.ts";
 import { loadAssets } from "./assets.ts";
-import { dashboardSchema, type DashboardConfig, type DashboardInput } from "./config.ts";
-import { tokenSigner } from "./cookies.ts";
-import type { DashboardContext } from "./door.ts";
-import type { DashboardEvents } from "./events.ts";
-import { isSameOrigin, hostIsAllowed } from "./guard.ts";
-import { createHostSessions } from "./host.ts";
-import { createSignInLinks } from "./links.ts";
-import { controlRoutes } from "./local/routes.ts";
-import { ownerLink } from "./owner-links.ts";
-import { createPrivateHost } from "./private-host.ts";
-import { toRejectedConnection } from "./ui/text/rejections.ts";
+import { sessionOf, tokenSigner } from "./auth/cookies.ts";
+import { createSignInLinks } from "./auth/credentials.ts";
+import { hostIsAllowed, isSameOrigin } from "./auth/guard.ts";
+import { ownerLink } from "./auth/owner-links.ts";
+import { createPrivateHost } from "./auth/private-host.ts";
+import { createHostSessions, createSignInSessions, toIdentity } from "./auth/sessions.ts";
+import { createSignInKeeper } from "./auth/sign-in-keeper.ts";
+import { dashboardSchema } from "./config.ts";
+import type { DashboardContext } from "./context.ts";
+import { controlRoutes } from "./control/routes.ts";
 import type { TokenWay } from "./pages/index.ts";
-import type { PluginView } from "./status.ts";
-import { createPluginRoutes } from "./plugin-routes.ts";
-import type {
-  DashboardApi,
-  Doctor,
-  ControlSocketOptions,
-  LogSource,
-  SignInLinks,
-} from "./service.ts";
-import { createSignInSessions, toIdentity } from "./sessions.ts";
-import { createSignInKeeper } from "./sign-in-keeper.ts";
+import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./service.ts";
+import { toRejectedConnection } from "./ui/text/rejections.ts";
 
-export type { DashboardEvents } from "./events.ts";
 export type {
+  DashboardShape,
+  DashboardEvents,
   DashboardApi,
   Doctor,
   DoctorFacts,
@@ -56,8 +42,9 @@ export type {
   LogView,
   TokenRow,
   TestResult,
+  PluginView,
+  StatusView,
 } from "./api/views.ts";
-export type { PluginView, StatusView } from "./status.ts";
 export type { TokenWay } from "./pages/index.ts";
 
 export interface DashboardOptions {
@@ -77,16 +64,6 @@ export interface DashboardOptions {
   /** Where sign-ins are stored if `keep_sign_ins` is on; without it the setting has no effect. */
   readonly signInFile?: string;
 }
-
-export type DashboardShape = {
-  config: DashboardConfig;
-  section: { launcher: DashboardInput };
-  emits: DashboardEvents;
-  hears: Pick<TokenStoreEvents, "token-store:rotated">;
-  needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
-  uses: { settings: Settings; picoServer: PicoServer; program: Program };
-  offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };
-};
 
 /** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
 export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape> {
@@ -239,7 +216,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       });
       scope.onReady(async () => {
         // Loaded where there is one: it brings what reads and writes files.
-        const { openControlSocket } = local ? await import("./local/socket.ts") : {};
+        const { openControlSocket } = local ? await import("./control/socket.ts") : {};
         const closeLocal = local && (await openControlSocket?.(door, local, controlRoutes(door)));
         return async () => {
           serving = false;

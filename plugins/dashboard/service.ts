@@ -1,16 +1,21 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
-import type { Identity } from "../http/index.ts";
-import type { ProgramView } from "./status.ts";
+import type { Http, Identity } from "../http/index.ts";
+import type { PicoServer } from "../pico-server/index.ts";
+import type { Program } from "../program/index.ts";
+import type { Settings } from "../settings/index.ts";
+import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type {
   CheckView,
-  RejectedConnectionView,
   LogLevel,
   LogLineView,
   LogView,
-  TokenRow,
+  ProgramView,
+  RejectedConnectionView,
   TestResult,
+  TokenRow,
 } from "./api/views.ts";
+import type { DashboardConfig, DashboardInput } from "./config.ts";
 
 export interface DashboardApi {
   /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
@@ -101,3 +106,27 @@ export interface ControlSocketOptions {
   readonly note: string;
   readonly pid: number;
 }
+
+export type DashboardEvents = {
+  /** `signIn` is 8 hex digits of the session id's digest, never the id. */
+  "dashboard:signed-in": {
+    signIn: string;
+    address: string;
+    via: "form" | "link" | "query" | "setup" | "host";
+  };
+  "dashboard:sign-in-refused": { code: string; address: string; via: string };
+  "dashboard:signed-out": {
+    signIn: string;
+    reason: "sign-out" | "revoked" | "expired" | "evicted" | "rotated" | "replaced" | "maker-ended";
+  };
+};
+
+export type DashboardShape = {
+  config: DashboardConfig;
+  section: { launcher: DashboardInput };
+  emits: DashboardEvents;
+  hears: Pick<TokenStoreEvents, "token-store:rotated">;
+  needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
+  uses: { settings: Settings; picoServer: PicoServer; program: Program };
+  offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };
+};

@@ -1,4 +1,4 @@
-import type { StatusView } from "../../plugins/dashboard/status.ts";
+import type { StatusView } from "../../plugins/dashboard/api/views.ts";
 
 const now = Date.UTC(2026, 3, 14, 9, 30);
 const minute = 60_000;

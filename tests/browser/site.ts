@@ -19,7 +19,7 @@ import {
   type Site,
   type TokenWay,
 } from "../../plugins/dashboard/pages/index.ts";
-import type { StatusView } from "../../plugins/dashboard/status.ts";
+import type { StatusView } from "../../plugins/dashboard/api/views.ts";
 import { fresh, program, running } from "./sample.ts";
 import { sampleChannel, type SampleChannel } from "./sample-channel.ts";
 import { sampleAnswers } from "./sample-api.ts";

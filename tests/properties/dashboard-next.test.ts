@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { safeRedirectPath } from "../../plugins/dashboard/next.ts";
+import { safeRedirectPath } from "../../plugins/dashboard/auth/sign-in.ts";
 
 const HERE = "http://door.example:18800";
 /** Pieces from which addresses that leave are made. */

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { maxBodyBytes } from "../bodies.ts";
-import { sectionsOf, type DashboardContext } from "../door.ts";
+import { maxBodyBytes } from "../request.ts";
+import { sectionsOf, channelOf } from "./status.ts";
+import { type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { channelOf } from "../overview.ts";
 import type { PicoConnection, PicoServer } from "../../pico-server/index.ts";
-import { testChannel } from "./handshakes.ts";
+import { testChannel } from "./channel-test.ts";
 import type { ChannelsView, ConnectionsView, TestView } from "./views.ts";
 
 const maxPerPage = 500;

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { requestState, type DashboardContext } from "../door.ts";
-import type { TextSink } from "./feed.ts";
+import { requestState } from "../request.ts";
+import { type DashboardContext } from "../context.ts";
+import type { TextSink } from "./event-feed.ts";
 import { parseLevel } from "./log.ts";
 
 /** A page that reads no more than this behind is given up: it comes back and catches up. */

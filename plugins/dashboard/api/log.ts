@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { maxBodyBytes, doctorBody, parseBody } from "../bodies.ts";
-import { requestState, type DashboardContext } from "../door.ts";
+import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts";
+import { type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
 import { logLevels, type DoctorView, type LogLevel } from "./views.ts";

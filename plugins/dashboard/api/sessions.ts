@@ -1,11 +1,11 @@
 /** `GET /api/sessions`, `DELETE /api/sessions/:id`, `DELETE /api/sessions`: lists and ends sign-ins. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { clearSession } from "../access.ts";
-import { currentBody, parseBody } from "../bodies.ts";
-import { requestState, type DashboardContext } from "../door.ts";
+import { clearSession } from "../auth/cookies.ts";
+import { currentBody, parseBody, requestState } from "../request.ts";
+import { type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import type { SignInSession } from "../sessions.ts";
-import { requireTokenConfirmation } from "./current.ts";
+import type { SignInSession } from "../auth/sessions.ts";
+import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { SessionView } from "./views.ts";
 
 /** The newest first. */

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { codeOf } from "../../../kernel/index.ts";
 import type { Settings, SettingsSection } from "../../settings/index.ts";
-import { verifyToken } from "../access.ts";
-import { maxBodyBytes, parseBody, settingsBody } from "../bodies.ts";
+import { verifyToken, toForbidden, requireTokenConfirmation } from "../auth/credentials.ts";
+import { maxBodyBytes, parseBody, settingsBody, requestState } from "../request.ts";
 import { guardedFields, originOf } from "../ui/text/token-rules.ts";
-import { sectionsOf, requestState, type DashboardContext } from "../door.ts";
+import { sectionsOf } from "./status.ts";
+import { type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { toForbidden, requireTokenConfirmation } from "./current.ts";
 import type { SettingsSectionView } from "./views.ts";
 
 /** Address -> section. What is not here cannot be changed over HTTP. */

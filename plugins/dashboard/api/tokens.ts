@@ -1,11 +1,11 @@
 import type { FastifyInstance } from "fastify";
 import { codeOf } from "../../../kernel/index.ts";
 import type { TokenInfo } from "../../token-store/index.ts";
-import { signIn } from "../access.ts";
-import { maxBodyBytes, parseBody, revealBody, rotateBody } from "../bodies.ts";
-import { requestState, type DashboardContext } from "../door.ts";
+import { signIn } from "../auth/cookies.ts";
+import { maxBodyBytes, parseBody, revealBody, rotateBody, requestState } from "../request.ts";
+import { type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { requireTokenConfirmation } from "./current.ts";
+import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
 const listedFirst = ["launcher", "pico", "pico_client"];

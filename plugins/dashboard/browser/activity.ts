@@ -1,4 +1,4 @@
-import type { RejectionView, SignInView, StatusView } from "../status.ts";
+import type { RejectionView, SignInView, StatusView } from "../api/views.ts";
 import { live, make, setRows, show } from "./dom.ts";
 import { timeAgo } from "./times.ts";
 import { failedSignInLabel, timesLabel, signInMethodLabel } from "../ui/text/labels.ts";

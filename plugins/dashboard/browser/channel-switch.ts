@@ -1,4 +1,4 @@
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 import { askOwner } from "./owner.ts";
 import { setLive } from "./dom.ts";
 import type { Feed } from "./feed.ts";

@@ -4,7 +4,7 @@ import {
   type LinkHandlers,
   type SocketConstructor,
 } from "../../../lib/pico-link/browser.ts";
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 import { base } from "./dom.ts";
 import { askOwner } from "./owner.ts";
 

@@ -1,4 +1,4 @@
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 import type { Refusal } from "./api.ts";
 import { load } from "./owner.ts";
 import { startStream } from "./stream.ts";

@@ -1,4 +1,4 @@
-import type { ChannelView, RejectionView } from "../status.ts";
+import type { ChannelView, RejectionView } from "../api/views.ts";
 import { el, live, setRows, show } from "./dom.ts";
 import { rejectionDetail, rejectionTitle, uniqueFixes } from "../ui/text/rejections.ts";
 import { now, timeAgo } from "./times.ts";

@@ -1,4 +1,4 @@
-import type { ProgramView } from "../status.ts";
+import type { ProgramView } from "../api/views.ts";
 import { live, make, setLive, setRows, show } from "./dom.ts";
 import { programFacts, programState } from "../ui/text/labels.ts";
 

@@ -1,4 +1,4 @@
-import type { ChannelView, StatusView, TokenView, WarningView } from "../status.ts";
+import type { ChannelView, StatusView, TokenView, WarningView } from "../api/views.ts";
 import { showActivity } from "./activity.ts";
 import { chartBars, chartSentence } from "../ui/text/chart.ts";
 import { live, make, setLive, setRows, show } from "./dom.ts";

@@ -1,4 +1,4 @@
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 import { ask } from "./api.ts";
 import { base } from "./dom.ts";
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import type { DashboardContext } from "../door.ts";
-import type { MetricsSnapshot } from "./families.ts";
+import type { DashboardContext } from "../context.ts";
+import type { MetricsSnapshot } from "./definitions.ts";
 
 /** `GET /metrics`, for the launcher token, a session, or the metrics token, which opens nothing else. */
 export function metricsRoute(app: FastifyInstance, door: DashboardContext): void {
@@ -14,7 +14,7 @@ export function metricsRoute(app: FastifyInstance, door: DashboardContext): void
   });
   let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
   const load = async () => {
-    const { contentType, createExposition } = await import("./registry.ts");
+    const { contentType, createExposition } = await import("./exposition.ts");
     return { contentType, text: createExposition(read) };
   };
 

@@ -1,5 +1,5 @@
 import { tokenPlaceholder } from "../ui/text/token-rules.ts";
-import type { ChannelView } from "../status.ts";
+import type { ChannelView } from "../api/views.ts";
 import { desk, type DeskPage } from "./desk.ts";
 import { html, type Html } from "./html.ts";
 import { snippetTabs } from "./snippet-tabs.ts";

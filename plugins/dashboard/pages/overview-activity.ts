@@ -1,6 +1,6 @@
 import { relativeTime, formatUtc } from "../ui/text/format.ts";
 import { failedSignInLabel, timesLabel, signInMethodLabel } from "../ui/text/labels.ts";
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 
 /** The latest sign-ins and refusals. `browser/activity.ts` builds the same rows. */

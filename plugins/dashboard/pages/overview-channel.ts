@@ -1,6 +1,6 @@
 import { chartBars, chartHeight, chartSentence, chartWidth } from "../ui/text/chart.ts";
 import { formatCount } from "../ui/text/format.ts";
-import type { ChannelView, StatusView } from "../status.ts";
+import type { ChannelView, StatusView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
 import { refusedClients } from "./overview-refused.ts";

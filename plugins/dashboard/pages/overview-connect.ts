@@ -1,6 +1,6 @@
 import { tokenPlaceholder } from "../ui/text/token-rules.ts";
 import { tokenSourceLabel } from "../ui/text/labels.ts";
-import type { ChannelView, TokenView } from "../status.ts";
+import type { ChannelView, TokenView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
 import { snippetTabs } from "./snippet-tabs.ts";

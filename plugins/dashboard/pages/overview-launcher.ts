@@ -1,6 +1,6 @@
 import { formatDuration, formatUtc } from "../ui/text/format.ts";
 import { tokenSourceLabel, tokenLabel } from "../ui/text/labels.ts";
-import type { StatusView, TokenView } from "../status.ts";
+import type { StatusView, TokenView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 
 /** The launcher itself: since when, where, with which tokens; and a link to sign in elsewhere. */

@@ -1,5 +1,5 @@
 import { programFacts, programState } from "../ui/text/labels.ts";
-import type { ProgramView } from "../status.ts";
+import type { ProgramView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 
 /** The program that answers the messages. `browser/show-program.ts` builds the same rows. */

@@ -1,7 +1,7 @@
 import { relativeTime, formatUtc } from "../ui/text/format.ts";
 import { rejectionDetail, rejectionTitle, uniqueFixes } from "../ui/text/rejections.ts";
 import { blockedLabel } from "../ui/text/labels.ts";
-import type { ChannelView, RejectionView } from "../status.ts";
+import type { ChannelView, RejectionView } from "../api/views.ts";
 import { html, type Html } from "./html.ts";
 import type { Site } from "./layout.ts";
 

@@ -1,5 +1,5 @@
 import { stateLabel } from "../ui/text/labels.ts";
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 import { pulse } from "./desk.ts";
 import { activity } from "./overview-activity.ts";
 import { channelCard } from "./overview-channel.ts";

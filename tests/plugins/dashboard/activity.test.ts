@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createActivityLog } from "../../../plugins/dashboard/activity.ts";
+import { createActivityLog } from "../../../plugins/dashboard/api/activity.ts";
 
 test("a timer that rings a millisecond early makes no minute of that millisecond", () => {
   let now = 0;

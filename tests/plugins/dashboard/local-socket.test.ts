@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../kernel/kernel.ts";
 import { createCapturedLog } from "../../../kernel/testing.ts";
-import { openControlSocket } from "../../../plugins/dashboard/local/socket.ts";
+import { openControlSocket } from "../../../plugins/dashboard/control/socket.ts";
 import { withHome } from "../../support/token-store-harness.ts";
 
 const ask = (socketPath: string): Promise<string> =>

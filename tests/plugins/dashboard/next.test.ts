@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { safeRedirectPath } from "../../../plugins/dashboard/next.ts";
+import { safeRedirectPath } from "../../../plugins/dashboard/auth/sign-in.ts";
 import { TOKEN, startDashboard } from "../../support/dashboard-server.ts";
 
 describe("the way back after signing in", () => {

@@ -1,6 +1,6 @@
 /** What the pages call things. Pure: the server writes the first state with them, the script each later one. */
 import type { LinkState } from "../../../../lib/pico-link/browser.ts";
-import type { ProgramView, StatusView, TokenView } from "../../status.ts";
+import type { ProgramView, StatusView, TokenView } from "../../api/views.ts";
 import { formatCount } from "./format.ts";
 
 type BadgeTone = "ok" | "warn" | "bad";

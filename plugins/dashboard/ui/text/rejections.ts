@@ -1,6 +1,5 @@
 /** Why clients of the channel were refused, and what mends it. Pure: the server writes the first rows with them. */
-import type { RejectedConnectionView } from "../../api/views.ts";
-import type { RejectionView } from "../../status.ts";
+import type { RejectedConnectionView, RejectionView } from "../../api/views.ts";
 import { timesLabel, lookUp } from "./labels.ts";
 
 const methods: Readonly<Record<string, string>> = {

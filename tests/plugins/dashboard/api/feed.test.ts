@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createStoppedClock } from "../../../../kernel/testing.ts";
-import { createEventFeed } from "../../../../plugins/dashboard/api/feed.ts";
+import { createEventFeed } from "../../../../plugins/dashboard/api/event-feed.ts";
 import type { LogLineView } from "../../../../plugins/dashboard/index.ts";
 
 /* What a stream hears after a pause, and while nothing new happens. */

@@ -1,20 +1,95 @@
 import type { IncomingMessage } from "node:http";
+import { Signer } from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { codeOf } from "../../kernel/index.ts";
-import type { Peer } from "../http/index.ts";
-import {
-  clearCookie,
-  cookieName,
-  cookieValues,
-  hasCookie,
-  setCookie,
-  type CookieOptions,
-} from "./cookies.ts";
-import { requestState, type DashboardContext, type SignInMethod } from "./door.ts";
-import { HttpError } from "./errors.ts";
-import { isUnexpired, expiresIn } from "./lifetime.ts";
-import { isSignInLink } from "./links.ts";
-import type { SignInSession } from "./sessions.ts";
+import type { Peer } from "../../http/index.ts";
+import type { Tokens } from "../../token-store/index.ts";
+import type { DashboardContext } from "../context.ts";
+import { HttpError } from "../errors.ts";
+import { requestState } from "../request.ts";
+import type { VerifiedCredential } from "./credentials.ts";
+import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
+
+/** Without the white space that HTTP allows; other white space is part of the text. */
+const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
+
+/** Every value of a cookie name, as sent: a name can arrive twice (other ports of this host, a planted one). */
+export function cookieValues(header: string | undefined, name: string): string[] {
+  return (header ?? "").split(";").flatMap((pair) => {
+    const at = pair.indexOf("=");
+    return at < 0 || trimHeaderSpace(pair.slice(0, at)) !== name
+      ? []
+      : [trimHeaderSpace(pair.slice(at + 1))];
+  });
+}
+
+interface VersionedSigner {
+  readonly version: number;
+  readonly salt: Uint8Array | undefined;
+  readonly signer: Signer;
+}
+
+/**
+ * Signs with a key derived from the launcher token: a new token makes every cookie invalid by itself.
+ *
+ * @param saltOf - Salt of the key; by default 32 random bytes of this process and purpose.
+ */
+export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
+  let made: VersionedSigner | undefined;
+  function signer(): Signer {
+    const { version } = tokens.info("launcher");
+    const salt = saltOf?.();
+    if (made?.version !== version || made.salt !== salt) {
+      const key = Buffer.from(tokens.derive("launcher", purpose, salt));
+      made = { version, salt, signer: new Signer(key) };
+    }
+    return made.signer;
+  }
+  return {
+    sign: (value: string) => signer().sign(value),
+    unsign: (value: string) => signer().unsign(value),
+  };
+}
+export type TokenSigner = ReturnType<typeof tokenSigner>;
+
+/** Two names, or visits by http and by https lock each other out; cookies ignore ports, hence the instance. */
+export function cookieName(
+  kind: "session" | "setup",
+  brand: string,
+  instance: string,
+  secure: boolean,
+): string {
+  return `${secure ? "__Host-" : ""}${brand}_${kind}_${instance}`;
+}
+
+export interface CookieOptions {
+  readonly name: string;
+  readonly secure: boolean;
+}
+
+/** Base64 and dots need no escapes; without them a value has one spelling, and any changed byte makes it another. */
+const identity = String;
+
+export function setCookie(
+  reply: FastifyReply,
+  { name, secure }: CookieOptions,
+  signed: string,
+  maxAge: number,
+): void {
+  void reply.setCookie(name, signed, {
+    path: "/",
+    httpOnly: true,
+    sameSite: "lax",
+    secure,
+    maxAge,
+    encode: identity,
+  });
+}
+export function clearCookie(reply: FastifyReply, by: CookieOptions): void {
+  setCookie(reply, by, "", 0);
+}
+
+export const hasCookie = (request: FastifyRequest, name: string): boolean =>
+  cookieValues(request.headers.cookie, name).some((value) => value !== "");
 
 const setupCookieSeconds = 900;
 
@@ -29,111 +104,6 @@ const cookieOptions = (
   name: cookieName(kind, door.brand, instanceName(door), peer.secure),
   secure: peer.secure,
 });
-
-export interface VerifyOptions {
-  readonly via: string;
-  /** Tokens that are right here, tried in this order; default the launcher's. */
-  readonly names?: readonly string[];
-  readonly code?: "invalid_token" | "invalid_code";
-  /** A page of another site may have sent it: it must not spend all tries of who is at home here. */
-  readonly foreign?: boolean;
-  /** Looks again after the comparison, which may have waited for a replacement; what it throws is not counted. */
-  readonly lookAgain?: () => void;
-}
-
-/** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
-export async function verifyToken(
-  door: DashboardContext,
-  peer: Peer,
-  value: string,
-  judgement: VerifyOptions,
-): Promise<number> {
-  const {
-    via,
-    names = ["launcher"],
-    code = "invalid_token",
-    foreign = false,
-    lookAgain,
-  } = judgement;
-  const candidate = value.trim();
-  const unanswered = (error: unknown): never => {
-    throw checkFailedError(door, error);
-  };
-  const verdict = await door.limiter.judge(
-    peer.key,
-    candidate,
-    async () => {
-      let match: number | false = false;
-      for (const name of names)
-        match ||= await door.tokens.verify(name, candidate).catch(unanswered);
-      lookAgain?.();
-      return match;
-    },
-    { half: foreign },
-  );
-  if (verdict.outcome === "right") return verdict.match;
-  const limited = verdict.outcome === "limited";
-  const reason = limited ? "rate_limited" : code;
-  if (verdict.outcome === "wrong" && !verdict.again) {
-    door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
-  }
-  reportFailedSignIn(door, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
-  throw new HttpError(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
-}
-
-/** The words of a host's own check may quote the candidate: nobody gets them, nor the log. */
-function checkFailedError({ log }: DashboardContext, error: unknown): unknown {
-  if (codeOf(error) !== "internal") return error;
-  const code = String((error as { code?: unknown } | null)?.code);
-  log.error(
-    { reason: /^[A-Z][A-Z_]{1,40}$/.test(code) ? code : "unknown" },
-    "the launcher token could not be checked",
-  );
-  return new HttpError("store_unavailable", { retryAfterSeconds: 5 });
-}
-
-function reportFailedSignIn(
-  door: DashboardContext,
-  { address }: Peer,
-  code: string,
-  via: string,
-  seconds?: number,
-): void {
-  const at = door.clock.now();
-  door.activity.refused({
-    at,
-    address,
-    via,
-    code,
-    ...(seconds !== undefined && { until: at + seconds * 1_000 }),
-  });
-  door.emit("dashboard:sign-in-refused", { code, address, via });
-}
-
-export interface VerifiedCredential {
-  /** Version of the launcher token that opened it. */
-  readonly version: number;
-  readonly via: SignInMethod;
-  /** The sign-in whose link was spent. Absent when the launcher token or the owner opened it. */
-  readonly maker?: SignInSession | undefined;
-}
-
-/** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
-export async function verifyCredential(
-  door: DashboardContext,
-  peer: Peer,
-  value: string,
-  { via, foreign }: { readonly via: SignInMethod; readonly foreign: boolean },
-): Promise<VerifiedCredential> {
-  const candidate = value.trim();
-  if (!isSignInLink(candidate))
-    return { version: await verifyToken(door, peer, candidate, { via, foreign }), via };
-  const { version } = door.tokens.info("launcher");
-  const redeemed = door.links.redeem(candidate, version);
-  if (redeemed) return { version, via: "link", ...redeemed };
-  reportFailedSignIn(door, peer, "link_expired", "link");
-  throw new HttpError("invalid_token");
-}
 
 /**
  * Creates a sign-in and sets its cookie. It replaces the sign-in that the same browser had.

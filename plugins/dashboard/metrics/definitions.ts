@@ -1,5 +1,5 @@
 import type { PicoMetrics } from "../../pico-server/index.ts";
-import type { StatusView } from "../status.ts";
+import type { StatusView } from "../api/views.ts";
 
 /** What a scrape shows, read once for all of it. */
 export interface MetricsSnapshot {

@@ -1,13 +1,29 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { clearStaleSession, setSetupCookie, verifyCredential, signIn } from "./access.ts";
-import { maxFormBytes, loginBody, parseBody } from "./bodies.ts";
-import { isForm, sendPage, sendRedirect, requestState, type DashboardContext } from "./door.ts";
-import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
+import type { DashboardContext } from "../context.ts";
+import { HttpError, httpErrors, type HttpErrorCode } from "../errors.ts";
+import { signInPage, type SignInFailure } from "../pages/index.ts";
+import { sendError, sendPage, sendRedirect, toHttpError, wantsPage } from "../reply.ts";
+import { isForm, loginBody, maxFormBytes, parseBody, requestState } from "../request.ts";
+import { clearStaleSession, setSetupCookie, signIn } from "./cookies.ts";
+import { isSignInLink, verifyCredential } from "./credentials.ts";
 import { withoutToken } from "./guard.ts";
-import { isSignInLink } from "./links.ts";
-import { safeRedirectPath } from "./next.ts";
-import { signInPage, type SignInFailure } from "./pages/index.ts";
-import { toHttpError, sendError, wantsPage } from "./replies.ts";
+
+/** Where to go after signing in: a page of this dashboard, else `/`. */
+export function safeRedirectPath(next: unknown): string {
+  const given = typeof next === "string" ? next : "";
+  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(given) || given.length > 2_048) return "/";
+  let url: URL;
+  try {
+    url = new URL(given, "http://here.invalid");
+  } catch {
+    return "/";
+  }
+  // `/.//evil.example` resolves to a path that a browser reads as another host.
+  if (url.origin !== "http://here.invalid" || url.pathname.startsWith("//")) return "/";
+  if (/^\/(login|logout|setup|api)(\/|$)/.test(url.pathname)) return "/";
+  if (url.searchParams.has("token")) url.searchParams.delete("token");
+  return url.pathname + url.search;
+}
 
 type Query = Record<string, string | string[] | undefined>;
 const singleValue = (value: Query[string]): string | undefined =>

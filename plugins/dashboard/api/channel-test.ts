@@ -1,7 +1,7 @@
 import { request as plain, type IncomingMessage } from "node:http";
 import { request as secure } from "node:https";
 import type { Duplex } from "node:stream";
-import type { DashboardContext } from "../door.ts";
+import type { DashboardContext } from "../context.ts";
 import type { TestMethod, TestResult } from "./views.ts";
 
 const timeoutMs = 5_000;

@@ -1,6 +1,6 @@
 /* Loaded with the first scrape: whoever is not scraped pays nothing. */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
-import { familiesFor, type MetricsSnapshot, type MetricFamily } from "./families.ts";
+import { familiesFor, type MetricsSnapshot, type MetricFamily } from "./definitions.ts";
 
 /** Of the process, not of one kernel in it: its watch over the event loop goes on when a kernel stops. */
 const processRegistry = new Registry();

@@ -1,8 +1,29 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf } from "../../kernel/index.ts";
-import { sendPage, type DashboardContext } from "./door.ts";
+import type { DashboardContext } from "./context.ts";
 import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
 import { messagePage } from "./pages/index.ts";
+
+/** Answers with a redirect to a path of this dashboard. */
+export function sendRedirect(
+  door: DashboardContext,
+  reply: FastifyReply,
+  status: 302 | 303,
+  path: string,
+): FastifyReply {
+  return reply
+    .code(status)
+    .header("cache-control", "no-store")
+    .header("location", door.http.url(path))
+    .send();
+}
+export function sendPage(reply: FastifyReply, status: number, document: string): FastifyReply {
+  return reply
+    .code(status)
+    .header("cache-control", "no-store")
+    .type("text/html; charset=utf-8")
+    .send(document);
+}
 
 /** A person's browser asking for a page, as opposed to a script or a program. */
 export function wantsPage(request: FastifyRequest): boolean {

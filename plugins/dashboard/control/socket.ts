@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { lockFile, createPrivateFolder } from "../../../lib/files/index.ts";
-import type { DashboardContext } from "../door.ts";
+import type { DashboardContext } from "../context.ts";
 import type { ControlSocketOptions } from "../service.ts";
 
 /** The part of the door that the socket needs. */

@@ -1,12 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
-import { controlTokenBody, controlUnblockBody, type ControlTokenBody } from "../bodies.ts";
-import { sectionsOf, type DashboardContext } from "../door.ts";
+import { controlTokenBody, controlUnblockBody, type ControlTokenBody } from "../request.ts";
+import { sectionsOf, fileWarnings } from "../api/status.ts";
+import { type DashboardContext } from "../context.ts";
 import { HttpError, httpErrors } from "../errors.ts";
-import { ownerLink } from "../owner-links.ts";
-import { toHttpError } from "../replies.ts";
-import { fileWarnings } from "../warnings.ts";
+import { ownerLink } from "../auth/owner-links.ts";
+import { toHttpError } from "../reply.ts";
 
 interface ControlRequest {
   /** What follows the last slash of a path that names one thing. */

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { maxBodyBytes } from "./bodies.ts";
-import { requestState, type DashboardContext } from "./door.ts";
-import { dashboardErrors, HttpError, httpErrors } from "./errors.ts";
-import type { RouteHandler } from "./service.ts";
-import { toIdentity } from "./sessions.ts";
+import { maxBodyBytes, requestState } from "../request.ts";
+import { type DashboardContext } from "../context.ts";
+import { dashboardErrors, HttpError, httpErrors } from "../errors.ts";
+import type { RouteHandler } from "../service.ts";
+import { toIdentity } from "../auth/sessions.ts";
 
 type NamedRequest = FastifyRequest<{ Params: { name: string } }>;
 

@@ -1,9 +1,10 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { clearSession } from "./access.ts";
-import { maxFormBytes, logoutBody, parseBody } from "./bodies.ts";
-import { isForm, sendRedirect, requestState, type DashboardContext } from "./door.ts";
-import { HttpError } from "./errors.ts";
+import { clearSession } from "./cookies.ts";
+import { maxFormBytes, logoutBody, parseBody, isForm, requestState } from "../request.ts";
+import { sendRedirect } from "../reply.ts";
+import { type DashboardContext } from "../context.ts";
+import { HttpError } from "../errors.ts";
 import { rejectOrigin } from "./guard.ts";
 import type { SignInSession } from "./sessions.ts";
 

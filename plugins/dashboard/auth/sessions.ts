@@ -1,7 +1,10 @@
 /** The registry of signed-in browsers: creates, finds and ends sign-ins, and keeps at most 25 of them. @module */
 import { hash } from "node:crypto";
-import type { Clock, Release } from "../../kernel/index.ts";
-import type { Identity } from "../http/index.ts";
+import type { FastifyRequest } from "fastify";
+import type { Clock, Release } from "../../../kernel/index.ts";
+import type { Identity } from "../../http/index.ts";
+import type { DashboardContext } from "../context.ts";
+import { requestState } from "../request.ts";
 
 export type SignOutReason =
   | "sign-out"
@@ -217,6 +220,69 @@ export function toIdentity(session: SignInSession): Identity {
     onEnd(ended) {
       session.ended.add(ended);
       return () => void session.ended.delete(ended);
+    },
+  };
+}
+
+/** Until when something opens a door: in Unix milliseconds, and in milliseconds that pass. */
+export interface Expiry {
+  readonly until: number;
+  readonly untilPassed: number;
+}
+
+const monotonicNow = (clock: Clock): number => clock.monotonic?.() ?? clock.now();
+
+export const expiresIn = (clock: Clock, ms: number): Expiry => ({
+  until: clock.now() + ms,
+  untilPassed: monotonicNow(clock) + ms,
+});
+
+/** By both: a clock that is set back lengthens no life, and a sleep of the machine, which many systems do not count as
+ *  time that passes, does not either. */
+export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
+  clock.now() < until && monotonicNow(clock) < untilPassed;
+
+/** Sessions of those whom the host's own check calls owners: they have no cookie of ours, and end with the host's. */
+export interface HostSessions {
+  sessionOf(door: DashboardContext, request: FastifyRequest): SignInSession | undefined;
+}
+
+export function createHostSessions(): HostSessions {
+  /** The host's id -> its session here. */
+  const known = new Map<string, SignInSession>();
+
+  function open(
+    door: DashboardContext,
+    request: FastifyRequest,
+    { id, onEnd }: Identity,
+  ): SignInSession | undefined {
+    const { address } = requestState(request).peer;
+    const { session_days: days } = door.config();
+    const userAgent = request.headers["user-agent"] ?? "";
+    const { version } = door.tokens.info("launcher");
+    const by = { address, userAgent, version, days, ofHost: true };
+    const session = door.sessions.create(by)?.session;
+    if (!session) return undefined;
+    known.set(id, session);
+    const release = onEnd(() => door.sessions.end(session, "sign-out"));
+    session.ended.add(() => {
+      release();
+      if (known.get(id) === session) known.delete(id);
+    });
+    door.activity.signedIn({ at: session.createdAt, address, via: "host" });
+    door.log.info({ signIn: session.signIn, ip: address, via: "host" }, "signed in");
+    door.emit("dashboard:signed-in", { signIn: session.signIn, address, via: "host" });
+    return session;
+  }
+
+  return {
+    sessionOf(door, request) {
+      const found = door.http.who(request.raw);
+      if (found?.kind !== "owner") return undefined;
+      const session = known.get(found.identity.id);
+      return session && door.sessions.isLive(session)
+        ? session
+        : open(door, request, found.identity);
     },
   };
 }

@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
+import type { Peer } from "../http/index.ts";
+import { isRandomHostName } from "./auth/private-host.ts";
+import { maxSessions, type SignInSession } from "./auth/sessions.ts";
 import { HttpError } from "./errors.ts";
-import { isRandomHostName } from "./private-host.ts";
-import { maxSessions } from "./sessions.ts";
+import type { DashboardEvents } from "./service.ts";
 
 /** 4 KiB: the forms of the door itself. */
 export const maxFormBytes = 4_096;
@@ -125,3 +127,29 @@ function hasDuplicateSecret(validJson: string): boolean {
   const secrets = names.filter((name) => secretFields.has(name));
   return new Set(secrets).size < secrets.length;
 }
+
+export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
+
+/** What the checks found out about a request. */
+export interface RequestState {
+  readonly peer: Peer;
+  session: SignInSession | undefined;
+  /** Version of the launcher token that came as `Authorization: Bearer`. */
+  bearer: number | undefined;
+  /** `Origin: null`: the body must prove that the form is ours. */
+  nullForm: boolean;
+}
+const requestStates = new WeakMap<FastifyRequest, RequestState>();
+
+export const setRequestState = (request: FastifyRequest, seen: RequestState): void =>
+  void requestStates.set(request, seen);
+export function requestState(request: FastifyRequest): RequestState {
+  const found = requestStates.get(request);
+  if (!found) throw new Error("the checks have not run for this request");
+  return found;
+}
+/** A form, as opposed to JSON from a script or a program. */
+export const isForm = (request: FastifyRequest): boolean =>
+  (request.headers["content-type"] ?? "")
+    .toLowerCase()
+    .startsWith("application/x-www-form-urlencoded");

@@ -1,5 +1,5 @@
-import type { Clock, Release } from "../../kernel/index.ts";
-import type { RejectionView, SignInView } from "./status.ts";
+import type { Clock, Release } from "../../../kernel/index.ts";
+import type { RejectionView, SignInView } from "./views.ts";
 
 const maxEntries = 10;
 const chartMinutes = 10;

@@ -1,6 +1,6 @@
 /** Sign-in links of the owner: for the launcher, the control socket and other plugins. @module */
-import type { DashboardContext } from "./door.ts";
-import type { SignInLink } from "./service.ts";
+import type { DashboardContext } from "../context.ts";
+import type { SignInLink } from "../service.ts";
 
 /** The caller counts as the owner: the sign-in that the link opens has its full length. */
 export function ownerLink(door: DashboardContext, page?: string): SignInLink {

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { clearSetupCookie, verifyToken, hasSetupCookie, signIn } from "./access.ts";
-import { maxFormBytes, parseBody, setupBody } from "./bodies.ts";
-import { isForm, sendPage, sendRedirect, requestState, type DashboardContext } from "./door.ts";
-import { HttpError, httpErrors } from "./errors.ts";
-import { setupPage, type SetupFailure } from "./pages/index.ts";
-import { toHttpError } from "./replies.ts";
+import { clearSetupCookie, hasSetupCookie, signIn } from "./cookies.ts";
+import { verifyToken } from "./credentials.ts";
+import { maxFormBytes, parseBody, setupBody, isForm, requestState } from "../request.ts";
+import { sendPage, sendRedirect, toHttpError } from "../reply.ts";
+import { type DashboardContext } from "../context.ts";
+import { HttpError, httpErrors } from "../errors.ts";
+import { setupPage, type SetupFailure } from "../pages/index.ts";
 
 const displayedCodes = [
   "invalid_code",

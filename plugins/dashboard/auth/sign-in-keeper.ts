@@ -1,9 +1,9 @@
 /** Keeps sign-ins over a restart (`launcher.keep_sign_ins`): their records and cookie key, in one 0600 file. @module */
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { codeOf, type Log } from "../../kernel/index.ts";
-import type { FileLock } from "../../lib/files/index.ts";
-import { keptSignIns } from "./bodies.ts";
+import { codeOf, type Log } from "../../../kernel/index.ts";
+import type { FileLock } from "../../../lib/files/index.ts";
+import { keptSignIns } from "../request.ts";
 import { randomHostName } from "./private-host.ts";
 import type { SessionRecord } from "./sessions.ts";
 
@@ -52,7 +52,7 @@ export function createSignInKeeper({ file, log, random, records }: KeeperOptions
   let isDirty = false;
   let writing: Promise<void> | undefined;
 
-  const files = () => import("../../lib/files/index.ts"); // loaded only where sign-ins are kept
+  const files = () => import("../../../lib/files/index.ts"); // loaded only where sign-ins are kept
   const remove = (): Promise<void> =>
     file === undefined ? Promise.resolve() : rm(file, { force: true });
 

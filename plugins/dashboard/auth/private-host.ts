@@ -1,6 +1,6 @@
 /** The private host name: a random name below `localhost` that keeps the session cookie from other programs. @module */
-import type { Http, Peer } from "../http/index.ts";
-import { hostName } from "./origins.ts";
+import type { Http, Peer } from "../../http/index.ts";
+import { hostName } from "./guard.ts";
 
 /** 80 bits: no page and no other program finds the name by guessing. */
 const nameBytes = 10;

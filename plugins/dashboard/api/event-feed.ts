@@ -1,7 +1,95 @@
-import type { Clock, Release } from "../../../kernel/index.ts";
-import type { LogSource } from "../service.ts";
-import { createEventHistory, formatEvent, type HistoryEntry } from "./history.ts";
+import type { Clock, Release, Scope } from "../../../kernel/index.ts";
+import type { HttpEvents } from "../../http/index.ts";
+import type { PicoServerEvents } from "../../pico-server/index.ts";
+import type { ProgramEvents } from "../../program/index.ts";
+import type { SettingsEvents } from "../../settings/index.ts";
+import type { TokenStoreEvents } from "../../token-store/index.ts";
+import type { DashboardEvents, LogSource } from "../service.ts";
+import type { ActivityLog } from "./activity.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
+
+/** Kept for streams that come back: of facts, and of log lines. */
+const maxHistory = 1_000;
+
+export interface HistoryEntry {
+  readonly number: number;
+  /** Of a log line. */
+  readonly level: LogLevel | undefined;
+  /** As it goes out. */
+  readonly text: string;
+}
+
+/** One event of a stream. */
+export const formatEvent = (name: string, data: object, id?: string): string =>
+  `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+/** Its text is made when a stream wants it: most of the time nobody listens. */
+class FeedEntry implements HistoryEntry {
+  #text: string | undefined;
+  readonly number: number;
+  readonly level: LogLevel | undefined;
+  readonly #name: string;
+  readonly #data: object;
+  readonly #epoch: string;
+
+  constructor(
+    number: number,
+    level: LogLevel | undefined,
+    name: string,
+    data: object,
+    epoch: string,
+  ) {
+    this.number = number;
+    this.level = level;
+    this.#name = name;
+    this.#data = data;
+    this.#epoch = epoch;
+  }
+
+  get text(): string {
+    return (this.#text ??= formatEvent(this.#name, this.#data, `${this.#epoch}-${this.number}`));
+  }
+}
+
+/** The newest events, numbered. `epoch` tells this process' numbers from those of one before. */
+export function createEventHistory(epoch: string) {
+  const facts: HistoryEntry[] = [];
+  const lines: HistoryEntry[] = [];
+  let number = 0;
+  /** No line after this number is left out but those that are said to be. */
+  let linesFrom = Infinity;
+
+  return {
+    /** Lines are added from now on, or not any more. */
+    keepLines(kept: boolean): void {
+      linesFrom = kept ? number : Infinity;
+    },
+    lastId: (): string => `${epoch}-${number}`,
+    add(name: keyof FeedEvents, data: object, level?: LogLevel): HistoryEntry {
+      number += 1;
+      const entry = new FeedEntry(number, level, name, data, epoch);
+      const list = level === undefined ? facts : lines;
+      list.push(entry);
+      if (list.length > maxHistory) list.shift();
+      return entry;
+    },
+    /** What came after an id; `undefined` when that cannot be said any more. */
+    since(id: string | undefined, withLines: boolean): HistoryEntry[] | undefined {
+      const [theirs, last = ""] = id?.split("-") ?? [];
+      const known = Number(last);
+      if (theirs !== epoch || !/^\d{1,15}$/.test(last) || known > number) return undefined;
+      if (withLines && known < linesFrom) return undefined;
+      const lists = withLines ? [facts, lines] : [facts];
+      // A full list may have lost what the stream has not seen.
+      if (lists.some((list) => list.length === maxHistory && list[0]!.number > known + 1))
+        return undefined;
+      return lists
+        .flat()
+        .filter((entry) => entry.number > known)
+        .sort((a, b) => a.number - b.number);
+    },
+  };
+}
 
 /** A flood is cut, and said to be: facts and log lines of one second. */
 const maxEventsPerSecond = 100;
@@ -156,3 +244,54 @@ export function createEventFeed({ clock, after, epoch, state, traffic, log }: Fe
   };
 }
 export type EventFeed = ReturnType<typeof createEventFeed>;
+
+type PublishScope = Scope<{
+  hears: ProgramEvents &
+    HttpEvents &
+    PicoServerEvents &
+    SettingsEvents &
+    TokenStoreEvents &
+    DashboardEvents;
+}>;
+
+/** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
+ *  where these plugins are there. */
+export function publishEvents(
+  { on: hear, clock }: { on: unknown; clock: Clock },
+  feed: EventFeed,
+  activity: ActivityLog,
+): void {
+  const on = hear as PublishScope["on"];
+  const at = (): number => clock.now();
+  on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
+  on("pico-server:connected", (fact) => feed.publish("connected", { at: at(), ...fact }));
+  on("pico-server:disconnected", (fact) => feed.publish("disconnected", { at: at(), ...fact }));
+  on("pico-server:refused", (fact) => {
+    const { method: via = "none", retryAfterSeconds, ...what } = fact;
+    const until =
+      retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
+    activity.clientRefused({ at: at(), via, ...what, ...until });
+    feed.publish("refused", { at: at(), ...fact });
+  });
+  on("http:upgrade-unserved", ({ address }) => {
+    const code = "wrong_path";
+    activity.clientRefused({ at: at(), via: "none", code, address });
+    feed.publish("refused", { at: at(), code, address });
+  });
+  on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
+  on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
+  on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));
+  on("program:state-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
+  on("token-store:rotated", ({ name }) =>
+    feed.publish("token", { at: at(), name, what: "rotated" }),
+  );
+  on("token-store:removed", ({ name }) =>
+    feed.publish("token", { at: at(), name, what: "removed" }),
+  );
+  on("settings:changed", ({ section, keys }) =>
+    feed.publish("settings", { at: at(), section, keys: keys === "" ? [] : keys.split(",") }),
+  );
+  on("settings:rejected", ({ section, message }) =>
+    feed.publish("settings", { at: at(), section, rejected: message }),
+  );
+}

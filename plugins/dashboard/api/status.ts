@@ -1,0 +1,204 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { PicoServerStatus } from "../../pico-server/index.ts";
+import type { SettingsSection } from "../../settings/index.ts";
+import { ownOrigin, requireOwner } from "../auth/guard.ts";
+import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
+import { csrfToken } from "../auth/sign-out.ts";
+import type { DashboardContext } from "../context.ts";
+import { overviewPage } from "../pages/index.ts";
+import { sendPage } from "../reply.ts";
+import { requestState } from "../request.ts";
+import { tokenNames, tokensView } from "./tokens.ts";
+import type { ChannelView, StatusView, TokenRow, TokenView, WarningView } from "./views.ts";
+
+const repairHint = "Mend the file; until then what stood there before stays in effect.";
+
+/** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
+export async function warningsOf(
+  door: DashboardContext,
+  sections: readonly SettingsSection[],
+): Promise<WarningView[]> {
+  const files = fileWarnings(sections);
+  const tokens = await tokenWarnings(door).catch(({ message }: Error) =>
+    // A file that holds both is named once.
+    files.some(({ text }) => text.includes(message))
+      ? []
+      : [
+          {
+            id: "tokens-not-taken",
+            text: `An edit of the tokens was not taken: ${message}`,
+            fix: repairHint,
+          },
+        ],
+  );
+  return [...listenerWarnings(door), ...tokens, ...pluginWarnings(door), ...files];
+}
+
+function listenerWarnings({ http }: DashboardContext): WarningView[] {
+  if (!http.isPublic() || !http.addresses().some(({ protocol }) => protocol === "http:")) return [];
+  return [
+    {
+      id: "public-without-tls",
+      text: "The dashboard is reachable from other machines without encryption: tokens can be read on the way.",
+      fix: 'Set "tls" in launcher-config.json, or put a reverse proxy with https in front.',
+    },
+  ];
+}
+
+async function tokenWarnings(door: DashboardContext): Promise<WarningView[]> {
+  const { tokens } = await tokensView(door);
+  return tokens.flatMap((row) => {
+    const { name, source, concern } = row;
+    const inConfig = source === "config" && name !== "launcher" && name !== "metrics";
+    return [
+      ...(inConfig
+        ? [
+            {
+              id: "token-in-config",
+              text: `The ${name} token is in config.json, which suits development only.`,
+              fix: "Move it to .security.yml, or to an environment variable in containers.",
+            },
+          ]
+        : []),
+      ...(concern
+        ? [
+            {
+              id: "token-weak",
+              text: `The ${name} token is weak: ${concern}.`,
+              fix: longerTokenFix(row),
+            },
+          ]
+        : []),
+    ];
+  });
+}
+
+function longerTokenFix({ name, managedByEnv, variable }: TokenRow): string {
+  if (managedByEnv && variable !== undefined) return `Change ${variable}, and start again.`;
+  if (name === "metrics") return "Replace it: doorward token rotate metrics";
+  if (name === "launcher" || name === "pico") {
+    return `Replace it on the page Tokens, or by: doorward token rotate ${name}`;
+  }
+  // Somebody else's: one made here would open nothing there.
+  return `Ask for a better one where it belongs to, then: doorward token set ${name}`;
+}
+
+/** One for each thing that is wrong in the files, however many sections it concerns. */
+export function fileWarnings(sections: readonly SettingsSection[]): WarningView[] {
+  const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
+  return [...problems].map((problem) => ({
+    id: "settings-not-taken",
+    text: `An edit of the settings was not taken: ${problem}`,
+    fix: repairHint,
+  }));
+}
+
+function pluginWarnings(door: DashboardContext): WarningView[] {
+  return door.plugins().flatMap(({ from, state, reason }) =>
+    state !== "failed"
+      ? []
+      : [
+          {
+            id: `plugin-failed-${from}`,
+            text: reason ?? `The plugin "${from}" is not running.`,
+            fix: "Mend it, or take it out of plugins in config.json; then start again.",
+          },
+        ],
+  );
+}
+
+/** None where there are no settings. */
+export const sectionsOf = async ({ settings }: DashboardContext): Promise<SettingsSection[]> =>
+  (await settings?.describe()) ?? [];
+
+const channelSection = "channels.pico";
+
+/** `GET /` and `GET /api/status`. */
+export function overviewRoutes(app: FastifyInstance, door: DashboardContext): void {
+  app.get(
+    "/",
+    { config: { access: "open" } },
+    async (request, reply): Promise<FastifyReply | void> => {
+      const offered = tokenFromQuery(request);
+      if (offered !== undefined) return signInByQuery(door, request, reply, offered);
+      await requireOwner(door, request, reply);
+      if (reply.sent) return;
+      const { session } = requestState(request);
+      const csrf = session ? csrfToken(door, session) : "";
+      const status = await statusOf(door, request);
+      return sendPage(
+        reply,
+        200,
+        overviewPage({ url: door.http.url, assets: door.assets.prefix, status, csrf }),
+      );
+    },
+  );
+  app.get("/api/status", async (request, reply) =>
+    reply.header("cache-control", "no-store").send(await statusOf(door, request)),
+  );
+}
+
+async function statusOf(door: DashboardContext, request: FastifyRequest): Promise<StatusView> {
+  const sections = await sectionsOf(door);
+  const channel = channelOf(door, request, sections);
+  return {
+    state: door.state(),
+    version: door.version,
+    startedAt: door.startedAt,
+    now: door.clock.now(),
+    addresses: door.http.addresses().map((url) => url.href),
+    tokens: tokenNames(door)
+      .filter((name) => name !== "metrics")
+      .map((name) => tokenOf(door, name)),
+    ...(channel ? { channel } : {}),
+    signIns: door.activity.signIns(),
+    refusals: door.activity.refusals(),
+    warnings: await warningsOf(door, sections),
+    ...(door.program ? { program: door.program.status() } : {}),
+    ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
+  };
+}
+
+function tokenOf({ tokens }: DashboardContext, name: string): TokenView {
+  const { source, managedByEnv } = tokens.info(name);
+  return { name, source, managedByEnv };
+}
+
+/** `sections`: described before, so that who changes what was shown does not overwrite what was not. */
+export function channelOf(
+  door: DashboardContext,
+  request: FastifyRequest,
+  sections: readonly SettingsSection[],
+): ChannelView | undefined {
+  if (!door.picoServer) return undefined;
+  const section = sections.find(({ section: name }) => name === channelSection);
+  const status = door.picoServer.status();
+  const held = section?.managedByEnv.includes("enabled");
+  return {
+    enabled: status.enabled,
+    ...(held ? { enabledManagedBy: `${door.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` } : {}),
+    url: channelUrl(door, request, status),
+    connections: status.connections,
+    maxConnections: status.maxConnections,
+    messagesIn: status.messagesIn,
+    messagesOut: status.messagesOut,
+    perMinute: door.activity.perMinute(),
+    refusals: door.activity.clientRefusals(),
+    ...(section && !held && section.etag !== "" ? { etag: section.etag } : {}),
+  };
+}
+
+/** The channel as programs on the machine of the asking browser reach it. */
+function channelUrl(
+  door: DashboardContext,
+  request: FastifyRequest,
+  status: PicoServerStatus,
+): string {
+  const { peer } = requestState(request);
+  const url = new URL(ownOrigin({ ...peer, host: door.privateHost.plainHost(peer) }));
+  const [gateway] = status.listener === "gateway" ? door.http.addresses("gateway") : [];
+  if (gateway) url.port = gateway.port;
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  url.pathname = status.path;
+  return url.href;
+}
