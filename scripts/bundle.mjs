@@ -112,7 +112,7 @@ async function asFunction(text, imports) {
   for (const { path: file, kind } of imports) {
     const name = JSON.stringify(`./${path.posix.basename(file)}`);
     const [from, to] = kind === "dynamic-import" ? ["import", "__load"] : ["require", "__unit"];
-    if (!body.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
+    if (!code.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
     body = body.replaceAll(`${from}(${name})`, `${to}(${name})`);
   }
   const whole = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "__foreign(");

@@ -1,16 +1,19 @@
 import type { Plugin } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
-import type { ChannelsEvents } from "./events.ts";
+import type {
+  ChannelsEvents,
+  ChannelAdapter,
+  Channels,
+  InboundMessage,
+  ChannelHandle,
+} from "./service.ts";
 import { createInbound } from "./inbound.ts";
-import { createIdGenerator } from "./names.ts";
-import { createOutbound } from "./outbound.ts";
-import { createReceiptTracker } from "./receipts.ts";
-import type { ChannelAdapter, Channels, InboundMessage, ChannelHandle } from "./service.ts";
-import { createReplyStreams } from "./streams.ts";
+import { createIdGenerator, createOutbound, createReceiptTracker } from "./outbound.ts";
+import { createReplyStreams } from "./reply-streams.ts";
 
 export { application } from "./application.ts";
-export type { ChannelsEvents } from "./events.ts";
 export type {
+  ChannelsEvents,
   Address,
   ReplyStream,
   Application,

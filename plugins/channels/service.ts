@@ -166,3 +166,16 @@ export interface ChannelAdapter {
   /** The application had accepted this message and failed afterwards: whoever sent it waits for nothing. */
   failed?(session: string, id: string, error: unknown): void;
 }
+
+export type ChannelsEvents = {
+  /** A channel delivered, before the application runs; not for duplicates. Without content. */
+  "channels:message-received": Address & {
+    readonly id: string;
+    readonly bytes: number;
+    readonly at: number;
+  };
+  /** Somebody at the other end began to write, or stopped. */
+  "channels:typing-changed": Address & { readonly on: boolean };
+  /** A sent message reached another status. */
+  "channels:receipt-changed": Address & Receipt;
+};

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { isNetwork } from "./addresses.ts";
-import { isBasePath, normaliseBasePath } from "./paths.ts";
+import { isBasePath, normaliseBasePath } from "./target.ts";
 
 const port = z.int().min(0).max(65_535);
 const host = z.string().min(1).max(255);

@@ -1,32 +1,38 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import type { Awaitable, Log, Plugin } from "../../kernel/index.ts";
-import { isLoopback, loopbackNetworks } from "./addresses.ts";
-import { writeResponse } from "./answers.ts";
-import { launcherSchema, type HttpConfig, type HttpInput } from "./config.ts";
+import { isLoopback, loopbackNetworks, serverUrls } from "./addresses.ts";
+import {
+  gatewaySchema,
+  launcherSchema,
+  type GatewayConfig,
+  type GatewayInput,
+  type HttpConfig,
+  type HttpInput,
+} from "./config.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
-import { createRouter } from "./dispatch.ts";
+import { openFilesLimit } from "./descriptor-guard.ts";
 import { httpErrors } from "./errors.ts";
-import type { HttpEvents } from "./events.ts";
-import { assertServer, attachToHostServer } from "./host.ts";
+import { assertServer, attachToHostServer } from "./host-server.ts";
 import { createHostIdentities, createIdentities } from "./identities.ts";
 import { createLimiter } from "./limiter.ts";
-import { createListenerSet } from "./listeners.ts";
-import { checkTls } from "./listening.ts";
-import { serverUrls } from "./links.ts";
 import { createLogLimiter, type ClientFault } from "./log-limiter.ts";
-import { openFilesLimit } from "./open-files.ts";
-import { isBasePath, normaliseBasePath } from "./paths.ts";
 import { createPeerResolver, createTrust } from "./peers.ts";
-import { createRouteTable, type RequestHandler, type UpgradeHandler } from "./routes.ts";
-import type { HostIdentity, Http, Limiter } from "./service.ts";
+import { writeResponse } from "./responses.ts";
+import {
+  createRouteTable,
+  createRouter,
+  type RequestHandler,
+  type UpgradeHandler,
+} from "./router.ts";
+import { checkTls, createListenerSet } from "./server.ts";
+import type { HostIdentity, Http, HttpEvents, Limiter } from "./service.ts";
+import { isBasePath, normaliseBasePath } from "./target.ts";
 
 export { isLoopback, loopbackNetworks } from "./addresses.ts";
-export { gateway } from "./gateway.ts";
 export type { HttpConfig, GatewayConfig } from "./config.ts";
-export type { HttpEvents } from "./events.ts";
-export type { ClientFault } from "./log-limiter.ts";
 export type {
+  HttpEvents,
   HostIdentity,
   Http,
   Identity,
@@ -36,6 +42,7 @@ export type {
   RouteOptions,
   Verdict,
 } from "./service.ts";
+export type { ClientFault } from "./log-limiter.ts";
 
 export interface HttpOptions {
   /** A host's own server: our routes are added to it, it is never listened on nor closed by us. */
@@ -211,6 +218,28 @@ export function http(options: HttpOptions = {}): Plugin<{
         unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
       };
       return { http: offered };
+    },
+  };
+}
+
+/** A listener of its own for the channels, apart from the dashboard's: opened when `gateway.port` is set. */
+export function gateway(): Plugin<{
+  config: GatewayConfig;
+  section: { gateway: GatewayInput };
+  needs: { http: Http };
+}> {
+  return {
+    name: "gateway",
+    api: 1,
+    needs: { http: true },
+    config: { section: "gateway", schema: gatewaySchema },
+
+    start({ needs, config, onConfig }) {
+      const { port, host } = config();
+      if (port !== undefined) needs.http.open("gateway", { port, host });
+      onConfig((next, before) => ({
+        afterRestart: (["port", "host"] as const).filter((key) => next[key] !== before[key]),
+      }));
     },
   };
 }

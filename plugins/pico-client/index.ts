@@ -5,8 +5,7 @@ import type { PicoClientOptions, PicoClientShape } from "./service.ts";
 
 export type { PicoClientConfig } from "./config.ts";
 export { picoClientErrors } from "./errors.ts";
-export type { PicoClientEvents } from "./events.ts";
-export type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
+export type { PicoClientEvents, PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 
 /** The link to the pico channel of another service: a channel where there are channels, else just `picoLink`. A dead
  *  other end never fails the start; the facts tell how the link fares. */

@@ -1,9 +1,8 @@
 import type { Release } from "../../kernel/index.ts";
-import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import type { LinkHandlers, LinkState } from "../../lib/pico-link/index.ts";
-import type { Tokens, TokenSecrets, TokenStoreEvents } from "../token-store/index.ts";
+import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
+import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
-import type { PicoClientEvents } from "./events.ts";
 
 export interface PicoLink {
   /** Resolves when the other end confirmed the message (`delivered`), or when it left for one that confirms nothing
@@ -44,3 +43,8 @@ export interface PicoClientShape {
   readonly uses: { channels: Channels };
   readonly offers: { picoLink: PicoLink };
 }
+
+export type PicoClientEvents = {
+  /** The link moved. `attempt`: failures in a row; `reason`: a code. */
+  "pico-client:link-changed": { from: LinkState; to: LinkState; attempt: number; reason: string };
+};

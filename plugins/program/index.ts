@@ -2,20 +2,23 @@
  * its standard output (docs/programs.md). One process serves all sessions (supervisor, process, group); what it was
  * given and owes an answer for is in requests, what it says goes out through answers. */
 import type { Plugin } from "../../kernel/index.ts";
-import type { Channels } from "../channels/index.ts";
-import { createReplies } from "./answers.ts";
-import { parseFrame } from "./bodies.ts";
-import type { ProgramEvents } from "./events.ts";
-import { createPendingMessages } from "./requests.ts";
-import type { Program } from "./service.ts";
-import { createOutputLog } from "./speech.ts";
+import { createOutputLog } from "./output-log.ts";
+import { createPendingMessages } from "./pending-messages.ts";
+import { intendedTarget, intendedTargetOfPrefix, parseFrame } from "./protocol.ts";
+import { createReplies } from "./replies.ts";
+import type { ProgramShape } from "./service.ts";
 import { createSupervisor } from "./supervisor.ts";
-import { intendedTarget, intendedTargetOfPrefix } from "./unread.ts";
 
-export { handlerSchema, type HandlerConfig } from "./config.ts";
-export { programEnvironment } from "./environment.ts";
-export type { ProgramEvents } from "./events.ts";
-export type { Program, StderrLine, ProgramState, ProgramStatus } from "./service.ts";
+export type {
+  ProgramShape,
+  ProgramEvents,
+  Program,
+  StderrLine,
+  ProgramState,
+  ProgramStatus,
+} from "./service.ts";
+
+export { handlerSchema, programEnvironment, type HandlerConfig } from "./config.ts";
 
 export interface ProgramOptions {
   /** Program and arguments; no shell reads them. */
@@ -30,12 +33,6 @@ export interface ProgramOptions {
   /** Takes secrets out of what pages show; the log has its own way. */
   readonly redact?: (text: string) => string;
 }
-
-export type ProgramShape = {
-  emits: ProgramEvents;
-  needs: { channels: Channels };
-  offers: { program: Program; application: string };
-};
 
 /** Messages of one session that it may have accepted and not finished. */
 const maxPerSession = 64;

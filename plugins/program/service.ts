@@ -1,3 +1,5 @@
+import type { Channels } from "../channels/index.ts";
+
 /** `waiting`: it ended and is started again soon; `ended`: it ended and stays so; `stopped`: the service stops. */
 export type ProgramState = "running" | "waiting" | "ended" | "stopped";
 
@@ -31,3 +33,14 @@ export interface StderrLine {
 export interface Program {
   status(): ProgramStatus;
 }
+
+export type ProgramEvents = {
+  /** The program began, ended or said something on standard error (then at most once a second). */
+  "program:state-changed": { state: ProgramState; restarts: number };
+};
+
+export type ProgramShape = {
+  emits: ProgramEvents;
+  needs: { channels: Channels };
+  offers: { program: Program; application: string };
+};

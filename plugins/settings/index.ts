@@ -1,14 +1,10 @@
 import { ensureHome, editJson, readJson, updateFile } from "../../lib/files/index.ts";
 import { codeOf, type Plugin } from "../../kernel/index.ts";
-import type { SettingsEvents } from "./events.ts";
-import { createSettings } from "./edit.ts";
-import type { Settings } from "./service.ts";
-import type { SettingsSources } from "./sources.ts";
-import { watchSettingsFiles } from "./following.ts";
+import type { SettingsEvents, Settings, SettingsSources } from "./service.ts";
+import { createSettings } from "./editor.ts";
+import { watchSettingsFiles } from "./watch.ts";
 
-export type { SettingsEvents } from "./events.ts";
-export type { Settings, SettingsSection } from "./service.ts";
-export type { SettingsSources } from "./sources.ts";
+export type { SettingsEvents, Settings, SettingsSection, SettingsSources } from "./service.ts";
 export { settingsErrors } from "./errors.ts";
 
 /** The one writer of `config.json` and of the settings in `launcher-config.json`. */

@@ -1,14 +1,10 @@
 import type { Plugin } from "../../kernel/index.ts";
 import type { TokenBackend } from "./service.ts";
-import { createStore, type TokenStoreShape } from "./store.ts";
+import { createStore } from "./store.ts";
+import { type TokenStoreShape } from "./service.ts";
 
-export type { TokenStoreEvents } from "./events.ts";
-export { tokenErrors } from "./errors.ts";
-export { environment, tokenVariable, type EnvironmentOptions } from "./environment.ts";
-export { memory } from "./memory.ts";
-export { tokenWarning, generateToken, weakTokenReason } from "./rules.ts";
-export { files, type FileBackendOptions } from "./files.ts";
 export type {
+  TokenStoreEvents,
   ResolvedToken,
   TokenBackend,
   TokenDescription,
@@ -18,8 +14,12 @@ export type {
   Tokens,
   TokenSecrets,
   TokenSource,
+  TokenStoreShape,
 } from "./service.ts";
-export type { TokenStoreShape } from "./store.ts";
+export { tokenErrors } from "./errors.ts";
+export { environment, tokenVariable, memory, type EnvironmentOptions } from "./memory.ts";
+export { tokenWarning, generateToken, weakTokenReason } from "./rules.ts";
+export { files, type FileBackendOptions } from "./files.ts";
 
 /** Resolves, verifies, persists and replaces tokens, and drives the launcher's life with what becomes of its token. */
 export function tokenStore(form: TokenBackend): Plugin<TokenStoreShape> {

@@ -21,3 +21,32 @@ export function memory(tokens: Readonly<Record<TokenName, string>> = {}): TokenB
     label: () => "host",
   };
 }
+
+export interface EnvironmentOptions {
+  /** The environment, or a copy; read only. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Prefix of the variables in lower case; default `service`. */
+  readonly brand?: string;
+}
+
+/** Tokens that are not a channel's. */
+const tokensOutsideChannels: readonly TokenName[] = ["launcher", "metrics"];
+
+/** `SERVICE_LAUNCHER_TOKEN`, `SERVICE_CHANNELS_PICO_TOKEN`. */
+export const tokenVariable = (name: TokenName, brand = "service"): string =>
+  [brand, ...(tokensOutsideChannels.includes(name) ? [] : ["channels"]), name, "token"]
+    .join("_")
+    .toUpperCase();
+
+/** Tokens from variables alone. What is generated or set in the setup lives as long as this process. */
+export function environment({ env, brand }: EnvironmentOptions): TokenBackend {
+  const made = memory();
+  return {
+    ...made,
+    resolve(name) {
+      const value = env[tokenVariable(name, brand)]?.trim();
+      return made.resolve(name) ?? (value ? { value, source: "env" } : undefined);
+    },
+    variable: (name) => tokenVariable(name, brand),
+  };
+}

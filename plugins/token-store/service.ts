@@ -92,3 +92,23 @@ export interface TokenBackend {
   /** A host's own check, in place of a comparison. */
   verify?(name: TokenName, candidate: string): Awaitable<boolean>;
 }
+
+export type TokenStoreEvents = {
+  /** A claim was answered. */
+  "token-store:resolved": {
+    name: TokenName;
+    version: number;
+    source: TokenSource;
+    managedByEnv: boolean;
+  };
+  /** The new token is written and the old one no longer verifies. */
+  "token-store:rotated": { name: TokenName; version: number; graceS: number };
+  /** An edit took the token away and none is left. */
+  "token-store:removed": { name: TokenName };
+};
+
+export type TokenStoreShape = {
+  drives: true;
+  emits: TokenStoreEvents;
+  offers: { tokens: Tokens; tokenSecrets: TokenSecrets };
+};

@@ -1,34 +1,32 @@
 import type { Awaitable, Release, Scope } from "../../kernel/index.ts";
-import { createComparison } from "./compare.ts";
-import { describeToken, toTokenInfo } from "./describe.ts";
 import { tokenErrors } from "./errors.ts";
-import type { TokenStoreEvents } from "./events.ts";
-import { setToken, createTokenRecord, type TokenRecord } from "./held.ts";
 import {
   checkFailedError,
   notCheckedError,
   replacements,
   storeUnavailableError,
 } from "./replacement.ts";
-import { tokenWarning, generateToken, isGuessable, weakTokenReason } from "./rules.ts";
+import { generateToken, isGuessable, tokenWarning, weakTokenReason } from "./rules.ts";
 import type {
   ResolvedToken,
   TokenBackend,
   TokenInfo,
   TokenName,
+  TokenStoreShape,
   Tokens,
-  TokenSecrets,
 } from "./service.ts";
-import { watchTokens } from "./watching.ts";
+import {
+  createComparison,
+  createTokenRecord,
+  describeToken,
+  setToken,
+  toTokenInfo,
+  type TokenRecord,
+} from "./token.ts";
+import { watchTokens } from "./watch.ts";
 
 /** Longest wait of a check, for a replacement under way or for a host's own answer. */
 const maxWaitMs = 5_000;
-
-export type TokenStoreShape = {
-  drives: true;
-  emits: TokenStoreEvents;
-  offers: { tokens: Tokens; tokenSecrets: TokenSecrets };
-};
 
 type Store = TokenStoreShape["offers"] & {
   claimed(name: TokenName): boolean;

@@ -1,7 +1,6 @@
 import type { Scope } from "../../kernel/index.ts";
-import type { Clipboard } from "./clipboard/index.ts";
-import type { TrayOptions, TrayShape } from "./index.ts";
-import type { MenuChoice } from "./view.ts";
+import type { Clipboard } from "./clipboard.ts";
+import type { TrayOptions, TrayShape, MenuChoice } from "./service.ts";
 
 export interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
   readonly clipboard: Clipboard;

@@ -1,52 +1,5 @@
-import type { LauncherState, Log, Release } from "../../kernel/index.ts";
-
-/** What can be chosen in the menu. */
-export type MenuChoice =
-  | "open"
-  | "copy-token"
-  | "copy-link"
-  | "rotate"
-  | "channel"
-  | "log"
-  | "quit";
-
-export interface MenuItem {
-  readonly id: MenuChoice | "version";
-  /** Plain text. */
-  readonly label: string;
-  readonly enabled: boolean;
-}
-
-/** What the tray shows. */
-export interface TrayView {
-  readonly title: string;
-  /** Plain text, one line. */
-  readonly hint: string;
-  readonly state: LauncherState;
-  readonly items: readonly (MenuItem | "separator")[];
-}
-
-/** The tray of one platform, once it is there. */
-export interface TrayBackend {
-  show(view: TrayView): void;
-  /** A message of the desktop; `false` when it shows none. */
-  notify(text: string): Promise<boolean>;
-}
-
-export interface TrayBackendOptions {
-  /** Where the desktop is; without secrets, since children get it. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly view: TrayView;
-  readonly choose: (choice: MenuChoice) => void;
-  /** A desktop that has no tray yet is no place for it either. */
-  readonly required: boolean;
-  /** Told when the icon is there and when it is not any more. */
-  readonly shown: (isShown: boolean) => void;
-  readonly log: Log;
-  readonly after: (ms: number, run: () => void) => Release;
-  /** Takes it away, also while it is being opened. */
-  readonly leaving: AbortSignal;
-}
+import type { LauncherState } from "../../kernel/index.ts";
+import type { MenuItem, TrayView } from "./service.ts";
 
 /** What is known of the launcher when the view is drawn. */
 export interface TrayFacts {

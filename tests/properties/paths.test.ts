@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { stripBasePath, parseTarget } from "../../plugins/http/paths.ts";
+import { stripBasePath, parseTarget } from "../../plugins/http/target.ts";
 
 const piece = fc.constantFrom(
   "/",

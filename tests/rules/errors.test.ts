@@ -1,7 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { errorResponses as httpRefusals } from "../../plugins/http/answers.ts";
+import { errorResponses as httpRefusals } from "../../plugins/http/responses.ts";
 import {
   closeCodes,
   messageErrors,

@@ -1,12 +1,93 @@
 /* A client of the session's D-Bus: calls, signals, and objects that others call. It serves one connection; whoever
  * wants another one after `closed` opens it. */
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import type { Release } from "../../../kernel/index.ts";
-import { sessionSockets } from "./address.ts";
-import { openSocket } from "./handshake.ts";
+import type { BusValue } from "./codec.ts";
 import { createFraming, encodeMessage, type Message } from "./message.ts";
-import { handleCall, BusError, type Objects } from "./objects.ts";
-import type { BusValue } from "./signature.ts";
+import { BusError, handleCall, type Objects } from "./objects.ts";
+
+const maxLineBytes = 512;
+
+/** A socket of the bus that has taken us for the user we are: the kernel tells it (EXTERNAL), no secret is sent. */
+export async function openSocket(path: string, uid: number, signal: AbortSignal): Promise<Socket> {
+  signal.throwIfAborted();
+  const socket = connect({ path });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+      socket.once("connect", resolve).once("error", reject);
+    });
+    socket.write(`\0AUTH EXTERNAL ${Buffer.from(String(uid)).toString("hex")}\r\n`);
+    const answer = await readLine(socket, signal);
+    if (!/^OK [0-9a-f]{32}$/i.test(answer)) throw new Error("the bus refuses this user");
+    socket.write("BEGIN\r\n");
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
+}
+
+/** The bus says nothing more before it is spoken to, so that nothing of what follows is lost. */
+function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const settle = (run: () => void): void => {
+      socket.off("data", heard).off("error", reject).off("close", closed);
+      run();
+    };
+    const heard = (bytes: Buffer): void => {
+      text += bytes.toString("latin1");
+      if (text.endsWith("\r\n")) settle(() => resolve(text.slice(0, -2)));
+      else if (text.length > maxLineBytes)
+        settle(() => reject(new Error("the bus answers with too long a line")));
+    };
+    const closed = (): void => settle(() => reject(new Error("the bus closes the connection")));
+    socket.on("data", heard).once("error", reject).once("close", closed);
+    signal.addEventListener("abort", () => settle(() => reject(signal.reason as Error)), {
+      once: true,
+    });
+  });
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Paths of Unix sockets where the session's bus may listen, best first; abstract ones begin with a zero byte. Other
+ *  transports (tcp, launching a bus) are left out: a desktop session has a socket. */
+export function sessionSockets(env: Environment, uid: number | undefined): string[] {
+  const given = env["DBUS_SESSION_BUS_ADDRESS"]?.trim();
+  if (given) return given.split(";").flatMap((address) => socketsOf(address, env));
+  const folder = runtimeFolder(env, uid);
+  return folder === undefined ? [] : [`${folder}/bus`];
+}
+
+function runtimeFolder(env: Environment, uid: number | undefined): string | undefined {
+  return env["XDG_RUNTIME_DIR"] || (uid === undefined ? undefined : `/run/user/${uid}`);
+}
+
+function socketsOf(address: string, env: Environment): string[] {
+  const [transport, rest = ""] = address.split(/:(.*)/s);
+  if (transport !== "unix") return [];
+  const values = new Map(rest.split(",").map((pair) => pair.split(/=(.*)/s) as [string, string]));
+  const path = unescape(values.get("path"));
+  const abstract = unescape(values.get("abstract"));
+  const runtime = values.get("runtime") === "yes" && env["XDG_RUNTIME_DIR"];
+  return [
+    ...(path ? [path] : []),
+    ...(abstract ? [`\0${abstract}`] : []),
+    ...(runtime ? [`${runtime}/bus`] : []),
+  ];
+}
+
+/** `%2f` stands for a byte; what is not decodable is no path. */
+function unescape(value: string | undefined): string | undefined {
+  try {
+    const text = value === undefined ? undefined : decodeURIComponent(value);
+    return text?.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
 
 export interface BusOptions {
   readonly env: Readonly<Record<string, string | undefined>>;

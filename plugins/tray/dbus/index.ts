@@ -1,4 +1,4 @@
 export { busDaemon, openBus, type Bus, type BusOptions, type BusTarget } from "./bus.ts";
 export type { Message } from "./message.ts";
 export { BusError, type Interface, type Objects } from "./objects.ts";
-export { variant, type BusValue, type Variant } from "./signature.ts";
+export { variant, type BusValue, type Variant } from "./codec.ts";

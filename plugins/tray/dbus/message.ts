@@ -1,7 +1,12 @@
 /* Messages of the D-Bus wire format, version 1: a head of fixed fields, an array of named ones, and a body. */
-import { createReader, decodeBody } from "./reader.ts";
-import { variant, type BusValue, type Variant } from "./signature.ts";
-import { encodeBody } from "./writer.ts";
+import {
+  createReader,
+  decodeBody,
+  variant,
+  encodeBody,
+  type BusValue,
+  type Variant,
+} from "./codec.ts";
 
 export const messageKinds = ["call", "return", "error", "signal"] as const;
 export interface Message {

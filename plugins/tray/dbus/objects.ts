@@ -1,7 +1,7 @@
 /* What this process shows on the bus: objects with interfaces, answered like any other program's, `gdbus` and `busctl`
  * included. */
 import type { Message } from "./message.ts";
-import { parseSignature, variant, type SignatureType, type BusValue } from "./signature.ts";
+import { parseSignature, variant, type SignatureType, type BusValue } from "./codec.ts";
 
 export interface Property {
   readonly signature: string;

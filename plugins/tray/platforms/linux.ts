@@ -4,7 +4,7 @@ import { openBus, variant, type Bus } from "../dbus/index.ts";
 import { changesOf, createItem, itemInterface, itemPath, markup } from "../status-notifier/item.ts";
 import { createMenu, menuInterface, menuPath } from "../status-notifier/menu.ts";
 import { createRegistration, type Registration } from "../status-notifier/registration.ts";
-import type { TrayBackend, TrayBackendOptions } from "../view.ts";
+import type { TrayBackend, TrayBackendOptions } from "../service.ts";
 
 const notifications = {
   destination: "org.freedesktop.Notifications",

@@ -2,9 +2,9 @@
  * {"choice":…} and {"error":…}. It ends when its standard input does. */
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
-import { pathToFileURL, fileURLToPath } from "node:url";
-import { iconsFor, encodePng } from "../icon/index.ts";
-import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../view.ts";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { encodePng, iconsFor } from "../icon.ts";
+import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../service.ts";
 
 export interface ScriptOptions {
   readonly command: readonly string[];
@@ -131,4 +131,30 @@ function parseObject(line: string): Readonly<Record<string, unknown>> {
   } catch {
     return {};
   }
+}
+
+/** The menu bar of macOS, by what the system ships. */
+export const openMacos = (options: TrayBackendOptions): Promise<TrayBackend> =>
+  openScript(
+    {
+      command: ["/usr/bin/osascript", "-l", "JavaScript", scriptFile("menu-bar.js")],
+      iconSize: 48,
+    },
+    options,
+  );
+
+/** The notification area of Windows, by what the system ships. By its full name: Windows looks for programs in the
+ *  current folder first. */
+export function openWindows(options: TrayBackendOptions): Promise<TrayBackend> {
+  const root = options.env["SystemRoot"] ?? String.raw`C:\Windows`;
+  const shell = String.raw`${root}\System32\WindowsPowerShell\v1.0\powershell.exe`;
+  const words = [
+    "-NoProfile",
+    "-STA",
+    "-ExecutionPolicy",
+    "Bypass",
+    "-File",
+    scriptFile("notification-area.ps1"),
+  ];
+  return openScript({ command: [shell, ...words], iconSize: 32 }, options);
 }

@@ -1,8 +1,8 @@
 /* The icon as `org.kde.StatusNotifierItem` (freedesktop's specification of 2009, as KDE, Xfce, LXQt and GNOME's
  * extension read it). */
 import type { Interface, BusValue } from "../dbus/index.ts";
-import { iconsFor } from "../icon/index.ts";
-import type { TrayView } from "../view.ts";
+import { iconsFor } from "../icon.ts";
+import type { TrayView } from "../service.ts";
 import { menuPath } from "./menu.ts";
 
 export const itemPath = "/StatusNotifierItem";

@@ -1,6 +1,6 @@
 /* The menu as `com.canonical.dbusmenu`, version 3: an item's number is its place, from 1; 0 is the menu itself. */
 import { BusError, variant, type Interface, type BusValue, type Variant } from "../dbus/index.ts";
-import type { MenuChoice, TrayView } from "../view.ts";
+import type { MenuChoice, TrayView } from "../service.ts";
 
 export const menuPath = "/MenuBar";
 export const menuInterface = "com.canonical.dbusmenu";

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
-import { serverUrls } from "../../../plugins/http/links.ts";
+import { serverUrls } from "../../../plugins/http/addresses.ts";
 import { freePort } from "../../e2e/free-port.ts";
 import { selfSigned } from "./certificate.ts";
 import { get, portOf, raw, stopwatch } from "../../support/http-client.ts";

@@ -6,7 +6,7 @@ import {
   createDescriptorGuard,
   parseOpenFilesLimit,
   reservedDescriptors,
-} from "../../../plugins/http/open-files.ts";
+} from "../../../plugins/http/descriptor-guard.ts";
 
 const limits = (soft: string): string =>
   [

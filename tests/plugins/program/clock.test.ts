@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
-import { createOutputLog } from "../../../plugins/program/speech.ts";
+import { createOutputLog } from "../../../plugins/program/output-log.ts";
 
 test("a clock that is set back does not silence the program's log", () => {
   let now = 3_600_000;

@@ -2,9 +2,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { createPendingMessages } from "../../../plugins/program/requests.ts";
+import { createPendingMessages } from "../../../plugins/program/pending-messages.ts";
 import { toy } from "../../support/sample-channel.ts";
-import { createLineReader } from "../../../plugins/program/lines.ts";
+import { createLineReader } from "../../../plugins/program/line-reader.ts";
 import { isAlive, stand, until } from "../../support/program-harness.ts";
 
 test("a program that ignores everything is gone, too, when a stop is given no time", async () => {

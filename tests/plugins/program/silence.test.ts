@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
-import { createHangDetector } from "../../../plugins/program/silence.ts";
+import { createHangDetector } from "../../../plugins/program/supervisor.ts";
 import { stand, until } from "../../support/program-harness.ts";
 
 /** Answers until it is told to hang; then nothing in it runs any more. */

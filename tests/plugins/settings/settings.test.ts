@@ -5,7 +5,7 @@ import { z } from "zod";
 import { load, type Environment } from "../../../config/load/index.ts";
 import type { Plugin } from "../../../kernel/index.ts";
 import { withKernel, type LogEntry } from "../../../kernel/testing.ts";
-import { createSettings } from "../../../plugins/settings/edit.ts";
+import { createSettings } from "../../../plugins/settings/editor.ts";
 import { settings, type Settings, type SettingsEvents } from "../../../plugins/settings/index.ts";
 import { codeFrom, gate, refusal } from "../../support/sample-plugins.ts";
 import { withHome, type Home } from "../../support/token-store-harness.ts";

@@ -1,7 +1,12 @@
 import { inflateSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { iconsFor, encodePng, type Icon } from "../../../plugins/tray/icon/index.ts";
-import { colours, type Colour } from "../../../plugins/tray/icon/mark.ts";
+import {
+  iconsFor,
+  encodePng,
+  colours,
+  type Icon,
+  type Colour,
+} from "../../../plugins/tray/icon.ts";
 import { read } from "../../rules/source.ts";
 
 const states = ["unconfigured", "setup", "running", "rotating"] as const;

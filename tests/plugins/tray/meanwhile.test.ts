@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createCapturedLog } from "../../../kernel/testing.ts";
-import { createClipboard } from "../../../plugins/tray/clipboard/index.ts";
+import { createClipboard } from "../../../plugins/tray/clipboard.ts";
 import { busDaemon, type Bus, type Message } from "../../../plugins/tray/dbus/index.ts";
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
 import { createRegistration } from "../../../plugins/tray/status-notifier/registration.ts";

@@ -3,7 +3,8 @@ import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { createCapturedLog } from "../../../kernel/testing.ts";
 import { openScript } from "../../../plugins/tray/platforms/script.ts";
-import { createView, type MenuChoice, type TrayFacts } from "../../../plugins/tray/view.ts";
+import { createView, type TrayFacts } from "../../../plugins/tray/view.ts";
+import { type MenuChoice } from "../../../plugins/tray/service.ts";
 import { after, until } from "./bus.ts";
 import { programs } from "../../support/tray-harness.ts";
 

@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { sessionSockets } from "../../../plugins/tray/dbus/address.ts";
+import { sessionSockets } from "../../../plugins/tray/dbus/bus.ts";
 import { createFraming, encodeMessage, type Message } from "../../../plugins/tray/dbus/message.ts";
-import { decodeBody } from "../../../plugins/tray/dbus/reader.ts";
-import { parseSignature, variant, type BusValue } from "../../../plugins/tray/dbus/signature.ts";
-import { encodeBody } from "../../../plugins/tray/dbus/writer.ts";
+import {
+  decodeBody,
+  parseSignature,
+  variant,
+  encodeBody,
+  type BusValue,
+} from "../../../plugins/tray/dbus/codec.ts";
 
 /** A signature of one complete type with a value of it. */
 interface Typed {

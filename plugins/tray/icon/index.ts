@@ -1,2 +1,0 @@
-export { iconsFor, type Icon } from "./draw.ts";
-export { encodePng } from "./png.ts";
