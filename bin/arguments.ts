@@ -2,9 +2,9 @@ import { parseArgs } from "node:util";
 import { didYouMean } from "../kernel/index.ts";
 import type { Command } from "./commands/index.ts";
 import type { Options } from "./commands/command.ts";
-import { UsageError } from "./usage.ts";
+import { UsageError } from "./commands/command.ts";
 
-export { UsageError } from "./usage.ts";
+export { UsageError } from "./commands/command.ts";
 
 export interface LauncherArguments {
   readonly command: "launch" | "help" | "version";

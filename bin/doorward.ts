@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Entry of the command line: loads the compiled program and runs it.
-import { ScriptLoader } from "./code/program.ts";
+import { ScriptLoader } from "./compile-cache/loader.ts";
 import { refuseInspector } from "./inspector.ts";
 import type * as Main from "./main.ts";
 

@@ -7,13 +7,11 @@ import type { Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
 import type { TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
-import { banner } from "./banner.ts";
-import { writeCache } from "./code/kept.ts";
-import type { CompiledFiles } from "./code/program.ts";
+import { banner, startFailureRemedy } from "./banner.ts";
+import { writeCache } from "./compile-cache/cache.ts";
+import type { CompiledFiles } from "./compile-cache/loader.ts";
 import { isRemote } from "./desktop.ts";
-import { homeOf } from "./home.ts";
-import { createRandom } from "./random.ts";
-import { startFailureRemedy } from "./remedy.ts";
+import { homeOf, createRandom } from "./environment.ts";
 import { createSignInPages, unusedMs, type SignInPages } from "./sign-in-page.ts";
 import { createLog, logSource, type LauncherLog } from "./log/index.ts";
 

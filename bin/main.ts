@@ -7,7 +7,7 @@ import {
   type CommandArguments,
   type LauncherArguments,
 } from "./arguments.ts";
-import type { ScriptLoader } from "./code/program.ts";
+import type { ScriptLoader } from "./compile-cache/loader.ts";
 import { commands } from "./commands/index.ts";
 
 // Everything else gets this copy; children start without the tokens.
@@ -43,15 +43,15 @@ async function run(
     process.stdout.write(usage(commands, given.about));
     return 0;
   }
-  const { version } = await import("./version.ts");
+  const { version } = await import("./environment.ts");
   if (given.command === "version") {
     process.stdout.write(`${version}\n`);
     return 0;
   }
-  const { homeOf } = await import("./home.ts");
+  const { homeOf } = await import("./environment.ts");
   const home = homeOf(env);
   if (given.command === "run") return runCommand(given, version, home);
-  const { readCache } = await import("./code/kept.ts");
+  const { readCache } = await import("./compile-cache/cache.ts");
   program.use(await readCache(home, env));
   const { launch } = await import("./launch.ts");
   return launch({ ...given, env, version, compiled: () => program.compiled() });

@@ -97,7 +97,7 @@ export async function bundleProgram(root, folder) {
   return true;
 }
 
-/** A module as the function that `bin/code/program.ts` calls: V8 gives what it compiled of a script, functions that
+/** A module as the function that `bin/compile-cache/loader.ts` calls: V8 gives what it compiled of a script, functions that
  *  were called included; of a module it would give only what it compiles at once. */
 async function asFunction(text, imports) {
   const names = ["__unit", "__load", "__foreign", "__url"];

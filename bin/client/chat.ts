@@ -1,12 +1,15 @@
 import type { LinkChange } from "../../lib/pico-link/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
-import { exitStatusOf, interrupted, linkAdvice } from "./fate.ts";
+import { exitStatusOf, interrupted, linkAdvice } from "./exit-status.ts";
 import { assumedSentence } from "./incomplete.ts";
-import { replyText } from "./media.ts";
-import { errorReason, type ClientArguments } from "./options.ts";
+import { replyText, sanitize, sanitizeLine } from "./text.ts";
+import {
+  errorReason,
+  openClientSession,
+  type ClientArguments,
+  type ClientSession,
+} from "./session.ts";
 import { createScreen } from "./screen.ts";
-import { openClientSession, type ClientSession } from "./session.ts";
-import { sanitize, sanitizeLine } from "./text.ts";
 
 /** What is on its way when a person leaves gets this long. */
 const drainTimeoutMs = 2_000;

@@ -1,3 +1,8 @@
+import type { CommandContext } from "../commands/command.ts";
+import type { ExitStatus } from "./exit-status.ts";
+import { forEachLine } from "./lines.ts";
+import type { ClientSession } from "./session.ts";
+
 /** After the last answer: one may come in several messages. */
 const lingerMs = 300;
 
@@ -65,4 +70,31 @@ export function createReplyTracker(timeoutMs: number): ReplyTracker {
       clearTimeout(timer);
     },
   };
+}
+
+interface ConversationOptions {
+  readonly call: CommandContext;
+  readonly session: ClientSession;
+  readonly expected: ReplyTracker;
+  /** Nobody reads the output any more. */
+  readonly left: Promise<void>;
+}
+
+/** Takes each line of the input until nothing more is to come, and closes the session. Answers how many questions have
+ *  no answer, why the session ended before, or nothing when nobody reads the output. Rejects at a line that is too
+ *  long. */
+export async function runConversation(
+  { call, session, expected, left }: ConversationOptions,
+  take: (line: string) => Promise<void> | undefined,
+): Promise<number | ExitStatus | undefined> {
+  const over: Promise<ExitStatus | undefined> = Promise.race([
+    session.ended,
+    left.then(() => undefined),
+  ]);
+  const read = forEachLine(call.stdin, take, over).then(expected.close);
+  const outcome = await Promise.race([over, read.then(() => expected.missing)])
+    .finally(expected.end)
+    .finally(() => session.close());
+  call.stdin.destroy();
+  return outcome;
 }

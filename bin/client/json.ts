@@ -7,12 +7,10 @@ import {
   type ServerFrame,
 } from "../../lib/pico-wire/index.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
-import { runConversation } from "./converse.ts";
-import { createReplyTracker } from "./expectation.ts";
+import { runConversation, createReplyTracker } from "./expectation.ts";
 import { createIncomplete } from "./incomplete.ts";
-import { whenReaderGone } from "./input.ts";
-import { errorReason, type ClientArguments } from "./options.ts";
-import { openClientSession } from "./session.ts";
+import { whenReaderGone } from "./lines.ts";
+import { errorReason, openClientSession, type ClientArguments } from "./session.ts";
 import { sanitizedJson } from "./text.ts";
 
 type OutboundFrame = Extract<ClientFrame, { type: "message.send" | "media.send" }>;

@@ -1,14 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { ClientSession, SessionOptions } from "./session.ts";
-import { openClientSession } from "./session.ts";
+import { openClientSession, errorReason, type ClientArguments } from "./session.ts";
 import { exitCodes, type CommandContext } from "../commands/command.ts";
-import { runConversation } from "./converse.ts";
-import { createReplyTracker } from "./expectation.ts";
+import { runConversation, createReplyTracker } from "./expectation.ts";
 import { assumedSentence, begunSentence, createIncomplete } from "./incomplete.ts";
-import { whenReaderGone } from "./input.ts";
-import { replyText } from "./media.ts";
-import { errorReason, type ClientArguments } from "./options.ts";
-import { sanitizeLine } from "./text.ts";
+import { whenReaderGone } from "./lines.ts";
+import { replyText, sanitizeLine } from "./text.ts";
 
 /** A conversation without a terminal: a message from each line of the input, answers to the output. */
 export async function runPiped(call: CommandContext, given: ClientArguments): Promise<number> {

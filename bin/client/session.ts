@@ -1,14 +1,25 @@
 import { createClientOnly } from "../../config/presets/client-only.ts";
-import type { Log } from "../../kernel/index.ts";
+import { codeOf, type Log } from "../../kernel/index.ts";
+import type { LinkChange, LinkHandlers } from "../../lib/pico-link/index.ts";
 import type { Application } from "../../plugins/channels/index.ts";
 import type { PicoLink } from "../../plugins/pico-client/index.ts";
-import type { LinkChange, LinkHandlers } from "../../lib/pico-link/index.ts";
-import type { CommandContext } from "../commands/command.ts";
+import { UsageError, type CommandContext } from "../commands/command.ts";
+import { askLauncher } from "../commands/control-client.ts";
 import { createRedactor } from "../log/redact.ts";
-import { exitStatusOf, interrupted, type ExitStatus } from "./fate.ts";
-import type { ClientArguments } from "./options.ts";
-import { findOwnChannel } from "./own.ts";
+import { exitStatusOf, interrupted, type ExitStatus } from "./exit-status.ts";
 import { sanitizeLine } from "./text.ts";
+
+/** The pico channel of the launcher that runs for this home: its owner need not name it. `undefined`: no launcher runs,
+ *  or its channel is off. */
+export async function findOwnChannel(
+  call: CommandContext,
+): Promise<{ url: string; token: string } | undefined> {
+  const status = await askLauncher<{ channelUrl?: string }>(call, "GET", "status");
+  const url = status?.status === 200 ? status.body.channelUrl : undefined;
+  if (url === undefined) return undefined;
+  const shown = await askLauncher<{ token: string }>(call, "POST", "token/show", { name: "pico" });
+  return shown?.status === 200 ? { url, token: shown.body.token } : undefined;
+}
 
 export interface SessionOptions extends ClientArguments {
   readonly profile?: string;
@@ -98,3 +109,64 @@ function logFor(call: CommandContext, show: (text: string) => void): Log {
 
 const serializeErrors = (_: string, value: unknown): unknown =>
   value instanceof Error ? value.message : value;
+
+export interface ClientArguments {
+  readonly url?: string;
+  readonly tokenFile?: string;
+  readonly sessionId?: string;
+  /** How long to wait for the next sign of a reply; 0: without limit. */
+  readonly timeoutMs: number;
+  /** Silence after which a reply counts as complete, if the server does not mark the end. */
+  readonly silenceMs: number;
+}
+
+const textOption = ({ values }: CommandContext, name: string): string | undefined => {
+  const value = values[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+};
+
+/** Throws `UsageError`. */
+export function clientArguments(call: CommandContext): ClientArguments {
+  const url = textOption(call, "url");
+  const tokenFile = textOption(call, "token-file");
+  const sessionId = textOption(call, "session");
+  const timeout = textOption(call, "timeout") ?? "60";
+  const silence = textOption(call, "silence") ?? "30";
+  if (url !== undefined) checkUrl(url);
+  if (
+    sessionId !== undefined &&
+    (/\p{Cc}/u.test(sessionId) || Buffer.byteLength(sessionId) > 256)
+  ) {
+    throw new UsageError('"-session" takes a name of at most 256 bytes without control characters');
+  }
+  if (!/^\d{1,5}$/.test(timeout))
+    throw new UsageError('"-timeout" takes whole seconds; 0 means no limit');
+  if (!/^\d{1,4}$/.test(silence) || Number(silence) < 1 || Number(silence) > 3_600)
+    throw new UsageError('"-silence" takes whole seconds from 1 to 3600');
+  return {
+    timeoutMs: Number(timeout) * 1_000,
+    silenceMs: Number(silence) * 1_000,
+    ...(url && { url }),
+    ...(tokenFile && { tokenFile }),
+    ...(sessionId && { sessionId }),
+  };
+}
+
+function checkUrl(text: string): void {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (!url || !/^(?:ws|http)s?:$/.test(url.protocol)) {
+    throw new UsageError(
+      '"-url" takes the address of a channel: ws://host:port/pico or wss://host/pico',
+    );
+  }
+  if (url.username !== "" || url.password !== "" || url.searchParams.has("token")) {
+    const instead = "use -token-file, or SERVICE_CHANNELS_PICO_CLIENT_TOKEN";
+    throw new UsageError(`everyone on this machine can read arguments: ${instead}`);
+  }
+}
+
+/** The code and the sentence of an error; what the other end said stands in its details. */
+export function errorReason(error: unknown): { code: string; message: string } {
+  const { message, details } = error as Error & { details?: { code?: unknown } };
+  return { code: typeof details?.code === "string" ? details.code : codeOf(error), message };
+}

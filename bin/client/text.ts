@@ -1,4 +1,5 @@
 /* Text of the other end, made fit for a terminal. */
+import type { Media, Message } from "../../plugins/channels/index.ts";
 
 /** Joiners belong to writing systems and emoji; everything else without a shape of its own can play tricks: move the
  *  cursor, colour what follows, turn the reading direction. */
@@ -67,3 +68,13 @@ function wrapLine(line: string, columns: number): string[] {
   }
   return [...rows, row];
 }
+
+const describeMedia = ({ type, bytes, url = "", filename }: Media): string => {
+  const name = filename ? `${sanitizeLine(filename)}, ` : "";
+  const rest = bytes ? `${sanitizeLine(type)}, ${bytes.byteLength} bytes` : sanitizeLine(url);
+  return `[${name}${rest}]`;
+};
+
+/** An answer as text for a terminal. */
+export const replyText = ({ content, media }: Pick<Message, "content" | "media">): string =>
+  [...(content === "" ? [] : [sanitize(content)]), ...media.map(describeMedia)].join("\n");

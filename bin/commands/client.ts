@@ -1,7 +1,6 @@
-import { clientArguments, errorReason } from "../client/options.ts";
+import { clientArguments, errorReason } from "../client/session.ts";
 import { sanitizedJson } from "../client/text.ts";
-import { UsageError } from "../usage.ts";
-import { exitCodes, type CommandContext } from "./command.ts";
+import { UsageError, exitCodes, type CommandContext } from "./command.ts";
 
 /** `doorward client`: for people at a terminal, for pipes, and with `-json` for programs. */
 export async function client(call: CommandContext): Promise<number> {

@@ -42,3 +42,6 @@ export const exitCodes = {
 
 export const printJson = ({ out }: CommandContext, value: unknown): void =>
   out(`${sanitizedJson(value, 2)}\n`);
+
+/** Wrong usage: a sentence for the terminal, exit code 2. */
+export class UsageError extends Error {}

@@ -1,8 +1,7 @@
 import type { CheckView } from "../../config/doctor/index.ts";
 import { sanitizeLine } from "../client/text.ts";
-import { UsageError } from "../usage.ts";
-import { exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportRejected } from "./local.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportRejected } from "./control-client.ts";
 
 const resultLabels: Readonly<Record<CheckView["result"], string>> = {
   ok: "ok     ",

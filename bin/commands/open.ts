@@ -1,9 +1,8 @@
 // `doorward open`: shows the dashboard of the running launcher, signed in.
 import { isRemote, sshTunnelCommand } from "../desktop.ts";
 import { createSignInPages } from "../sign-in-page.ts";
-import { UsageError } from "../usage.ts";
-import { exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 interface Link {
   readonly url: string;

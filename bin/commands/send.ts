@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { assumedSentence, begunSentence, createIncomplete } from "../client/incomplete.ts";
-import { replyText } from "../client/media.ts";
-import { clientArguments, errorReason } from "../client/options.ts";
-import { openClientSession, type SessionOptions } from "../client/session.ts";
-import { sanitizeLine } from "../client/text.ts";
+import { replyText, sanitizeLine } from "../client/text.ts";
+import {
+  clientArguments,
+  errorReason,
+  openClientSession,
+  type SessionOptions,
+} from "../client/session.ts";
 import type { Message } from "../../plugins/channels/index.ts";
-import { UsageError } from "../usage.ts";
-import { exitCodes, printJson, type CommandContext } from "./command.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
 
 const maxStdinBytes = 1024 * 1024;
 

@@ -1,8 +1,7 @@
-import { formatUtc } from "../../config/utc.ts";
+import { formatUtc } from "../../lib/util.ts";
 import { sanitizeLine } from "../client/text.ts";
-import { UsageError } from "../usage.ts";
-import { exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 interface Status {
   readonly state: string;

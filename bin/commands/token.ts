@@ -1,10 +1,9 @@
 import { codeOf } from "../../kernel/index.ts";
 import type { TokenRow } from "../../plugins/dashboard/index.ts";
-import { UsageError } from "../usage.ts";
-import { exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportRejected } from "./local.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportRejected } from "./control-client.ts";
 import { offlineTokens, type OfflineTokens } from "./offline-tokens.ts";
-import { readSecret } from "./secret.ts";
+import { readSecret } from "./prompt.ts";
 
 /** Tokens by the name a person types; any other channel's works too. */
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);

@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
-import { UsageError } from "../usage.ts";
-import { exitCodes, printJson, type CommandContext } from "./command.ts";
-import { askLauncher, reportNotRunning, reportRejected } from "./local.ts";
+import { UsageError, exitCodes, printJson, type CommandContext } from "./command.ts";
+import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 /** `doorward unblock [IP]`: for an owner who tried too many tokens. */
 export async function unblock(call: CommandContext): Promise<number> {

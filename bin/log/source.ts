@@ -1,6 +1,6 @@
 import { open, type FileHandle } from "node:fs/promises";
 import type { LogLevel, LogLineView, LogSource } from "../../plugins/dashboard/index.ts";
-import { splitLines } from "../lines.ts";
+import { splitLines } from "../client/lines.ts";
 import type { Redactor } from "./redact.ts";
 
 /** How far back the end of the file is read: some ten thousand lines. */

@@ -3,9 +3,9 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { promisify } from "node:util";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
-import { formatUtc } from "../utc.ts";
+import { formatUtc } from "../../lib/util.ts";
 import type { Survey } from "./survey.ts";
-import { createCheck } from "./verdict.ts";
+import { createCheck } from "./survey.ts";
 
 const runCommand = promisify(execFile);
 const octal = (mode: number): string => (mode & 0o777).toString(8).padStart(4, "0");

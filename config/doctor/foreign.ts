@@ -1,7 +1,7 @@
 // Doctor check for settings of another product.
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import type { Survey } from "./survey.ts";
-import { createCheck } from "./verdict.ts";
+import { createCheck } from "./survey.ts";
 
 /** Lists the settings of PicoClaw in files and environment, with what to write instead. */
 export function foreignChecks({ foreign }: Survey): CheckView[] {

@@ -1,32 +1,17 @@
 /* Looks for what is wrong in a deployment and says what mends it. What can be read from files and environment is always
  * looked at; what only a running launcher knows comes as facts from it. */
-import type { CheckView, DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
-import type { Environment } from "../load/index.ts";
-import { channelChecks } from "./channel.ts";
+import type { CheckView } from "../../plugins/dashboard/index.ts";
+import { channelChecks, rejectedConnectionChecks } from "./channel.ts";
 import { fileChecks } from "./files.ts";
 import { foreignChecks } from "./foreign.ts";
 import { networkChecks } from "./network.ts";
-import { pluginChecks } from "./plugins.ts";
-import { rejectedConnectionChecks } from "./refused.ts";
-import { programChecks } from "./program.ts";
-import { collectSurvey, type Survey } from "./survey.ts";
+import { pluginChecks, programChecks } from "./plugins.ts";
+import { collectSurvey, type DoctorOptions, type Survey } from "./survey.ts";
 import { tokenChecks } from "./tokens.ts";
 
-export type { CheckView } from "../../plugins/dashboard/index.ts";
+export type { DoctorOptions } from "./survey.ts";
 
-export interface DoctorOptions {
-  readonly home: string;
-  readonly env: Environment;
-  readonly brand?: string;
-  /** `config.json` elsewhere than in the home. */
-  readonly config?: string;
-  /** From a running launcher; without them nothing is asked over the network. */
-  readonly running?: DoctorFacts;
-  /** From a running launcher: how plugins by other authors fare. */
-  readonly plugins?: readonly PluginView[];
-  /** Unix milliseconds. */
-  readonly now: number;
-}
+export type { CheckView } from "../../plugins/dashboard/index.ts";
 
 type CheckGroup = (found: Survey) => Promise<CheckView[]> | CheckView[];
 

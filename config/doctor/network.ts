@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { isLoopback, loopbackNetworks } from "../../plugins/http/index.ts";
 import type { Survey } from "./survey.ts";
-import { createCheck } from "./verdict.ts";
+import { createCheck } from "./survey.ts";
 
 /** From a file, or as an environment variable has it. */
 function listOf(value: unknown): string[] {

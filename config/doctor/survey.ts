@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { files, memory, type TokenLocation } from "../../plugins/token-store/index.ts";
-import type { DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
 import { readJson, readYaml } from "../../lib/files/index.ts";
+import type { CheckView, DoctorFacts, PluginView } from "../../plugins/dashboard/index.ts";
+import { files, memory, type TokenLocation } from "../../plugins/token-store/index.ts";
 import {
   foreignInConfig,
   foreignInLauncher,
@@ -9,7 +9,6 @@ import {
   foreignVariables,
 } from "../foreign/index.ts";
 import type { Environment } from "../load/index.ts";
-import type { DoctorOptions } from "./index.ts";
 
 type RawSettings = Readonly<Record<string, unknown>>;
 
@@ -137,4 +136,51 @@ function settingsFromEnvironment(env: Environment, prefix: string): RawSettings 
       ];
     }),
   );
+}
+
+/** One check and what may come of it; whatever is not well has a fix. */
+export const createCheck = (id: string, title: string) => ({
+  ok: (reason: string): CheckView => ({ id, title, result: "ok", reason }),
+  warning: (reason: string, fix: string): CheckView => ({
+    id,
+    title,
+    result: "warning",
+    reason,
+    fix,
+  }),
+  failed: (reason: string, fix: string): CheckView => ({
+    id,
+    title,
+    result: "failed",
+    reason,
+    fix,
+  }),
+});
+
+/** Where a token stands, in words; its source is the label that logs and the API use. */
+export function describeTokenSource(token: string, source: string): string {
+  const file = token === "launcher" ? "launcher-config.json" : "config.json";
+  const words: Readonly<Record<string, string>> = {
+    env: "the environment",
+    security: ".security.yml",
+    config: file,
+    random: file,
+    host: "the host application",
+    none: "nowhere",
+  };
+  return words[source] ?? source;
+}
+
+export interface DoctorOptions {
+  readonly home: string;
+  readonly env: Environment;
+  readonly brand?: string;
+  /** `config.json` elsewhere than in the home. */
+  readonly config?: string;
+  /** From a running launcher; without them nothing is asked over the network. */
+  readonly running?: DoctorFacts;
+  /** From a running launcher: how plugins by other authors fare. */
+  readonly plugins?: readonly PluginView[];
+  /** Unix milliseconds. */
+  readonly now: number;
 }

@@ -1,8 +1,7 @@
 import type { CheckView } from "../../plugins/dashboard/index.ts";
 import { tokenWarning, tokenVariable } from "../../plugins/token-store/index.ts";
-import { describeTokenSource } from "./places.ts";
+import { describeTokenSource, createCheck } from "./survey.ts";
 import type { Survey } from "./survey.ts";
-import { createCheck } from "./verdict.ts";
 
 /** Issued here. Others are somebody else's: one made here would open nothing there. */
 const tokensIssuedHere = new Set(["launcher", "pico", "metrics"]);

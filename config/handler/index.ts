@@ -1,19 +1,51 @@
 /* `handler` of `config.json`: the application that comes with the package, or a program of the owner's. A program runs
  * with the owner's rights, so nobody else may be able to change what is run. */
-import { stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { constants } from "node:fs";
+import { access, stat } from "node:fs/promises";
+import { delimiter, dirname, join, resolve } from "node:path";
+import type { Plugin } from "../../kernel/index.ts";
+import { assertTrusted, readJson, watchFiles, withParentFolders } from "../../lib/files/index.ts";
 import {
   handlerSchema,
   programEnvironment,
-  type ProgramOptions,
   type HandlerConfig,
+  type ProgramOptions,
 } from "../../plugins/program/index.ts";
-import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
-import { suggestOneOf, loadErrors, type Environment } from "../load/index.ts";
-import { findProgram } from "./find.ts";
+import { loadErrors, suggestOneOf, type Environment } from "../load/index.ts";
+import { handlerErrors } from "./errors.ts";
 
 export { handlerErrors } from "./errors.ts";
-export { watchHandler } from "./watch.ts";
+
+const canRun = async (path: string): Promise<boolean> => {
+  const isFile = await stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+  return (
+    isFile &&
+    access(path, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+  );
+};
+
+/** The file that the system would run for the first word of a command. Rejects `PROGRAM_NOT_FOUND`. */
+export async function findProgram(word: string, cwd: string, searchPath: string): Promise<string> {
+  if (process.platform === "win32") return word; // it tries suffixes and folders of its own
+  if (word.includes("/")) {
+    const path = resolve(cwd, word);
+    if (await canRun(path)) return path;
+    const why = `${path} is no file that may be run; look at its name, or make it one: chmod +x ${path}`;
+    throw handlerErrors.PROGRAM_NOT_FOUND(word, why);
+  }
+  for (const folder of searchPath.split(delimiter)) {
+    const path = resolve(cwd, join(folder || ".", word));
+    if (await canRun(path)) return path;
+  }
+  const where = `no folder of PATH (${searchPath || "empty"}) has it; install it, or name it by its whole path`;
+  throw handlerErrors.PROGRAM_NOT_FOUND(word, where);
+}
 
 /** What `doorward run` was given. */
 export interface GivenProgram {
@@ -132,4 +164,25 @@ export function handlerSecrets(raw: unknown): string[] {
   return Object.entries(env)
     .filter(isSecret)
     .map(([, value]) => value as string);
+}
+
+/** Says in the log that a changed `handler` waits for a restart. */
+export function watchHandler(file: string, started: unknown): Plugin {
+  const form = (handler: unknown): string => JSON.stringify(handler ?? "echo");
+  return {
+    name: "handler",
+    api: 1,
+    start({ log, onStop }) {
+      let told = form(started);
+      const stop = watchFiles([file], async () => {
+        const read = await readJson(file).catch(() => undefined);
+        const now = read && form(read.value["handler"]);
+        if (now === undefined || now === told) return;
+        told = now;
+        if (now === form(started)) log.info({ file }, '"handler" says again what runs');
+        else log.warn({ file }, '"handler" was changed: it takes effect after a restart');
+      });
+      onStop(stop);
+    },
+  };
 }

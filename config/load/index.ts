@@ -10,12 +10,10 @@ import {
 } from "../foreign/index.ts";
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
-import { suggestOneOf } from "./known.ts";
-import { checkValues } from "./values.ts";
-import { sectionsOf, type SectionInfo } from "./sections.ts";
+import { suggestOneOf, checkValues, sectionsOf, type SectionInfo } from "./sections.ts";
 
 export { loadErrors } from "./errors.ts";
-export { suggestOneOf } from "./known.ts";
+export { suggestOneOf } from "./sections.ts";
 export type { Environment } from "./environment.ts";
 
 type RawSection = Readonly<Record<string, unknown>>;

@@ -13,15 +13,18 @@ import type { PluginView } from "../../plugins/dashboard/index.ts";
 import { assertTrusted, withParentFolders } from "../../lib/files/index.ts";
 import { load, type Loaded, type Places } from "../load/index.ts";
 import { sectionsOf, type SectionInfo } from "../load/sections.ts";
-import { loadErrorAdvice } from "./advice.ts";
+import {
+  loadErrorAdvice,
+  withLoadTimeout,
+  resolvePluginFile,
+  wrapPlugin,
+  errorSummary,
+} from "./foreign.ts";
 import { readEntries, type PluginEntry } from "./entries.ts";
 import { pluginErrors } from "./errors.ts";
-import { withLoadTimeout } from "./limited.ts";
-import { resolvePluginFile } from "./locate.ts";
-import { wrapPlugin, errorSummary } from "./named.ts";
 
 export { readEntries } from "./entries.ts";
-export { resolvePluginFile } from "./locate.ts";
+export { resolvePluginFile } from "./foreign.ts";
 
 export interface PluginsOptions extends Places {
   /** The launcher's own plugins that have settings. */

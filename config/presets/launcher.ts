@@ -23,7 +23,7 @@ import {
   type GivenProgram,
 } from "../handler/index.ts";
 import type { Environment } from "../load/index.ts";
-import { controlSocketPaths } from "../local/index.ts";
+import { controlSocketPaths } from "../control-socket.ts";
 import { loadWithPlugins, toPluginViews } from "../plugins/index.ts";
 
 export interface LauncherOptions {

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { splitLines } from "../../bin/lines.ts";
+import { splitLines } from "../../bin/client/lines.ts";
 
 async function read(
   pieces: readonly string[],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createRandom } from "../../bin/random.ts";
+import { createRandom } from "../../bin/environment.ts";
 
 describe("random bytes from a block", () => {
   test("come in the number that was asked for, also across blocks and beyond one", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { homeOf } from "../../bin/home.ts";
-import { UsageError } from "../../bin/usage.ts";
+import { homeOf } from "../../bin/environment.ts";
+import { UsageError } from "../../bin/commands/command.ts";
 import { spawnLauncher, startLauncher } from "./launcher.ts";
 
 describe("the home", () => {

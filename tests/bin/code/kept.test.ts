@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { writeCache, readCache } from "../../../bin/code/kept.ts";
+import { writeCache, readCache } from "../../../bin/compile-cache/cache.ts";
 
 let home: string;
 let file: string;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { crc32 } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ScriptLoader } from "../../../bin/code/program.ts";
+import { ScriptLoader } from "../../../bin/compile-cache/loader.ts";
 
 let folder: string;
 beforeEach(async () => {

@@ -4,7 +4,7 @@ import { createConnection, createServer, type Socket } from "node:net";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { UsageError } from "../../../bin/usage.ts";
+import { UsageError } from "../../../bin/commands/command.ts";
 import { withDesk, type Ran } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789-abcdefghijklm";

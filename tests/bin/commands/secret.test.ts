@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import type { CommandContext } from "../../../bin/commands/index.ts";
-import { readSecret } from "../../../bin/commands/secret.ts";
+import { readSecret } from "../../../bin/commands/prompt.ts";
 
 /** What is typed comes in pieces, as a terminal or somebody who pastes gives them. */
 async function typed(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { UsageError } from "../../../bin/usage.ts";
+import { UsageError } from "../../../bin/commands/command.ts";
 import { withDesk } from "../../support/command-context.ts";
 
 const OWN = "chosen-by-the-owner-0123456789";

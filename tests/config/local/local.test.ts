@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { controlSocketPaths } from "../../../config/local/index.ts";
+import { controlSocketPaths } from "../../../config/control-socket.ts";
 
 const long = `/srv/${"deep/".repeat(20)}door`;
 

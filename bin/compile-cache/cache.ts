@@ -9,7 +9,7 @@ import {
   writeFileAtomic,
 } from "../../lib/files/index.ts";
 import type { Environment } from "../../config/load/index.ts";
-import type { CompiledFiles } from "./program.ts";
+import type { CompiledFiles } from "./loader.ts";
 
 /* What a start compiled, for the next one: `cache/program` in the home. Who could write it would decide which code
  * runs, so it is read only where nobody else can, and never on Windows, whose access rights nobody looks at here. */

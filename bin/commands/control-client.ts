@@ -1,7 +1,7 @@
 import { lstat, stat } from "node:fs/promises";
 import { request, type IncomingMessage } from "node:http";
 import { dirname } from "node:path";
-import { controlSocketPaths } from "../../config/local/index.ts";
+import { controlSocketPaths } from "../../config/control-socket.ts";
 import { sanitizeLine } from "../client/text.ts";
 import { exitCodes, printJson, type CommandContext } from "./command.ts";
 
