@@ -20,9 +20,9 @@ const packages: Readonly<Record<string, RegExp>> = {
   mitt: /^kernel\/bus\.ts$/,
   fastify: /^plugins\/dashboard\//,
   "@fastify/cookie": /^plugins\/dashboard\//,
-  "prom-client": /^plugins\/dashboard\/metrics\/(exposition|registry)\.ts$/,
+  "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
-  zod: /^plugins\/([^/]+\/config|dashboard\/(request|bodies)|program\/(protocol|bodies))\.ts$/,
+  zod: /^plugins\/([^/]+\/config|dashboard\/request|program\/protocol)\.ts$/,
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
   yaml: /^lib\/files\//,
@@ -85,7 +85,7 @@ const pluginRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
   if (path === "lib/util.ts") return undefined;
   if (inBrowser.test(file)) return browserRule(file, wanted);
-  if (within(`plugins/${own}`, wanted)) return undefined;
+  if (within(`plugins/${own}`, wanted)) return roomRule(file, wanted);
   if (isKernelIndex(wanted)) return undefined;
   if (path.startsWith("lib/"))
     return libraries[path]?.has(own) ? undefined : "this plugin does not use this library";
@@ -100,11 +100,41 @@ const browserRule: Rule = (file, wanted) => {
   const { path = "", typeOnly } = wanted;
   if (inBrowser.test(path))
     return file.includes("/ui/") && !path.includes("/ui/") ? "ui/ imports only ui/" : undefined;
-  if (/^lib\/pico-link\/(browser|page)\.ts$/.test(path)) return undefined;
+  if (path === "lib/pico-link/browser.ts") return undefined;
   if (typeOnly && path === "lib/pico-wire/index.ts") return undefined;
   return typeOnly && within("plugins/dashboard", wanted)
     ? undefined
     : "browser modules load browser modules";
+};
+
+/** Rooms of a plugin, each may import by value the rooms after it; and the files of the plugin's folder that all
+ *  rooms may import. */
+const rooms: Readonly<Record<string, { order: readonly string[]; shared: RegExp }>> = {
+  "pico-server": {
+    order: ["http", "handshake", "connection", "session"],
+    shared: /^(frame-encoding|metrics|config|errors)\.ts$/,
+  },
+  dashboard: {
+    order: ["control", "api", "auth"],
+    shared: /^(request|reply|errors|config|assets)\.ts$|^(pages|ui)\//,
+  },
+};
+const roomRule: Rule = (file, { path = "", typeOnly }) => {
+  const own = pluginOf(file)!;
+  const [from, to] = [file, path].map((name) => name.slice(`plugins/${own}/`.length)) as [
+    string,
+    string,
+  ];
+  if (typeOnly) return undefined;
+  if (inBrowser.test(path) && path.includes("/browser/")) return "the server loads no browser code";
+  if (to === "index.ts") return "nothing in a plugin imports its index.ts";
+  const { order, shared } = rooms[own] ?? { order: [], shared: /^$/ };
+  const at = order.indexOf(from.split("/")[0]!);
+  if (at === -1 || shared.test(to)) return undefined;
+  const next = order.indexOf(to.split("/")[0]!);
+  return next >= at
+    ? undefined
+    : `${order[at]} imports only itself and ${order.slice(at + 1).join(", ")}`;
 };
 
 const testkitRule: Rule = (_, wanted) => {
@@ -233,10 +263,14 @@ describe("imports", () => {
     ["plugins/one/index.ts", `import { readJson } from "../../lib/files/index.ts";`],
     ["plugins/one/index.ts", `import fastify from "fastify";`],
     ["plugins/one/index.ts", `import { z } from "zod";`],
+    ["plugins/one/a.ts", `import { one } from "./index.ts";`],
     ["plugins/http/index.ts", `import { WebSocketServer } from "ws";`],
     ["plugins/dashboard/index.ts", `import { decode } from "../../lib/pico-wire/index.ts";`],
     ["plugins/dashboard/browser/a.ts", `import { x } from "../auth/cookies.ts";`],
     ["plugins/dashboard/ui/text/a.ts", `import { x } from "../../browser/b.ts";`],
+    ["plugins/dashboard/reply.ts", `import { x } from "./browser/b.ts";`],
+    ["plugins/dashboard/auth/a.ts", `import { x } from "../api/b.ts";`],
+    ["plugins/pico-server/session/a.ts", `import { x } from "../connection/b.ts";`],
     ["testkit/a.ts", `import { createLimiter } from "../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { createLimiter } from "../../plugins/http/limiter.ts";`],
     ["config/presets/a.ts", `import { replaceFile } from "../../lib/files/atomic-write.ts";`],
