@@ -7,7 +7,7 @@ const schema = z.strictObject({ refusals: z.int().min(1).max(10_000).default(100
 
 export const audit = (): Plugin<{
   config: z.output<typeof schema>;
-  hears: Pick<DashboardEvents, "dashboard:sign-in-refused">;
+  listens: Pick<DashboardEvents, "dashboard:sign-in-refused">;
   emits: { "audit:alarm-raised": { address: string; refusals: number } };
 }> => ({
   name: "audit",

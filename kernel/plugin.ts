@@ -37,7 +37,7 @@ export interface PluginShape {
   /** Events that only this plugin may emit: `<name>:<past-tense>`. */
   readonly emits?: EventMap;
   /** Events of other plugins: a `Pick<>` of their maps. */
-  readonly hears?: EventMap;
+  readonly listens?: EventMap;
   /** Services that it provides. */
   readonly offers?: Record<string, unknown>;
   /** Services that it requires. */
@@ -109,7 +109,7 @@ export type Plugin<S extends PluginShape = PluginShape> = PluginBase<S> &
     ? { readonly config: Section<C, SectionName<S>> }
     : { readonly config?: never });
 
-export type SubscribableEvents<S> = ShapePart<S, "hears", EmptyMap> &
+export type SubscribableEvents<S> = ShapePart<S, "listens", EmptyMap> &
   ShapePart<S, "emits", EmptyMap> &
   KernelEvents;
 

@@ -14,12 +14,12 @@ export type AnyPlugin = Pick<Plugin<any>, "name" | "api" | "shape" | "start"> & 
 };
 
 type ShapeOf<P> = P extends { readonly shape?: infer S } ? NonNullable<S> : never;
-type PartOf<P, K extends "needs" | "uses" | "offers" | "emits" | "hears" | "section"> = ShapePart<
+type PartOf<P, K extends "needs" | "uses" | "offers" | "emits" | "listens" | "section"> = ShapePart<
   ShapeOf<P>,
   K,
   EmptyMap
 >;
-type KeysOf<P, K extends "needs" | "offers" | "hears"> = keyof PartOf<P, K> & string;
+type KeysOf<P, K extends "needs" | "offers" | "listens"> = keyof PartOf<P, K> & string;
 
 /** Names that both maps have, if the type in `Have` does not fit the one in `Wanted`. */
 type Mismatches<Wanted, Have> = {
@@ -42,8 +42,8 @@ type CheckNeedsInOrder<L extends readonly unknown[], Offered = EmptyMap> = L ext
   : never;
 
 type EventMistakes<P, Emitted> =
-  | `no plugin emits ${Exclude<KeysOf<P, "hears">, keyof Emitted>}`
-  | `${Mismatches<PartOf<P, "hears">, Emitted>} has another payload where it is emitted`;
+  | `no plugin emits ${Exclude<KeysOf<P, "listens">, keyof Emitted>}`
+  | `${Mismatches<PartOf<P, "listens">, Emitted>} has another payload where it is emitted`;
 type CheckEvents<L extends readonly unknown[]> = {
   [I in keyof L]: EventMistakes<L[I], EventsOf<L>>;
 }[number];

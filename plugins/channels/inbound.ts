@@ -81,7 +81,11 @@ export const maxHops = 4;
 
 export interface Inbound {
   handle(application: Application, options?: ApplicationOptions): Release;
-  hand(message: InboundMessage, outcome: DeliveryCallbacks, options?: { dedupe?: boolean }): void;
+  deliver(
+    message: InboundMessage,
+    outcome: DeliveryCallbacks,
+    options?: { dedupe?: boolean },
+  ): void;
   isBusy(channel: string, session?: string): boolean;
   start(): void;
   /** Tells the application, and rejects every delivery that it has not settled. */
@@ -271,7 +275,7 @@ export function createInbound({
       };
     },
 
-    hand(incoming, outcome, { dedupe: once = false } = {}) {
+    deliver(incoming, outcome, { dedupe: once = false } = {}) {
       if (!stopping) return outcome.rejected(channelsErrors.not_running());
       if (incoming.hops > maxHops) return outcome.rejected(channelsErrors.loop());
       const before = once ? dedupe.find(incoming) : undefined;

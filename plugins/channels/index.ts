@@ -108,7 +108,7 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
           const isAttached = (): boolean => ports.get(name) === port;
           const hand: ChannelHandle["hand"] = (message, outcome, options) => {
             if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
-            inbound.hand(
+            inbound.deliver(
               message.channel === name ? message : { ...message, channel: name },
               outcome,
               options,
@@ -119,14 +119,14 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
             deliver: (message, options) =>
               new Promise((accepted, rejected) => hand(message, { accepted, rejected }, options)),
             receipt(session, receipt) {
-              if (isAttached()) receipts.news(name, session, receipt);
+              if (isAttached()) receipts.update(name, session, receipt);
             },
             typing(session, on) {
               if (isAttached())
                 emit("channels:typing-changed", () => ({ channel: name, session, on }));
             },
-            left(session) {
-              if (isAttached()) streams.left({ channel: name, session });
+            sessionIdle(session) {
+              if (isAttached()) streams.sessionIdle({ channel: name, session });
             },
             isBusy: (session) => isAttached() && inbound.isBusy(name, session),
             close() {

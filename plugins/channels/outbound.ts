@@ -128,7 +128,7 @@ export interface ReceiptTracker {
   /** What the channel answered, or the news that overtook it. */
   answered(tracked: TrackedMessage, receipt: AdapterReceipt): Receipt;
   failed(tracked: TrackedMessage): void;
-  news(channel: string, session: string, receipt: Receipt): void;
+  update(channel: string, session: string, receipt: Receipt): void;
 }
 
 export function createReceiptTracker(
@@ -209,7 +209,7 @@ export function createReceiptTracker(
       if (!returned(entry)) forget(entry);
     },
 
-    news(channel, session, receipt) {
+    update(channel, session, receipt) {
       const entry = find(receipt.id);
       if (entry?.channel !== channel || entry.session !== session) return;
       if (!keep(entry, receipt.status, receipt.reason)) return;

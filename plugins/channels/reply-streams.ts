@@ -24,7 +24,7 @@ export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
 export interface ReplyStreams {
   open(to: Address, options?: StreamOptions): ReplyStream;
   /** Nobody hears the session any more. */
-  left(to: Address): void;
+  sessionIdle(to: Address): void;
   /** Aborts them all; resolves when what they had is shown as far as it could be. */
   stop(): Promise<void>;
 }
@@ -53,7 +53,7 @@ export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
       live.add(entry);
       return stream;
     },
-    left({ channel, session }) {
+    sessionIdle({ channel, session }) {
       for (const { to, cancelWhenAlone, stream } of [...live]) {
         if (cancelWhenAlone && to.channel === channel && to.session === session) stream.abort();
       }

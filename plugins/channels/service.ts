@@ -137,7 +137,7 @@ export interface ChannelHandle {
   /** Somebody in this session writes, or stopped. */
   typing(session: string, on: boolean): void;
   /** Nobody hears this session any more. */
-  left(session: string): void;
+  sessionIdle(session: string): void;
   /** The application is at a message of this session, or of any: what it acknowledged and still answers included. */
   isBusy(session?: string): boolean;
   close(): void;

@@ -52,5 +52,5 @@ export interface DashboardContext {
   ways(): readonly TokenWay[];
   /** By other authors. */
   plugins(): readonly PluginView[];
-  emit<K extends keyof DashboardEvents>(type: K, fact: DashboardEvents[K]): void;
+  emit<K extends keyof DashboardEvents>(type: K, event: DashboardEvents[K]): void;
 }

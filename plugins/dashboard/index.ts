@@ -199,12 +199,14 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         feed.end(bearerOwner, "rotated");
       });
       publishEvents(scope, feed, door.activity);
-      http.request("/", (q, r) => app.routing(q, r));
+      http.request("/", (request, response) => app.routing(request, response));
       for (const path of ["/healthz", "/readyz"])
-        http.request(path, (q, r) => app.routing(q, r), { anyHost: true });
-      http.identify("session", (q, peer) => {
-        if (!hostIsAllowed(door, peer) || !isSameOrigin(q, peer)) return undefined;
-        const session = sessionOf(door, q.headers, peer);
+        http.request(path, (request, response) => app.routing(request, response), {
+          anyHost: true,
+        });
+      http.registerIdentity("session", (request, peer) => {
+        if (!hostIsAllowed(door, peer) || !isSameOrigin(request, peer)) return undefined;
+        const session = sessionOf(door, request.headers, peer);
         return session && toIdentity(session);
       });
       scope.on("kernel:state-changed", () => {

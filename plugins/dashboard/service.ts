@@ -24,8 +24,8 @@ export interface DashboardApi {
   route(name: string, handle: RouteHandler): void;
 }
 export type RouteHandler = (
-  q: IncomingMessage,
-  r: ServerResponse,
+  request: IncomingMessage,
+  response: ServerResponse,
   signIn: Identity | undefined,
 ) => Awaitable<void>;
 
@@ -125,7 +125,7 @@ export type DashboardShape = {
   config: DashboardConfig;
   section: { launcher: DashboardInput };
   emits: DashboardEvents;
-  hears: Pick<TokenStoreEvents, "token-store:rotated">;
+  listens: Pick<TokenStoreEvents, "token-store:rotated">;
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http };
   uses: { settings: Settings; picoServer: PicoServer; program: Program };
   offers: { dashboardApi: DashboardApi; signInLinks: SignInLinks };

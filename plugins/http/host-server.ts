@@ -35,15 +35,15 @@ export function attachToHostServer(server: Server, dispatcher: Router): Release 
   /** Node announces upgrades only to servers with a listener for them; the wrapped `emit` does the work. */
   const marker = (): void => {};
 
-  const request = (q: IncomingMessage, r: ServerResponse): boolean =>
-    dispatcher.request("dashboard", q, r);
+  const request = (request: IncomingMessage, response: ServerResponse): boolean =>
+    dispatcher.request("dashboard", request, response);
 
-  function upgrade(q: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const isWebSocket = isWebSocketUpgrade(q);
-    if (isWebSocket && dispatcher.upgrade("dashboard", q, socket, head)) return true;
+  function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const isWebSocket = isWebSocketUpgrade(request);
+    if (isWebSocket && dispatcher.upgrade("dashboard", request, socket, head)) return true;
     const hostTakesUpgrades = server.listenerCount("upgrade") > 1;
-    if (hostTakesUpgrades && (isWebSocket || !dispatcher.serves(q))) return false;
-    serveAsPlain(server, q, socket, head);
+    if (hostTakesUpgrades && (isWebSocket || !dispatcher.serves(request))) return false;
+    serveAsPlain(server, request, socket, head);
     return true;
   }
 

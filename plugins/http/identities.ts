@@ -7,12 +7,12 @@ type IdentityResolver = (request: IncomingMessage, peer: Peer) => Identity | und
 /** Who a request belongs to, asked of whoever can tell: the dashboard knows its sign-ins. */
 export function createIdentities(
   peer: (request: IncomingMessage) => Peer,
-): Pick<Http, "identify" | "who"> {
+): Pick<Http, "registerIdentity" | "identityOf"> {
   const kinds = new Map<string, IdentityResolver>();
   return {
-    identify: (kind, find) => void kinds.set(kind, find),
+    registerIdentity: (kind, find) => void kinds.set(kind, find),
 
-    who(request) {
+    identityOf(request) {
       for (const [kind, find] of kinds) {
         const identity = find(request, peer(request));
         if (identity) return { kind, identity };

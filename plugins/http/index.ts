@@ -129,8 +129,8 @@ export function http(options: HttpOptions = {}): Plugin<{
       const identities = createIdentities(peer);
       const host = options.identify && createHostIdentities(options.identify, log, clock);
       if (host) {
-        identities.identify("owner", host.findOwner);
-        identities.identify("host", host.find);
+        identities.registerIdentity("owner", host.findOwner);
+        identities.registerIdentity("host", host.find);
       }
       const lost = (address: string): void => emit("http:upgrade-unserved", { address });
       const dispatcher = createRouter({
@@ -178,7 +178,7 @@ export function http(options: HttpOptions = {}): Plugin<{
         request: (prefix, handle, route = {}) =>
           requests.add("path", normaliseBasePath(prefix) || "/", handle, route),
         upgrade: (path, handle, route = {}) => upgrades.add("upgrade", path, handle, route),
-        refuse: writeResponse,
+        rejectUpgrade: writeResponse,
         ...identities,
         peer,
         markAuthenticated: ({ socket }) => limits.markAuthenticated(socket),

@@ -96,7 +96,7 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
     return isNew;
   }
   const foundWrong = (tries: AttemptsByValue, isNew: boolean): Verdict<never> => ({
-    outcome: "wrong",
+    outcome: "mismatch",
     counted: tries.size,
     ...(isNew ? {} : { again: true }),
   });
@@ -104,14 +104,14 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
   return {
     blockedFor: (key) => secondsLeft(find(key).tries),
 
-    async judge(key, value, compare, { half = false } = {}) {
+    async attempt(key, value, compare, { half = false } = {}) {
       const { kept, tries } = find(key);
       const hash = digest(value);
       const known = tries.get(hash);
       const isBeingCompared = known !== undefined && known.wrongAt === undefined; // its place is paid for
       if (isFull(tries, half) && !isBeingCompared) {
         const match = value.length >= minRandomTokenLength ? await compare() : false;
-        return match === false ? limited(tries, half) : { outcome: "right", match };
+        return match === false ? limited(tries, half) : { outcome: "match", match };
       }
       reserve(kept, tries, hash);
       let match: Awaited<ReturnType<typeof compare>>;
@@ -122,10 +122,10 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
         throw error;
       }
       const isNew = settle(kept, tries, hash, match === false);
-      return match === false ? foundWrong(tries, isNew) : { outcome: "right", match };
+      return match === false ? foundWrong(tries, isNew) : { outcome: "match", match };
     },
 
-    wrong(key, value) {
+    recordFailure(key, value) {
       const { kept, tries } = find(key);
       if (isFull(tries)) return limited(tries);
       const hash = digest(value);

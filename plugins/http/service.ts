@@ -50,25 +50,30 @@ export interface Http {
    *  Unmatched requests reach a host's own handler. */
   request(
     prefix: string,
-    handle: (q: IncomingMessage, r: ServerResponse) => void,
+    handle: (request: IncomingMessage, response: ServerResponse) => void,
     options?: RouteOptions,
   ): void;
   /** WebSocket upgrades of exactly this path. */
   upgrade(
     path: string,
-    handle: (q: IncomingMessage, socket: Duplex, head: Buffer) => void,
+    handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
     options?: RouteOptions,
   ): void;
   /** Writes a whole HTTP answer with the safety headers to an upgrade's socket and closes it. */
-  refuse(
+  rejectUpgrade(
     socket: Duplex,
     status: number,
     body: object,
     headers?: Readonly<Record<string, string>>,
   ): void;
-  identify(kind: string, find: (q: IncomingMessage, peer: Peer) => Identity | undefined): void;
-  who(q: IncomingMessage): { readonly kind: string; readonly identity: Identity } | undefined;
-  peer(q: IncomingMessage): Peer;
+  registerIdentity(
+    kind: string,
+    find: (request: IncomingMessage, peer: Peer) => Identity | undefined,
+  ): void;
+  identityOf(
+    request: IncomingMessage,
+  ): { readonly kind: string; readonly identity: Identity } | undefined;
+  peer(request: IncomingMessage): Peer;
   /** Call it when a request has proved a token or a sign-in: its connection no longer counts for the
    *  limits on unauthenticated connections. */
   markAuthenticated(request: IncomingMessage): void;
@@ -78,7 +83,7 @@ export interface Http {
   /** All noted faults since the start, by reason. */
   clientFaults(): Readonly<Record<string, number>>;
   /** The listener the request came in by. */
-  listener(q: IncomingMessage): Listener;
+  listener(request: IncomingMessage): Listener;
   /** The path with the base path before it: the only way to make a link. */
   url(path: string): string;
   /** Where it listens, base path and a closing slash included, best for people first; empty before ready. `gateway`
@@ -102,9 +107,9 @@ export interface Http {
 }
 
 export type Verdict<T> =
-  | { readonly outcome: "right"; readonly match: T }
+  | { readonly outcome: "match"; readonly match: T }
   /** `counted`: different wrong values of this key in the window; `again`: this one was among them before. */
-  | { readonly outcome: "wrong"; readonly counted: number; readonly again?: true }
+  | { readonly outcome: "mismatch"; readonly counted: number; readonly again?: true }
   | { readonly outcome: "limited"; readonly retryAfterSeconds: number };
 
 /** At most `attempts` different wrong values per key in any sliding 60 s. Keyed hashes are kept, never values. */
@@ -114,7 +119,7 @@ export interface Limiter {
   /** Compares unless the key is blocked and the value is short enough to guess (under 43 characters). The value is
    *  reserved before the comparison, so that parallel guesses cannot slip through; a rejection of `compare` gives it
    *  back. */
-  judge<T>(
+  attempt<T>(
     key: string,
     value: string,
     compare: () => Awaitable<T | false>,
@@ -122,7 +127,7 @@ export interface Limiter {
     options?: { readonly half?: boolean },
   ): Promise<Verdict<T>>;
   /** Counts a value that was wrong without a comparison. */
-  wrong(key: string, value: string): Verdict<never>;
+  recordFailure(key: string, value: string): Verdict<never>;
   /** An address or a key; without one, all. */
   unblock(key?: string): void;
 }

@@ -38,7 +38,7 @@ export interface PicoClientShape {
   readonly config: PicoClientConfig;
   readonly section: { "channels.pico_client": PicoClientInput };
   readonly emits: PicoClientEvents;
-  readonly hears: Pick<TokenStoreEvents, "token-store:rotated">;
+  readonly listens: Pick<TokenStoreEvents, "token-store:rotated">;
   readonly needs: { tokens: Tokens; tokenSecrets: TokenSecrets };
   readonly uses: { channels: Channels };
   readonly offers: { picoLink: PicoLink };

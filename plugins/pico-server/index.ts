@@ -112,7 +112,7 @@ export function picoServer({
         random: scope.random,
         now: () => clock.monotonic?.() ?? clock.now(),
         after: scope.after,
-        left: (session) => inlet.left(session),
+        sessionIdle: (session) => inlet.sessionIdle(session),
         settled: (session, id, status, reason) =>
           inlet.receipt(session, { id, status, ...(reason && { reason }) }),
       });
@@ -154,18 +154,18 @@ export function picoServer({
         isBusy,
         typing: inlet.typing,
         awake: connections.awake,
-        hasten: connections.hasten,
+        reschedule: connections.reschedule,
         messageRate: messageRateOf(config),
         written: memoizeLast(({ session, cursor: { epoch, seq } }) =>
           sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
         ),
-        gone(link, fact) {
+        gone(link, event) {
           connections.remove(link);
           const { in: bytesIn, out: bytesOut } = link.carried();
           counters.bytesIn += bytesIn;
           counters.bytesOut += bytesOut;
-          countClose(counters, fact);
-          emit("pico-server:disconnected", fact);
+          countClose(counters, event);
+          emit("pico-server:disconnected", event);
         },
       };
 
@@ -197,14 +197,14 @@ export function picoServer({
 
       const listens: RouterOptions["listens"] = (
         { session, after },
-        r,
+        response,
         headers,
         knock,
         admission,
       ) => {
         const { version: tokenVersion } = admission;
         const link = createEventStream(shared, {
-          r,
+          r: response,
           headers,
           id: newId(),
           session,
@@ -245,7 +245,7 @@ export function picoServer({
       scope.onConfig(async (next) => {
         await assertSettings(next, checked);
         if (!next.enabled) connections.close("going_away");
-        else connections.hasten(); // other times may hold now
+        else connections.reschedule(); // other times may hold now
       });
       scope.on("kernel:stop-begun", ({ timeoutMs }) => {
         serving = false;

@@ -103,7 +103,7 @@ export type PicoServerShape = {
   config: PicoServerConfig;
   section: { "channels.pico": PicoServerInput };
   emits: PicoServerEvents;
-  hears: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
+  listens: Pick<TokenStoreEvents, "token-store:rotated" | "token-store:removed">;
   needs: { tokens: Tokens; http: Http; channels: Channels };
   uses: { settings: Settings };
   offers: { picoServer: PicoServer };

@@ -76,7 +76,7 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
 
       function said(text: string): void {
         requests.heard();
-        speech.said(text);
+        speech.log(text);
         if (isTelling) return;
         isTelling = true;
         after(eventIntervalMs, () => {
@@ -94,7 +94,7 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
           return speech.stray(text, "not JSON");
         }
         const read = parseFrame(value);
-        if (typeof read !== "string") return answers.take(read);
+        if (typeof read !== "string") return answers.accept(read);
         speech.stray(text, read);
         answers.unread(intendedTarget(value), read);
       }
@@ -150,7 +150,7 @@ export function program(options: ProgramOptions): Plugin<ProgramShape> {
       });
 
       scope.onStop(supervisor.kill);
-      scope.onStop(channels.handle(requests.take, { perSession: maxPerSession }));
+      scope.onStop(channels.handle(requests.accept, { perSession: maxPerSession }));
       scope.onReady(() => {
         supervisor.start();
         return supervisor.stop;

@@ -13,7 +13,7 @@ export interface LineReaderOptions {
 /** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the
  *  first one, as .NET and some PHP files write it, is none of its text. */
 export function createLineReader({ most, line, tooLong }: LineReaderOptions): {
-  take(chunk: Buffer): void;
+  accept(chunk: Buffer): void;
   end(): void;
 } {
   let parts: Buffer[] = [];
@@ -45,7 +45,7 @@ export function createLineReader({ most, line, tooLong }: LineReaderOptions): {
   }
 
   return {
-    take(chunk) {
+    accept(chunk) {
       let from = 0;
       for (let at = chunk.indexOf(lineEnd); at !== -1; at = chunk.indexOf(lineEnd, from)) {
         keep(chunk.subarray(from, at));

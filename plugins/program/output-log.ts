@@ -27,7 +27,7 @@ export interface OutputLogOptions {
 /** What the program says beside its messages: into the log, not more than a log can hold, and its last lines. */
 export interface OutputLog {
   /** A line of standard error. */
-  said(text: string): void;
+  log(text: string): void;
   /** A line of standard output that is no message, and why; the first one is told at length. */
   stray(text: string, reason: string): void;
   recent(): readonly StderrLine[];
@@ -58,7 +58,7 @@ export function createOutputLog({ clock, log, redact }: OutputLogOptions): Outpu
   }
 
   return {
-    said(given) {
+    log(given) {
       recent.push({ at: clock.now(), given });
       if (recent.length > keptStderrLines) recent.shift();
       if (mayWrite()) log.info({ stream: "stderr" }, clean(given));

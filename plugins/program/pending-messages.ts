@@ -44,7 +44,7 @@ interface PendingEntry extends PendingMessage {
 
 export interface PendingMessages {
   /** Settles with the message: rejects with what its sender is told. */
-  take(message: Message): Promise<void>;
+  accept(message: Message): Promise<void>;
   find(id: string): PendingMessage | undefined;
   /** Where a finished one came from, and whether it was answered. */
   past(id: string): { readonly address: Address; readonly isAnswered: boolean } | undefined;
@@ -173,7 +173,7 @@ export function createPendingMessages({
   }
 
   return {
-    take,
+    accept: take,
     find: (id) => live.get(id),
     past: (id) => past.get(id),
     pump() {

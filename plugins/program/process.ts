@@ -142,11 +142,11 @@ export function startProcess(options: ProcessOptions): ProgramProcess {
     line: said,
     tooLong: (beginning) => said(`${beginning} …`),
   });
-  child.stdout.on("data", output.take).on("error", () => undefined);
+  child.stdout.on("data", output.accept).on("error", () => undefined);
   child.stderr
     .on("error", () => undefined)
     .on("data", (chunk: Buffer) => {
-      errors.take(chunk);
+      errors.accept(chunk);
       errorBytes += chunk.byteLength;
       if (errorBytes < maxStderrBytes || child.stderr.isPaused()) return;
       child.stderr.pause();

@@ -111,7 +111,7 @@ interface ReplyTarget {
 }
 
 export interface Replies {
-  take(line: ProgramFrame): void;
+  accept(line: ProgramFrame): void;
   /** A line that is no message, and why: who waits for it is told. */
   unread(meant: IntendedTarget, problem: string): void;
   /** The program ended: what it left half said is shown as whole, and nobody waits for its typing. */
@@ -275,7 +275,7 @@ export function createReplies({
   }
 
   return {
-    take(line) {
+    accept(line) {
       switch (line.type) {
         case "message.create":
           return create(line);

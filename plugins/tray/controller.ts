@@ -71,7 +71,7 @@ export async function openTray(
   }
 
   // The channel and the settings need not be there: their facts are heard where they are.
-  const on = scope.on as unknown as Scope<{ hears: PicoServerEvents & SettingsEvents }>["on"];
+  const on = scope.on as unknown as Scope<{ listens: PicoServerEvents & SettingsEvents }>["on"];
   on("pico-server:connected", changed);
   on("pico-server:disconnected", changed);
   on("settings:changed", changed);

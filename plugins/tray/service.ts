@@ -24,7 +24,7 @@ export interface TrayOptions {
 }
 
 export type TrayShape = {
-  hears: Pick<TokenStoreEvents, "token-store:rotated">;
+  listens: Pick<TokenStoreEvents, "token-store:rotated">;
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http; signInLinks: SignInLinks };
   uses: { picoServer: PicoServer };
 };

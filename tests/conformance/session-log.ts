@@ -32,7 +32,7 @@ export function sessionLogConformance(
   async function listening(bounds?: LogBounds) {
     const stand = await make(bounds);
     const heard: SequencedEntry[] = [];
-    const hearer = { hear: (entry: SequencedEntry) => void heard.push(entry) };
+    const hearer = { onEntry: (entry: SequencedEntry) => void heard.push(entry) };
     stand.log.subscribe("s", hearer, { resumes: true });
     const release = () => stand.log.unsubscribe("s", hearer);
     const say = async (...texts: string[]) => {
@@ -204,7 +204,7 @@ export function sessionLogConformance(
       const before = await top();
       release();
       await pass(keptMs - 1);
-      const again = { hear: () => undefined };
+      const again = { onEntry: () => undefined };
       log.subscribe("s", again);
       await pass(keptMs * 3);
       expect(await top()).toEqual(before);

@@ -42,7 +42,9 @@ async function conversation(channel: string): Promise<unknown> {
 
 describe("in a host's server", () => {
   test("the channel answers under a path prefix, the host everywhere else, before and after", async () => {
-    const server = closing(createServer((q, r) => void r.end(`theirs ${q.url}`)));
+    const server = closing(
+      createServer((request, response) => void response.end(`theirs ${request.url}`)),
+    );
     const port = await listening(server);
     const at = (path: string): Promise<string> =>
       fetch(`http://127.0.0.1:${port}${path}`).then((r) => r.text());
@@ -57,15 +59,17 @@ describe("in a host's server", () => {
   test("beside WebSockets of the host each gets its own, whoever came first", async () => {
     const server = closing(createServer());
     const early = new WebSocketServer({ noServer: true });
-    server.on("upgrade", (q, socket, head) => {
-      if (q.url === "/early") early.handleUpgrade(q, socket, head, (ws) => ws.send("early"));
+    server.on("upgrade", (request, socket, head) => {
+      if (request.url === "/early")
+        early.handleUpgrade(request, socket, head, (ws) => ws.send("early"));
     });
     const port = await listening(server);
     await using kernel = embedded({ server });
     await kernel.start();
     const late = new WebSocketServer({ noServer: true });
-    server.on("upgrade", (q, socket, head) => {
-      if (q.url === "/late") late.handleUpgrade(q, socket, head, (ws) => ws.send("late"));
+    server.on("upgrade", (request, socket, head) => {
+      if (request.url === "/late")
+        late.handleUpgrade(request, socket, head, (ws) => ws.send("late"));
     });
     for (const name of ["early", "late"]) {
       const ws = new WebSocket(`ws://127.0.0.1:${port}/${name}`);

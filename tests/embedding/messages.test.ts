@@ -42,7 +42,7 @@ const mistakes: readonly (readonly [what: string, code: string, words: RegExp])[
   ],
   [
     "nobody announces what a plugin hears",
-    'declare const r: Plugin<{ hears: Pick<PicoServerEvents, "pico-server:refused"> }>; createKernel([r]);',
+    'declare const r: Plugin<{ listens: Pick<PicoServerEvents, "pico-server:refused"> }>; createKernel([r]);',
     /no plugin emits pico-server:refused/,
   ],
   ["a fact is misspelt", 'kernel.on("pico-server:conected", () => {});', /"pico-server:conected"/],

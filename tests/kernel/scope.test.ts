@@ -16,7 +16,7 @@ test("a plugin hears facts of others and announces its own", async () => {
       strike = (hour) => emit("clock:struck", { hour });
     },
   };
-  const ear: Plugin<{ hears: Facts }> = {
+  const ear: Plugin<{ listens: Facts }> = {
     name: "ear",
     api: 1,
     start({ on }) {

@@ -15,7 +15,7 @@ const baker: Plugin<{ emits: BakerFacts; offers: { oven: Oven } }> = {
   api: 1,
   start: () => ({ oven: { bake: (loaf) => loaf } }),
 };
-const guest: Plugin<{ hears: Pick<BakerFacts, "baker:baked">; needs: { oven: Oven } }> = {
+const guest: Plugin<{ listens: Pick<BakerFacts, "baker:baked">; needs: { oven: Oven } }> = {
   name: "guest",
   api: 1,
   needs: { oven: true },
@@ -23,7 +23,7 @@ const guest: Plugin<{ hears: Pick<BakerFacts, "baker:baked">; needs: { oven: Ove
     on("baker:baked", ({ loaf }) => void needs.oven.bake(loaf));
   },
 };
-const ear: Plugin<{ hears: Pick<BakerFacts, "baker:baked"> }> = {
+const ear: Plugin<{ listens: Pick<BakerFacts, "baker:baked"> }> = {
   name: "ear",
   api: 1,
   start: () => undefined,
@@ -146,7 +146,7 @@ test("a schema that parses to another type than the plugin reads does not compil
 test("a scope gives what the shape names and nothing else", () => {
   const plain: Plugin<{
     emits: BakerFacts;
-    hears: { "mill:ground": { kilos: number } };
+    listens: { "mill:ground": { kilos: number } };
     uses: { milk: string };
   }> = {
     name: "baker",
@@ -200,7 +200,7 @@ test("services and events are compared by type, not only by name", () => {
     api: 1,
     start: () => ({ oven: { heat: () => undefined } }),
   };
-  const listener: Plugin<{ hears: { "baker:baked": { slices: number } } }> = {
+  const listener: Plugin<{ listens: { "baker:baked": { slices: number } } }> = {
     name: "listener",
     api: 1,
     start: () => undefined,

@@ -61,15 +61,15 @@ async function play(game: readonly Step[], attempts: number): Promise<Learned[]>
         return value.startsWith("right") ? 1 : false;
       };
       asked.push(
-        limiter.judge(key, value, compare).then(
+        limiter.attempt(key, value, compare).then(
           ({ outcome }) => {
             if (
-              outcome === "wrong" &&
+              outcome === "mismatch" &&
               !learned.some((known) => known.key === key && known.value === value)
             ) {
               learned.push({ key, value, at: clock.now() });
             }
-            if (outcome === "right") expect(value).toMatch(/^right/);
+            if (outcome === "match") expect(value).toMatch(/^right/);
           },
           (error: Error) => expect(error.message).toBe("store"),
         ),
@@ -108,7 +108,7 @@ describe("however tries, waits and comparisons interleave", () => {
           });
           const outcomes = asks.map(([value, fails, turns]) =>
             limiter
-              .judge("a", value, async () => {
+              .attempt("a", value, async () => {
                 for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
                 if (fails) throw new Error("store");
                 return 1;

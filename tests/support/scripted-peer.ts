@@ -25,7 +25,7 @@ export interface PeerOptions {
     | undefined;
   /** What the plain request is answered; default: as the handshake. */
   readonly probe?: () => number;
-  readonly greet?: (socket: WebSocket, q: IncomingMessage) => void;
+  readonly greet?: (socket: WebSocket, request: IncomingMessage) => void;
   readonly answer?: (frame: Record<string, any>, socket: WebSocket) => void;
 }
 
@@ -52,26 +52,26 @@ export async function createPeer({
   const knocks: IncomingMessage[] = [];
   const sockets: WebSocket[] = [];
   const frames: Record<string, any>[] = [];
-  const http = createServer((_, r) => {
+  const http = createServer((_, response) => {
     const refusal = refuse();
-    r.writeHead(probe?.() ?? refusal?.status ?? 200, {
+    response.writeHead(probe?.() ?? refusal?.status ?? 200, {
       "Content-Type": "application/json",
       ...refusal?.headers,
     });
-    r.end(JSON.stringify(refusal?.body ?? {}));
+    response.end(JSON.stringify(refusal?.body ?? {}));
   });
   const server = new WebSocketServer({
     noServer: true,
     handleProtocols: (offered) => [...offered][0] ?? false,
   });
-  http.on("upgrade", (q, socket, head) => {
-    knocks.push(q);
+  http.on("upgrade", (request, socket, head) => {
+    knocks.push(request);
     const refusal = refuse();
     if (refusal)
       return socket.end(
         `HTTP/1.1 ${refusal.status} No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
       );
-    server.handleUpgrade(q, socket, head, (ws) => {
+    server.handleUpgrade(request, socket, head, (ws) => {
       sockets.push(ws);
       ws.on("message", (data) => {
         const frame = JSON.parse(String(data)) as Record<string, any>;
@@ -79,7 +79,7 @@ export async function createPeer({
         answer?.(frame, ws);
         changed();
       });
-      greet?.(ws, q);
+      greet?.(ws, request);
       changed();
     });
     return undefined;

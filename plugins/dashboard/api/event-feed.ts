@@ -246,7 +246,7 @@ export function createEventFeed({ clock, after, epoch, state, traffic, log }: Fe
 export type EventFeed = ReturnType<typeof createEventFeed>;
 
 type PublishScope = Scope<{
-  hears: ProgramEvents &
+  listens: ProgramEvents &
     HttpEvents &
     PicoServerEvents &
     SettingsEvents &
@@ -264,24 +264,26 @@ export function publishEvents(
   const on = hear as PublishScope["on"];
   const at = (): number => clock.now();
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
-  on("pico-server:connected", (fact) => feed.publish("connected", { at: at(), ...fact }));
-  on("pico-server:disconnected", (fact) => feed.publish("disconnected", { at: at(), ...fact }));
-  on("pico-server:refused", (fact) => {
-    const { method: via = "none", retryAfterSeconds, ...what } = fact;
+  on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
+  on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
+  on("pico-server:refused", (event) => {
+    const { method: via = "none", retryAfterSeconds, ...what } = event;
     const until =
       retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
     activity.clientRefused({ at: at(), via, ...what, ...until });
-    feed.publish("refused", { at: at(), ...fact });
+    feed.publish("refused", { at: at(), ...event });
   });
   on("http:upgrade-unserved", ({ address }) => {
     const code = "wrong_path";
     activity.clientRefused({ at: at(), via: "none", code, address });
     feed.publish("refused", { at: at(), code, address });
   });
-  on("dashboard:signed-in", (fact) => feed.publish("signed-in", { at: at(), ...fact }));
-  on("dashboard:sign-in-refused", (fact) => feed.publish("sign-in-refused", { at: at(), ...fact }));
-  on("dashboard:signed-out", (fact) => feed.publish("signed-out", { at: at(), ...fact }));
-  on("program:state-changed", (fact) => feed.publish("program", { at: at(), ...fact }));
+  on("dashboard:signed-in", (event) => feed.publish("signed-in", { at: at(), ...event }));
+  on("dashboard:sign-in-refused", (event) =>
+    feed.publish("sign-in-refused", { at: at(), ...event }),
+  );
+  on("dashboard:signed-out", (event) => feed.publish("signed-out", { at: at(), ...event }));
+  on("program:state-changed", (event) => feed.publish("program", { at: at(), ...event }));
   on("token-store:rotated", ({ name }) =>
     feed.publish("token", { at: at(), name, what: "rotated" }),
   );

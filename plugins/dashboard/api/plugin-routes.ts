@@ -78,7 +78,7 @@ function limitBody(
     if (bytes <= maxBodyBytes) return push(chunk, encoding);
     if (answer.headersSent) request.socket.destroy();
     else if (!request.socket.writableEnded) {
-      http.refuse(request.socket, 413, {
+      http.rejectUpgrade(request.socket, 413, {
         error: "body_too_large",
         message: httpErrors.body_too_large[1],
       });

@@ -88,7 +88,7 @@ export async function verifyToken(
   const unanswered = (error: unknown): never => {
     throw checkFailedError(door, error);
   };
-  const verdict = await door.limiter.judge(
+  const verdict = await door.limiter.attempt(
     peer.key,
     candidate,
     async () => {
@@ -100,10 +100,10 @@ export async function verifyToken(
     },
     { half: foreign },
   );
-  if (verdict.outcome === "right") return verdict.match;
+  if (verdict.outcome === "match") return verdict.match;
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
-  if (verdict.outcome === "wrong" && !verdict.again) {
+  if (verdict.outcome === "mismatch" && !verdict.again) {
     door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
   }
   reportFailedSignIn(door, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);

@@ -277,7 +277,7 @@ export function createHostSessions(): HostSessions {
 
   return {
     sessionOf(door, request) {
-      const found = door.http.who(request.raw);
+      const found = door.http.identityOf(request.raw);
       if (found?.kind !== "owner") return undefined;
       const session = known.get(found.identity.id);
       return session && door.sessions.isLive(session)

@@ -76,7 +76,7 @@ export class Connection
   readonly tokenVersion: number | undefined;
   readonly acknowledges: boolean;
   known: ConnectionInfo | undefined = undefined;
-  due = unscheduled;
+  slot = unscheduled;
   private readonly shared: ConnectionContext;
   private readonly ws: ChannelWebSocket;
   private readonly socket: Duplex;
@@ -160,7 +160,7 @@ export class Connection
     return { messagesIn, messagesOut, queuedBytes: this.outbox.waiting(), lastHeardAt };
   }
 
-  tick(): number {
+  check(): number {
     const {
       pulse,
       outbox,
@@ -171,14 +171,14 @@ export class Connection
     const { read_timeout, write_timeout } = config();
     const askEveryMs = pingEveryMs(config());
     if (this.said) return askEveryMs;
-    if (inbound.isPaused) pulse.beat(now);
+    if (inbound.isPaused) pulse.touch(now);
     if (inbound.isHurried) inbound.checkDeadline(now);
-    const found = pulse.look(awake, read_timeout * 1_000, askEveryMs);
+    const found = pulse.inspect(awake, read_timeout * 1_000, askEveryMs);
     if (found === "silent") this.close("heartbeat");
     else if (outbox.stalledFor(now) >= write_timeout * 1_000 && !recentlySuspended(awake))
       this.close("slow_consumer");
     else if (found === "ask") outbox.control(pingFrame);
-    const restMs = pulse.rest(now, read_timeout * 1_000, askEveryMs);
+    const restMs = pulse.nextCheckIn(now, read_timeout * 1_000, askEveryMs);
     return inbound.isPaused || inbound.isHurried || outbox.isStalling()
       ? Math.min(recheckMs, restMs)
       : restMs;
@@ -219,7 +219,7 @@ export class Connection
   }
 
   private beat(): void {
-    this.pulse.beat(this.shared.awake.now());
+    this.pulse.touch(this.shared.awake.now());
   }
 
   violated({ code }: NodeJS.ErrnoException): void {
@@ -305,7 +305,7 @@ export class Connection
   }
 
   watch(): void {
-    this.shared.hasten(this);
+    this.shared.reschedule(this);
   }
 
   private release(): void {

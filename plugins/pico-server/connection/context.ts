@@ -32,7 +32,7 @@ export interface ConnectionContext {
   /** The application has a message of this session. */
   readonly isBusy: (session: string) => boolean;
   /** It is looked at within a second. */
-  readonly hasten: (link: Peer) => void;
+  readonly reschedule: (link: Peer) => void;
   /** The socket is gone. */
-  readonly gone: (link: Peer, fact: DisconnectedEvent) => void;
+  readonly gone: (link: Peer, event: DisconnectedEvent) => void;
 }

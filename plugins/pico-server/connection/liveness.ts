@@ -36,7 +36,7 @@ export class Liveness {
   }
 
   /** A whole frame has arrived, or nothing is read for now. */
-  beat(now: number): void {
+  touch(now: number): void {
     this.heardAt = now;
     this.whole = this.seen = this.socket.bytesRead;
     this.begunAt = notStarted;
@@ -49,14 +49,14 @@ export class Liveness {
   }
 
   /** Milliseconds until it has to be looked at again. */
-  rest(now: number, patienceMs: number, askEveryMs: number): number {
+  nextCheckIn(now: number, patienceMs: number, askEveryMs: number): number {
     const left = Math.min(this.askedAt + askEveryMs, this.heardAt + patienceMs) - now;
     return left > 0 && this.seen === this.whole ? left : recheckMs;
   }
 
   /** `patienceMs`: without a byte, or for a message beside what its size allows. Who was last heard before this process
    *  slept is asked once more. */
-  look(awake: WheelClock, patienceMs: number, askEveryMs: number): LivenessState {
+  inspect(awake: WheelClock, patienceMs: number, askEveryMs: number): LivenessState {
     const now = awake.now();
     const { bytesRead } = this.socket;
     if (bytesRead !== this.seen) this.heardAt = now;

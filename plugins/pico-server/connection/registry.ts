@@ -23,7 +23,7 @@ export interface Peer extends Timer {
   /** As pages show it; who waits for the answer to a posted message is not shown. */
   known?: ConnectionInfo | undefined;
   /** Pings, and ends what is dead or stuck. */
-  tick(): number;
+  check(): number;
   /** The application has a message of its sessions, or something waits to be sent to it. */
   isBusy(): boolean;
   /** Bytes on its socket since it began. */
@@ -41,7 +41,7 @@ export interface ConnectionRegistry {
   /** The time they are watched in. */
   readonly awake: WheelClock;
   /** Each of them is looked at within a second, or this one. */
-  hasten(one?: Peer): void;
+  reschedule(one?: Peer): void;
   /** Seconds the wheel came too late at worst in the last minute. */
   lateSeconds(): number;
   add(connection: Peer): void;
@@ -89,8 +89,8 @@ export function createRegistry({
     list: () => all.values(),
     find: (id) => all.get(id),
     awake: wheel,
-    hasten(one) {
-      for (const link of one ? [one] : all.values()) wheel.hasten(link);
+    reschedule(one) {
+      for (const link of one ? [one] : all.values()) wheel.reschedule(link);
     },
     lateSeconds: () => wheel.lateMs() / 1_000,
     knows: (conn) => byConn.has(conn),

@@ -12,9 +12,9 @@ export interface WheelClock {
 export const unscheduled = -1;
 export interface Timer {
   /** The step of the wheel at which it is due, `unscheduled` while it is in none; the wheel's own. */
-  due: number;
+  slot: number;
   /** Looks after itself. Answers how many milliseconds may pass until the next time. */
-  tick(): number;
+  check(): number;
 }
 
 /** Calls everybody when they are due, and touches nobody else. Its steps are short: a thousand pings in one go would
@@ -22,7 +22,7 @@ export interface Timer {
 export interface TimerWheel extends WheelClock {
   add(one: Timer): void;
   /** Its turn comes within a second. */
-  hasten(one: Timer): void;
+  reschedule(one: Timer): void;
   remove(one: Timer): void;
   /** How late a step was at worst, in the last minute or a little less. */
   lateMs(): number;
@@ -57,13 +57,13 @@ export function createTimerWheel(
   }
 
   function place(one: Timer, steps: number): void {
-    one.due = at + Math.min(Math.max(1, steps), slotCount - 1);
-    (slots[one.due % slotCount] ??= new Set()).add(one);
+    one.slot = at + Math.min(Math.max(1, steps), slotCount - 1);
+    (slots[one.slot % slotCount] ??= new Set()).add(one);
   }
 
   function take(one: Timer): void {
-    slots[one.due % slotCount]?.delete(one);
-    one.due = unscheduled;
+    slots[one.slot % slotCount]?.delete(one);
+    one.slot = unscheduled;
   }
 
   function placeSoon(one: Timer): void {
@@ -96,9 +96,9 @@ export function createTimerWheel(
 
   function turn(slot: Set<Timer>): void {
     for (const one of [...slot]) {
-      if (one.due !== at) continue; // one before it removed it
-      const waitMs = one.tick();
-      if (one.due !== at) continue; // it has gone, or moved itself
+      if (one.slot !== at) continue; // one before it removed it
+      const waitMs = one.check();
+      if (one.slot !== at) continue; // it has gone, or moved itself
       slot.delete(one);
       place(one, Math.ceil(waitMs / stepMs));
     }
@@ -123,13 +123,13 @@ export function createTimerWheel(
       steppedAt = clock.now();
       stepLater();
     },
-    hasten(one) {
-      if (one.due <= at + slotsPerSecond) return; // soon anyway, or not here
+    reschedule(one) {
+      if (one.slot <= at + slotsPerSecond) return; // soon anyway, or not here
       take(one);
       placeSoon(one);
     },
     remove(one) {
-      if (one.due === unscheduled) return;
+      if (one.slot === unscheduled) return;
       take(one);
       count -= 1;
       if (count === 0) stop();

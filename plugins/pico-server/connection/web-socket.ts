@@ -79,7 +79,7 @@ const closeGraceMs = 1_000;
 export interface Upgrader {
   /** Sends 101 and calls `opened`; all checks have been made. `echo`: the subprotocol the answer names. */
   upgrade(
-    q: IncomingMessage,
+    request: IncomingMessage,
     socket: Duplex,
     head: Buffer,
     echo: string | undefined,
@@ -99,22 +99,23 @@ export function createUpgrader(maxPayload: () => number): Upgrader {
   };
   const server = new WebSocketServer(options);
   const echoes = new WeakMap<IncomingMessage, string>();
-  server.on("headers", (headers, q) => {
+  server.on("headers", (headers, request) => {
     headers.push("Referrer-Policy: no-referrer");
-    const echo = echoes.get(q);
+    const echo = echoes.get(request);
     // Node read its bytes as Latin-1, and the library writes UTF-8: as text it becomes the same bytes again.
     if (echo !== undefined)
       headers.push(`Sec-WebSocket-Protocol: ${Buffer.from(echo, "latin1").toString()}`);
   });
 
   return {
-    upgrade(q, socket, head, echo, opened) {
-      if (echo !== undefined) echoes.set(q, echo);
+    upgrade(request, socket, head, echo, opened) {
+      if (echo !== undefined) echoes.set(request, echo);
       // Its items were read by us: tokens may hold what the library refuses.
-      if ("sec-websocket-protocol" in q.headers) delete q.headers["sec-websocket-protocol"];
+      if ("sec-websocket-protocol" in request.headers)
+        delete request.headers["sec-websocket-protocol"];
       server.options.maxPayload = maxPayload();
       server.options.maxBufferedChunks = Math.max(minPieces, maxPayload() / minPieceBytes);
-      server.handleUpgrade(q, socket, head, opened);
+      server.handleUpgrade(request, socket, head, opened);
     },
   };
 }

@@ -78,11 +78,16 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
   /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
   function ownPage(knock: HandshakeRequest, offer: OfferedCredentials): Admission | undefined {
     const { q, isUpgrade, origin } = knock;
-    if (!isUpgrade || offer.tokens.length > 0 || offer.doubled !== undefined || !onDashboard(knock))
+    if (
+      !isUpgrade ||
+      offer.tokens.length > 0 ||
+      offer.duplicateTokens !== undefined ||
+      !onDashboard(knock)
+    )
       return undefined;
     if (origin === undefined || origin !== ownOrigin(knock)) return undefined;
     const find = (): Identity | undefined => {
-      const found = http.who(q);
+      const found = http.identityOf(q);
       return found && trustedIdentityKinds.has(found.kind) ? found.identity : undefined;
     };
     const identity = find();
@@ -97,16 +102,16 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
     [first, ...rest]: readonly OfferedToken[],
   ): Promise<Verdict<TokenMatch>> {
     const candidate = first!;
-    const verdict = await limiter.judge<TokenMatch>(key, candidate.value, async () => {
-      const version = candidate.hopeless ? false : await tokens.verify("pico", candidate.value);
+    const verdict = await limiter.attempt<TokenMatch>(key, candidate.value, async () => {
+      const version = candidate.undecodable ? false : await tokens.verify("pico", candidate.value);
       if (version !== false) return { candidate, version };
       if (rest.length === 0) return false;
       const other = await judge(key, rest);
-      return other.outcome === "right" ? other.match : false;
+      return other.outcome === "match" ? other.match : false;
     });
     if (verdict.outcome !== "limited" || rest.length === 0) return verdict;
     const other = await judge(key, rest);
-    return other.outcome === "right" ? other : verdict;
+    return other.outcome === "match" ? other : verdict;
   }
 
   async function compare(
@@ -130,7 +135,7 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
     if (verdict.outcome === "limited") {
       return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
     }
-    if (verdict.outcome === "wrong")
+    if (verdict.outcome === "mismatch")
       return { code, method, ...(!verdict.again && { counted: verdict.counted }) };
     return admitted(verdict.match);
   }
@@ -174,13 +179,13 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
       }
       if (onDashboard(knock) && hasOwnListener()) return { code: "not_found" };
       if (!gate.allowsOrigin(knock)) return { code: "origin_not_allowed" };
-      if (offer.doubled !== undefined) {
-        const verdict = limiter.wrong(knock.peer.key, offer.doubled);
+      if (offer.duplicateTokens !== undefined) {
+        const verdict = limiter.recordFailure(knock.peer.key, offer.duplicateTokens);
         const message = "A token may be offered once by each method.";
         return {
           code: "bad_handshake",
           message,
-          ...(verdict.outcome === "wrong" && { counted: verdict.counted }),
+          ...(verdict.outcome === "mismatch" && { counted: verdict.counted }),
         };
       }
       try {

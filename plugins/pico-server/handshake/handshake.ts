@@ -101,7 +101,7 @@ function readExtension(params: URLSearchParams): {
 /** An upgrade request, from the first check to 101. */
 export function createHandshake(
   options: HandshakeOptions,
-): (q: IncomingMessage, socket: Duplex, head: Buffer) => void {
+): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { http, gate, upgrader, log, config, connections } = options;
 
   async function admit(knock: HandshakeRequest): Promise<VerifiedRequest | Rejection> {
@@ -132,7 +132,7 @@ export function createHandshake(
     options.refused(knock, refusal);
     const cors =
       knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
-    http.refuse(socket, status, body, { ...headers, ...cors });
+    http.rejectUpgrade(socket, status, body, { ...headers, ...cors });
   }
 
   async function answer(knock: HandshakeRequest, socket: Duplex, head: Buffer): Promise<void> {
@@ -155,8 +155,8 @@ export function createHandshake(
     });
   }
 
-  return (q, socket, head) => {
-    const knock = parseHandshakeRequest(http, q, true);
+  return (request, socket, head) => {
+    const knock = parseHandshakeRequest(http, request, true);
     answer(knock, socket, head).catch((error: unknown) => {
       log.error({ err: error }, "a handshake failed");
       refuse(knock, socket, { code: "internal" });

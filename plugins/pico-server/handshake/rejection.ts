@@ -85,7 +85,7 @@ export interface RejectionReporterOptions {
   readonly gate: Pick<AdmissionControl, "offer">;
   readonly emit: (
     type: "pico-server:refused",
-    fact: () => PicoServerEvents["pico-server:refused"],
+    event: () => PicoServerEvents["pico-server:refused"],
   ) => void;
 }
 

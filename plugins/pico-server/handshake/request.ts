@@ -15,18 +15,18 @@ export interface HandshakeRequest {
 
 export function parseHandshakeRequest(
   http: Pick<Http, "peer">,
-  q: IncomingMessage,
+  request: IncomingMessage,
   isUpgrade: boolean,
 ): HandshakeRequest {
-  const [path = "", ...search] = (q.url ?? "").split("?");
+  const [path = "", ...search] = (request.url ?? "").split("?");
   const params = new URLSearchParams(search.join("?"));
   return {
-    q,
+    q: request,
     isUpgrade,
     path: path.replace(/(?<=.)\/$/, ""),
     params,
-    peer: http.peer(q),
-    origin: q.headers.origin,
+    peer: http.peer(request),
+    origin: request.headers.origin,
   };
 }
 
@@ -36,7 +36,7 @@ export interface OfferedToken {
   /** Decoded and trimmed, as it is compared: its length decides whether it could be guessed. */
   readonly value: string;
   /** The bytes were no text: equals nothing. */
-  readonly hopeless: boolean;
+  readonly undecodable: boolean;
   /** The subprotocol item, as a browser must get it back. */
   readonly echo?: string;
 }
@@ -50,7 +50,7 @@ export interface OfferedCredentials {
   /** In the order of trying: header, subprotocol, query. */
   readonly tokens: readonly (OfferedToken | UnusableToken)[];
   /** Two tokens came by one method: all of them, as one value. */
-  readonly doubled: string | undefined;
+  readonly duplicateTokens: string | undefined;
   /** Undefined when the list could not be read. */
   readonly protocols: readonly string[] | undefined;
 }
@@ -64,17 +64,17 @@ const tokenPattern = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Node reads header bytes as latin1; tokens are compared as UTF-8. */
-function decodeTokenBytes(bytes: Uint8Array): Pick<OfferedToken, "value" | "hopeless"> {
+function decodeTokenBytes(bytes: Uint8Array): Pick<OfferedToken, "value" | "undecodable"> {
   try {
-    return { value: utf8.decode(bytes).trim(), hopeless: false };
+    return { value: utf8.decode(bytes).trim(), undecodable: false };
   } catch {
-    return { value: Buffer.from(bytes).toString("latin1"), hopeless: true };
+    return { value: Buffer.from(bytes).toString("latin1"), undecodable: true };
   }
 }
 const isAscii = /^[\x20-\x7e]*$/;
-const decodeTokenHeader = (latin1: string): Pick<OfferedToken, "value" | "hopeless"> =>
+const decodeTokenHeader = (latin1: string): Pick<OfferedToken, "value" | "undecodable"> =>
   isAscii.test(latin1)
-    ? { value: latin1.trim(), hopeless: false }
+    ? { value: latin1.trim(), undecodable: false }
     : decodeTokenBytes(Buffer.from(latin1, "latin1"));
 
 function readAuthorization(line: string): OfferedToken | UnusableToken {
@@ -121,7 +121,7 @@ export function readCredentials(
   const doubled = headers.length > 1 || tokenItems.length > 1 || params.getAll("token").length > 1;
   const query = (raw: string): OfferedToken | UnusableToken =>
     allowQuery
-      ? { method: "query", value: raw.trim(), hopeless: false }
+      ? { method: "query", value: raw.trim(), undecodable: false }
       : { method: "query", refused: "token_query_disabled" };
   return {
     tokens: [
@@ -129,7 +129,7 @@ export function readCredentials(
       ...tokenItems.filter(hasTokenValue).map(readTokenProtocol),
       ...queries.map(query),
     ],
-    doubled: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,
+    duplicateTokens: doubled ? JSON.stringify([headers, tokenItems, queries]) : undefined,
     protocols: readable ? items : undefined,
   };
 }

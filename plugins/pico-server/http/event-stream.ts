@@ -60,7 +60,7 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
     shared,
     {
       full: () => close("slow_consumer"),
-      watch: () => shared.hasten(link),
+      watch: () => shared.reschedule(link),
       written: shared.written,
     },
     createResponseSink(r),
@@ -82,7 +82,7 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
       counters.framesOut.gap += 1;
       put(encodeEvent(encode(frame)));
     },
-    take(_, entry) {
+    accept(_, entry) {
       messagesOut += 1;
       outbox.send(encodeEventOnce(entry), entry);
     },
@@ -115,7 +115,7 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
   const link: Peer = {
     id,
     tokenVersion: options.tokenVersion,
-    due: unscheduled,
+    slot: unscheduled,
     known: undefined,
     close,
     carried: () => meter.carried(),
@@ -124,7 +124,7 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
       const lastHeardAt = clock.now() - (awake.now() - writtenAt);
       return { messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt };
     },
-    tick() {
+    check() {
       const now = awake.now();
       const everyMs = pingEveryMs(config());
       if (closing) return everyMs;

@@ -43,7 +43,7 @@ interface BodyProgress {
 
 /** The whole body, or why it was not taken. Undefined: the peer went away. */
 export async function readBody(
-  q: IncomingMessage,
+  request: IncomingMessage,
   options: BodyOptions,
 ): Promise<Buffer | Rejection | undefined> {
   const { clock } = options;
@@ -61,7 +61,7 @@ export async function readBody(
     checkIn(graceMs);
   });
   try {
-    return await Promise.race([tooSlow, collectBody(q, options, progress)]);
+    return await Promise.race([tooSlow, collectBody(request, options, progress)]);
   } finally {
     progress.isAnswered = true;
     clock.clearTimeout(timer);
@@ -69,16 +69,16 @@ export async function readBody(
 }
 
 async function collectBody(
-  q: IncomingMessage,
+  request: IncomingMessage,
   { most, take }: BodyOptions,
   progress: BodyProgress,
 ): Promise<Buffer | Rejection | undefined> {
-  const type = (q.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
+  const type = (request.headers["content-type"] ?? "").split(";")[0]!.trim().toLowerCase();
   if (type !== "application/json") return { code: "unsupported_media_type" };
-  if (Number(q.headers["content-length"] ?? 0) > most) return { code: "body_too_large" };
+  if (Number(request.headers["content-length"] ?? 0) > most) return { code: "body_too_large" };
   const chunks: Buffer[] = [];
   try {
-    for await (const chunk of q.iterator({ destroyOnReturn: false })) {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       if (progress.isAnswered) return undefined;
       progress.bytes += (chunk as Buffer).byteLength;
       if (progress.bytes > most) return { code: "body_too_large" };
@@ -144,7 +144,7 @@ function createBodyBudget({ take, give }: MemoryBudget): {
 
 type PostHandler = (
   knock: HandshakeRequest,
-  r: ServerResponse,
+  response: ServerResponse,
   admission: Admission,
 ) => Promise<JsonResponse | Rejection | undefined>;
 
@@ -216,7 +216,7 @@ export function createPostHandler(options: PostMessageOptions): PostHandler {
     return refusal;
   }
 
-  return async (knock, r, admission) => {
+  return async (knock, response, admission) => {
     const { q, peer, params } = knock;
     if (!allowed(peer.key, clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
@@ -246,7 +246,11 @@ export function createPostHandler(options: PostMessageOptions): PostHandler {
         return hand(request, names).finally(room.giveBack);
       };
       if (seconds > 0)
-        return await waitFor(handOver, names, { seconds, r, tokenVersion: admission.version });
+        return await waitFor(handOver, names, {
+          seconds,
+          r: response,
+          tokenVersion: admission.version,
+        });
       return { status: 202, body: { status: await handOver(), ...names } };
     } catch (error) {
       return refused(error);

@@ -23,20 +23,20 @@ export const preflightHeaders = {
 } as const;
 
 export function sendJson(
-  r: ServerResponse,
+  response: ServerResponse,
   status: number,
   body: object,
   headers: Readonly<Record<string, string>>,
 ): void {
-  if (r.headersSent || r.destroyed) return;
+  if (response.headersSent || response.destroyed) return;
   const text = JSON.stringify(body);
-  r.writeHead(status, {
+  response.writeHead(status, {
     "Cache-Control": "no-store",
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(text),
     ...headers,
   });
-  r.end(text);
+  response.end(text);
 }
 
 /** An event stream that may begin. */
@@ -57,7 +57,7 @@ export interface RouterOptions extends PostMessageOptions {
   /** The answer is an event stream from now on. */
   readonly listens: (
     listening: EventStreamRequest,
-    r: ServerResponse,
+    response: ServerResponse,
     headers: HeaderMap,
     knock: HandshakeRequest,
     from: Admission,
@@ -86,7 +86,7 @@ const allowedMethods: Readonly<Record<string, readonly string[]>> = {
 /** The channel over plain HTTP: the probe, posted messages, event streams, and what else is asked under `/pico`. */
 export function createRouter(
   options: RouterOptions,
-): (q: IncomingMessage, r: ServerResponse) => Promise<void> {
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
   const { http, gate, log, config, connections } = options;
   const post = createPostHandler(options);
 
@@ -143,7 +143,7 @@ export function createRouter(
     );
   }
 
-  async function serve(knock: HandshakeRequest, r: ServerResponse): Promise<RouteResult> {
+  async function serve(knock: HandshakeRequest, response: ServerResponse): Promise<RouteResult> {
     const { path, q } = knock;
     const known = allowedMethods[path];
     const closed = gate.isServing(knock);
@@ -160,35 +160,35 @@ export function createRouter(
     if (q.headers["sec-websocket-key"] !== undefined)
       return { code: "upgrade_required", message: missingUpgradeMessage };
     if (path === "/pico/events") return listen(knock, admission);
-    return path === "/pico" ? probe() : post(knock, r, admission);
+    return path === "/pico" ? probe() : post(knock, response, admission);
   }
 
-  return async (q, r) => {
-    const knock = parseHandshakeRequest(http, q, false);
+  return async (request, response) => {
+    const knock = parseHandshakeRequest(http, request, false);
     const cors =
       knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
-    const found = await serve(knock, r).catch((error: unknown): Rejection => {
+    const found = await serve(knock, response).catch((error: unknown): Rejection => {
       log.error({ err: error }, "a request failed");
       return { code: "internal" };
     });
-    if (found === undefined || r.destroyed) return;
+    if (found === undefined || response.destroyed) return;
     const outcome = "listen" in found ? (fault(knock, found) ?? found) : found;
     if ("listen" in outcome)
-      return options.listens(outcome.listen, r, cors, knock, outcome.admission);
+      return options.listens(outcome.listen, response, cors, knock, outcome.admission);
     if ("code" in outcome) {
       const { status, body, headers } = toHttpRejection(outcome);
       options.refused(knock, outcome);
-      return sendJson(r, status, body, {
+      return sendJson(response, status, body, {
         ...headers,
         ...cors,
-        ...(q.complete ? {} : { Connection: "close" }),
+        ...(request.complete ? {} : { Connection: "close" }),
       });
     }
-    if (outcome.status !== 204) return sendJson(r, outcome.status, outcome.body, cors);
-    r.writeHead(204, {
+    if (outcome.status !== 204) return sendJson(response, outcome.status, outcome.body, cors);
+    response.writeHead(204, {
       ...cors,
       ...("Access-Control-Allow-Origin" in cors ? preflightHeaders : {}),
     });
-    r.end();
+    response.end();
   };
 }

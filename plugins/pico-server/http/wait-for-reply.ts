@@ -81,7 +81,7 @@ export function waitForReply(options: ReplyWaitOptions): PendingReply {
   const leave = (): void => finish("ended");
   const timer = clock.setTimeout(() => finish("late"), seconds * 1_000);
   const hearer: Subscriber = {
-    hear({ frame, numbered: isNumbered, cursor }) {
+    onEntry({ frame, numbered: isNumbered, cursor }) {
       if (!isNumbered) return;
       const [head, tail] = splitNumberedFrame(frame, cursor);
       const said = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
@@ -110,8 +110,8 @@ export function waitForReply(options: ReplyWaitOptions): PendingReply {
       id,
       tokenVersion,
       close: leave,
-      due: unscheduled,
-      tick: () => maxWaitSeconds * 1_000,
+      slot: unscheduled,
+      check: () => maxWaitSeconds * 1_000,
       isBusy: () => isBusy(session),
       carried: () => ({ in: 0, out: 0 }),
       traffic: () => ({

@@ -44,7 +44,7 @@ export interface MemorySessionLogOptions {
   readonly keptMs?: number;
   readonly settled?: ReceiptListener;
   /** The last listener of the session has gone. */
-  readonly left?: (session: string) => void;
+  readonly sessionIdle?: (session: string) => void;
 }
 
 export const replayWindow: ReplayWindow = { frames: 256, bytes: 512 * 1024 };
@@ -156,8 +156,8 @@ export function createMemorySessionLog(options: MemorySessionLogOptions): Memory
       const cursor = cursorOf(stream);
       const heard = new DeliveredEntry(session, cursor, entry);
       const { hearers } = stream;
-      if (hearers instanceof Set) for (const hearer of hearers) hearer.hear(heard);
-      else hearers?.hear(heard);
+      if (hearers instanceof Set) for (const hearer of hearers) hearer.onEntry(heard);
+      else hearers?.onEntry(heard);
       if (exceedsWindow(stream, bound)) change(stream, () => trim(stream, bound, lost(session)));
       makeRoom(session);
       const settled = !stream.resumes && stream.plain >= stream.seq;
@@ -188,7 +188,7 @@ export function createMemorySessionLog(options: MemorySessionLogOptions): Memory
       if (!stream || !removeSubscriber(stream, hearer) || subscriberCount(stream) > 0) return;
       if (stream.seq > 0 || stream.resumes) rest(session);
       else end(session);
-      options.left?.(session);
+      options.sessionIdle?.(session);
     },
 
     top(session) {

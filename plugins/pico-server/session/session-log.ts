@@ -25,7 +25,7 @@ export interface SequencedEntry extends LogEntry {
 }
 /** Who listens to a session: an object and no function, as there is one for each connection. */
 export interface Subscriber {
-  hear(entry: SequencedEntry): void;
+  onEntry(entry: SequencedEntry): void;
 }
 export interface AppendResult {
   /** Undefined: the session has no stream. */

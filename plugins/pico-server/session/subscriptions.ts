@@ -18,7 +18,7 @@ export type StreamStart = Replay & { readonly top: Cursor };
 
 export interface ReaderListener {
   begin(reader: SessionReader, start: StreamStart): void;
-  take(reader: SessionReader, entry: SequencedEntry): void;
+  accept(reader: SessionReader, entry: SequencedEntry): void;
   failed(error: unknown): void;
 }
 
@@ -54,8 +54,8 @@ export class SessionReader implements Subscriber {
     else this.begin(tail);
   }
 
-  hear(entry: SequencedEntry): void {
-    if (!this.early) this.owner.take(this, entry);
+  onEntry(entry: SequencedEntry): void {
+    if (!this.early) this.owner.accept(this, entry);
     else if (entry.numbered) this.early.push(entry);
   }
 
@@ -72,13 +72,13 @@ export class SessionReader implements Subscriber {
     owner.begin(this, { ...tail, top });
     frames.forEach((frame, at) => {
       const cursor = { epoch: top.epoch, seq: top.seq - frames.length + at + 1 };
-      owner.take(this, { session, cursor, frame, numbered: true });
+      owner.accept(this, { session, cursor, frame, numbered: true });
     });
     for (const frame of partials)
-      owner.take(this, { session, cursor: top, frame, numbered: false });
+      owner.accept(this, { session, cursor: top, frame, numbered: false });
     const rest = this.early;
     this.early = undefined;
-    for (const entry of rest ?? []) if (entry.cursor.seq > top.seq) owner.take(this, entry);
+    for (const entry of rest ?? []) if (entry.cursor.seq > top.seq) owner.accept(this, entry);
   }
 }
 
@@ -157,7 +157,7 @@ export class Subscriptions implements ReaderListener {
     this.owner.begin(start);
   }
 
-  take(reader: SessionReader, entry: SequencedEntry): void {
+  accept(reader: SessionReader, entry: SequencedEntry): void {
     const isMine = reader === this.resumer;
     if (!isMine && this.readers && this.readers.length > 1) this.touch(reader.session);
     this.owner.send(

@@ -260,7 +260,7 @@ describe("a stream that nobody hears", () => {
       async ({ answer, channels: all }) => {
         const kept = all.stream(to);
         const other = all.stream({ ...to, session: "t" }, { cancelWhenAlone: true });
-        channel.inlet().left("s");
+        channel.inlet().sessionIdle("s");
         expect([answer, kept, other].map(({ signal }) => signal.aborted)).toEqual([
           true,
           false,
@@ -276,7 +276,7 @@ test("is ended for those who saw its beginning, though they are found gone while
   const channel: Toy = growing({
     send(session, id, message) {
       channel.sent.push({ what: "send", session, id, message });
-      channel.inlet().left(session);
+      channel.inlet().sessionIdle(session);
       return { id, status: "buffered" };
     },
   });

@@ -25,12 +25,14 @@ function routed(name: string, handle: Handle): AnyPlugin {
   return plugin as unknown as AnyPlugin;
 }
 /** Answers what it was given. */
-const echo: Handle = async (q, r, signIn) => {
+const echo: Handle = async (request, response, signIn) => {
   const chunks: Buffer[] = [];
-  for await (const chunk of q) chunks.push(chunk as Buffer);
-  r.setHeader("content-type", "application/json");
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  response.setHeader("content-type", "application/json");
   const body = Buffer.concat(chunks).toString();
-  r.end(JSON.stringify({ method: q.method, url: q.url, body, signIn: signIn?.id ?? null }));
+  response.end(
+    JSON.stringify({ method: request.method, url: request.url, body, signIn: signIn?.id ?? null }),
+  );
 };
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
@@ -84,9 +86,9 @@ describe("/api/x/<name>/…", () => {
 
   test("is behind the same checks", async () => {
     let reached = 0;
-    const handle: Handle = (_, r) => {
+    const handle: Handle = (_, response) => {
       reached += 1;
-      r.end();
+      response.end();
     };
     await using stand = await startDashboard({ plugins: [routed("toy", handle)] });
     await using fresh = await startDashboard({ form: inSetup(), plugins: [routed("toy", handle)] });
@@ -167,8 +169,8 @@ describe("/api/x/<name>/…", () => {
   test("that breaks off in the middle of its answer ends the connection", async () => {
     await using stand = await startDashboard({
       plugins: [
-        routed("toy", async (_, r) => {
-          await new Promise<void>((written) => void r.write("half", () => written()));
+        routed("toy", async (_, response) => {
+          await new Promise<void>((written) => void response.write("half", () => written()));
           throw new Error("broken off");
         }),
       ],
@@ -181,9 +183,9 @@ describe("/api/x/<name>/…", () => {
     const reasons: string[] = [];
     await using stand = await startDashboard({
       plugins: [
-        routed("toy", (_, r, signIn) => {
+        routed("toy", (_, response, signIn) => {
           signIn?.onEnd((reason) => reasons.push(reason));
-          r.end();
+          response.end();
         }),
       ],
     });
@@ -237,9 +239,9 @@ describe("a body of unannounced length", () => {
   test("ends at 1 MiB with 413, for a plugin that reads it", async () => {
     const outcomes: string[] = [];
     let bytes = 0;
-    const reads: Handle = async (q) => {
+    const reads: Handle = async (request) => {
       try {
-        for await (const part of q) bytes += (part as Buffer).byteLength;
+        for await (const part of request) bytes += (part as Buffer).byteLength;
         outcomes.push("whole");
       } catch (error) {
         outcomes.push((error as NodeJS.ErrnoException).code ?? "");

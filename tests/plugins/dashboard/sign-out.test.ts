@@ -32,10 +32,10 @@ function holder(): { plugin: AnyPlugin; ended: string[] } {
     api: 1,
     needs: { http: true },
     start({ needs: { http } }) {
-      http.request("/hold", (q, r) => {
-        const who = http.who(q);
+      http.request("/hold", (request, response) => {
+        const who = http.identityOf(request);
         who?.identity.onEnd((reason) => ended.push(`${who.kind} ${reason}`));
-        r.end(who ? who.identity.id : "nobody");
+        response.end(who ? who.identity.id : "nobody");
       });
     },
   };

@@ -14,7 +14,10 @@ const serve = (routes: (http: Http) => void, visit: Visit, basePath = ""): Promi
 const echo =
   (name: string) =>
   (service: Http): void =>
-    service.request(name, (q, r) => void r.end(`${name} ${q.method} ${q.url}`));
+    service.request(
+      name,
+      (request, response) => void response.end(`${name} ${request.method} ${request.url}`),
+    );
 
 describe("routes", () => {
   test("the longest prefix serves, and a prefix ends at a path segment", () =>
@@ -155,7 +158,8 @@ describe("header lines that a proxy could read in another way", () => {
 
   test("the host of an absolute target replaces the header", () =>
     serve(
-      (service) => service.request("/", (q, r) => void r.end(service.peer(q).host)),
+      (service) =>
+        service.request("/", (request, response) => void response.end(service.peer(request).host)),
       async (port) => {
         expect((await get(port, "http://Other.example:81/")).body).toContain("other.example:81");
       },
@@ -163,7 +167,8 @@ describe("header lines that a proxy could read in another way", () => {
 
   test("a route for health checks takes a request without Host", () =>
     serve(
-      (service) => service.request("/healthz", (_, r) => void r.end("fine"), { anyHost: true }),
+      (service) =>
+        service.request("/healthz", (_, response) => void response.end("fine"), { anyHost: true }),
       async (port) => {
         expect((await raw(port, "GET /healthz HTTP/1.0\r\n\r\n")).body).toBe("fine");
       },
@@ -173,8 +178,8 @@ describe("header lines that a proxy could read in another way", () => {
     const route = (service: Http): void =>
       service.request(
         "/own",
-        ({ rawHeaders }, r) =>
-          void r.end(`${rawHeaders.filter((name) => /^authorization$/i.test(name)).length}`),
+        ({ rawHeaders }, response) =>
+          void response.end(`${rawHeaders.filter((name) => /^authorization$/i.test(name)).length}`),
         { anyAuthorization: true },
       );
     return serve(route, async (port) => {

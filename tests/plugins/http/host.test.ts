@@ -19,7 +19,10 @@ async function hosted(
   const { port } = server.address() as AddressInfo;
   try {
     await withKernel([http({ server, basePath }), gateway()], async ({ kernel: { services } }) => {
-      services.http.request("/api", (q, r) => void r.end(`ours ${q.url}`));
+      services.http.request(
+        "/api",
+        (request, response) => void response.end(`ours ${request.url}`),
+      );
       services.http.upgrade(
         "/pico",
         (_, socket) => void socket.end("HTTP/1.1 101 Ours\r\n\r\nours"),
@@ -34,7 +37,7 @@ async function hosted(
   }
 }
 
-const site: RequestListener = (q, r) => void r.end(`theirs ${q.url}`);
+const site: RequestListener = (request, response) => void response.end(`theirs ${request.url}`);
 const upgradeTo = (path: string, protocol = "websocket"): string =>
   `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: ${protocol}\r\n\r\n`;
 
@@ -126,7 +129,7 @@ describe("a host's server", () => {
       await kernel.start();
       kernel.services.http.request(
         "/",
-        (_, r) => void r.end(`ours ${kernel.services.http.url("/")}`),
+        (_, response) => void response.end(`ours ${kernel.services.http.url("/")}`),
       );
     }
     expect((await get(port, "/one")).body).toContain("ours /one/");

@@ -16,7 +16,7 @@ function stand(attempts = 10): Stand {
   const clock = new SimulatedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const guess = async (value: string, key = ip): Promise<string> =>
-    (await limiter.judge(key, value, () => (value.startsWith("right") ? { version: 1 } : false)))
+    (await limiter.attempt(key, value, () => (value.startsWith("right") ? { version: 1 } : false)))
       .outcome;
   return { limiter, clock, guess };
 }
@@ -25,7 +25,7 @@ const tenWrong = async (
   guess: (value: string, key?: string) => Promise<string>,
   key = ip,
 ): Promise<void> => {
-  for (let n = 0; n < 10; n += 1) expect(await guess(`wrong ${n}`, key)).toBe("wrong");
+  for (let n = 0; n < 10; n += 1) expect(await guess(`wrong ${n}`, key)).toBe("mismatch");
 };
 
 describe("a key", () => {
@@ -33,15 +33,21 @@ describe("a key", () => {
     const { guess } = stand();
     await tenWrong(guess);
     expect(await guess("wrong 10")).toBe("limited");
-    expect(await guess("wrong 10", "10.0.0.2")).toBe("wrong");
+    expect(await guess("wrong 10", "10.0.0.2")).toBe("mismatch");
   });
 
   test("is told how many count, and how long to wait", async () => {
     const { limiter, clock, guess } = stand(2);
-    expect(await limiter.judge(ip, "a", () => false)).toEqual({ outcome: "wrong", counted: 1 });
+    expect(await limiter.attempt(ip, "a", () => false)).toEqual({
+      outcome: "mismatch",
+      counted: 1,
+    });
     clock.increment(20_500);
-    expect(await limiter.judge(ip, "b", () => false)).toEqual({ outcome: "wrong", counted: 2 });
-    expect(await limiter.judge(ip, "c", () => false)).toEqual({
+    expect(await limiter.attempt(ip, "b", () => false)).toEqual({
+      outcome: "mismatch",
+      counted: 2,
+    });
+    expect(await limiter.attempt(ip, "c", () => false)).toEqual({
       outcome: "limited",
       retryAfterSeconds: 40,
     });
@@ -50,15 +56,15 @@ describe("a key", () => {
     expect(await guess("c")).toBe("limited");
     clock.increment(1);
     expect(limiter.blockedFor(ip)).toBe(0);
-    expect(await guess("c")).toBe("wrong");
+    expect(await guess("c")).toBe("mismatch");
     expect(limiter.blockedFor(ip)).toBe(21);
   });
 
   test("pays nothing for the same wrong value again", async () => {
     const { guess, limiter } = stand();
-    for (let n = 0; n < 30; n += 1) expect(await guess("a stale client")).toBe("wrong");
-    expect(await limiter.judge(ip, "another", () => false)).toEqual({
-      outcome: "wrong",
+    for (let n = 0; n < 30; n += 1) expect(await guess("a stale client")).toBe("mismatch");
+    expect(await limiter.attempt(ip, "another", () => false)).toEqual({
+      outcome: "mismatch",
       counted: 2,
     });
   });
@@ -72,31 +78,31 @@ describe("a key", () => {
       expect(await guess(long(second))).toBe("limited");
     }
     clock.increment(1_000);
-    expect(await guess("wrong at last")).toBe("wrong");
+    expect(await guess("wrong at last")).toBe("mismatch");
   });
 
   test("pays nothing for a right value, and a right value clears nothing", async () => {
     const { guess, limiter } = stand();
-    for (let n = 0; n < 20; n += 1) expect(await guess(`right ${n}`)).toBe("right");
+    for (let n = 0; n < 20; n += 1) expect(await guess(`right ${n}`)).toBe("match");
     expect(limiter.blockedFor(ip)).toBe(0);
     for (let n = 0; n < 9; n += 1) await guess(`wrong ${n}`);
-    expect(await guess("right")).toBe("right");
-    expect(await limiter.judge(ip, "wrong 9", () => false)).toEqual({
-      outcome: "wrong",
+    expect(await guess("right")).toBe("match");
+    expect(await limiter.attempt(ip, "wrong 9", () => false)).toEqual({
+      outcome: "mismatch",
       counted: 10,
     });
   });
 
   test("gets the match of its comparison", async () => {
     const { limiter } = stand();
-    expect(await limiter.judge(ip, "x", async () => 7)).toEqual({ outcome: "right", match: 7 });
+    expect(await limiter.attempt(ip, "x", async () => 7)).toEqual({ outcome: "match", match: 7 });
   });
 
   test("pays nothing for a comparison that failed, and hears of the failure", async () => {
     const { limiter } = stand(1);
     for (let n = 0; n < 5; n += 1) {
       await expect(
-        limiter.judge(ip, `${n}`, () => Promise.reject(new Error("store"))),
+        limiter.attempt(ip, `${n}`, () => Promise.reject(new Error("store"))),
       ).rejects.toThrow("store");
     }
     expect(limiter.blockedFor(ip)).toBe(0);
@@ -105,13 +111,13 @@ describe("a key", () => {
   test("a failed comparison gives nothing back that another one found wrong", async () => {
     const { limiter } = stand(1);
     let fail: (error: Error) => void = () => {};
-    const failing = limiter.judge(
+    const failing = limiter.attempt(
       ip,
       "same",
       () => new Promise<false>((_, reject) => void (fail = reject)),
     );
-    expect((await limiter.judge(ip, "other", () => false)).outcome).toBe("limited"); // the one place is taken
-    expect((await limiter.judge(ip, "same", () => false)).outcome).toBe("wrong");
+    expect((await limiter.attempt(ip, "other", () => false)).outcome).toBe("limited"); // the one place is taken
+    expect((await limiter.attempt(ip, "same", () => false)).outcome).toBe("mismatch");
     fail(new Error("store"));
     await expect(failing).rejects.toThrow();
     expect(limiter.blockedFor(ip)).toBe(60);
@@ -119,8 +125,11 @@ describe("a key", () => {
 
   test("counts what was wrong without a comparison", () => {
     const { limiter } = stand(1);
-    expect(limiter.wrong(ip, "two tokens")).toEqual({ outcome: "wrong", counted: 1 });
-    expect(limiter.wrong(ip, "two tokens")).toEqual({ outcome: "limited", retryAfterSeconds: 60 });
+    expect(limiter.recordFailure(ip, "two tokens")).toEqual({ outcome: "mismatch", counted: 1 });
+    expect(limiter.recordFailure(ip, "two tokens")).toEqual({
+      outcome: "limited",
+      retryAfterSeconds: 60,
+    });
   });
 });
 
@@ -133,12 +142,12 @@ describe("a blocked key", () => {
       compared += 1;
       return false;
     };
-    expect((await limiter.judge(ip, "x".repeat(42), compare)).outcome).toBe("limited");
+    expect((await limiter.attempt(ip, "x".repeat(42), compare)).outcome).toBe("limited");
     expect(compared).toBe(0);
-    expect((await limiter.judge(ip, "x".repeat(43), compare)).outcome).toBe("limited");
+    expect((await limiter.attempt(ip, "x".repeat(43), compare)).outcome).toBe("limited");
     expect(compared).toBe(1);
     expect(await guess("right".padEnd(42, "x"))).toBe("limited");
-    expect(await guess("right".padEnd(43, "x"))).toBe("right");
+    expect(await guess("right".padEnd(43, "x"))).toBe("match");
   });
 
   test("is freed by its owner, alone or with all others", async () => {
@@ -156,7 +165,7 @@ describe("a blocked key", () => {
     let now = 1_000_000;
     const clock = { now: () => now, setTimeout: () => 0, clearTimeout: () => {} };
     const limiter = createLimiter({ clock, secret: new Uint8Array(32) });
-    for (let n = 0; n < 10; n += 1) limiter.wrong(ip, `${n}`);
+    for (let n = 0; n < 10; n += 1) limiter.recordFailure(ip, `${n}`);
     now -= 900_000;
     expect(limiter.blockedFor(ip)).toBe(60);
     now += 60_000;
@@ -170,7 +179,7 @@ describe("fifty guesses at once", () => {
     let compared = 0;
     const all = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
-        limiter.judge(ip, `${n}`, async () => {
+        limiter.attempt(ip, `${n}`, async () => {
           compared += 1;
           await new Promise(setImmediate);
           return false;
@@ -178,20 +187,20 @@ describe("fifty guesses at once", () => {
       ),
     );
     expect(compared).toBe(10);
-    expect(all.filter(({ outcome }) => outcome === "wrong")).toHaveLength(10);
+    expect(all.filter(({ outcome }) => outcome === "mismatch")).toHaveLength(10);
   });
 
   test("of the same right value: all pass", async () => {
     const { limiter } = stand();
     const all = await Promise.all(
       Array.from({ length: 50 }, () =>
-        limiter.judge(ip, "right", async () => {
+        limiter.attempt(ip, "right", async () => {
           await new Promise(setImmediate);
           return 1;
         }),
       ),
     );
-    expect(all.every(({ outcome }) => outcome === "right")).toBe(true);
+    expect(all.every(({ outcome }) => outcome === "match")).toBe(true);
   });
 });
 
@@ -199,29 +208,33 @@ describe("ten thousand keys", () => {
   test("none is forgotten for a fresh one: those that come later share one count", async () => {
     const { limiter, clock, guess } = stand();
     await tenWrong(guess, "first");
-    for (let n = 0; n < 9_999; n += 1) limiter.wrong(`key ${n}`, "x");
+    for (let n = 0; n < 9_999; n += 1) limiter.recordFailure(`key ${n}`, "x");
     expect(limiter.blockedFor("first")).toBe(60);
     for (let n = 0; n < 10; n += 1)
-      expect(limiter.wrong(`late ${n}`, `${n}`).outcome).toBe("wrong");
-    expect(limiter.wrong("late 10", "10").outcome).toBe("limited");
-    expect(await guess("right".padEnd(43, "x"), "late 11")).toBe("right");
+      expect(limiter.recordFailure(`late ${n}`, `${n}`).outcome).toBe("mismatch");
+    expect(limiter.recordFailure("late 10", "10").outcome).toBe("limited");
+    expect(await guess("right".padEnd(43, "x"), "late 11")).toBe("match");
     clock.increment(60_000);
-    expect(limiter.wrong("late 10", "10")).toEqual({ outcome: "wrong", counted: 1 });
+    expect(limiter.recordFailure("late 10", "10")).toEqual({ outcome: "mismatch", counted: 1 });
   });
 });
 
 describe("what another site may have sent", () => {
   const foreign = async (limiter: Limiter, value: string): Promise<string> =>
-    (await limiter.judge(ip, value, () => (value.startsWith("right") ? 1 : false), { half: true }))
-      .outcome;
+    (
+      await limiter.attempt(ip, value, () => (value.startsWith("right") ? 1 : false), {
+        half: true,
+      })
+    ).outcome;
 
   test("spends half of the tries and no more; ten values in all, as ever", async () => {
     const { limiter, guess } = stand();
-    for (let n = 0; n < 5; n += 1) expect(await foreign(limiter, `elsewhere ${n}`)).toBe("wrong");
+    for (let n = 0; n < 5; n += 1)
+      expect(await foreign(limiter, `elsewhere ${n}`)).toBe("mismatch");
     expect(await foreign(limiter, "elsewhere 5")).toBe("limited");
     expect(await foreign(limiter, "right but short")).toBe("limited");
-    expect(await foreign(limiter, `right${long(1)}`)).toBe("right");
-    for (let n = 0; n < 5; n += 1) expect(await guess(`here ${n}`)).toBe("wrong");
+    expect(await foreign(limiter, `right${long(1)}`)).toBe("match");
+    for (let n = 0; n < 5; n += 1) expect(await guess(`here ${n}`)).toBe("mismatch");
     expect(await guess("here 5")).toBe("limited");
   });
 
@@ -230,9 +243,9 @@ describe("what another site may have sent", () => {
     await foreign(limiter, "a");
     clock.increment(10_000);
     await foreign(limiter, "b");
-    const verdict = await limiter.judge(ip, "c", () => false, { half: true });
+    const verdict = await limiter.attempt(ip, "c", () => false, { half: true });
     expect(verdict).toEqual({ outcome: "limited", retryAfterSeconds: 50 });
     clock.increment(50_000);
-    expect(await foreign(limiter, "c")).toBe("wrong");
+    expect(await foreign(limiter, "c")).toBe("mismatch");
   });
 });

@@ -44,7 +44,7 @@ describe("the port", () => {
 
   test("in use: a code and a sentence that says what to do, and nothing stays open", async () => {
     await withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
-      services.http.request("/healthz", (_, r) => void r.end('{"status":"ok"}'));
+      services.http.request("/healthz", (_, response) => void response.end('{"status":"ok"}'));
       const port = portOf(services.http);
       const second = createKernel([http({ port }), gateway()]);
       const sentence = `port ${port} is in use (by a launcher that is already running); pass another one to http({ port })`;
@@ -159,7 +159,10 @@ describe("TLS", () => {
     await withKernel(
       [http({ port: 0 })],
       async ({ kernel: { services } }) => {
-        services.http.request("/", (q, r) => void r.end(`secure ${services.http.peer(q).secure}`));
+        services.http.request(
+          "/",
+          (request, response) => void response.end(`secure ${services.http.peer(request).secure}`),
+        );
         expect(services.http.addresses()[0]!.protocol).toBe("https:");
         const port = portOf(services.http);
         const start = "GET / HTTP/1.1\r\nHost: a\r\n";
@@ -216,9 +219,13 @@ describe("the gateway", () => {
   const fine = "HTTP/1.1 101 Fine\r\n\r\n";
   const routes = (service: Http): void => {
     for (const listener of ["dashboard", "gateway"] as const) {
-      service.request(`/${listener}`, (q, r) => void r.end(`by ${service.listener(q)}`), {
-        listener,
-      });
+      service.request(
+        `/${listener}`,
+        (request, response) => void response.end(`by ${service.listener(request)}`),
+        {
+          listener,
+        },
+      );
       service.upgrade("/pico", (_, socket) => void socket.end(`${fine}for ${listener}`), {
         listener,
       });
@@ -289,7 +296,7 @@ describe("stop", () => {
 
   test("is fast and leaves no handle behind, whatever is connected", async () => {
     const { kernel, port } = await started();
-    kernel.services.http.request("/", (_, r) => void r.end("fine"));
+    kernel.services.http.request("/", (_, response) => void response.end("fine"));
     kernel.services.http.upgrade(
       "/pico",
       (_, socket) => void socket.write("HTTP/1.1 101 Fine\r\n\r\n"),
@@ -317,8 +324,8 @@ describe("stop", () => {
     const { kernel, port } = await started();
     let finish = (): void => {};
     const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/", (_, r) => {
-        finish = () => void r.end("finished");
+      kernel.services.http.request("/", (_, response) => {
+        finish = () => void response.end("finished");
         resolve();
       });
     });
@@ -338,8 +345,8 @@ describe("stop", () => {
   test("cuts off after a second what does not finish", async () => {
     const { kernel, port } = await started();
     const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/", (_, r) => {
-        r.write("for ever");
+      kernel.services.http.request("/", (_, response) => {
+        response.write("for ever");
         resolve();
       });
     });
@@ -356,8 +363,8 @@ describe("stop", () => {
     const { kernel, port } = await started();
     let closed = 0;
     const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/slow", (_, r) => {
-        r.on("close", () => {
+      kernel.services.http.request("/slow", (_, response) => {
+        response.on("close", () => {
           closed += 1;
         });
         resolve();
@@ -381,7 +388,7 @@ describe("stop", () => {
     writeFileSync(tls.key, key);
     const kernel = createKernel([http({ port: 0 })], { config: { launcher: { tls } } });
     await kernel.start();
-    kernel.services.http.request("/", (_, r) => void r.end("fine"));
+    kernel.services.http.request("/", (_, response) => void response.end("fine"));
     const port = portOf(kernel.services.http);
     const bare = connect(port, "127.0.0.1")
       .resume()
@@ -402,7 +409,7 @@ describe("stop", () => {
     const kernel = createKernel([http({ port })]);
     for (let round = 0; round < 2; round += 1) {
       await kernel.start();
-      kernel.services.http.request("/", (_, r) => void r.end(`round ${round}`));
+      kernel.services.http.request("/", (_, response) => void response.end(`round ${round}`));
       expect((await get(port, "/")).body).toContain(`round ${round}`);
       await kernel.stop();
     }

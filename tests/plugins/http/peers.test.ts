@@ -54,9 +54,9 @@ async function peerOf(
   await withKernel(
     [http({ port: 0 })],
     async ({ kernel: { services }, lines: log }) => {
-      services.http.request("/", (q, r) => {
-        peer = services.http.peer(q);
-        r.end();
+      services.http.request("/", (request, response) => {
+        peer = services.http.peer(request);
+        response.end();
       });
       const ask = (): Promise<unknown> =>
         get(portOf(services.http), "/", ["Host: Own.Example:8080", ...lines]);
@@ -139,13 +139,13 @@ describe("identities", () => {
   test("who asks those who can tell, in order, with the peer", () =>
     withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
       const onEnd = () => () => {};
-      services.http.identify("nobody", () => undefined);
-      services.http.identify("session", ({ headers }, { address }) =>
+      services.http.registerIdentity("nobody", () => undefined);
+      services.http.registerIdentity("session", ({ headers }, { address }) =>
         headers["x-id"] ? { id: `${address} ${String(headers["x-id"])}`, onEnd } : undefined,
       );
-      services.http.request("/", (q, r) => {
-        const who = services.http.who(q);
-        r.end(who ? `${who.kind} ${who.identity.id}` : "nobody known");
+      services.http.request("/", (request, response) => {
+        const who = services.http.identityOf(request);
+        response.end(who ? `${who.kind} ${who.identity.id}` : "nobody known");
       });
       const port = portOf(services.http);
       expect((await get(port, "/", ["Host: a", "X-Id: 7"])).body).toContain("session 127.0.0.1 7");

@@ -29,8 +29,12 @@ function expectRefusal(answer: RawAnswer, status: number): void {
 
 const withServer = (visit: (port: number, http: Http) => Promise<void>): Promise<void> =>
   withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
-    services.http.request("/fine", (q, r) => {
-      q.resume().on("end", () => r.end(`${q.method} ${q.url} ${JSON.stringify(q.headers)}`));
+    services.http.request("/fine", (request, response) => {
+      request
+        .resume()
+        .on("end", () =>
+          response.end(`${request.method} ${request.url} ${JSON.stringify(request.headers)}`),
+        );
     });
     await visit(portOf(services.http), services.http);
   });
@@ -126,8 +130,8 @@ describe("a body that does not arrive", () => {
       const route = (path: string, options: object): void =>
         services.http.request(
           path,
-          (q) => {
-            q.resume();
+          (request) => {
+            request.resume();
             arrived.shift()?.();
           },
           options,
@@ -155,9 +159,9 @@ describe("a body that does not arrive", () => {
   test("ends the connection without a second answer when one has begun", () =>
     withKernel([http({ port: 0 })], async ({ kernel: { services }, clock }) => {
       const { promise, resolve } = withResolvers();
-      services.http.request("/", (q, r) => {
-        q.resume();
-        r.write("begun");
+      services.http.request("/", (request, response) => {
+        request.resume();
+        response.write("begun");
         resolve();
       });
       const answer = raw(portOf(services.http), slow);
@@ -169,7 +173,7 @@ describe("a body that does not arrive", () => {
 
   test("is not waited for longer because the answer is out", () =>
     withKernel([http({ port: 0 })], async ({ kernel: { services }, clock }) => {
-      services.http.request("/", (_, r) => void r.end("early"));
+      services.http.request("/", (_, response) => void response.end("early"));
       const socket = connect(portOf(services.http), "127.0.0.1");
       socket.write(slow);
       expect(await read(socket, (text) => text.endsWith("early"))).toContain("200 OK");
@@ -183,9 +187,9 @@ describe("a body that does not arrive", () => {
       const { promise, resolve } = withResolvers();
       services.http.request(
         "/",
-        (q, r) =>
-          void q.resume().on("end", () => {
-            r.write("begun ");
+        (request, response) =>
+          void request.resume().on("end", () => {
+            response.write("begun ");
             resolve();
           }),
       );
@@ -228,8 +232,8 @@ describe("a peer that is answered while it sends its body", () => {
       service.request("/next", () => {
         isServed = true;
       });
-      service.request("/early", (_, r) => {
-        r.writeHead(413, { Connection: "close" }).end("too large");
+      service.request("/early", (_, response) => {
+        response.writeHead(413, { Connection: "close" }).end("too large");
       });
       const text = await sends(
         port,
@@ -324,10 +328,10 @@ describe("a websocket upgrade", () => {
 
   test("reaches the route of exactly its path, with what came after it", () =>
     withServer(async (port, service) => {
-      service.upgrade("/pico", (q, socket, head) => {
+      service.upgrade("/pico", (request, socket, head) => {
         let rest = head.toString();
         const look = (): void =>
-          void (rest === "rest" && socket.end(`HTTP/1.1 101 Fine\r\n\r\n${q.url} ${rest}`));
+          void (rest === "rest" && socket.end(`HTTP/1.1 101 Fine\r\n\r\n${request.url} ${rest}`));
         socket.on("data", (chunk: Buffer) => {
           rest += chunk.toString();
           look();
@@ -342,7 +346,7 @@ describe("a websocket upgrade", () => {
     withServer(async (port, service) => {
       const body = { error: "invalid_token", message: "No." };
       const headers = { "WWW-Authenticate": 'Bearer realm="pico"', "X-Split": "a\r\nb: c" };
-      service.upgrade("/pico", (_, socket) => service.refuse(socket, 401, body, headers));
+      service.upgrade("/pico", (_, socket) => service.rejectUpgrade(socket, 401, body, headers));
       const answer = await raw(port, ask("/pico"));
       expectRefusal(answer, 401);
       expect(JSON.parse(answer.body)).toEqual(body);

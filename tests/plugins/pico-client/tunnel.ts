@@ -5,11 +5,14 @@ import { connect, type AddressInfo } from "node:net";
 /** An HTTP proxy whose tunnels lead to this machine, whatever host is asked for; `answer`: the status it gives instead. */
 export async function createProxy(answer = 200) {
   const asked: { target: string; authorization: string | undefined }[] = [];
-  const server = createServer().on("connect", (q, socket, head) => {
-    asked.push({ target: q.url ?? "", authorization: q.headers["proxy-authorization"] });
+  const server = createServer().on("connect", (request, socket, head) => {
+    asked.push({
+      target: request.url ?? "",
+      authorization: request.headers["proxy-authorization"],
+    });
     socket.on("error", () => {});
     if (answer !== 200) return void socket.end(`HTTP/1.1 ${answer} No\r\n\r\n`);
-    const [, port = ""] = (q.url ?? "").split(":");
+    const [, port = ""] = (request.url ?? "").split(":");
     const out = connect(Number(port), "127.0.0.1", () => {
       socket.write("HTTP/1.1 200 Yes\r\n\r\n");
       out.write(head);

@@ -16,8 +16,8 @@ async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Pro
   const clock = new SimulatedClock();
   let settle = (_: unknown): void => undefined;
   const outcome = new Promise((done) => void (settle = done));
-  const server = createServer((q, r) => {
-    const reading = readBody(q, {
+  const server = createServer((request, response) => {
+    const reading = readBody(request, {
       most,
       clock: {
         ...clock,
@@ -27,7 +27,7 @@ async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Pro
       },
       take: budget.take,
     });
-    void reading.then(settle).finally(() => r.end());
+    void reading.then(settle).finally(() => response.end());
   }).listen(0, "127.0.0.1");
   await new Promise((ready) => server.once("listening", ready));
   const { port } = server.address() as AddressInfo;

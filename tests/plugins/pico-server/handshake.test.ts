@@ -200,8 +200,8 @@ describe("step 3a: the dashboard's own page", () => {
         endings.push(ended);
         return () => void endings.splice(endings.indexOf(ended), 1);
       };
-      needs.http.identify("session", (q) =>
-        q.headers.cookie === "session=good" ? { id: "a", onEnd } : undefined,
+      needs.http.registerIdentity("session", (request) =>
+        request.headers.cookie === "session=good" ? { id: "a", onEnd } : undefined,
       );
     },
   };

@@ -10,9 +10,9 @@ function peer() {
   const pulse = new Liveness(socket, 0);
   const look = (now: number) => {
     time.now = now;
-    return pulse.look(awake, patienceMs, askEveryMs);
+    return pulse.inspect(awake, patienceMs, askEveryMs);
   };
-  const rest = () => pulse.rest(time.now, patienceMs, askEveryMs);
+  const rest = () => pulse.nextCheckIn(time.now, patienceMs, askEveryMs);
   return { socket, time, pulse, look, rest };
 }
 
@@ -33,7 +33,7 @@ describe("the signs of life of a peer", () => {
     const { look, rest, pulse, socket } = peer();
     look(30_000);
     socket.bytesRead = 2;
-    pulse.beat(30_100);
+    pulse.touch(30_100);
     expect([look(60_000), pulse.heardAt, rest()]).toEqual(["ask", 30_100, 30_000]);
     socket.bytesRead = 3;
     expect([look(89_000), pulse.heardAt, rest()]).toEqual(["well", 89_000, 1_000]);
@@ -69,7 +69,7 @@ describe("the signs of life of a peer", () => {
       "silent",
     ]);
     socket.bytesRead = 2;
-    pulse.beat(64_999);
+    pulse.touch(64_999);
     expect(look(65_000)).toBe("well");
   });
 });

@@ -28,7 +28,7 @@ function make(options: Partial<MemorySessionLogOptions> = {}) {
 
 describe("in memory", () => sessionLogConformance(keptMs, make));
 
-const nobody = { hear: () => undefined };
+const nobody = { onEntry: () => undefined };
 
 describe("the bounds of all streams in memory", () => {
   const size = numbered("m").frame.byteLength;

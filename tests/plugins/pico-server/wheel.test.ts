@@ -32,8 +32,8 @@ function wheel() {
 }
 
 const always = (tick: () => void, everyMs = 1_000) => ({
-  due: unscheduled,
-  tick: () => (tick(), everyMs),
+  slot: unscheduled,
+  check: () => (tick(), everyMs),
 });
 
 describe("the wheel", () => {
@@ -68,7 +68,7 @@ describe("the wheel", () => {
   });
 
   test("looks within a second at who cannot wait", () => {
-    const { clock, add, hasten } = wheel();
+    const { clock, add, reschedule: hasten } = wheel();
     const seen: string[] = [];
     const [one, other] = ["one", "other"].map((name) => always(() => seen.push(name), 30_000));
     add(one!);

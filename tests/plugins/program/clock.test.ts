@@ -7,8 +7,8 @@ test("a clock that is set back does not silence the program's log", () => {
   const clock = { ...createStoppedClock(), now: () => now };
   const { log, lines } = createCapturedLog();
   const speech = createOutputLog({ clock, log, redact: (text) => text });
-  speech.said("before");
+  speech.log("before");
   now = 0;
-  speech.said("after");
+  speech.log("after");
   expect(lines.map(({ text }) => text)).toEqual(["before", "after"]);
 });

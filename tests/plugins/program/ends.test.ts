@@ -37,7 +37,7 @@ test("what comes while a program is being ended is not given to it, and waits fo
     hung: () => undefined,
   });
   const { message } = toy();
-  void requests.take({
+  void requests.accept({
     ...message(),
     accept: () => undefined,
     reply: () => Promise.reject(),
@@ -84,7 +84,7 @@ test("a line that comes byte by byte takes no more than what it holds", () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
   const lines: string[] = [];
-  const { take, end } = createLineReader({
+  const { accept: take, end } = createLineReader({
     most: 1024 * 1024,
     line: (text) => void lines.push(text),
     tooLong: () => undefined,
