@@ -28,20 +28,20 @@ export async function launch(options: LaunchOptions): Promise<number> {
   const home = homeOf(env);
   const log = await openLog(home, options);
   let kernel: Launcher | undefined;
-  let end: ShutdownSignal | undefined;
+  let shutdownSignal: ShutdownSignal | undefined;
   let keeping: NodeJS.Timeout | undefined;
   const pages = createSignInPages({ home, env });
   try {
     const quitting = new AbortController();
     kernel = await buildKernel(home, log, { ...options, pages }, () => quitting.abort());
-    end = waitForShutdown(kernel, log, quitting.signal);
+    shutdownSignal = waitForShutdown(kernel, log, quitting.signal);
     await kernel.start();
     removeUsed(pages, kernel);
     await printBanner(kernel, home, pages, options);
     keeping = setTimeout(() => void writeCompileCache(home, options, log.log), cacheDelayMs);
-    return await end.code;
+    return await shutdownSignal.code;
   } catch (error) {
-    if (end?.hasBegun()) return await end.code; // the start was called off
+    if (shutdownSignal?.hasBegun()) return await shutdownSignal.code; // the start was called off
     await kernel?.stop({ timeoutMs: stopTimeoutMs(kernel) });
     const unknown = codeOf(error) === "internal";
     const reason = unknown

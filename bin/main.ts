@@ -25,9 +25,9 @@ process.on("exit", () => {
 });
 
 /** Does what the command line says; resolves to the exit code. */
-export async function main(program: ScriptLoader): Promise<number> {
+export async function main(scriptLoader: ScriptLoader): Promise<number> {
   try {
-    return await run(parseArguments(process.argv.slice(2), commands), program);
+    return await run(parseArguments(process.argv.slice(2), commands), scriptLoader);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`doorward: ${error.message}\nRun "doorward -help" for the options.\n`);
@@ -37,7 +37,7 @@ export async function main(program: ScriptLoader): Promise<number> {
 
 async function run(
   given: LauncherArguments | CommandArguments,
-  program: ScriptLoader,
+  scriptLoader: ScriptLoader,
 ): Promise<number> {
   if (given.command === "help") {
     process.stdout.write(usage(commands, given.about));
@@ -52,9 +52,9 @@ async function run(
   const home = homeOf(env);
   if (given.command === "run") return runCommand(given, version, home);
   const { readCache } = await import("./compile-cache/cache.ts");
-  program.use(await readCache(home, env));
+  scriptLoader.use(await readCache(home, env));
   const { launch } = await import("./launch.ts");
-  return launch({ ...given, env, version, compiled: () => program.compiled() });
+  return launch({ ...given, env, version, compiled: () => scriptLoader.compiled() });
 }
 
 async function runCommand(given: CommandArguments, version: string, home: string): Promise<number> {

@@ -4,7 +4,7 @@ import { testingErrors } from "./errors.ts";
 import { startConformanceRun, type ConformanceRun, type ObservedPeer, type Peer } from "./rig.ts";
 
 /** Rejects when the channel breaks the rule; the error's message says how. */
-type ConformanceRule = (rig: ConformanceRun) => Promise<void>;
+type ConformanceRule = (conformanceRun: ConformanceRun) => Promise<void>;
 
 const statuses: readonly string[] = ["written", "buffered", "delivered", "undelivered"];
 const sample = 'Grüße\n  \u{1F600} <b>&amp;\u2028"quoted"\\ ';
@@ -13,33 +13,36 @@ function claim(holds: boolean, problem: string): asserts holds {
   if (!holds) throw new Error(problem);
 }
 
-const to = (rig: ConformanceRun, { session }: Pick<ObservedPeer, "session">) => ({
-  channel: rig.port.name,
+const to = (conformanceRun: ConformanceRun, { session }: Pick<ObservedPeer, "session">) => ({
+  channel: conformanceRun.port.name,
   session,
 });
 const send = (
-  rig: ConformanceRun,
+  conformanceRun: ConformanceRun,
   guest: Pick<ObservedPeer, "session">,
   content: string,
-): Promise<Receipt> => rig.channels.send(to(rig, guest), { content });
+): Promise<Receipt> => conformanceRun.channels.send(to(conformanceRun, guest), { content });
 
 /** Each rule runs on a start of its own. The names are part of the kit's interface. */
 export const conformanceRules = {
-  async "attaches one port and lets go of it when it stops"(rig) {
-    claim(rig.ports.length === 1, `it attached ${rig.ports.length} ports`);
-    claim(/^[a-z][a-z0-9_]*$/.test(rig.port.name), `"${rig.port.name}" is not a name of a channel`);
-    await rig.stop();
-    claim(rig.attached() === 0, "it did not close its inlet");
+  async "attaches one port and lets go of it when it stops"(conformanceRun) {
+    claim(conformanceRun.ports.length === 1, `it attached ${conformanceRun.ports.length} ports`);
+    claim(
+      /^[a-z][a-z0-9_]*$/.test(conformanceRun.port.name),
+      `"${conformanceRun.port.name}" is not a name of a channel`,
+    );
+    await conformanceRun.stop();
+    claim(conformanceRun.attached() === 0, "it did not close its inlet");
   },
 
-  async "hands over what a peer says: whole, once, with a name and a time"(rig) {
-    const guest = await rig.join();
+  async "hands over what a peer says: whole, once, with a name and a time"(conformanceRun) {
+    const observedPeer = await conformanceRun.join();
     const since = Date.now();
-    await guest.say(sample);
-    await guest.say("next");
+    await observedPeer.say(sample);
+    await observedPeer.say("next");
     const [first, second] = [
-      await rig.messages.next("the message"),
-      await rig.messages.next("the next message"),
+      await conformanceRun.messages.next("the message"),
+      await conformanceRun.messages.next("the next message"),
     ];
     const change = `it changed the text ${JSON.stringify(sample)} to ${JSON.stringify(first.content)}`;
     claim(first.content === sample, change);
@@ -47,39 +50,39 @@ export const conformanceRules = {
       second.content === "next",
       `it handed over ${JSON.stringify(second.content)} in place of the next message`,
     );
-    claim(first.session === guest.session, "the message came from another session");
+    claim(first.session === observedPeer.session, "the message came from another session");
     claim(first.id !== "" && first.id !== second.id, "two messages have one id");
     claim(Math.abs(first.at - since) < 3_600_000, "the time is not in Unix milliseconds");
     claim(Array.isArray(first.media) && first.hops >= 0, "media or hops are missing");
   },
 
-  async "keeps the order of what a peer says"(rig) {
-    const guest = await rig.join();
+  async "keeps the order of what a peer says"(conformanceRun) {
+    const observedPeer = await conformanceRun.join();
     const said = Array.from({ length: 20 }, (_, at) => `message ${at}`);
-    for (const content of said) await guest.say(content);
+    for (const content of said) await observedPeer.say(content);
     for (const content of said) {
-      const { content: came } = await rig.messages.next(JSON.stringify(content));
+      const { content: came } = await conformanceRun.messages.next(JSON.stringify(content));
       claim(came === content, `"${came}" came in place of "${content}"`);
     }
   },
 
-  async "shows a peer what is sent: whole, once, in order, under the receipt's id"(rig) {
-    const guest = await rig.join();
+  async "shows a peer what is sent: whole, once, in order, under the receipt's id"(conformanceRun) {
+    const observedPeer = await conformanceRun.join();
     const texts = [sample, "x".repeat(20_000), "last"];
     for (const content of texts) {
-      const receipt = await send(rig, guest, content);
+      const receipt = await send(conformanceRun, observedPeer, content);
       claim(statuses.includes(receipt.status), `the receipt says "${receipt.status}"`);
-      const seen = await guest.sees("create");
+      const seen = await observedPeer.sees("create");
       claim(seen.content === content, `the peer saw ${JSON.stringify(seen.content.slice(0, 80))}`);
       claim(seen.id === receipt.id, "the peer saw another id than the receipt names");
     }
   },
 
-  async "keeps sessions apart"(rig) {
-    const [one, other] = [await rig.join(), await rig.join()];
+  async "keeps sessions apart"(conformanceRun) {
+    const [one, other] = [await conformanceRun.join(), await conformanceRun.join()];
     claim(one.session !== other.session, "two peers are in one session");
-    await send(rig, one, "for one");
-    await send(rig, other, "for the other");
+    await send(conformanceRun, one, "for one");
+    await send(conformanceRun, other, "for the other");
     claim(
       (await other.sees("create")).content === "for the other",
       "a peer saw a message of another session",
@@ -90,8 +93,8 @@ export const conformanceRules = {
     );
   },
 
-  async "does not claim to have written to a session where nobody is"(rig) {
-    const { status } = await send(rig, { session: "nobody-is-here" }, "hello").catch(
+  async "does not claim to have written to a session where nobody is"(conformanceRun) {
+    const { status } = await send(conformanceRun, { session: "nobody-is-here" }, "hello").catch(
       (error: unknown) => {
         claim(codeOf(error) === "undeliverable", `it rejected with the code "${codeOf(error)}"`);
         return { status: "undelivered" };
@@ -100,27 +103,32 @@ export const conformanceRules = {
     claim(status === "undelivered" || status === "buffered", `its receipt says "${status}"`);
   },
 
-  async "tells a peer when the application could not take its message"(rig) {
-    const guest = await rig.join();
-    rig.answerWith(() => {
+  async "tells a peer when the application could not take its message"(conformanceRun) {
+    const observedPeer = await conformanceRun.join();
+    conformanceRun.answerWith(() => {
       throw new Error("the application fails");
     });
     // A channel whose peers wait for the answer may reject instead.
-    const refused = await Promise.resolve(guest.say("hello")).then(
+    const refused = await Promise.resolve(observedPeer.say("hello")).then(
       () => false,
       () => true,
     );
-    if (!refused) await guest.sees("error");
+    if (!refused) await observedPeer.sees("error");
   },
 
-  async "updates a message in place, up to its last text"(rig) {
-    if (!rig.port.update) return;
-    const guest = await rig.join();
-    const { id } = await send(rig, guest, "one");
-    await rig.channels.update(to(rig, guest), id, { content: "one two" });
-    await rig.channels.update(to(rig, guest), id, { content: "one two three", final: true });
+  async "updates a message in place, up to its last text"(conformanceRun) {
+    if (!conformanceRun.port.update) return;
+    const observedPeer = await conformanceRun.join();
+    const { id } = await send(conformanceRun, observedPeer, "one");
+    await conformanceRun.channels.update(to(conformanceRun, observedPeer), id, {
+      content: "one two",
+    });
+    await conformanceRun.channels.update(to(conformanceRun, observedPeer), id, {
+      content: "one two three",
+      final: true,
+    });
     for (;;) {
-      const seen = await guest.sees("update", "create");
+      const seen = await observedPeer.sees("update", "create");
       if (seen.what === "create" && seen.content === "one") continue;
       claim(seen.what === "update" && seen.id === id, "the update came as another message");
       if (seen.content === "one two three") break; // the one before may be left out for a slow peer
@@ -128,66 +136,74 @@ export const conformanceRules = {
     }
   },
 
-  async "removes a message"(rig) {
-    if (!rig.port.remove) return;
-    const guest = await rig.join();
-    const { id } = await send(rig, guest, "soon gone");
-    await rig.channels.remove(to(rig, guest), id);
-    claim((await guest.sees("remove")).id === id, "another message was removed");
+  async "removes a message"(conformanceRun) {
+    if (!conformanceRun.port.remove) return;
+    const observedPeer = await conformanceRun.join();
+    const { id } = await send(conformanceRun, observedPeer, "soon gone");
+    await conformanceRun.channels.remove(to(conformanceRun, observedPeer), id);
+    claim((await observedPeer.sees("remove")).id === id, "another message was removed");
   },
 
-  async "shows typing, and is silent about it where nobody is"(rig) {
-    if (!rig.port.typing) return;
-    const guest = await rig.join();
-    rig.channels.typing({ ...to(rig, guest), session: "nobody-is-here" }, true);
+  async "shows typing, and is silent about it where nobody is"(conformanceRun) {
+    if (!conformanceRun.port.typing) return;
+    const observedPeer = await conformanceRun.join();
+    conformanceRun.channels.typing(
+      { ...to(conformanceRun, observedPeer), session: "nobody-is-here" },
+      true,
+    );
     for (const on of [true, false]) {
-      rig.channels.typing(to(rig, guest), on);
-      claim((await guest.sees("typing")).on === on, `typing was not switched ${on ? "on" : "off"}`);
+      conformanceRun.channels.typing(to(conformanceRun, observedPeer), on);
+      claim(
+        (await observedPeer.sees("typing")).on === on,
+        `typing was not switched ${on ? "on" : "off"}`,
+      );
     }
   },
 
-  async "serves the others when one peer has gone"(rig) {
-    const [gone, stays] = [await rig.join(), await rig.join()];
+  async "serves the others when one peer has gone"(conformanceRun) {
+    const [gone, stays] = [await conformanceRun.join(), await conformanceRun.join()];
     await gone.leave();
-    await send(rig, gone, "hello?").catch(() => undefined);
-    await send(rig, stays, "still here");
+    await send(conformanceRun, gone, "hello?").catch(() => undefined);
+    await send(conformanceRun, stays, "still here");
     claim(
       (await stays.sees("create")).content === "still here",
       "the peer that stayed saw another message",
     );
     await stays.say("me too");
     claim(
-      (await rig.messages.next("what it says")).content === "me too",
+      (await conformanceRun.messages.next("what it says")).content === "me too",
       "another message was handed over",
     );
   },
 
-  async "stops while peers are there, hands over nothing more, and can start again"(rig) {
-    const guest = await rig.join();
-    await rig.stop();
+  async "stops while peers are there, hands over nothing more, and can start again"(
+    conformanceRun,
+  ) {
+    const observedPeer = await conformanceRun.join();
+    await conformanceRun.stop();
     await Promise.resolve()
-      .then(() => guest.say("too late"))
+      .then(() => observedPeer.say("too late"))
       .catch(() => undefined);
-    await rig.start();
-    const again = await rig.join();
+    await conformanceRun.start();
+    const again = await conformanceRun.join();
     await again.say("in time");
-    if (rig.keeps) {
-      const { content } = await rig.messages.next("what was said while it was stopped");
+    if (conformanceRun.keeps) {
+      const { content } = await conformanceRun.messages.next("what was said while it was stopped");
       claim(content === "too late", "what was said while it was stopped was lost");
     }
-    const { content } = await rig.messages.next("a message after the second start");
+    const { content } = await conformanceRun.messages.next("a message after the second start");
     claim(content === "in time", "what was said after the stop was handed over");
   },
 
-  async "causes no fault"(rig) {
-    const guest = await rig.join();
-    await guest.say("hello");
-    await rig.messages.next("the message");
-    await send(rig, guest, "hello");
-    await guest.sees("create");
-    await guest.leave();
-    await rig.stop();
-    claim(rig.faults.length === 0, rig.faults.join(", "));
+  async "causes no fault"(conformanceRun) {
+    const observedPeer = await conformanceRun.join();
+    await observedPeer.say("hello");
+    await conformanceRun.messages.next("the message");
+    await send(conformanceRun, observedPeer, "hello");
+    await observedPeer.sees("create");
+    await observedPeer.leave();
+    await conformanceRun.stop();
+    claim(conformanceRun.faults.length === 0, conformanceRun.faults.join(", "));
   },
 } satisfies Record<string, ConformanceRule>;
 
@@ -224,9 +240,9 @@ export async function runChannelConformance<
   const join = options.join as (services: unknown) => Promise<Peer> | Peer;
   const broken: { rule: ChannelRule; problem: string }[] = [];
   for (const rule of options.rules ?? channelRules) {
-    let rig: ConformanceRun | undefined;
+    let conformanceRun: ConformanceRun | undefined;
     try {
-      rig = await startConformanceRun({
+      conformanceRun = await startConformanceRun({
         channel,
         before: before as readonly AnyPlugin[],
         config,
@@ -234,14 +250,14 @@ export async function runChannelConformance<
         keeps,
         join,
       });
-      await conformanceRules[rule](rig);
+      await conformanceRules[rule](conformanceRun);
     } catch (error) {
       broken.push({
         rule,
         problem: error instanceof Error ? error.message.replace(/\.$/, "") : String(error),
       });
     } finally {
-      await rig?.stop().catch(() => undefined);
+      await conformanceRun?.stop().catch(() => undefined);
     }
   }
   if (broken.length === 0) return;

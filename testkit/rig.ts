@@ -119,11 +119,12 @@ export async function startConformanceRun({
         say: (content) => peer.say(content),
         leave: () => peer.leave(),
         async sees(...kinds) {
-          const fits = (seen: PeerEvent): boolean => (kinds as string[]).includes(seen.what);
+          const fits = (peerEvent: PeerEvent): boolean =>
+            (kinds as string[]).includes(peerEvent.what);
           const find = async (): Promise<PeerEvent> => {
             for (;;) {
-              const seen = await peer.next();
-              if (fits(seen)) return seen;
+              const peerEvent = await peer.next();
+              if (fits(peerEvent)) return peerEvent;
             }
           };
           return (await withTimeout(

@@ -16,13 +16,13 @@ const drainTimeoutMs = 2_000;
 
 /** A conversation at a terminal. A dead or refusing other end does not end it: the person sees why, and waits or
  *  leaves. */
-export async function chat(call: CommandContext, given: ClientArguments): Promise<number> {
+export async function chat(context: CommandContext, given: ClientArguments): Promise<number> {
   let leave: () => void;
   const left = new Promise<undefined>((resolve) => {
     leave = () => resolve(undefined);
   });
   const screen = createScreen({
-    input: call.stdin,
+    input: context.stdin,
     output: process.stdout,
     onEnd: () => leave(),
     onLine: (text) => void send(text),
@@ -50,7 +50,7 @@ export async function chat(call: CommandContext, given: ClientArguments): Promis
 
   screen.status("connecting …");
   try {
-    const opening = openClientSession(call, {
+    const opening = openClientSession(context, {
       ...given,
       notice: screen.note,
       answer(message) {
@@ -86,12 +86,12 @@ export async function chat(call: CommandContext, given: ClientArguments): Promis
     news.end();
     screen.close();
     await session.close();
-    if (lost > 0) call.say(`doorward: ${lost} of your messages may not have arrived\n`);
+    if (lost > 0) context.say(`doorward: ${lost} of your messages may not have arrived\n`);
     return exitCodeOf(last, isTold, lost);
   } finally {
     news.end();
     screen.close();
-    call.stdin.destroy();
+    context.stdin.destroy();
   }
 }
 

@@ -16,13 +16,13 @@ import { sanitizedJson } from "./text.ts";
 type OutboundFrame = Extract<ClientFrame, { type: "message.send" | "media.send" }>;
 
 /** For programs: one Pico message per line, in and out. What goes wrong is a line of type `error`. */
-export async function runJson(call: CommandContext, given: ClientArguments): Promise<number> {
+export async function runJson(context: CommandContext, given: ClientArguments): Promise<number> {
   const expected = createReplyTracker(given.timeoutMs);
   const incomplete = createIncomplete();
   /** Id -> the message that is on its way. */
   const open = new Map<string, OutboundFrame["payload"]>();
   let failed = 0;
-  const print = (frame: object): void => call.out(`${sanitizedJson(frame)}\n`);
+  const print = (frame: object): void => context.out(`${sanitizedJson(frame)}\n`);
   const report = (code: string, message: string, id?: string): void =>
     print({
       type: "error",
@@ -36,9 +36,9 @@ export async function runJson(call: CommandContext, given: ClientArguments): Pro
     if (frame.type !== "pong" && !isOfOurs) print(frame);
   }
   const left = whenReaderGone(process.stdout);
-  const session = await openClientSession(call, {
+  const session = await openClientSession(context, {
     ...given,
-    notice: (text) => call.say(`doorward: ${text}\n`),
+    notice: (text) => context.say(`doorward: ${text}\n`),
     answer: ({ inReplyTo }) => expected.answered(inReplyTo),
     hear: {
       onFrame: forward,
@@ -100,7 +100,7 @@ export async function runJson(call: CommandContext, given: ClientArguments): Pro
     return undefined;
   }
 
-  const outcome = await runConversation({ call, session, expected, left }, take);
+  const outcome = await runConversation({ call: context, session, expected, left }, take);
   if (outcome === undefined) return exitCodes.done;
   const begun = incomplete.begun().length;
   const isIncomplete = begun > 0 || incomplete.assumed();

@@ -8,16 +8,16 @@ import { whenReaderGone } from "./lines.ts";
 import { replyText, sanitizeLine } from "./text.ts";
 
 /** A conversation without a terminal: a message from each line of the input, answers to the output. */
-export async function runPiped(call: CommandContext, given: ClientArguments): Promise<number> {
+export async function runPiped(context: CommandContext, given: ClientArguments): Promise<number> {
   const expected = createReplyTracker(given.timeoutMs);
   const incomplete = createIncomplete();
-  const say = (text: string): void => call.say(`doorward: ${text}\n`);
+  const say = (text: string): void => context.say(`doorward: ${text}\n`);
   let failed = 0;
   const options: SessionOptions = {
     ...given,
     notice: say,
     answer: (message) => {
-      call.out(`${replyText(message)}\n`);
+      context.out(`${replyText(message)}\n`);
       expected.answered(message.inReplyTo);
     },
     hear: {
@@ -38,7 +38,7 @@ export async function runPiped(call: CommandContext, given: ClientArguments): Pr
     },
   };
   const left = whenReaderGone(process.stdout);
-  const session = await openClientSession(call, options);
+  const session = await openClientSession(context, options);
 
   async function send({ link }: ClientSession, content: string): Promise<void> {
     const id = randomUUID();
@@ -54,11 +54,11 @@ export async function runPiped(call: CommandContext, given: ClientArguments): Pr
   }
   const take = (line: string): Promise<void> | undefined =>
     line.trim() === "" ? undefined : send(session, line);
-  const outcome = await runConversation({ call, session, expected, left }, take);
+  const outcome = await runConversation({ call: context, session, expected, left }, take);
   if (outcome === undefined) return exitCodes.done;
   const begun = incomplete.begun();
   for (const { content } of begun) {
-    call.out(`${replyText({ content, media: [] })}\n`);
+    context.out(`${replyText({ content, media: [] })}\n`);
     say(begunSentence);
   }
   const isIncomplete = begun.length > 0 || incomplete.assumed();

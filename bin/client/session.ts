@@ -12,12 +12,14 @@ import { sanitizeLine } from "./text.ts";
 /** The pico channel of the launcher that runs for this home: its owner need not name it. `undefined`: no launcher runs,
  *  or its channel is off. */
 export async function findOwnChannel(
-  call: CommandContext,
+  context: CommandContext,
 ): Promise<{ url: string; token: string } | undefined> {
-  const status = await askLauncher<{ channelUrl?: string }>(call, "GET", "status");
+  const status = await askLauncher<{ channelUrl?: string }>(context, "GET", "status");
   const url = status?.status === 200 ? status.body.channelUrl : undefined;
   if (url === undefined) return undefined;
-  const shown = await askLauncher<{ token: string }>(call, "POST", "token/show", { name: "pico" });
+  const shown = await askLauncher<{ token: string }>(context, "POST", "token/show", {
+    name: "pico",
+  });
   return shown?.status === 200 ? { url, token: shown.body.token } : undefined;
 }
 
@@ -39,12 +41,12 @@ export interface ClientSession {
 
 /** Connects in the background. Rejects when what is configured cannot do. */
 export async function openClientSession(
-  call: CommandContext,
+  context: CommandContext,
   options: SessionOptions,
 ): Promise<ClientSession> {
   const { answer, hear = {}, notice, url, tokenFile, sessionId, profile, silenceMs } = options;
   const redactor = createRedactor();
-  let end: (fate: ExitStatus) => void;
+  let end: (exitStatus: ExitStatus) => void;
   const ended = new Promise<ExitStatus>((resolve) => {
     end = resolve;
   });
@@ -55,15 +57,15 @@ export async function openClientSession(
     if (isClosing) return;
     wasOpen ||= change.to === "open";
     hear.onState?.(change);
-    const fate = exitStatusOf(change, wasOpen);
-    if (fate) end(fate);
+    const exitStatus = exitStatusOf(change, wasOpen);
+    if (exitStatus) end(exitStatus);
   }
   const kernel = await createClientOnly({
-    home: call.home,
-    env: call.env,
+    home: context.home,
+    env: context.env,
     application: answer,
-    unnamed: () => findOwnChannel(call),
-    log: logFor(call, (text) => notice(sanitizeLine(redactor.redact(text)))),
+    unnamed: () => findOwnChannel(context),
+    log: logFor(context, (text) => notice(sanitizeLine(redactor.redact(text)))),
     hear: { ...hear, onState },
     secret: (value) => redactor.add(value),
     silenceMs,
@@ -90,8 +92,8 @@ export async function openClientSession(
 }
 
 /** Warnings are shown; with -debug everything is. Changes of the link have a voice of their own. */
-function logFor(call: CommandContext, show: (text: string) => void): Log {
-  const isDebug = call.values["debug"] === true;
+function logFor(context: CommandContext, show: (text: string) => void): Log {
+  const isDebug = context.values["debug"] === true;
   const line =
     (level: string, isShown: boolean): Log["warn"] =>
     (fields, text) => {
@@ -126,12 +128,12 @@ const textOption = ({ values }: CommandContext, name: string): string | undefine
 };
 
 /** Throws `UsageError`. */
-export function clientArguments(call: CommandContext): ClientArguments {
-  const url = textOption(call, "url");
-  const tokenFile = textOption(call, "token-file");
-  const sessionId = textOption(call, "session");
-  const timeout = textOption(call, "timeout") ?? "60";
-  const silence = textOption(call, "silence") ?? "30";
+export function clientArguments(context: CommandContext): ClientArguments {
+  const url = textOption(context, "url");
+  const tokenFile = textOption(context, "token-file");
+  const sessionId = textOption(context, "session");
+  const timeout = textOption(context, "timeout") ?? "60";
+  const silence = textOption(context, "silence") ?? "30";
   if (url !== undefined) checkUrl(url);
   if (
     sessionId !== undefined &&

@@ -3,26 +3,26 @@ import { sanitizedJson } from "../client/text.ts";
 import { UsageError, exitCodes, type CommandContext } from "./command.ts";
 
 /** `doorward client`: for people at a terminal, for pipes, and with `-json` for programs. */
-export async function client(call: CommandContext): Promise<number> {
-  if (call.words.length > 0)
+export async function client(context: CommandContext): Promise<number> {
+  if (context.words.length > 0)
     throw new UsageError('"client" takes options only; "send" takes a text');
-  const given = clientArguments(call);
-  if (call.json) return runForPrograms(call, given);
-  const isTerminal = call.stdin.isTTY && process.stdout.isTTY && call.env["TERM"] !== "dumb";
-  if (isTerminal) return (await import("../client/chat.ts")).chat(call, given);
-  return (await import("../client/piped.ts")).runPiped(call, given);
+  const given = clientArguments(context);
+  if (context.json) return runForPrograms(context, given);
+  const isTerminal = context.stdin.isTTY && process.stdout.isTTY && context.env["TERM"] !== "dumb";
+  if (isTerminal) return (await import("../client/chat.ts")).chat(context, given);
+  return (await import("../client/piped.ts")).runPiped(context, given);
 }
 
 async function runForPrograms(
-  call: CommandContext,
+  context: CommandContext,
   given: ReturnType<typeof clientArguments>,
 ): Promise<number> {
   const { runJson } = await import("../client/json.ts");
   try {
-    return await runJson(call, given);
+    return await runJson(context, given);
   } catch (error) {
     const { code, message } = errorReason(error);
-    call.out(`${sanitizedJson({ type: "error", payload: { code, message } })}\n`);
+    context.out(`${sanitizedJson({ type: "error", payload: { code, message } })}\n`);
     return exitCodes.failed;
   }
 }

@@ -11,7 +11,7 @@ export interface Command {
   /** Beside `-json` and `-help`, which every command takes. */
   readonly options?: Options;
   /** Loads its code only when it is asked for. */
-  load(): Promise<(call: CommandContext) => Promise<number>>;
+  load(): Promise<(context: CommandContext) => Promise<number>>;
 }
 
 /** One call of a command; resolves to the exit code. */

@@ -32,12 +32,12 @@ const otherUserMessage = "the running launcher belongs to another user";
 
 /** Asks the running launcher of this home; `undefined`: none runs. Rejects with a sentence when it cannot be asked. */
 export async function askLauncher<T>(
-  call: CommandContext,
+  context: CommandContext,
   method: string,
   path: string,
   body?: unknown,
 ): Promise<ControlResponse<T> | undefined> {
-  const { socket } = controlSocketPaths(call.home, call.env);
+  const { socket } = controlSocketPaths(context.home, context.env);
   if (socket === undefined) return undefined;
   await assertOwnSocket(socket);
   return new Promise((done, failed) => {
@@ -77,23 +77,26 @@ async function readJson<T>(answer: IncomingMessage): Promise<T> {
 }
 
 /** Says that no launcher runs, or that none can be asked; exit code 4. */
-export function reportNotRunning(call: CommandContext): number {
-  if (controlSocketPaths(call.home, call.env).socket === undefined) {
+export function reportNotRunning(context: CommandContext): number {
+  if (controlSocketPaths(context.home, context.env).socket === undefined) {
     const reason =
       "its socket would have too long a path; set XDG_RUNTIME_DIR for it and for this command";
-    if (call.json)
-      printJson(call, { error: "no_socket", message: `The launcher cannot be asked: ${reason}.` });
-    else call.say(`a launcher of ${call.home} cannot be asked: ${reason}\n`);
-  } else if (call.json)
-    printJson(call, { error: "not_running", message: "No launcher of this home is running." });
-  else call.say(`no launcher of ${call.home} is running; start it with: doorward\n`);
+    if (context.json)
+      printJson(context, {
+        error: "no_socket",
+        message: `The launcher cannot be asked: ${reason}.`,
+      });
+    else context.say(`a launcher of ${context.home} cannot be asked: ${reason}\n`);
+  } else if (context.json)
+    printJson(context, { error: "not_running", message: "No launcher of this home is running." });
+  else context.say(`no launcher of ${context.home} is running; start it with: doorward\n`);
   return exitCodes.unreachable;
 }
 
 /** Shows a launcher's refusal; exit code 1. */
-export function reportRejected(call: CommandContext, body: unknown): number {
+export function reportRejected(context: CommandContext, body: unknown): number {
   const { message = "the launcher refused" } = body as { message?: string };
-  if (call.json) printJson(call, body);
-  else call.say(`doorward: ${sanitizeLine(message)}\n`);
+  if (context.json) printJson(context, body);
+  else context.say(`doorward: ${sanitizeLine(message)}\n`);
   return exitCodes.failed;
 }

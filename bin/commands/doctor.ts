@@ -10,20 +10,20 @@ const resultLabels: Readonly<Record<CheckView["result"], string>> = {
 };
 
 /** `doorward doctor`: asks the running launcher, else looks at the files alone. Exit code 1 when a check failed. */
-export async function doctor(call: CommandContext): Promise<number> {
-  if (call.words.length > 0) throw new UsageError('"doctor" takes nothing');
-  const answer = await askLauncher<{ checks: CheckView[] }>(call, "POST", "doctor");
-  if (answer && answer.status !== 200) return reportRejected(call, answer.body);
-  const checks = answer?.body.checks ?? (await runOffline(call));
+export async function doctor(context: CommandContext): Promise<number> {
+  if (context.words.length > 0) throw new UsageError('"doctor" takes nothing');
+  const answer = await askLauncher<{ checks: CheckView[] }>(context, "POST", "doctor");
+  if (answer && answer.status !== 200) return reportRejected(context, answer.body);
+  const checks = answer?.body.checks ?? (await runOffline(context));
   const failed = checks.filter(({ result }) => result === "failed").length;
-  if (call.json) printJson(call, { running: answer !== undefined, checks });
+  if (context.json) printJson(context, { running: answer !== undefined, checks });
   else {
     for (const { title, result, reason, fix } of checks) {
       // Reasons quote what proxies, other services and plugins say.
       const rows = [title, reason, ...(fix === undefined ? [] : [`fix: ${fix}`])].map(sanitizeLine);
-      call.out(`${resultLabels[result]}  ${rows.join("\n         ")}\n`);
+      context.out(`${resultLabels[result]}  ${rows.join("\n         ")}\n`);
     }
-    call.say(failed === 0 ? "nothing failed\n" : `${failed} failed\n`);
+    context.say(failed === 0 ? "nothing failed\n" : `${failed} failed\n`);
   }
   return failed === 0 ? exitCodes.done : exitCodes.failed;
 }

@@ -30,11 +30,11 @@ async function messageText({ words, stdin }: CommandContext): Promise<string> {
 }
 
 /** `doorward send "text"`: one message, its answer, the end. */
-export async function send(call: CommandContext): Promise<number> {
-  const given = clientArguments(call);
-  const content = await messageText(call);
+export async function send(context: CommandContext): Promise<number> {
+  const given = clientArguments(context);
+  const content = await messageText(context);
   const { timeoutMs } = given;
-  const remark = (text: string): void => call.say(`doorward: ${text}\n`);
+  const remark = (text: string): void => context.say(`doorward: ${text}\n`);
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
   let late: () => void;
@@ -70,7 +70,7 @@ export async function send(call: CommandContext): Promise<number> {
     },
   };
   const fail = (code: number, error: string, message: string): number => {
-    if (call.json) printJson(call, { error, message });
+    if (context.json) printJson(context, { error, message });
     else remark(sanitizeLine(message));
     return code;
   };
@@ -80,12 +80,12 @@ export async function send(call: CommandContext): Promise<number> {
     { id, session, media }: Pick<Message, "id" | "session" | "media">,
     complete: boolean,
   ): void {
-    if (!call.json) return call.out(`${replyText({ content, media })}\n`);
+    if (!context.json) return context.out(`${replyText({ content, media })}\n`);
     const kinds = media.map(({ type, url, filename }) => ({ type, url, filename }));
-    printJson(call, { id, session_id: session, content, media: kinds, complete });
+    printJson(context, { id, session_id: session, content, media: kinds, complete });
   }
 
-  const session = await openClientSession(call, options);
+  const session = await openClientSession(context, options);
   const conversation = session.link.session() ?? "";
   wait();
   const refused = session.link.send({ content, id }).then(

@@ -29,19 +29,19 @@ interface Status {
 }
 
 /** `doorward status`. */
-export async function status(call: CommandContext): Promise<number> {
-  if (call.words.length > 0) throw new UsageError('"status" takes nothing');
-  const answer = await askLauncher<Status>(call, "GET", "status");
-  if (!answer) return reportNotRunning(call);
-  if (answer.status !== 200) return reportRejected(call, answer.body);
+export async function status(context: CommandContext): Promise<number> {
+  if (context.words.length > 0) throw new UsageError('"status" takes nothing');
+  const answer = await askLauncher<Status>(context, "GET", "status");
+  if (!answer) return reportNotRunning(context);
+  if (answer.status !== 200) return reportRejected(context, answer.body);
   const { state, version, startedAt, addresses, sessions, channel, channelUrl, program, plugins } =
     answer.body;
-  if (call.json) {
-    printJson(call, { running: true, ...answer.body });
+  if (context.json) {
+    printJson(context, { running: true, ...answer.body });
     return exitCodes.done;
   }
   const row = (name: string, text: string): void =>
-    call.out(`${name.padEnd(10)} ${sanitizeLine(text)}\n`);
+    context.out(`${name.padEnd(10)} ${sanitizeLine(text)}\n`);
   row("State", state);
   row("Version", version);
   row("Since", formatUtc(startedAt));

@@ -9,8 +9,8 @@ import { readSecret } from "./prompt.ts";
 const isName = (word: string): boolean => /^[a-z][a-z0-9_]*$/.test(word);
 
 /** `doorward token show|source|set|rotate [launcher|pico]`: by the running launcher, else on the files. */
-export async function token(call: CommandContext): Promise<number> {
-  const [what = "", name = "launcher", ...more] = call.words;
+export async function token(context: CommandContext): Promise<number> {
+  const [what = "", name = "launcher", ...more] = context.words;
   const action = actions[what];
   if (!action || !isName(name) || more.length > 0) {
     throw new UsageError(
@@ -18,55 +18,63 @@ export async function token(call: CommandContext): Promise<number> {
     );
   }
   if (
-    call.values["grace"] !== undefined &&
-    (what !== "rotate" || !/^\d{1,4}$/.test(String(call.values["grace"])))
+    context.values["grace"] !== undefined &&
+    (what !== "rotate" || !/^\d{1,4}$/.test(String(context.values["grace"])))
   ) {
     throw new UsageError('"-grace" takes seconds, 0 to 3600, and goes with "token rotate pico"');
   }
-  const offline = await offlineTokens(call);
+  const offline = await offlineTokens(context);
   try {
-    return await action(call, name, offline);
+    return await action(context, name, offline);
   } catch (error) {
     if (codeOf(error) === "internal") throw error;
-    return reportRejected(call, { error: codeOf(error), message: (error as Error).message });
+    return reportRejected(context, { error: codeOf(error), message: (error as Error).message });
   }
 }
 
-type Action = (call: CommandContext, name: string, offline: OfflineTokens) => Promise<number>;
+type Action = (context: CommandContext, name: string, offline: OfflineTokens) => Promise<number>;
 interface ShownToken {
   readonly name: string;
   readonly token: string;
   readonly source: string;
 }
 
-const show: Action = async (call, name, offline) => {
-  const answer = await askLauncher<ShownToken>(call, "POST", "token/show", { name });
+const show: Action = async (context, name, offline) => {
+  const answer = await askLauncher<ShownToken>(context, "POST", "token/show", { name });
   if (answer && answer.status !== 200 && answer.status !== 404)
-    return reportRejected(call, answer.body);
+    return reportRejected(context, answer.body);
   const shown = answer?.status === 200 ? answer.body : await offline.show(name);
   if (!shown)
-    return reportRejected(call, { error: "not_found", message: `There is no ${name} token.` });
-  if (call.json) printJson(call, shown);
-  else call.out(`${shown.token}\n`);
+    return reportRejected(context, { error: "not_found", message: `There is no ${name} token.` });
+  if (context.json) printJson(context, shown);
+  else context.out(`${shown.token}\n`);
   return exitCodes.done;
 };
 
-const source: Action = async (call, name, offline) => {
-  const answer = await askLauncher<{ tokens: TokenRow[] }>(call, "GET", "tokens");
-  if (answer && answer.status !== 200) return reportRejected(call, answer.body);
+const source: Action = async (context, name, offline) => {
+  const answer = await askLauncher<{ tokens: TokenRow[] }>(context, "GET", "tokens");
+  if (answer && answer.status !== 200) return reportRejected(context, answer.body);
   const rows = answer?.body.tokens ?? (await offline.describe());
   const named = rows.filter((row) => row.name === name);
   // The launcher lists its own; of a plugin's channel the files tell.
   const wanted =
-    call.words[1] === undefined ? rows : named.length > 0 ? named : await offline.describe([name]);
-  if (call.json) printJson(call, { running: answer !== undefined, tokens: wanted });
+    context.words[1] === undefined
+      ? rows
+      : named.length > 0
+        ? named
+        : await offline.describe([name]);
+  if (context.json) printJson(context, { running: answer !== undefined, tokens: wanted });
   else {
     for (const { name: own, source: label, variable, managedByEnv, concern, others } of wanted) {
-      call.out(`${own.padEnd(12)} ${label}${managedByEnv && variable ? ` (${variable})` : ""}\n`);
+      context.out(
+        `${own.padEnd(12)} ${label}${managedByEnv && variable ? ` (${variable})` : ""}\n`,
+      );
       for (const other of others.filter(({ same }) => !same)) {
-        call.say(`${" ".repeat(12)} another value stands in: ${other.source}; it does not count\n`);
+        context.say(
+          `${" ".repeat(12)} another value stands in: ${other.source}; it does not count\n`,
+        );
       }
-      if (concern !== undefined) call.say(`${" ".repeat(12)} weak: ${concern}\n`);
+      if (concern !== undefined) context.say(`${" ".repeat(12)} weak: ${concern}\n`);
     }
   }
   return exitCodes.done;
@@ -74,42 +82,43 @@ const source: Action = async (call, name, offline) => {
 
 /** Gives the launcher a value, or none to let it make one. */
 async function replace(
-  call: CommandContext,
+  context: CommandContext,
   name: string,
   value: string | undefined,
   offline: OfflineTokens,
 ): Promise<number> {
-  const grace = call.values["grace"] === undefined ? {} : { grace: Number(call.values["grace"]) };
+  const grace =
+    context.values["grace"] === undefined ? {} : { grace: Number(context.values["grace"]) };
   const body = { name, ...(value === undefined ? {} : { token: value }), ...grace };
-  const answer = await askLauncher<ShownToken>(call, "POST", "token/replace", body);
+  const answer = await askLauncher<ShownToken>(context, "POST", "token/replace", body);
   // A launcher that has not claimed the token leaves its place to us.
   if (answer && answer.status !== 200 && answer.status !== 404)
-    return reportRejected(call, answer.body);
+    return reportRejected(context, answer.body);
   const stored = answer?.status === 200 ? answer.body : await offline.replace(name, value);
   const made = value === undefined;
-  if (call.json) printJson(call, made ? stored : { name, source: stored.source });
+  if (context.json) printJson(context, made ? stored : { name, source: stored.source });
   else {
-    if (made) call.out(`${stored.token}\n`);
+    if (made) context.out(`${stored.token}\n`);
     const effect = answer?.status === 200 ? "it is in force now" : "it counts from the next start";
-    call.say(`the ${name} token was stored (${stored.source}); ${effect}\n`);
+    context.say(`the ${name} token was stored (${stored.source}); ${effect}\n`);
   }
   return exitCodes.done;
 }
 
-const set: Action = async (call, name, offline) => {
-  const value = await readSecret(call, `new ${name} token`);
+const set: Action = async (context, name, offline) => {
+  const value = await readSecret(context, `new ${name} token`);
   if (value === undefined) {
-    call.say("nothing was changed\n");
+    context.say("nothing was changed\n");
     return exitCodes.failed;
   }
   if (value === "")
     throw new UsageError('"token set" reads the token from standard input; it was empty');
-  return replace(call, name, value, offline);
+  return replace(context, name, value, offline);
 };
 
 const actions: Readonly<Record<string, Action>> = {
   show,
   source,
   set,
-  rotate: (call, name, offline) => replace(call, name, undefined, offline),
+  rotate: (context, name, offline) => replace(context, name, undefined, offline),
 };

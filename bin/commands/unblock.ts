@@ -3,20 +3,20 @@ import { UsageError, exitCodes, printJson, type CommandContext } from "./command
 import { askLauncher, reportNotRunning, reportRejected } from "./control-client.ts";
 
 /** `doorward unblock [IP]`: for an owner who tried too many tokens. */
-export async function unblock(call: CommandContext): Promise<number> {
-  const [address, ...more] = call.words;
+export async function unblock(context: CommandContext): Promise<number> {
+  const [address, ...more] = context.words;
   if (more.length > 0 || (address !== undefined && isIP(address) === 0)) {
     throw new UsageError('"unblock" takes one IP address');
   }
   const answer = await askLauncher(
-    call,
+    context,
     "POST",
     "unblock",
     address === undefined ? {} : { address },
   );
-  if (!answer) return reportNotRunning(call);
-  if (answer.status !== 200) return reportRejected(call, answer.body);
-  if (call.json) printJson(call, answer.body);
-  else call.say(`${address ?? "all addresses"}: may try again\n`);
+  if (!answer) return reportNotRunning(context);
+  if (answer.status !== 200) return reportRejected(context, answer.body);
+  if (context.json) printJson(context, answer.body);
+  else context.say(`${address ?? "all addresses"}: may try again\n`);
   return exitCodes.done;
 }

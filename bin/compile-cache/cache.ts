@@ -52,8 +52,8 @@ export async function writeCache(
   await assertTrusted([dirname(path)]);
   const files = compiled();
   if (!files) return;
-  const kept: StoredCache = { maker: await nodeFingerprint(), files };
-  const body = serialize(kept);
+  const storedCache: StoredCache = { maker: await nodeFingerprint(), files };
+  const body = serialize(storedCache);
   // V8 believes what it is given: a file that a disk has spoiled would end the process.
   const sum = Buffer.alloc(4);
   sum.writeUInt32BE(crc32(body));

@@ -29,9 +29,9 @@ export async function runDoctor(options: DoctorOptions): Promise<CheckView[]> {
     pluginChecks,
   ];
   const results: CheckView[] = [];
-  for (const part of parts) {
+  for (const checkGroup of parts) {
     try {
-      results.push(...(await part(found)));
+      results.push(...(await checkGroup(found)));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       results.push({

@@ -78,12 +78,12 @@ export interface EnvironmentSettings {
 type VariableMap = ReadonlyMap<string, Variable>;
 export function readEnvironment(
   env: Environment,
-  variables: VariableMap,
+  variableMap: VariableMap,
   brand: string,
 ): EnvironmentSettings {
   const values = new Map<string, Record<string, unknown>>();
   const managed = new Map<string, Map<string, string>>();
-  for (const [name, { section, path, read, expected }] of variables) {
+  for (const [name, { section, path, read, expected }] of variableMap) {
     const text = env[name]?.trim();
     if (!text) continue;
     const value = read(text);
@@ -97,16 +97,16 @@ export function readEnvironment(
     inner[path.at(-1)!] = value;
     managed.set(section, (managed.get(section) ?? new Map<string, string>()).set(path[0]!, name));
   }
-  return { values, managed, warnings: findMisspelt(env, variables, brand) };
+  return { values, managed, warnings: findMisspelt(env, variableMap, brand) };
 }
 
 /** Variables of ours that nothing reads and that look like one that something does. */
-function findMisspelt(env: Environment, variables: VariableMap, brand: string): string[] {
+function findMisspelt(env: Environment, variableMap: VariableMap, brand: string): string[] {
   const prefix = `${brand.toUpperCase()}_`;
   return Object.keys(env)
-    .filter((name) => name.startsWith(prefix) && !variables.has(name) && !name.endsWith("_TOKEN"))
+    .filter((name) => name.startsWith(prefix) && !variableMap.has(name) && !name.endsWith("_TOKEN"))
     .flatMap((name) => {
-      const meant = didYouMean(name, variables.keys());
+      const meant = didYouMean(name, variableMap.keys());
       return meant ? [`the environment variable ${name} is not a setting.${meant}`] : [];
     });
 }

@@ -43,19 +43,19 @@ export async function lockFile(
   let seen: LockRecord | undefined;
   let seenAt = begun;
   while (!createLockFile(lock, content)) {
-    const found = await readLock(lock);
+    const lockRecord = await readLock(lock);
     const now = performance.now();
     if (now - begun >= waitMs + graceMs)
-      throw fileErrors.FILE_LOCKED(path, found ? describeHolder(found) : manyHolders, {
+      throw fileErrors.FILE_LOCKED(path, lockRecord ? describeHolder(lockRecord) : manyHolders, {
         details: { path },
       });
-    if (!found) continue; // released in between
-    if (!isUnchanged(found, seen)) seenAt = now;
-    seen = found;
-    if (isStale(found, now - seenAt)) await removeStaleLock(lock, found, now - seenAt);
+    if (!lockRecord) continue; // released in between
+    if (!isUnchanged(lockRecord, seen)) seenAt = now;
+    seen = lockRecord;
+    if (isStale(lockRecord, now - seenAt)) await removeStaleLock(lock, lockRecord, now - seenAt);
     else if (now - begun >= waitMs) {
-      throw fileErrors.FILE_LOCKED(path, describeHolder(found), {
-        details: { path, pid: found.pid },
+      throw fileErrors.FILE_LOCKED(path, describeHolder(lockRecord), {
+        details: { path, pid: lockRecord.pid },
       });
     } else await sleep(5 + Math.random() * 15);
   }
@@ -151,8 +151,8 @@ function requireFile(path: string, found: Stats): void {
 const blocked = (path: string, problem: string, cause?: unknown) =>
   fileErrors.FILE_LOCK_BLOCKED(path, problem, { details: { path }, cause });
 
-const isUnchanged = (found: LockRecord, before: LockRecord | undefined): boolean =>
-  found.identity === before?.identity && found.touchedAt === before.touchedAt;
+const isUnchanged = (lockRecord: LockRecord, before: LockRecord | undefined): boolean =>
+  lockRecord.identity === before?.identity && lockRecord.touchedAt === before.touchedAt;
 
 /** `watchedMs`: for how long it has been seen untouched. The time of the file counts where nothing tells who lives. */
 function isStale({ content, touchedAt, ...owner }: LockRecord, watchedMs: number): boolean {
@@ -186,9 +186,9 @@ const unlinkIfPresent = (path: string): Promise<void> =>
     if (errnoOf(error) !== "ENOENT") throw error;
   });
 
-const describeHolder = (found: LockRecord) =>
-  found.host === hostId
-    ? `another process (${found.pid})`
+const describeHolder = (lockRecord: LockRecord) =>
+  lockRecord.host === hostId
+    ? `another process (${lockRecord.pid})`
     : "a process on another machine or in another container";
 
 const manyHolders = "other processes, one after the other";

@@ -41,7 +41,7 @@ export interface OpenSocket {
 /** Opens a socket to the address, showing the token. */
 export type Dial = (
   target: { readonly url: string; readonly token: string },
-  hear: SocketListener,
+  socketListener: SocketListener,
 ) => OpenSocket;
 
 interface SocketEvents {
@@ -116,7 +116,7 @@ export function createDialer(Socket: SocketConstructor, options: DialOptions): D
     };
   }
 
-  return ({ url, token }, hear) => {
+  return ({ url, token }, socketListener) => {
     const second = takesHeaders
       ? { headers: authorization(token) }
       : token
@@ -130,16 +130,17 @@ export function createDialer(Socket: SocketConstructor, options: DialOptions): D
     const neverOpened = (): void => {
       if (isOver || left.signal.aborted) return;
       isOver = true;
-      const failed = (refusal?: HandshakeRejection): void => hear({ type: "failed", ...refusal });
+      const failed = (handshakeRejection?: HandshakeRejection): void =>
+        socketListener({ type: "failed", ...handshakeRejection });
       probe(url, token, left.signal).then(failed, () => failed());
     };
     socket.binaryType = "arraybuffer";
     socket.addEventListener("open", () => {
       isOpen = true;
-      hear({ type: "opened" });
+      socketListener({ type: "opened" });
     });
     socket.addEventListener("message", ({ data }: { data: unknown }) =>
-      hear({
+      socketListener({
         type: "message",
         data: data instanceof ArrayBuffer ? new Uint8Array(data) : (data as string),
       }),
@@ -150,10 +151,10 @@ export function createDialer(Socket: SocketConstructor, options: DialOptions): D
     });
     socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
       clock.clearTimeout(cutting);
-      if (isOpen) hear({ type: "closed", code, reason });
+      if (isOpen) socketListener({ type: "closed", code, reason });
       else neverOpened();
     });
-    socket.on?.("ping", () => hear({ type: "heard" }));
+    socket.on?.("ping", () => socketListener({ type: "heard" }));
     return {
       write: (text) => socket.send(text),
       buffered: () => socket.bufferedAmount,

@@ -17,19 +17,19 @@ import type {
 
 /** One event after the other; what an effect causes comes after the effects before it. */
 export const sequentialDriver: Driver = ({ initial, step, perform }) => {
-  let core = initial;
+  let linkData = initial;
   let isRunning = false;
   const queue: LinkEvent[] = [];
   return {
-    core: () => core,
+    core: () => linkData,
     send(event) {
       queue.push(event);
       if (isRunning) return;
       isRunning = true;
       for (let next = queue.shift(); next; next = queue.shift()) {
-        const [after, effects] = step(core, next);
-        core = after;
-        perform(effects, core);
+        const [after, effects] = step(linkData, next);
+        linkData = after;
+        perform(effects, linkData);
       }
       isRunning = false;
     },
@@ -73,18 +73,18 @@ export function createLink(options: LinkOptions): Link {
 
   const machine = (options.drive ?? sequentialDriver)({
     initial: initialData,
-    step: (core, event) =>
-      step(core, event, { now: now(), random: options.random(), silenceMs: options.silenceMs }),
-    perform(effects, core) {
+    step: (linkData, event) =>
+      step(linkData, event, { now: now(), random: options.random(), silenceMs: options.silenceMs }),
+    perform(effects, linkData) {
       for (const effect of effects) guarded(effect);
       flush();
-      schedule(core);
+      schedule(linkData);
     },
   });
   const { send: dispatch } = machine;
 
-  function schedule(core: LinkData): void {
-    const at = nextAt(core);
+  function schedule(linkData: LinkData): void {
+    const at = nextAt(linkData);
     if (at === timerAt) return;
     clock.clearTimeout(timer);
     timerAt = at;

@@ -20,16 +20,16 @@ const isSideContent = ({ placeholder, thought, kind }: ServerMessage): boolean =
 const toMillis = (timestamp: number | undefined, now: number): number =>
   timestamp === undefined ? now : timestamp < 1e11 ? timestamp * 1_000 : timestamp;
 
-export function assemble(run: StepContext, frame: MessageFrame, isExtension: boolean): void {
+export function assemble(context: StepContext, frame: MessageFrame, isExtension: boolean): void {
   const { payload, type } = frame;
   if (isSideContent(payload)) return;
   const isNameless = !payload.message_id;
   const message: LinkMessage = {
-    id: payload.message_id || frame.id || `${run.now}-${run.random}`,
+    id: payload.message_id || frame.id || `${context.now}-${context.random}`,
     content: payload.content,
     ...(payload.request_id && { requestId: payload.request_id }),
     attachments: payload.attachments ?? [],
-    at: toMillis(frame.timestamp, run.now),
+    at: toMillis(frame.timestamp, context.now),
     final:
       payload.final === true ||
       isNameless ||
@@ -37,37 +37,37 @@ export function assemble(run: StepContext, frame: MessageFrame, isExtension: boo
       (!isExtension && (type === "media.create" || payload.context_usage !== undefined)),
   };
   const { id } = message;
-  const { parts, told } = run.core;
+  const { parts, told } = context.core;
   const isKnown = parts.some(({ message }) => message.id === id);
-  if (type !== "message.update") update(run, { told: told.filter((name) => name !== id) });
-  if (!isExtension && !isKnown && !run.core.told.includes(id)) completeBefore(run);
-  dropPartial(run, id);
-  if (message.final) return deliverWhole(run, message);
-  notify(run, "onUpdate", message);
-  const wholeAt = isExtension ? Infinity : run.now + run.silenceMs;
-  update(run, {
-    parts: [...run.core.parts, { message, wholeAt }].slice(-bounds.maxPartialMessages),
+  if (type !== "message.update") update(context, { told: told.filter((name) => name !== id) });
+  if (!isExtension && !isKnown && !context.core.told.includes(id)) completeBefore(context);
+  dropPartial(context, id);
+  if (message.final) return deliverWhole(context, message);
+  notify(context, "onUpdate", message);
+  const wholeAt = isExtension ? Infinity : context.now + context.silenceMs;
+  update(context, {
+    parts: [...context.core.parts, { message, wholeAt }].slice(-bounds.maxPartialMessages),
   });
 }
 
-function deliverWhole(run: StepContext, message: LinkMessage): void {
-  const { told } = run.core;
+function deliverWhole(context: StepContext, message: LinkMessage): void {
+  const { told } = context.core;
   const final = { ...message, final: true };
-  notify(run, "onUpdate", final);
+  notify(context, "onUpdate", final);
   if (told.includes(message.id)) return;
-  notify(run, "onMessage", final);
-  update(run, { told: [...told, message.id].slice(-bounds.told) });
+  notify(context, "onMessage", final);
+  update(context, { told: [...told, message.id].slice(-bounds.told) });
 }
 
-export function dropPartial(run: StepContext, id: string): void {
-  update(run, { parts: run.core.parts.filter(({ message }) => message.id !== id) });
+export function dropPartial(context: StepContext, id: string): void {
+  update(context, { parts: context.core.parts.filter(({ message }) => message.id !== id) });
 }
 
 /** Completes the messages of a server that marks no end: those due by `by`, as assumed, or all of them. */
-export function completeBefore(run: StepContext, by?: number): void {
+export function completeBefore(context: StepContext, by?: number): void {
   const isDue = ({ wholeAt }: PartialMessage): boolean => wholeAt <= (by ?? Number.MAX_VALUE);
-  const { parts } = run.core;
-  update(run, { parts: parts.filter((part) => !isDue(part)) });
+  const { parts } = context.core;
+  update(context, { parts: parts.filter((part) => !isDue(part)) });
   for (const { message } of parts.filter(isDue))
-    deliverWhole(run, by === undefined ? message : { ...message, assumed: true });
+    deliverWhole(context, by === undefined ? message : { ...message, assumed: true });
 }

@@ -7,10 +7,10 @@ import type { LinkData, Effect, OutboxEntry, LinkReceipt } from "./types.ts";
 /* Messages nobody has confirmed yet. Nothing is dropped silently: what does not fit is refused at once. */
 
 export function enqueue(
-  run: StepContext,
+  context: StepContext,
   { id, text, bytes }: Pick<OutboxEntry, "id" | "text" | "bytes">,
 ): void {
-  const { outbox, hello, state } = run.core;
+  const { outbox, hello, state } = context.core;
   const isFull =
     outbox.length >= bounds.maxQueuedMessages ||
     (outbox.length > 0 &&
@@ -23,43 +23,45 @@ export function enqueue(
         : isFull
           ? "outbox_full"
           : undefined;
-  if (code) return addEffect(run, { type: "refused", id, code });
-  const entry = { id, text, bytes, expiresAt: run.now + timing.messageExpiryMs, sent: false };
-  update(run, { outbox: [...outbox, entry] });
+  if (code) return addEffect(context, { type: "refused", id, code });
+  const entry = { id, text, bytes, expiresAt: context.now + timing.messageExpiryMs, sent: false };
+  update(context, { outbox: [...outbox, entry] });
 }
 
 /** Takes the message out and tells its sender. Unknown ids are of messages that were told already. */
-function settleEntry(run: StepContext, id: string, news: Effect): void {
-  const outbox = run.core.outbox.filter((entry) => entry.id !== id);
-  if (outbox.length < run.core.outbox.length) addEffect(run, news);
-  update(run, { outbox });
+function settleEntry(context: StepContext, id: string, news: Effect): void {
+  const outbox = context.core.outbox.filter((entry) => entry.id !== id);
+  if (outbox.length < context.core.outbox.length) addEffect(context, news);
+  update(context, { outbox });
 }
 
-export const confirm = (run: StepContext, id: string, status: LinkReceipt["status"]): void =>
-  settleEntry(run, id, { type: "confirmed", id, status });
+export const confirm = (context: StepContext, id: string, status: LinkReceipt["status"]): void =>
+  settleEntry(context, id, { type: "confirmed", id, status });
 
-export const reject = (run: StepContext, id: string, code: string, message?: string): void =>
-  settleEntry(run, id, { type: "refused", id, code, ...(message && { message }) });
+export const reject = (context: StepContext, id: string, code: string, message?: string): void =>
+  settleEntry(context, id, { type: "refused", id, code, ...(message && { message }) });
 
 /** What was written has left. A server without the extension lets know no more than that. */
-export function handleFlush(run: StepContext): void {
-  if (run.core.connection?.mode !== "plain") return;
-  for (const { id, sent } of run.core.outbox) if (sent) confirm(run, id, "written");
+export function handleFlush(context: StepContext): void {
+  if (context.core.connection?.mode !== "plain") return;
+  for (const { id, sent } of context.core.outbox) if (sent) confirm(context, id, "written");
 }
 
 /** The socket is gone, and with it what it had not delivered. */
-export const markAllUnsent = (run: StepContext): void =>
-  update(run, { outbox: run.core.outbox.map((entry) => ({ ...entry, sent: false })) });
+export const markAllUnsent = (context: StepContext): void =>
+  update(context, { outbox: context.core.outbox.map((entry) => ({ ...entry, sent: false })) });
 
 /** The largest message of the connection was too large for it. */
-export function rejectLargest(run: StepContext): void {
-  const [largest] = run.core.outbox.filter(({ sent }) => sent).sort((a, b) => b.bytes - a.bytes);
-  if (largest) reject(run, largest.id, "too_large");
+export function rejectLargest(context: StepContext): void {
+  const [largest] = context.core.outbox
+    .filter(({ sent }) => sent)
+    .sort((a, b) => b.bytes - a.bytes);
+  if (largest) reject(context, largest.id, "too_large");
 }
 
-export function rejectExpired(run: StepContext): void {
-  for (const { id, expiresAt } of run.core.outbox)
-    if (expiresAt <= run.now) reject(run, id, "expired");
+export function rejectExpired(context: StepContext): void {
+  for (const { id, expiresAt } of context.core.outbox)
+    if (expiresAt <= context.now) reject(context, id, "expired");
 }
 
 const intervalMs = 1_000 / bounds.messagesPerSecond;
@@ -72,24 +74,24 @@ const isSent = ({ sent }: OutboxEntry): boolean => sent;
 const isFull = ({ cursor, outbox }: LinkData): boolean => !cursor && outbox.some(isSent);
 
 /** Writes the waiting messages, in order, no faster than servers accept them. */
-export function sendQueued(run: StepContext): void {
-  const { connection, outbox, cursor } = run.core;
+export function sendQueued(context: StepContext): void {
+  const { connection, outbox, cursor } = context.core;
   if (!connection || outbox.every(isSent)) return;
-  let stops = isFull(run.core);
-  let paceAt = Math.max(connection.paceAt, run.now);
+  let stops = isFull(context.core);
+  let paceAt = Math.max(connection.paceAt, context.now);
   const after = outbox.map((entry) => {
-    if (entry.sent || stops || paceAt > run.now + burstMs) return entry;
+    if (entry.sent || stops || paceAt > context.now + burstMs) return entry;
     stops = !cursor;
     paceAt += intervalMs;
-    addEffect(run, { type: "write", text: entry.text });
+    addEffect(context, { type: "write", text: entry.text });
     return { ...entry, sent: true };
   });
-  update(run, { outbox: after });
-  updateConnection(run, { paceAt });
+  update(context, { outbox: after });
+  updateConnection(context, { paceAt });
 }
 
 /** When the next waiting message may be written. */
-export const nextSendAt = (core: LinkData): number =>
-  core.connection && !core.outbox.every(isSent) && !isFull(core)
-    ? Math.ceil(core.connection.paceAt - burstMs)
+export const nextSendAt = (linkData: LinkData): number =>
+  linkData.connection && !linkData.outbox.every(isSent) && !isFull(linkData)
+    ? Math.ceil(linkData.connection.paceAt - burstMs)
     : Infinity;

@@ -6,54 +6,55 @@ import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts
 import { scheduleRetry } from "./retry.ts";
 
 /** Any sign of life. */
-export const markAlive = (run: StepContext): void => updateConnection(run, { heardAt: run.now });
+export const markAlive = (context: StepContext): void =>
+  updateConnection(context, { heardAt: context.now });
 
 /** The server has no extension. */
-export function assumePlainServer(run: StepContext): void {
-  updateConnection(run, { mode: "plain" });
-  update(run, { isPlain: true });
-  startStream(run, undefined);
+export function assumePlainServer(context: StepContext): void {
+  updateConnection(context, { mode: "plain" });
+  update(context, { isPlain: true });
+  startStream(context, undefined);
 }
 
 /** A frame arrived; undefined when it could not be read or is of a kind from the future: life, and nothing else. */
-export function receiveFrame(run: StepContext, frame: ServerFrame | undefined): void {
-  updateConnection(run, { heardAt: run.now, hasSpoken: true });
-  if (frame?.type === "hello") return handleHello(run, frame.payload);
-  if (!run.core.connection?.mode) assumePlainServer(run);
-  if (!frame || ("seq" in frame && !acceptNumbered(run, frame))) return;
-  notify(run, "onFrame", frame);
-  handleFrame(run, frame);
+export function receiveFrame(context: StepContext, frame: ServerFrame | undefined): void {
+  updateConnection(context, { heardAt: context.now, hasSpoken: true });
+  if (frame?.type === "hello") return handleHello(context, frame.payload);
+  if (!context.core.connection?.mode) assumePlainServer(context);
+  if (!frame || ("seq" in frame && !acceptNumbered(context, frame))) return;
+  notify(context, "onFrame", frame);
+  handleFrame(context, frame);
 }
 
-function handleFrame(run: StepContext, frame: ServerFrame): void {
-  const isExtension = run.core.connection?.mode === "extension";
+function handleFrame(context: StepContext, frame: ServerFrame): void {
+  const isExtension = context.core.connection?.mode === "extension";
   switch (frame.type) {
     case "message.create":
     case "message.update":
     case "media.create":
-      return assemble(run, frame, isExtension);
+      return assemble(context, frame, isExtension);
     case "message.delete":
-      dropPartial(run, frame.payload.message_id);
-      return notify(run, "onRemoved", frame.payload.message_id);
+      dropPartial(context, frame.payload.message_id);
+      return notify(context, "onRemoved", frame.payload.message_id);
     case "message.ack":
-      return confirm(run, frame.payload.request_id, "delivered");
+      return confirm(context, frame.payload.request_id, "delivered");
     case "gap":
-      return handleGap(run, frame.payload);
+      return handleGap(context, frame.payload);
     case "typing.start":
     case "typing.stop":
-      notify(run, "onTyping", frame.type === "typing.start");
-      return frame.type === "typing.stop" ? completeBefore(run) : undefined;
+      notify(context, "onTyping", frame.type === "typing.start");
+      return frame.type === "typing.stop" ? completeBefore(context) : undefined;
     case "error":
-      return handleError(run, frame.payload);
+      return handleError(context, frame.payload);
     case "hello":
     case "pong":
   }
 }
 
-function handleError(run: StepContext, { code, message, request_id: id }: ErrorPayload): void {
-  const isOurs = id !== undefined && run.core.outbox.some((entry) => entry.id === id);
-  if (isOurs && code === "busy") return scheduleRetry(run, code);
-  if (isOurs) return reject(run, id, code, message);
-  if (code === "unknown_type") return update(run, { isTypingUnknown: true });
-  notify(run, "onError", { code, message });
+function handleError(context: StepContext, { code, message, request_id: id }: ErrorPayload): void {
+  const isOurs = id !== undefined && context.core.outbox.some((entry) => entry.id === id);
+  if (isOurs && code === "busy") return scheduleRetry(context, code);
+  if (isOurs) return reject(context, id, code, message);
+  if (code === "unknown_type") return update(context, { isTypingUnknown: true });
+  notify(context, "onError", { code, message });
 }

@@ -47,12 +47,12 @@ const codeByStatus: Readonly<Record<number, string>> = {
 };
 
 /** Leaves the socket, if there is one: whatever it still says is ignored. */
-export function dropConnection(run: StepContext): void {
-  const { connection, generation, quietMs } = run.core;
-  if (hasSocket(run.core)) addEffect(run, { type: "drop" });
-  markAllUnsent(run);
-  const quiet = connection && !connection.mode ? run.now - connection.openedAt : 0;
-  update(run, {
+export function dropConnection(context: StepContext): void {
+  const { connection, generation, quietMs } = context.core;
+  if (hasSocket(context.core)) addEffect(context, { type: "drop" });
+  markAllUnsent(context);
+  const quiet = connection && !connection.mode ? context.now - connection.openedAt : 0;
+  update(context, {
     connection: undefined,
     generation: generation + 1,
     // A longer silence would have been noticed, had the process not been suspended: it shows nothing.
@@ -61,60 +61,66 @@ export function dropConnection(run: StepContext): void {
 }
 
 export function scheduleRetry(
-  run: StepContext,
+  context: StepContext,
   reason: string,
   named?: number,
   floor?: number,
 ): void {
-  waitFor(run, "waiting", reason, retryDelay(run.core, run.random, named, floor));
+  waitFor(context, "waiting", reason, retryDelay(context.core, context.random, named, floor));
 }
 
-function enterBlocked(run: StepContext, reason: string, check = adviceByMethod[reason]): void {
-  waitFor(run, "blocked", reason, timing.blockedRetryMs, check ?? `${token} ${header} ${query}`);
+function enterBlocked(context: StepContext, reason: string, check = adviceByMethod[reason]): void {
+  waitFor(
+    context,
+    "blocked",
+    reason,
+    timing.blockedRetryMs,
+    check ?? `${token} ${header} ${query}`,
+  );
 }
 
 function waitFor(
-  run: StepContext,
+  context: StepContext,
   state: "waiting" | "blocked",
   reason: string,
   ms: number,
   check?: string,
 ): void {
-  dropConnection(run);
-  update(run, { attempt: run.core.attempt + 1 });
-  enterState(run, state, reason, run.now + ms, check);
+  dropConnection(context);
+  update(context, { attempt: context.core.attempt + 1 });
+  enterState(context, state, reason, context.now + ms, check);
 }
 
 /** The same token is shown twice, never more often, before a person is asked. */
-function handleRejection(run: StepContext, reason: string, named?: number): void {
-  const refusals = run.core.refusals + 1;
-  update(run, { refusals });
-  if (refusals > 1) enterBlocked(run, reason);
-  else scheduleRetry(run, reason, named);
+function handleRejection(context: StepContext, reason: string, named?: number): void {
+  const refusals = context.core.refusals + 1;
+  update(context, { refusals });
+  if (refusals > 1) enterBlocked(context, reason);
+  else scheduleRetry(context, reason, named);
 }
 
 /** The handshake failed. */
 export function handleFailure(
-  run: StepContext,
+  context: StepContext,
   { status, code, retryAfterMs }: HandshakeRejection,
 ): void {
   const known = status === undefined ? undefined : codeByStatus[status];
   const reason = code || known || (status === undefined ? "network" : `http_${status}`);
-  if (status === 401 || status === 403) return handleRejection(run, reason, retryAfterMs);
-  const mayPass = status === 426 && run.core.reason !== reason;
-  if (known && !mayPass) return enterBlocked(run, reason, adviceByMethod[known]);
-  scheduleRetry(run, reason, retryAfterMs);
+  if (status === 401 || status === 403) return handleRejection(context, reason, retryAfterMs);
+  const mayPass = status === 426 && context.core.reason !== reason;
+  if (known && !mayPass) return enterBlocked(context, reason, adviceByMethod[known]);
+  scheduleRetry(context, reason, retryAfterMs);
 }
 
 /** The connection ended with this code. */
-export function handleClose(run: StepContext, code: number, text: string): void {
+export function handleClose(context: StepContext, code: number, text: string): void {
   const { name, client, retryMs } = interpretClose(code, text);
   const reason = name ?? (code === 1006 ? "network" : `close_${code}`);
-  if (client === "smaller") rejectLargest(run);
-  if (client === "new-token") return enterBlocked(run, reason);
-  if (client === "stop") return stopLink(run, reason);
+  if (client === "smaller") rejectLargest(context);
+  if (client === "new-token") return enterBlocked(context, reason);
+  if (client === "stop") return stopLink(context, reason);
   scheduleRetry(
-    run,
+    context,
     reason,
     retryMs,
     client === "retry-slowly" ? minAttemptAfterRestart : undefined,
@@ -122,9 +128,10 @@ export function handleClose(run: StepContext, code: number, text: string): void 
 }
 
 /** For good: who waits for a message is told. */
-export function stopLink(run: StepContext, reason: string): void {
-  dropConnection(run);
-  for (const { id } of run.core.outbox) addEffect(run, { type: "refused", id, code: "stopped" });
-  update(run, { outbox: [], parts: [] });
-  enterState(run, "stopped", reason);
+export function stopLink(context: StepContext, reason: string): void {
+  dropConnection(context);
+  for (const { id } of context.core.outbox)
+    addEffect(context, { type: "refused", id, code: "stopped" });
+  update(context, { outbox: [], parts: [] });
+  enterState(context, "stopped", reason);
 }

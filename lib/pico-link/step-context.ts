@@ -37,33 +37,35 @@ export const initialData: LinkData = {
 export const hasSocket = ({ state }: LinkData): boolean =>
   state === "open" || state === "connecting";
 
-export const update = (run: StepContext, change: Partial<LinkData>): void =>
-  void (run.core = { ...run.core, ...change });
+export const update = (context: StepContext, change: Partial<LinkData>): void =>
+  void (context.core = { ...context.core, ...change });
 
-export const addEffect = (run: StepContext, effect: Effect): void => void run.effects.push(effect);
+export const addEffect = (context: StepContext, effect: Effect): void =>
+  void context.effects.push(effect);
 
 export const notify = <K extends keyof LinkNotifications>(
-  run: StepContext,
+  context: StepContext,
   handler: K,
   news: LinkNotifications[K],
-): void => addEffect(run, { type: "tell", handler, news } as NotifyEffect);
+): void => addEffect(context, { type: "tell", handler, news } as NotifyEffect);
 
 /** Changes what is known of the connection, if there is one. */
-export function updateConnection(run: StepContext, change: Partial<ConnectionData>): void {
-  if (run.core.connection) update(run, { connection: { ...run.core.connection, ...change } });
+export function updateConnection(context: StepContext, change: Partial<ConnectionData>): void {
+  if (context.core.connection)
+    update(context, { connection: { ...context.core.connection, ...change } });
 }
 
 export function enterState(
-  run: StepContext,
+  context: StepContext,
   state: LinkState,
   reason: string,
   due = Infinity,
   check?: string,
 ): void {
-  const { state: from, attempt } = run.core;
-  update(run, { state, reason, due });
-  const retryInMs = due < Infinity && state !== "connecting" && { retryInMs: due - run.now };
-  notify(run, "onState", {
+  const { state: from, attempt } = context.core;
+  update(context, { state, reason, due });
+  const retryInMs = due < Infinity && state !== "connecting" && { retryInMs: due - context.now };
+  notify(context, "onState", {
     from,
     to: state,
     attempt,

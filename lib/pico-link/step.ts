@@ -16,63 +16,63 @@ import { handleClose, handleFailure, stopLink, scheduleRetry } from "./retry.ts"
 
 /** The whole link as one function: it changes nothing and asks nothing. `effects` are to be carried out in order. */
 export function step(
-  core: LinkData,
+  linkData: LinkData,
   event: LinkEvent,
   moment: { now: number; random: number; silenceMs?: number | undefined },
 ): readonly [LinkData, readonly Effect[]] {
-  if ("generation" in event && (event.generation !== core.generation || !hasSocket(core)))
-    return [core, []];
+  if ("generation" in event && (event.generation !== linkData.generation || !hasSocket(linkData)))
+    return [linkData, []];
   const silenceMs = Math.min(moment.silenceMs || timing.messageIdleMs, timing.maxServerDelayMs);
-  const run: StepContext = { core, ...moment, silenceMs, effects: [] };
-  handleEvent(run, event);
-  sendQueued(run);
-  acknowledge(run);
-  return [run.core, run.effects];
+  const context: StepContext = { core: linkData, ...moment, silenceMs, effects: [] };
+  handleEvent(context, event);
+  sendQueued(context);
+  acknowledge(context);
+  return [context.core, context.effects];
 }
 
-function handleEvent(run: StepContext, event: LinkEvent): void {
-  const { state } = run.core;
+function handleEvent(context: StepContext, event: LinkEvent): void {
+  const { state } = context.core;
   switch (event.type) {
     case "start":
-      return state === "idle" ? startConnecting(run) : undefined;
+      return state === "idle" ? startConnecting(context) : undefined;
     case "stop":
-      if (run.core.connection) acknowledge(run, 0); // who goes on with the conversation must not hear it again
-      return state === "stopped" ? undefined : stopLink(run, "stopped");
+      if (context.core.connection) acknowledge(context, 0); // who goes on with the conversation must not hear it again
+      return state === "stopped" ? undefined : stopLink(context, "stopped");
     case "retry":
-      update(run, { refusals: 0 });
-      return state === "waiting" || state === "blocked" ? startConnecting(run) : undefined;
+      update(context, { refusals: 0 });
+      return state === "waiting" || state === "blocked" ? startConnecting(context) : undefined;
     case "send":
-      return enqueue(run, event);
+      return enqueue(context, event);
     case "typing":
-      return sendTyping(run, event.on);
+      return sendTyping(context, event.on);
     case "opened":
-      return handleOpen(run);
+      return handleOpen(context);
     case "heard":
-      return markAlive(run);
+      return markAlive(context);
     case "flushed":
-      return handleFlush(run);
+      return handleFlush(context);
     case "frame":
-      return receiveFrame(run, event.frame);
+      return receiveFrame(context, event.frame);
     case "failed":
-      return handleFailure(run, event);
+      return handleFailure(context, event);
     case "closed":
-      return handleClose(run, event.code, event.reason);
+      return handleClose(context, event.code, event.reason);
     case "tick":
-      return handleTimer(run);
+      return handleTimer(context);
   }
 }
 
-function startConnecting(run: StepContext): void {
-  const { generation, cursor, hello } = run.core;
-  enterState(run, "connecting", run.core.reason, run.now + timing.connectTimeoutMs);
-  update(run, { generation: generation + 1 });
+function startConnecting(context: StepContext): void {
+  const { generation, cursor, hello } = context.core;
+  enterState(context, "connecting", context.core.reason, context.now + timing.connectTimeoutMs);
+  update(context, { generation: generation + 1 });
   const resume = cursor && hello ? { cursor, conn: hello.conn_id } : undefined;
-  addEffect(run, { type: "connect", generation: generation + 1, resume });
+  addEffect(context, { type: "connect", generation: generation + 1, resume });
 }
 
-function handleOpen(run: StepContext): void {
-  const { now, core } = run;
-  update(run, {
+function handleOpen(context: StepContext): void {
+  const { now, core } = context;
+  update(context, {
     refusals: 0,
     connection: {
       mode: core.isPlain ? "plain" : undefined,
@@ -86,15 +86,15 @@ function handleOpen(run: StepContext): void {
       unacked: 0,
     },
   });
-  enterState(run, "open", "");
+  enterState(context, "open", "");
 }
 
-const writeFrame = (run: StepContext, type: string): void =>
-  addEffect(run, { type: "write", text: JSON.stringify({ type }) });
+const writeFrame = (context: StepContext, type: string): void =>
+  addEffect(context, { type: "write", text: JSON.stringify({ type }) });
 
-function sendTyping(run: StepContext, on: boolean): void {
-  if (run.core.connection && !run.core.isTypingUnknown)
-    writeFrame(run, on ? "typing.start" : "typing.stop");
+function sendTyping(context: StepContext, on: boolean): void {
+  if (context.core.connection && !context.core.isTypingUnknown)
+    writeFrame(context, on ? "typing.start" : "typing.stop");
 }
 
 /** Times of a connection, milliseconds: how often and when to ask for a sign of life, and when to give up. */
@@ -118,41 +118,47 @@ const helloDeadline = ({ connection, cursor, quietMs }: LinkData): number =>
     ? connection.openedAt + timing.helloTimeoutMs - quietMs
     : Infinity;
 
-function handleTimer(run: StepContext): void {
-  const late = run.now - nextAt(run.core);
-  rejectExpired(run);
-  completeBefore(run, run.now);
-  const { connection, due, state } = run.core;
-  if (connection) return checkLiveness(run, connection, late);
-  if (due > run.now) return;
-  if (state === "connecting") scheduleRetry(run, "timeout");
-  else startConnecting(run);
+function handleTimer(context: StepContext): void {
+  const late = context.now - nextAt(context.core);
+  rejectExpired(context);
+  completeBefore(context, context.now);
+  const { connection, due, state } = context.core;
+  if (connection) return checkLiveness(context, connection, late);
+  if (due > context.now) return;
+  if (state === "connecting") scheduleRetry(context, "timeout");
+  else startConnecting(context);
 }
 
 /** `late`: this process slept. That says nothing about the peer, which is asked again before it is given up. */
-function checkLiveness(run: StepContext, connection: ConnectionData, late: number): void {
-  const { now } = run;
+function checkLiveness(context: StepContext, connection: ConnectionData, late: number): void {
+  const { now } = context;
   const { openedAt, hasSpoken } = connection;
-  const { every, pingAt, deadAt } = livenessDeadlines(run.core, connection);
+  const { every, pingAt, deadAt } = livenessDeadlines(context.core, connection);
   const slept = late > timing.pongTimeoutMs;
-  if (slept) updateConnection(run, { heardAt: now - every });
-  else if (deadAt <= now) return scheduleRetry(run, "heartbeat");
+  if (slept) updateConnection(context, { heardAt: now - every });
+  else if (deadAt <= now) return scheduleRetry(context, "heartbeat");
   if (pingAt <= now || slept) {
-    writeFrame(run, "ping");
-    updateConnection(run, { pingedAt: now });
+    writeFrame(context, "ping");
+    updateConnection(context, { pingedAt: now });
   }
-  if (helloDeadline(run.core) <= now) assumePlainServer(run);
-  if (hasSpoken && openedAt + timing.stableAfterMs <= now) update(run, { attempt: 0 });
+  if (helloDeadline(context.core) <= now) assumePlainServer(context);
+  if (hasSpoken && openedAt + timing.stableAfterMs <= now) update(context, { attempt: 0 });
 }
 
 /** When `handleTimer` has something to do; `Infinity`: never. */
-export function nextAt(core: LinkData): number {
-  const { connection, due, outbox, parts, attempt } = core;
+export function nextAt(linkData: LinkData): number {
+  const { connection, due, outbox, parts, attempt } = linkData;
   const times = [due, outbox[0]?.expiresAt ?? Infinity, ...parts.map(({ wholeAt }) => wholeAt)];
   if (connection) {
-    const { pingAt, deadAt } = livenessDeadlines(core, connection);
+    const { pingAt, deadAt } = livenessDeadlines(linkData, connection);
     const { openedAt, hasSpoken } = connection;
-    times.push(pingAt, deadAt, ackDeadline(core), nextSendAt(core), helloDeadline(core));
+    times.push(
+      pingAt,
+      deadAt,
+      ackDeadline(linkData),
+      nextSendAt(linkData),
+      helloDeadline(linkData),
+    );
     if (attempt && hasSpoken) times.push(openedAt + timing.stableAfterMs);
   }
   return Math.min(...times);

@@ -204,8 +204,8 @@ export type LinkHandlers = {
 /** Runs the steps: one event after the other, none inside another. */
 export type Driver = (run: {
   readonly initial: LinkData;
-  readonly step: (core: LinkData, event: LinkEvent) => readonly [LinkData, readonly Effect[]];
-  readonly perform: (effects: readonly Effect[], core: LinkData) => void;
+  readonly step: (linkData: LinkData, event: LinkEvent) => readonly [LinkData, readonly Effect[]];
+  readonly perform: (effects: readonly Effect[], linkData: LinkData) => void;
 }) => { send(event: LinkEvent): void; core(): LinkData };
 
 export interface LinkOptions extends LinkHandlers {

@@ -21,10 +21,10 @@ type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 /** Remembers the ids a session has used: 1,024 of them or more, for ten minutes. */
 export interface Dedupe {
   find(message: MessageKey): DeliveryRecord | undefined;
-  isSame(taken: DeliveryRecord, message: InboundMessage): boolean;
+  isSame(deliveryRecord: DeliveryRecord, message: InboundMessage): boolean;
   remember(message: InboundMessage): DeliveryRecord;
   /** A delivery that was rejected can be tried again. */
-  forget(message: MessageKey, taken: DeliveryRecord): void;
+  forget(message: MessageKey, deliveryRecord: DeliveryRecord): void;
 }
 
 /** Text shorter than a digest stands for itself. */
@@ -111,11 +111,13 @@ export function createDedupe(clock: Clock): Dedupe {
   return {
     find({ channel, session: name, id }) {
       const session = channels.get(channel)?.get(name);
-      const taken = session && (session.newest.get(id) ?? session.older.get(id));
-      return taken && time() - taken.at < retentionMs ? taken : undefined;
+      const deliveryRecord = session && (session.newest.get(id) ?? session.older.get(id));
+      return deliveryRecord && time() - deliveryRecord.at < retentionMs
+        ? deliveryRecord
+        : undefined;
     },
 
-    isSame: (taken, message) => taken.digest === digestOf(message),
+    isSame: (deliveryRecord, message) => deliveryRecord.digest === digestOf(message),
 
     remember(message) {
       const now = time();
@@ -130,22 +132,22 @@ export function createDedupe(clock: Clock): Dedupe {
       const before = newest.size;
       session.isUsed = before > 0;
       session.usedAt = now;
-      const taken: DeliveryRecord = {
+      const deliveryRecord: DeliveryRecord = {
         digest: digestOf(message),
         at: now,
         isAccepted: false,
         waiting: undefined,
       };
-      newest.set(id, taken);
+      newest.set(id, deliveryRecord);
       count += newest.size - before;
       if (count > maxTotal) makeRoom();
-      return taken;
+      return deliveryRecord;
     },
 
-    forget({ channel, session: name, id }, taken) {
+    forget({ channel, session: name, id }, deliveryRecord) {
       const session = channels.get(channel)?.get(name);
       for (const ids of session ? [session.newest, session.older] : []) {
-        if (ids.get(id) === taken && ids.delete(id)) count -= 1;
+        if (ids.get(id) === deliveryRecord && ids.delete(id)) count -= 1;
       }
     },
   };

@@ -20,9 +20,9 @@ export interface PendingDelivery {
 
 /** All deliveries that have not settled. Each call answers `false` when the delivery had settled before. */
 export interface PendingDeliveries {
-  open(outcome: DeliveryCallbacks): PendingDelivery;
-  accept(ticket: PendingDelivery): boolean;
-  reject(ticket: PendingDelivery, error: unknown): boolean;
+  open(deliveryCallbacks: DeliveryCallbacks): PendingDelivery;
+  accept(pendingDelivery: PendingDelivery): boolean;
+  reject(pendingDelivery: PendingDelivery, error: unknown): boolean;
   rejectAll(error: () => Error): void;
 }
 
@@ -35,19 +35,19 @@ export function createPendingDeliveries(failed: (error: unknown) => void): Pendi
   let listed: PendingDelivery[] = [];
   let openCount = 0;
 
-  function settle(ticket: PendingDelivery): boolean {
-    if (ticket.settled) return false;
-    ticket.settled = true;
+  function settle(pendingDelivery: PendingDelivery): boolean {
+    if (pendingDelivery.settled) return false;
+    pendingDelivery.settled = true;
     openCount -= 1;
     if (listed.length > minListLength && listed.length > maxSettledPerOpen * openCount)
       listed = listed.filter(({ settled }) => !settled);
     return true;
   }
 
-  function reject(ticket: PendingDelivery, error: unknown): boolean {
-    if (!settle(ticket)) return false;
+  function reject(pendingDelivery: PendingDelivery, error: unknown): boolean {
+    if (!settle(pendingDelivery)) return false;
     try {
-      ticket.outcome.rejected(error);
+      pendingDelivery.outcome.rejected(error);
     } catch (thrown) {
       failed(thrown);
     }
@@ -56,23 +56,23 @@ export function createPendingDeliveries(failed: (error: unknown) => void): Pendi
 
   return {
     reject,
-    open(outcome) {
-      const ticket = { outcome, settled: false };
+    open(deliveryCallbacks) {
+      const ticket = { outcome: deliveryCallbacks, settled: false };
       openCount += 1;
       listed.push(ticket);
       return ticket;
     },
-    accept(ticket) {
-      if (!settle(ticket)) return false;
+    accept(pendingDelivery) {
+      if (!settle(pendingDelivery)) return false;
       try {
-        ticket.outcome.accepted("accepted");
+        pendingDelivery.outcome.accepted("accepted");
       } catch (thrown) {
         failed(thrown);
       }
       return true;
     },
     rejectAll(error) {
-      for (const ticket of [...listed]) reject(ticket, error());
+      for (const pendingDelivery of [...listed]) reject(pendingDelivery, error());
     },
   };
 }
@@ -83,7 +83,7 @@ export interface Inbound {
   handle(application: Application, options?: ApplicationOptions): Release;
   deliver(
     message: InboundMessage,
-    outcome: DeliveryCallbacks,
+    deliveryCallbacks: DeliveryCallbacks,
     options?: { dedupe?: boolean },
   ): void;
   isBusy(channel: string, session?: string): boolean;
@@ -140,13 +140,13 @@ class DedupedDelivery implements DeliveryCallbacks {
   constructor(
     dedupe: Dedupe,
     message: InboundMessage,
-    taken: DeliveryRecord,
-    outcome: DeliveryCallbacks,
+    deliveryRecord: DeliveryRecord,
+    deliveryCallbacks: DeliveryCallbacks,
   ) {
     this.dedupe = dedupe;
     this.message = message;
-    this.taken = taken;
-    this.outcome = outcome;
+    this.taken = deliveryRecord;
+    this.outcome = deliveryCallbacks;
   }
 
   accepted(status: Parameters<DeliveryCallbacks["accepted"]>[0]): void {
@@ -196,14 +196,14 @@ export function createInbound({
   let current: { readonly application: Application; readonly width: number } | undefined;
   let stopping: AbortController | undefined;
   let isWarned = false;
-  const tickets = createPendingDeliveries((err) =>
+  const pendingDeliveries = createPendingDeliveries((err) =>
     log.error({ err }, "a channel could not be told what became of a message"),
   );
   const dedupe = createDedupe(clock);
   const lanes = createSessionQueues(() => current?.width ?? 1);
 
-  function messageOf(incoming: InboundMessage, accept: () => void): Message {
-    const { channel, session, id, content, media, sender, inReplyTo, at, hops } = incoming;
+  function messageOf(inboundMessage: InboundMessage, accept: () => void): Message {
+    const { channel, session, id, content, media, sender, inReplyTo, at, hops } = inboundMessage;
     const to = { channel, session };
     const reply: Message["reply"] = (message) => send(to, toReply(id, message));
     const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
@@ -216,30 +216,34 @@ export function createInbound({
     };
   }
 
-  function failedLate(incoming: InboundMessage, error: unknown): void {
-    const { channel, session, id } = incoming;
+  function failedLate(inboundMessage: InboundMessage, error: unknown): void {
+    const { channel, session, id } = inboundMessage;
     const fields = { channel, session, id, code: codeOf(error), err: error };
     log.error(fields, "the application failed after it had accepted a message");
-    failed(incoming, error);
+    failed(inboundMessage, error);
   }
 
-  function run(incoming: InboundMessage, ticket: PendingDelivery, done: () => void): void {
+  function run(
+    inboundMessage: InboundMessage,
+    pendingDelivery: PendingDelivery,
+    done: () => void,
+  ): void {
     function taken(): void {
-      tickets.accept(ticket);
+      pendingDeliveries.accept(pendingDelivery);
       done();
     }
     function threw(error: unknown): void {
-      if (!tickets.reject(ticket, error)) failedLate(incoming, error);
+      if (!pendingDeliveries.reject(pendingDelivery, error)) failedLate(inboundMessage, error);
       done();
     }
     if (!current || !stopping) {
-      tickets.reject(ticket, channelsErrors.no_application());
+      pendingDeliveries.reject(pendingDelivery, channelsErrors.no_application());
       return done();
     }
     let answer: void | Promise<void>;
     try {
       answer = current.application(
-        messageOf(incoming, () => void tickets.accept(ticket)),
+        messageOf(inboundMessage, () => void pendingDeliveries.accept(pendingDelivery)),
         stopping.signal,
       );
     } catch (error) {
@@ -250,19 +254,22 @@ export function createInbound({
   }
 
   function again(
-    incoming: InboundMessage,
+    inboundMessage: InboundMessage,
     before: DeliveryRecord,
-    outcome: DeliveryCallbacks,
+    deliveryCallbacks: DeliveryCallbacks,
   ): void {
-    if (!dedupe.isSame(before, incoming)) outcome.rejected(channelsErrors.id_reused());
-    else if (before.isAccepted) outcome.accepted("duplicate");
-    else (before.waiting ??= []).push(outcome);
+    if (!dedupe.isSame(before, inboundMessage))
+      deliveryCallbacks.rejected(channelsErrors.id_reused());
+    else if (before.isAccepted) deliveryCallbacks.accepted("duplicate");
+    else (before.waiting ??= []).push(deliveryCallbacks);
   }
 
-  function take(incoming: InboundMessage, outcome: DeliveryCallbacks): void {
-    const ticket = tickets.open(outcome);
-    received(incoming);
-    lanes.add(incoming.channel, incoming.session, (done) => run(incoming, ticket, done));
+  function take(inboundMessage: InboundMessage, deliveryCallbacks: DeliveryCallbacks): void {
+    const pendingDelivery = pendingDeliveries.open(deliveryCallbacks);
+    received(inboundMessage);
+    lanes.add(inboundMessage.channel, inboundMessage.session, (done) =>
+      run(inboundMessage, pendingDelivery, done),
+    );
   }
 
   return {
@@ -275,19 +282,27 @@ export function createInbound({
       };
     },
 
-    deliver(incoming, outcome, { dedupe: once = false } = {}) {
-      if (!stopping) return outcome.rejected(channelsErrors.not_running());
-      if (incoming.hops > maxHops) return outcome.rejected(channelsErrors.loop());
-      const before = once ? dedupe.find(incoming) : undefined;
-      if (before) return again(incoming, before, outcome);
+    deliver(inboundMessage, deliveryCallbacks, { dedupe: once = false } = {}) {
+      if (!stopping) return deliveryCallbacks.rejected(channelsErrors.not_running());
+      if (inboundMessage.hops > maxHops) return deliveryCallbacks.rejected(channelsErrors.loop());
+      const before = once ? dedupe.find(inboundMessage) : undefined;
+      if (before) return again(inboundMessage, before, deliveryCallbacks);
       if (!current) {
         if (!isWarned)
-          log.warn({ channel: incoming.channel }, channelsErrors.no_application().message);
+          log.warn({ channel: inboundMessage.channel }, channelsErrors.no_application().message);
         isWarned = true;
-        return outcome.rejected(channelsErrors.no_application());
+        return deliveryCallbacks.rejected(channelsErrors.no_application());
       }
-      if (!once) return take(incoming, outcome);
-      take(incoming, new DedupedDelivery(dedupe, incoming, dedupe.remember(incoming), outcome));
+      if (!once) return take(inboundMessage, deliveryCallbacks);
+      take(
+        inboundMessage,
+        new DedupedDelivery(
+          dedupe,
+          inboundMessage,
+          dedupe.remember(inboundMessage),
+          deliveryCallbacks,
+        ),
+      );
     },
 
     isBusy: lanes.has,
@@ -298,7 +313,7 @@ export function createInbound({
       const controller = stopping;
       stopping = undefined;
       lanes.clear();
-      tickets.rejectAll(channelsErrors.not_running);
+      pendingDeliveries.rejectAll(channelsErrors.not_running);
       controller?.abort(channelsErrors.not_running());
     },
   };

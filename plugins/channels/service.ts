@@ -131,7 +131,11 @@ export interface ChannelHandle {
     options?: { dedupe?: boolean },
   ): Promise<"accepted" | "duplicate">;
   /** The same for a channel that has many: `outcome` is told in place of a promise, maybe before this returns. */
-  hand(message: InboundMessage, outcome: DeliveryCallbacks, options?: { dedupe?: boolean }): void;
+  hand(
+    message: InboundMessage,
+    deliveryCallbacks: DeliveryCallbacks,
+    options?: { dedupe?: boolean },
+  ): void;
   /** Later news of a message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;
   /** Somebody in this session writes, or stopped. */

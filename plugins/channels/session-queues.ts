@@ -7,7 +7,7 @@ const maxIdleQueues = 1_024;
 /** Work in order within a lane, lanes side by side. */
 export interface SessionQueues {
   /** Runs when its turn comes; `run` never throws. A lane is a session of a channel. */
-  add(channel: string, session: string, run: Task): void;
+  add(channel: string, session: string, task: Task): void;
   /** Work of this session, or of any of the channel, is running or waits. */
   has(channel: string, session?: string): boolean;
   /** Forgets all that waits. */
@@ -29,27 +29,28 @@ const isIdle = ({ running, waiting }: SessionQueue): boolean =>
 export function createSessionQueues(width: () => number): SessionQueues {
   const channels = new Map<string, Map<string, SessionQueue>>();
 
-  function next(lanes: Map<string, SessionQueue>, name: string, lane: SessionQueue): void {
-    if (lane.looking) return;
-    lane.looking = true;
-    while (lane.running < width()) {
-      const run = lane.waiting.shift();
-      if (run === undefined) break;
-      lane.running += 1;
-      run(lane.done);
+  function next(lanes: Map<string, SessionQueue>, name: string, sessionQueue: SessionQueue): void {
+    if (sessionQueue.looking) return;
+    sessionQueue.looking = true;
+    while (sessionQueue.running < width()) {
+      const task = sessionQueue.waiting.shift();
+      if (task === undefined) break;
+      sessionQueue.running += 1;
+      task(sessionQueue.done);
     }
-    lane.looking = false;
-    if (isIdle(lane) && lanes.size > maxIdleQueues && lanes.get(name) === lane) lanes.delete(name);
+    sessionQueue.looking = false;
+    if (isIdle(sessionQueue) && lanes.size > maxIdleQueues && lanes.get(name) === sessionQueue)
+      lanes.delete(name);
   }
 
   function open(lanes: Map<string, SessionQueue>, name: string): SessionQueue {
     const done = (): void => {
-      lane.running -= 1;
-      next(lanes, name, lane);
+      sessionQueue.running -= 1;
+      next(lanes, name, sessionQueue);
     };
-    const lane: SessionQueue = { waiting: [], running: 0, looking: false, done };
-    lanes.set(name, lane);
-    return lane;
+    const sessionQueue: SessionQueue = { waiting: [], running: 0, looking: false, done };
+    lanes.set(name, sessionQueue);
+    return sessionQueue;
   }
 
   function lanesOf(channel: string): Map<string, SessionQueue> {
@@ -59,19 +60,20 @@ export function createSessionQueues(width: () => number): SessionQueues {
   }
 
   return {
-    add(channel, session, run) {
+    add(channel, session, task) {
       const lanes = lanesOf(channel);
-      const lane = lanes.get(session) ?? open(lanes, session);
-      lane.waiting.push(run);
-      next(lanes, session, lane);
+      const sessionQueue = lanes.get(session) ?? open(lanes, session);
+      sessionQueue.waiting.push(task);
+      next(lanes, session, sessionQueue);
     },
     clear() {
-      for (const lanes of channels.values()) for (const lane of lanes.values()) lane.waiting = [];
+      for (const lanes of channels.values())
+        for (const sessionQueue of lanes.values()) sessionQueue.waiting = [];
     },
     has(channel, session) {
       const lanes = channels.get(channel) ?? new Map<string, SessionQueue>();
       const asked = session === undefined ? [...lanes.values()] : [lanes.get(session)];
-      return asked.some((lane) => lane !== undefined && !isIdle(lane));
+      return asked.some((sessionQueue) => sessionQueue !== undefined && !isIdle(sessionQueue));
     },
   };
 }

@@ -25,7 +25,7 @@ const noSchemaCompilers = {
 
 /** The Fastify application. It never listens: the http plugin hands requests to it. */
 export async function createApp(
-  door: DashboardContext,
+  context: DashboardContext,
   plugins: PluginRoutes,
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -39,16 +39,16 @@ export async function createApp(
   await app.register(cookie);
   registerBodyParsers(app);
   app.addHook("onRequest", async (request, reply) => {
-    await guard(door, request, reply);
+    await guard(context, request, reply);
     if (reply.sent) return reply;
   });
-  app.addHook("preHandler", async (request) => requireLiveSession(door, request));
+  app.addHook("preHandler", async (request) => requireLiveSession(context, request));
   app.setErrorHandler((error, request, reply) =>
     sendError(
-      door,
+      context,
       request,
       reply,
-      toHttpError(error, door, `${request.method} ${request.routeOptions.url ?? ""}`),
+      toHttpError(error, context, `${request.method} ${request.routeOptions.url ?? ""}`),
     ),
   );
   app.setNotFoundHandler((request, reply) => {
@@ -59,7 +59,7 @@ export async function createApp(
       : routableMethods.filter((method) => app.hasRoute({ method, url: path }));
     const allow = others.includes("GET") ? ["HEAD", ...others] : others;
     return sendError(
-      door,
+      context,
       request,
       reply,
       others.length > 0
@@ -68,32 +68,32 @@ export async function createApp(
     );
   });
 
-  signInRoutes(app, door);
-  setupRoutes(app, door);
-  signOutRoute(app, door);
-  overviewRoutes(app, door);
-  pageRoutes(app, door);
-  docsRoutes(app, door);
-  apiRoutes(app, door);
-  metricsRoute(app, door);
-  publicRoutes(app, door);
-  plugins.mount(app, door);
+  signInRoutes(app, context);
+  setupRoutes(app, context);
+  signOutRoute(app, context);
+  overviewRoutes(app, context);
+  pageRoutes(app, context);
+  docsRoutes(app, context);
+  apiRoutes(app, context);
+  metricsRoute(app, context);
+  publicRoutes(app, context);
+  plugins.mount(app, context);
   await app.ready();
   return app;
 }
 
 /** What needs no session: state for the pages before the door, health for supervisors, the built files. */
-function publicRoutes(app: FastifyInstance, door: DashboardContext): void {
+function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/auth/status", { config: { access: "open" } }, (request, reply) => {
     const { session } = requestState(request);
-    const { source, managedByEnv } = door.tokens.info("launcher");
+    const { source, managedByEnv } = context.tokens.info("launcher");
     const own = session
       ? { expiresAt: new Date(session.expiresAt).toISOString(), source, managedByEnv }
       : {};
     const body = {
       authenticated: session !== undefined,
-      state: door.state(),
-      ways: door.ways(),
+      state: context.state(),
+      ways: context.ways(),
       ...own,
     };
     return reply.header("cache-control", "no-store").send(body);
@@ -102,11 +102,15 @@ function publicRoutes(app: FastifyInstance, door: DashboardContext): void {
     reply.header("cache-control", "no-store").send({ status: "ok" }),
   );
   app.get("/readyz", { config: { access: "health" } }, (request, reply) => {
-    const state = door.stopping() ? "stopping" : door.serving() ? door.state() : "starting";
+    const state = context.stopping()
+      ? "stopping"
+      : context.serving()
+        ? context.state()
+        : "starting";
     if (state === "starting" || state === "stopping" || state === "unconfigured") {
       const message = `The launcher is ${state}; try again in a moment.`;
       return sendError(
-        door,
+        context,
         request,
         reply,
         new HttpError("unavailable", { message, state, retryAfterSeconds: 1 }),
@@ -121,9 +125,11 @@ function publicRoutes(app: FastifyInstance, door: DashboardContext): void {
     });
   }
   app.get("/assets/*", { config: { access: "open" } }, (request, reply) => {
-    const prefix = `${door.assets.prefix}/`;
+    const prefix = `${context.assets.prefix}/`;
     const path = request.url.split("?", 1)[0]!;
-    const asset = path.startsWith(prefix) ? door.assets.get(path.slice(prefix.length)) : undefined;
+    const asset = path.startsWith(prefix)
+      ? context.assets.get(path.slice(prefix.length))
+      : undefined;
     if (!asset) throw new HttpError("not_found");
     return reply
       .header("cache-control", "public, max-age=31536000, immutable")

@@ -137,7 +137,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         log: logSource,
         epoch: Buffer.from(random(4)).toString("hex"),
       });
-      const door: DashboardContext = {
+      const context: DashboardContext = {
         http,
         tokens,
         tokenSecrets,
@@ -168,9 +168,9 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
               addresses: http.addresses(),
               channel: uses.picoServer?.status(),
               program: uses.program?.status(),
-              tokens: (await tokensView(door)).tokens,
-              refusals: door.activity.clientRefusals().map(toRejectedConnection),
-              handshakes: () => testChannel(door, tokenSecrets.reveal("pico")),
+              tokens: (await tokensView(context)).tokens,
+              refusals: context.activity.clientRefusals().map(toRejectedConnection),
+              handshakes: () => testChannel(context, tokenSecrets.reveal("pico")),
             })),
         signer: {
           session: tokenSigner(tokens, "session", keeper.salt),
@@ -185,7 +185,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         serving: () => serving,
         stopping: () => stopping,
       };
-      const app = await createApp(door, plugins);
+      const app = await createApp(context, plugins);
       scope.onStop(() => app.close());
       scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
         if (isOn === before.keep_sign_ins) return;
@@ -198,15 +198,15 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
         keeper.rotate();
         feed.end(bearerOwner, "rotated");
       });
-      publishEvents(scope, feed, door.activity);
+      publishEvents(scope, feed, context.activity);
       http.request("/", (request, response) => app.routing(request, response));
       for (const path of ["/healthz", "/readyz"])
         http.request(path, (request, response) => app.routing(request, response), {
           anyHost: true,
         });
       http.registerIdentity("session", (request, peer) => {
-        if (!hostIsAllowed(door, peer) || !isSameOrigin(request, peer)) return undefined;
-        const session = sessionOf(door, request.headers, peer);
+        if (!hostIsAllowed(context, peer) || !isSameOrigin(request, peer)) return undefined;
+        const session = sessionOf(context, request.headers, peer);
         return session && toIdentity(session);
       });
       scope.on("kernel:state-changed", () => {
@@ -219,7 +219,8 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       scope.onReady(async () => {
         // Loaded where there is one: it brings what reads and writes files.
         const { openControlSocket } = local ? await import("./control/socket.ts") : {};
-        const closeLocal = local && (await openControlSocket?.(door, local, controlRoutes(door)));
+        const closeLocal =
+          local && (await openControlSocket?.(context, local, controlRoutes(context)));
         return async () => {
           serving = false;
           feed.close();
@@ -228,7 +229,7 @@ export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape
       });
       return {
         dashboardApi: { route: plugins.route },
-        signInLinks: { mint: (page) => ownerLink(door, page) },
+        signInLinks: { mint: (page) => ownerLink(context, page) },
       };
     },
   };

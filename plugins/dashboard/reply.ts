@@ -6,7 +6,7 @@ import { messagePage } from "./pages/index.ts";
 
 /** Answers with a redirect to a path of this dashboard. */
 export function sendRedirect(
-  door: DashboardContext,
+  context: DashboardContext,
   reply: FastifyReply,
   status: 302 | 303,
   path: string,
@@ -14,7 +14,7 @@ export function sendRedirect(
   return reply
     .code(status)
     .header("cache-control", "no-store")
-    .header("location", door.http.url(path))
+    .header("location", context.http.url(path))
     .send();
 }
 export function sendPage(reply: FastifyReply, status: number, document: string): FastifyReply {
@@ -68,7 +68,7 @@ const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FST_ERR_BAD_URL: "invalid_request",
 };
 
-export function toHttpError(error: unknown, door: DashboardContext, during: string): HttpError {
+export function toHttpError(error: unknown, context: DashboardContext, during: string): HttpError {
   if (error instanceof HttpError) return error;
   const own = serviceErrorCodes[codeOf(error)];
   if (own) {
@@ -79,18 +79,18 @@ export function toHttpError(error: unknown, door: DashboardContext, during: stri
   const foreign = fastifyErrorCodes[String(code)];
   if (foreign) return new HttpError(foreign);
   if (code === "ECONNRESET" && statusCode === 400) return new HttpError("aborted_request");
-  door.log.error({ err: error, during }, "a request failed");
+  context.log.error({ err: error, during }, "a request failed");
   return new HttpError("internal");
 }
 
 /** Answers a refusal as a page to a person and as JSON to a program. */
 export function sendError(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  refusal: HttpError,
+  httpError: HttpError,
 ): FastifyReply {
-  const { code, message, extra } = refusal;
+  const { code, message, extra } = httpError;
   const status = extra.status ?? httpErrors[code][0];
   void reply.header("cache-control", "no-store");
   if (extra.retryAfterSeconds !== undefined)
@@ -107,7 +107,7 @@ export function sendError(
     return sendPage(
       reply,
       status,
-      messagePage({ url: door.http.url, assets: door.assets.prefix, ...text }),
+      messagePage({ url: context.http.url, assets: context.assets.prefix, ...text }),
     );
   }
   const { retryAfterSeconds, hint, state } = extra;

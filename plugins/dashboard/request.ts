@@ -141,8 +141,8 @@ export interface RequestState {
 }
 const requestStates = new WeakMap<FastifyRequest, RequestState>();
 
-export const setRequestState = (request: FastifyRequest, seen: RequestState): void =>
-  void requestStates.set(request, seen);
+export const setRequestState = (request: FastifyRequest, requestState: RequestState): void =>
+  void requestStates.set(request, requestState);
 export function requestState(request: FastifyRequest): RequestState {
   const found = requestStates.get(request);
   if (!found) throw new Error("the checks have not run for this request");

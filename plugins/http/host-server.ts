@@ -28,7 +28,7 @@ export function assertServer(server: unknown): void {
  * not keep a request from the listeners beside it, nor from those that are added later. What is not ours goes on
  * untouched. Never listens, never closes.
  */
-export function attachToHostServer(server: Server, dispatcher: Router): Release {
+export function attachToHostServer(server: Server, router: Router): Release {
   let active = true;
   const before: Emit = server.emit;
   const hadOwn = Object.hasOwn(server, "emit");
@@ -36,13 +36,13 @@ export function attachToHostServer(server: Server, dispatcher: Router): Release 
   const marker = (): void => {};
 
   const request = (request: IncomingMessage, response: ServerResponse): boolean =>
-    dispatcher.request("dashboard", request, response);
+    router.request("dashboard", request, response);
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const isWebSocket = isWebSocketUpgrade(request);
-    if (isWebSocket && dispatcher.upgrade("dashboard", request, socket, head)) return true;
+    if (isWebSocket && router.upgrade("dashboard", request, socket, head)) return true;
     const hostTakesUpgrades = server.listenerCount("upgrade") > 1;
-    if (hostTakesUpgrades && (isWebSocket || !dispatcher.serves(request))) return false;
+    if (hostTakesUpgrades && (isWebSocket || !router.serves(request))) return false;
     serveAsPlain(server, request, socket, head);
     return true;
   }

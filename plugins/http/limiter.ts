@@ -33,13 +33,13 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
   const lead = Buffer.from(secret).toString("base64");
   const digest = (value: string): string => digestOf("sha256", lead + value, "base64");
 
-  function current(tries: AttemptsByValue, now: number): AttemptsByValue {
-    for (const [hash, one] of tries) {
+  function current(attemptsByValue: AttemptsByValue, now: number): AttemptsByValue {
+    for (const [hash, one] of attemptsByValue) {
       if (one.wrongAt === undefined) continue;
       one.wrongAt = Math.min(one.wrongAt, now); // a clock set back must not block for longer
-      if (one.comparing === 0 && now - one.wrongAt >= windowMs) tries.delete(hash);
+      if (one.comparing === 0 && now - one.wrongAt >= windowMs) attemptsByValue.delete(hash);
     }
-    return tries;
+    return attemptsByValue;
   }
 
   function sweep(now: number): void {
@@ -60,44 +60,52 @@ export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOpt
 
   const most = (half = false): number =>
     Math.max(1, half ? Math.floor(attempts() / 2) : attempts());
-  const isFull = (tries: AttemptsByValue, half?: boolean): boolean => tries.size >= most(half);
+  const isFull = (attemptsByValue: AttemptsByValue, half?: boolean): boolean =>
+    attemptsByValue.size >= most(half);
 
-  function secondsLeft(tries: AttemptsByValue, half?: boolean): number {
-    if (!isFull(tries, half)) return 0;
-    const found = [...tries.values()].flatMap(({ wrongAt }) => wrongAt ?? []).sort((a, b) => a - b);
-    const freeing = found[tries.size - most(half)]; // absent while the values are still being compared
+  function secondsLeft(attemptsByValue: AttemptsByValue, half?: boolean): number {
+    if (!isFull(attemptsByValue, half)) return 0;
+    const found = [...attemptsByValue.values()]
+      .flatMap(({ wrongAt }) => wrongAt ?? [])
+      .sort((a, b) => a - b);
+    const freeing = found[attemptsByValue.size - most(half)]; // absent while the values are still being compared
     return freeing === undefined
       ? 1
       : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
   }
 
-  const limited = (tries: AttemptsByValue, half?: boolean): Verdict<never> => ({
+  const limited = (attemptsByValue: AttemptsByValue, half?: boolean): Verdict<never> => ({
     outcome: "limited",
-    retryAfterSeconds: secondsLeft(tries, half) || 1,
+    retryAfterSeconds: secondsLeft(attemptsByValue, half) || 1,
   });
 
-  function reserve(kept: string, tries: AttemptsByValue, hash: string): Attempt {
-    const one = tries.get(hash) ?? { comparing: 0, wrongAt: undefined };
+  function reserve(kept: string, attemptsByValue: AttemptsByValue, hash: string): Attempt {
+    const one = attemptsByValue.get(hash) ?? { comparing: 0, wrongAt: undefined };
     one.comparing += 1;
-    tries.set(hash, one);
-    table.set(kept, tries);
+    attemptsByValue.set(hash, one);
+    table.set(kept, attemptsByValue);
     return one;
   }
 
   /** Whether the value counts from now on and did not before. */
-  function settle(kept: string, tries: AttemptsByValue, hash: string, wrong: boolean): boolean {
-    const one = tries.get(hash);
+  function settle(
+    kept: string,
+    attemptsByValue: AttemptsByValue,
+    hash: string,
+    wrong: boolean,
+  ): boolean {
+    const one = attemptsByValue.get(hash);
     if (one === undefined) return false;
     const isNew = wrong && one.wrongAt === undefined;
     one.comparing -= 1;
     if (isNew) one.wrongAt = clock.now();
-    if (one.comparing === 0 && one.wrongAt === undefined) tries.delete(hash);
-    if (tries.size === 0 && table.get(kept) === tries) table.delete(kept);
+    if (one.comparing === 0 && one.wrongAt === undefined) attemptsByValue.delete(hash);
+    if (attemptsByValue.size === 0 && table.get(kept) === attemptsByValue) table.delete(kept);
     return isNew;
   }
-  const foundWrong = (tries: AttemptsByValue, isNew: boolean): Verdict<never> => ({
+  const foundWrong = (attemptsByValue: AttemptsByValue, isNew: boolean): Verdict<never> => ({
     outcome: "mismatch",
-    counted: tries.size,
+    counted: attemptsByValue.size,
     ...(isNew ? {} : { again: true }),
   });
 

@@ -114,8 +114,8 @@ export function deferCloseUntilBody(request: IncomingMessage, answer: ServerResp
   });
 }
 
-export const writeError = (socket: Duplex, refusal: ErrorResponse): void =>
-  writeResponse(socket, refusal[0], errorBody(refusal));
+export const writeError = (socket: Duplex, errorResponse: ErrorResponse): void =>
+  writeResponse(socket, errorResponse[0], errorBody(errorResponse));
 
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
@@ -124,16 +124,16 @@ export const hasBody = ({ headers }: IncomingMessage): boolean =>
 export function sendError(
   request: IncomingMessage,
   answer: ServerResponse,
-  refusal: ErrorResponse,
+  errorResponse: ErrorResponse,
 ): void {
   if (answer.headersSent) return void answer.destroy();
   if (hasBody(request)) deferCloseUntilBody(request, answer);
-  const text = JSON.stringify(errorBody(refusal));
-  answer.writeHead(refusal[0], {
+  const text = JSON.stringify(errorBody(errorResponse));
+  answer.writeHead(errorResponse[0], {
     "Cache-Control": "no-store",
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(text),
-    ...(refusal[0] === 404 && !hasBody(request) ? {} : { Connection: "close" }),
+    ...(errorResponse[0] === 404 && !hasBody(request) ? {} : { Connection: "close" }),
   });
   answer.end(text);
 }
@@ -142,10 +142,10 @@ export function sendError(
 export function abortRequest(
   request: IncomingMessage,
   answer: ServerResponse,
-  refusal: ErrorResponse,
+  errorResponse: ErrorResponse,
 ): void {
   const { socket } = request;
   const isNext = answer.socket === socket && !answer.headersSent; // else an earlier answer is still on its way
-  if (isNext) writeError(socket, refusal);
+  if (isNext) writeError(socket, errorResponse);
   else socket.destroy();
 }

@@ -165,11 +165,11 @@ export function createRouter(options: RouterOptions): Router {
     serves: (request) => find(request, (path) => requests.longest("dashboard", path)) !== undefined,
 
     request(listener, request, answer) {
-      const found = find(request, (path) => requests.longest(listener, path));
-      if (found === undefined) return false;
+      const matchedRoute = find(request, (path) => requests.longest(listener, path));
+      if (matchedRoute === undefined) return false;
       closeWithConnection(request, answer);
       if (request.socket.writableEnded) return true; // behind the last answer of its connection
-      const { target, route } = found;
+      const { target, route } = matchedRoute;
       setSecurityHeaders(answer);
       take(listener, request, target);
       const fault = checkHeaders(request, target, route.options);
@@ -186,9 +186,9 @@ export function createRouter(options: RouterOptions): Router {
     },
 
     upgrade(listener, request, socket, head) {
-      const found = find(request, (path) => upgrades.exact(listener, path));
-      if (found === undefined) return false;
-      const { target, route } = found;
+      const matchedRoute = find(request, (path) => upgrades.exact(listener, path));
+      if (matchedRoute === undefined) return false;
+      const { target, route } = matchedRoute;
       take(listener, request, target);
       const fault = checkHeaders(request, target, { ...route.options, anyHost: false });
       if (fault) {

@@ -172,7 +172,7 @@ function closeUnread(
  *  itself, so that they carry the safety headers. */
 export function createHttpServer(
   listener: Listener,
-  dispatcher: Router,
+  router: Router,
   options: OwnServerOptions,
 ): Server {
   const server = createNodeServer(options.tls);
@@ -185,9 +185,9 @@ export function createHttpServer(
 
   function serve(request: IncomingMessage, answer: ServerResponse): void {
     answers.set(request.socket, answer);
-    if (dispatcher.request(listener, request, answer)) return;
+    if (router.request(listener, request, answer)) return;
     setSecurityHeaders(answer);
-    sendError(request, answer, dispatcher.unserved(request, "request"));
+    sendError(request, answer, router.unserved(request, "request"));
   }
   function refuseExpectation(request: IncomingMessage, answer: ServerResponse): void {
     setSecurityHeaders(answer);
@@ -202,8 +202,8 @@ export function createHttpServer(
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const all = leaveHttp(socket, head);
     if (!isWebSocketUpgrade(request)) serveAsPlain(server, request, socket, all);
-    else if (!dispatcher.upgrade(listener, request, withoutTimeout(socket), all)) {
-      writeError(socket, dispatcher.unserved(request, "upgrade"));
+    else if (!router.upgrade(listener, request, withoutTimeout(socket), all)) {
+      writeError(socket, router.unserved(request, "upgrade"));
     }
   });
   server.on("connect", (_: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -264,7 +264,7 @@ export interface ListenerSet {
   plan(listener: Listener, bind: BindOptions): void;
   isPlanned(listener: Listener): boolean;
   /** Opens all that were planned, in that order; a failure closes what had opened. */
-  open(dispatcher: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
+  open(router: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
   addresses(listener: Listener): URL[];
   stopAccepting(): void;
   finish(): Promise<void>;
@@ -293,17 +293,17 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
   async function start(
     listener: Listener,
     entry: ListenerEntry,
-    dispatcher: Router,
+    router: Router,
     tls: Tls | undefined,
   ): Promise<void> {
-    const server = createHttpServer(listener, dispatcher, { tls, note });
-    const closing = trackConnections(server);
+    const server = createHttpServer(listener, router, { tls, note });
+    const serverShutdown = trackConnections(server);
     const limit = await openFilesLimit();
     if (limit !== undefined) server.on("connection", createDescriptorGuard(limit, now, log));
     limits.watch(server);
     await listen(server, entry.bind);
     entry.running = {
-      closing,
+      closing: serverShutdown,
       links: cacheServerUrls(now, () => serverUrls(server, basePath, entry.bind.host)),
     };
   }
@@ -316,9 +316,9 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
       entries.set(listener, { bind });
     },
 
-    async open(dispatcher, tls, opened) {
+    async open(router, tls, opened) {
       try {
-        for (const [listener, entry] of entries) await start(listener, entry, dispatcher, tls);
+        for (const [listener, entry] of entries) await start(listener, entry, router, tls);
       } catch (error) {
         all.stopAccepting();
         await all.finish();
@@ -331,10 +331,10 @@ export function createListenerSet(options: ListenersOptions): ListenerSet {
       return entries.get(listener)?.running?.links() ?? [];
     },
 
-    stopAccepting: () => running().forEach((closing) => closing.stopAccepting()),
+    stopAccepting: () => running().forEach((serverShutdown) => serverShutdown.stopAccepting()),
 
     async finish() {
-      await Promise.all(running().map((closing) => closing.finish()));
+      await Promise.all(running().map((serverShutdown) => serverShutdown.finish()));
       for (const entry of entries.values()) delete entry.running;
     },
   };

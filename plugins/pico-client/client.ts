@@ -68,7 +68,7 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   const remark = createRateLimitedWarn(log, clock);
   let inlet: ChannelHandle | undefined;
   let link: Link | undefined;
-  let conversation: StoredSession | undefined;
+  let storedSession: StoredSession | undefined;
   /** Changes of the configuration, one after the other. */
   let following = Promise.resolve();
   let isClosed = false;
@@ -130,11 +130,11 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
     if (!enabled) return;
     if (isUnencryptedRemote(url))
       log.warn({}, "the token goes to the other end unencrypted: wss: would keep it to itself");
-    conversation =
+    storedSession =
       options.sessionId === undefined
         ? await openSession({ home, profile, url, newId, log })
         : { id: options.sessionId, release: async () => {} };
-    const sessionId = conversation.id;
+    const sessionId = storedSession.id;
     link = createLink({
       url,
       sessionId,
@@ -185,8 +185,8 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
   async function shut(): Promise<void> {
     link?.stop();
     link = undefined;
-    await conversation?.release();
-    conversation = undefined;
+    await storedSession?.release();
+    storedSession = undefined;
   }
 
   /** An impossible configuration changes nothing, and neither does one that comes with the stop. */

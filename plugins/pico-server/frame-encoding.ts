@@ -19,8 +19,8 @@ export const pongFrame = (payload: Buffer): EncodedFrame =>
   String.fromCharCode(pong, payload.byteLength) + payload.toString("latin1");
 
 /** Where the payload begins. */
-const headerLength = (framed: EncodedFrame): number => {
-  const size = typeof framed === "string" ? framed.charCodeAt(1) : framed[1]!;
+const headerLength = (encodedFrame: EncodedFrame): number => {
+  const size = typeof encodedFrame === "string" ? encodedFrame.charCodeAt(1) : encodedFrame[1]!;
   return size < 126 ? 2 : size === 126 ? 4 : 10;
 };
 
@@ -59,33 +59,37 @@ export function frameBytes(payload: Uint8Array): EncodedFrame {
 }
 
 /** Text that was put together keeps all its parts until it is read as a whole, which takes twice the room. */
-export const flattenFrame = (framed: EncodedFrame): EncodedFrame =>
-  typeof framed === "string" ? Buffer.from(framed, "latin1").toString("latin1") : framed;
+export const flattenFrame = (encodedFrame: EncodedFrame): EncodedFrame =>
+  typeof encodedFrame === "string"
+    ? Buffer.from(encodedFrame, "latin1").toString("latin1")
+    : encodedFrame;
 
-export const payloadOf = (framed: EncodedFrame): Buffer =>
-  typeof framed === "string"
-    ? Buffer.from(framed.slice(headerLength(framed)), "latin1")
-    : framed.subarray(headerLength(framed));
+export const payloadOf = (encodedFrame: EncodedFrame): Buffer =>
+  typeof encodedFrame === "string"
+    ? Buffer.from(encodedFrame.slice(headerLength(encodedFrame)), "latin1")
+    : encodedFrame.subarray(headerLength(encodedFrame));
 
 /** The same message, its payload without the last byte and with more ASCII behind it. */
-export function appendToObject(framed: EncodedFrame, tail: string): EncodedFrame {
-  const lead = headerLength(framed);
-  const size = framed.length - lead - 1 + tail.length;
-  if (typeof framed === "string") {
-    const text = framed.slice(lead, -1) + tail;
+export function appendToObject(encodedFrame: EncodedFrame, tail: string): EncodedFrame {
+  const lead = headerLength(encodedFrame);
+  const size = encodedFrame.length - lead - 1 + tail.length;
+  if (typeof encodedFrame === "string") {
+    const text = encodedFrame.slice(lead, -1) + tail;
     return size <= maxLatin1Bytes
       ? shortHeader(size) + text
       : frameBytes(Buffer.from(text, "latin1"));
   }
   const frame = longFrame(size);
-  framed.copy(frame, frame.length - size, lead, framed.length - 1);
+  encodedFrame.copy(frame, frame.length - size, lead, encodedFrame.length - 1);
   frame.write(tail, frame.length - tail.length, "latin1");
   return frame;
 }
 
 const closingBrace = "}".charCodeAt(0);
-const endsWithBrace = (framed: EncodedFrame): boolean =>
-  typeof framed === "string" ? framed.endsWith("}") : framed[framed.length - 1] === closingBrace;
+const endsWithBrace = (encodedFrame: EncodedFrame): boolean =>
+  typeof encodedFrame === "string"
+    ? encodedFrame.endsWith("}")
+    : encodedFrame[encodedFrame.length - 1] === closingBrace;
 
 /** The frame with its place in the stream, as clients of the extension read it: two parts that follow each other. */
 export function splitNumberedFrame(

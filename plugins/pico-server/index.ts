@@ -142,7 +142,7 @@ export function picoServer({
 
       const refused = createRejectionReporter({ ...scope, http, counters, gate });
 
-      const shared: ConnectionContext = {
+      const context: ConnectionContext = {
         clock,
         log,
         config,
@@ -159,9 +159,9 @@ export function picoServer({
         written: memoizeLast(({ session, cursor: { epoch, seq } }) =>
           sessions.note(session, { epoch, after: seq - 1, upTo: seq }, "written"),
         ),
-        gone(link, event) {
-          connections.remove(link);
-          const { in: bytesIn, out: bytesOut } = link.carried();
+        gone(peer, event) {
+          connections.remove(peer);
+          const { in: bytesIn, out: bytesOut } = peer.carried();
           counters.bytesIn += bytesIn;
           counters.bytesOut += bytesOut;
           countClose(counters, event);
@@ -171,26 +171,26 @@ export function picoServer({
 
       /** Somebody takes a slot: it is looked after, listed and announced until it is gone. */
       function enter(
-        link: Peer,
+        peer: Peer,
         session: string,
         { peer: { address }, q }: HandshakeRequest,
         { method }: Admission,
       ): void {
-        link.known = connectionInfo({ session, address, method }, q.headers, clock.now());
-        connections.add(link);
-        emit("pico-server:connected", { connection: link.id, session, address, method });
+        peer.known = connectionInfo({ session, address, method }, q.headers, clock.now());
+        connections.add(peer);
+        emit("pico-server:connected", { connection: peer.id, session, address, method });
       }
 
       function opened(
-        opening: AcceptedHandshake,
-        knock: HandshakeRequest,
+        acceptedHandshake: AcceptedHandshake,
+        handshakeRequest: HandshakeRequest,
         admission: Admission,
       ): void {
         counters.handshakes["accepted"]! += 1;
         enter(
-          new Connection(shared, newId(), opening, admission),
-          opening.session,
-          knock,
+          new Connection(context, newId(), acceptedHandshake, admission),
+          acceptedHandshake.session,
+          handshakeRequest,
           admission,
         );
       }
@@ -199,11 +199,11 @@ export function picoServer({
         { session, after },
         response,
         headers,
-        knock,
+        handshakeRequest,
         admission,
       ) => {
         const { version: tokenVersion } = admission;
-        const link = createEventStream(shared, {
+        const peer = createEventStream(context, {
           r: response,
           headers,
           id: newId(),
@@ -211,7 +211,7 @@ export function picoServer({
           after,
           tokenVersion,
         });
-        enter(link, session, knock, admission);
+        enter(peer, session, handshakeRequest, admission);
       };
 
       const door = { http, gate, log, config, newId, refused, connections };

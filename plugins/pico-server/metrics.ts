@@ -126,9 +126,9 @@ const isAuthReason = (code: string, known: object): code is AuthReason =>
 export function countRejection(
   { handshakes, authFailures }: Counters,
   { isUpgrade }: HandshakeRequest,
-  refusal: Rejection,
+  rejection: Rejection,
 ): void {
-  const { code, method } = refusal;
+  const { code, method } = rejection;
   if (isUpgrade) increment(handshakes, code);
   const failures = authFailures[method ?? "none"];
   if (isAuthReason(code, failures) && (method || code === "token_missing")) failures[code] += 1;
@@ -140,11 +140,14 @@ export const countClose = (
 ): void => increment(closes[initiator], String(code));
 
 /** What was counted, with what can be asked of the connections that are here. */
-export function readMetrics(counters: Counters, connections: ConnectionRegistry): PicoMetrics {
+export function readMetrics(
+  counters: Counters,
+  connectionRegistry: ConnectionRegistry,
+): PicoMetrics {
   const { bytesIn, bytesOut, framesIn, framesOut, ...rest } = counters;
   const bytes = { in: bytesIn, out: bytesOut };
   let queueBytes = 0;
-  for (const link of connections.list()) {
+  for (const link of connectionRegistry.list()) {
     const carried = link.carried();
     bytes.in += carried.in;
     bytes.out += carried.out;
@@ -155,7 +158,7 @@ export function readMetrics(counters: Counters, connections: ConnectionRegistry)
     frames: { in: framesIn, out: framesOut },
     bytes,
     queueBytes,
-    connections: connections.count(),
-    wheelLateSeconds: connections.lateSeconds(),
+    connections: connectionRegistry.count(),
+    wheelLateSeconds: connectionRegistry.lateSeconds(),
   };
 }

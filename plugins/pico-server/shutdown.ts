@@ -59,9 +59,9 @@ export function createShutdown({ connections, config, isBusy, log }: ShutdownOpt
   function closeNext(own: ShutdownPlan, waiting: readonly number[], upTo: number): number[] {
     const isOver = elapsed() >= own.limitMs;
     return waiting.filter((number) => {
-      const link = own.links[number]!;
-      if (!isOver && (number >= upTo || link.isBusy())) return true;
-      link.close("going_away", backIn(own, number));
+      const peer = own.links[number]!;
+      if (!isOver && (number >= upTo || peer.isBusy())) return true;
+      peer.close("going_away", backIn(own, number));
       return false;
     });
   }

@@ -113,7 +113,7 @@ interface ReplyTarget {
 export interface Replies {
   accept(line: ProgramFrame): void;
   /** A line that is no message, and why: who waits for it is told. */
-  unread(meant: IntendedTarget, problem: string): void;
+  unread(intendedTarget: IntendedTarget, problem: string): void;
   /** The program ended: what it left half said is shown as whole, and nobody waits for its typing. */
   ended(): void;
 }
@@ -140,9 +140,9 @@ export function createReplies({
     about?: string,
   ): ReplyTarget | undefined {
     if (about !== undefined) {
-      const request = requests.find(about);
+      const pendingMessage = requests.find(about);
       const past = requests.past(about);
-      if (request) return { request, address: request.message };
+      if (pendingMessage) return { request: pendingMessage, address: pendingMessage.message };
       if (past?.isAnswered) return { request: undefined, address: past.address };
       log.warn({ request_id: about }, "the program answers a message nobody awaits");
       return undefined;
@@ -153,19 +153,22 @@ export function createReplies({
   }
 
   /** Whoever waits for the answer learns what became of it. */
-  function conclude(request: PendingMessage | undefined, sent: Promise<Receipt | undefined>): void {
-    request?.answering();
+  function conclude(
+    pendingMessage: PendingMessage | undefined,
+    sent: Promise<Receipt | undefined>,
+  ): void {
+    pendingMessage?.answering();
     sent.then(
-      () => request?.finish(),
+      () => pendingMessage?.finish(),
       (error: Error) => {
         log.warn(
-          { code: codeOf(error), err: error, request_id: request?.id },
+          { code: codeOf(error), err: error, request_id: pendingMessage?.id },
           "what the program said could not be sent",
         );
         // Nobody listens: the message was answered all the same.
-        if (codeOf(error) === "undeliverable") request?.finish();
+        if (codeOf(error) === "undeliverable") pendingMessage?.finish();
         else
-          request?.fail(
+          pendingMessage?.fail(
             permanentCodes.includes(codeOf(error))
               ? programErrors.bad_answer(error.message)
               : error,
@@ -175,9 +178,9 @@ export function createReplies({
   }
 
   function create({ payload, ...line }: CreateFrame): void {
-    const place = placeOf(line, payload.request_id);
-    if (!place) return;
-    const { request, address } = place;
+    const replyTarget = placeOf(line, payload.request_id);
+    if (!replyTarget) return;
+    const { request, address } = replyTarget;
     request?.touch();
     const { message_id: name, kind, placeholder = false } = payload;
     const final = !placeholder && payload.final !== false;
@@ -285,19 +288,19 @@ export function createReplies({
           return remove(line.payload.message_id);
         case "typing.start":
         case "typing.stop": {
-          const place = placeOf(line, line.payload.request_id);
-          place?.request?.touch();
-          return place && typing.set(place.address, line.type === "typing.start");
+          const replyTarget = placeOf(line, line.payload.request_id);
+          replyTarget?.request?.touch();
+          return replyTarget && typing.set(replyTarget.address, line.type === "typing.start");
         }
         case "message.ack": {
-          const request = placeOf({}, line.payload.request_id)?.request;
-          request?.touch();
-          return line.payload.final === true ? request?.finish() : request?.accept();
+          const pendingMessage = placeOf({}, line.payload.request_id)?.request;
+          pendingMessage?.touch();
+          return line.payload.final === true ? pendingMessage?.finish() : pendingMessage?.accept();
         }
         case "error": {
-          const request = placeOf({}, line.payload.request_id)?.request;
+          const pendingMessage = placeOf({}, line.payload.request_id)?.request;
           const sentence = plainText(line.payload.message ?? "", 1_000).trim();
-          return request?.refuse(
+          return pendingMessage?.refuse(
             programErrors.application_refused(sentence || "The application refused the message."),
           );
         }

@@ -47,7 +47,7 @@ export interface Supervisor {
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const { log, clock, after, random, restart, up, down } = options;
   let guard: ProcessGuard | undefined;
-  let running: ProgramProcess | undefined;
+  let programProcess: ProgramProcess | undefined;
   let state: ProgramState = "stopped";
   let since = clock.now();
   let restarts = 0;
@@ -65,19 +65,19 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 
   function launch(): void {
     enter("running");
-    running = startProcess({ ...options, ended });
+    programProcess = startProcess({ ...options, ended });
     cancelHealthy = after(stableAfterMs, () => {
       failures = 0;
     });
-    guard?.watch(running.pid);
-    if (running.pid === undefined) return;
-    log.info({ pid: running.pid }, "the program runs");
+    guard?.watch(programProcess.pid);
+    if (programProcess.pid === undefined) return;
+    log.info({ pid: programProcess.pid }, "the program runs");
     up();
   }
 
   function ended(how: string, isClean: boolean): void {
     cancelHealthy?.();
-    running = undefined;
+    programProcess = undefined;
     lastEnd = how;
     guard?.watch(undefined);
     if (state === "stopped") {
@@ -119,24 +119,24 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       launch();
     },
     revive(why) {
-      if (restart === "never" || state !== "running" || !running?.takes()) return;
+      if (restart === "never" || state !== "running" || !programProcess?.takes()) return;
       isHung = true;
-      log.warn({ pid: running.pid }, `the program is ended and started again: ${why}`);
-      running.stop(why);
+      log.warn({ pid: programProcess.pid }, `the program is ended and started again: ${why}`);
+      programProcess.stop(why);
     },
     async stop() {
       cancelRestart?.();
       enter("stopped");
-      if (running) {
+      if (programProcess) {
         const gone = new Promise<void>((done) => void (stopped = done));
-        running.stop();
+        programProcess.stop();
         await gone;
       }
       await guard?.close();
       guard = undefined;
     },
-    kill: () => running?.kill(),
-    running: () => (state === "running" ? running : undefined),
+    kill: () => programProcess?.kill(),
+    running: () => (state === "running" ? programProcess : undefined),
     state: () => state,
     since: () => since,
     restarts: () => restarts,

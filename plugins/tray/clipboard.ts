@@ -78,7 +78,7 @@ interface CopiedSecret {
 const secretLifetimeMs = 60_000;
 
 export function createClipboard({ env, platform, after }: ClipboardOptions): Clipboard {
-  let kept: CopiedSecret | undefined;
+  let copiedSecret: CopiedSecret | undefined;
 
   async function write(text: string): Promise<ClipboardTool> {
     const tools = clipboardTools(env, platform);
@@ -90,9 +90,9 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
 
   /** Whatever manager or program holds it by now: what counts is what a paste would give. */
   async function clear(): Promise<void> {
-    if (!kept) return;
-    const { text, tool, release } = kept;
-    kept = undefined;
+    if (!copiedSecret) return;
+    const { text, tool, release } = copiedSecret;
+    copiedSecret = undefined;
     release();
     if ((await runForOutput(tool.read, env)).trimEnd() === text)
       await runWithInput(tool.clear, "", env);
@@ -109,7 +109,7 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
 
   const expire = (mine: CopiedSecret): Promise<void> =>
     inTurn(async () => {
-      if (kept === mine) await clear();
+      if (copiedSecret === mine) await clear();
     });
 
   return {
@@ -117,13 +117,13 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     copySecret: (text) =>
       inTurn(async () => {
         const tool = await write(text);
-        kept?.release();
+        copiedSecret?.release();
         const mine: CopiedSecret = {
           text,
           tool,
           release: after(secretLifetimeMs, () => void expire(mine).catch(() => undefined)),
         };
-        kept = mine;
+        copiedSecret = mine;
       }),
     close: () => inTurn(clear),
   };

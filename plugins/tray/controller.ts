@@ -32,7 +32,7 @@ export async function openTray(
   } = scope;
   const { title = "Doorward", version = "", hasLog = false, platform, required, leaving } = options;
   const env = desktopEnvironment(options.env);
-  let face: TrayBackend | undefined;
+  let trayBackend: TrayBackend | undefined;
   let isShown = false;
   let waiting = false;
 
@@ -66,7 +66,7 @@ export async function openTray(
     waiting = true;
     after(redrawDelayMs, () => {
       waiting = false;
-      face?.show(draw());
+      trayBackend?.show(draw());
     });
   }
 
@@ -79,9 +79,9 @@ export async function openTray(
   scope.on("kernel:state-changed", changed);
 
   const clipboard = createClipboard({ env, platform, after });
-  const notify = async (text: string): Promise<boolean> => face?.notify(text) ?? false;
+  const notify = async (text: string): Promise<boolean> => trayBackend?.notify(text) ?? false;
   const choose = createActions(scope, { ...options, clipboard, notify });
-  face = await openBackend({
+  trayBackend = await openBackend({
     platform,
     env,
     view: draw(),

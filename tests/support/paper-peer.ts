@@ -6,9 +6,9 @@ import { createQueue, type Peer, type Queue, type PeerEvent } from "../../testki
 /** A channel in memory that keeps every rule, unless a test breaks a part of it. */
 export interface Breaks {
   readonly port?: (port: ChannelAdapter, rooms: Rooms) => ChannelAdapter;
-  readonly inlet?: (inlet: ChannelHandle) => ChannelHandle;
+  readonly inlet?: (channelHandle: ChannelHandle) => ChannelHandle;
   /** What a peer is told when its message failed. */
-  readonly failed?: (see: (seen: PeerEvent) => void) => void;
+  readonly failed?: (see: (peerEvent: PeerEvent) => void) => void;
   readonly keepsInlet?: true;
   readonly stop?: () => Promise<void>;
   /** Messages said after the stop wait for the next start. */
@@ -24,22 +24,22 @@ export interface Paper {
 
 export function paper(breaks: Breaks = {}): Paper {
   const rooms: Rooms = new Map();
-  let inlet: ChannelHandle | undefined;
+  let channelHandle: ChannelHandle | undefined;
   let count = 0;
   const late: string[] = [];
 
-  function show(session: string, seen: PeerEvent): void {
+  function show(session: string, peerEvent: PeerEvent): void {
     const room = rooms.get(session);
     if (!room) throw channelsErrors.undeliverable("paper");
-    room.push(seen);
+    room.push(peerEvent);
   }
   function deliver(session: string, content: string): void {
-    if (!inlet) {
+    if (!channelHandle) {
       if (breaks.remembers) late.push(content);
       return;
     }
     count += 1;
-    inlet
+    channelHandle
       .deliver({
         channel: "paper",
         session,
@@ -50,7 +50,7 @@ export function paper(breaks: Breaks = {}): Paper {
         hops: 0,
       })
       .catch(() => {
-        const see = (seen: PeerEvent): void => rooms.get(session)?.push(seen);
+        const see = (peerEvent: PeerEvent): void => rooms.get(session)?.push(peerEvent);
         if (breaks.failed) breaks.failed(see);
         else see({ what: "error", code: "internal" });
       });
@@ -85,9 +85,9 @@ export function paper(breaks: Breaks = {}): Paper {
           await breaks.stop?.();
         });
         onReady(() => {
-          inlet = breaks.inlet?.(attached) ?? attached;
+          channelHandle = breaks.inlet?.(attached) ?? attached;
           for (const content of late.splice(0)) deliver("late", content);
-          return async () => void (inlet = undefined);
+          return async () => void (channelHandle = undefined);
         });
       },
     },

@@ -25,12 +25,12 @@ export interface Toy {
 /** A channel in memory: keeps what it is told to send. */
 export function toy(port: Partial<ChannelAdapter> = {}): Toy {
   const sent: Sent[] = [];
-  let inlet: ChannelHandle | undefined;
+  let channelHandle: ChannelHandle | undefined;
   let count = 0;
   const name = port.name ?? "toy";
   return {
     sent,
-    inlet: () => inlet!,
+    inlet: () => channelHandle!,
     message(changes = {}) {
       count += 1;
       return {
@@ -49,7 +49,7 @@ export function toy(port: Partial<ChannelAdapter> = {}): Toy {
       api: 1,
       needs: { channels: true },
       start({ needs, onStop }) {
-        inlet = needs.channels.attach({
+        channelHandle = needs.channels.attach({
           send: (session, id, message) => {
             sent.push({ what: "send", session, id, message });
             return { id, status: "written" };
@@ -57,7 +57,7 @@ export function toy(port: Partial<ChannelAdapter> = {}): Toy {
           ...port,
           name,
         });
-        onStop(() => inlet!.close());
+        onStop(() => channelHandle!.close());
       },
     },
   };

@@ -49,15 +49,15 @@ export async function withTray(
     options.form ?? memory({ launcher: TOKEN, pico: "pico-token-of-this-test-0123456789" });
   await withKernel(
     parts(form),
-    async (stand) => {
+    async (testKernel) => {
       const texts = (): string[] =>
-        stand.lines.filter(({ plugin: name }) => name === "tray").map(({ text }) => text);
+        testKernel.lines.filter(({ plugin: name }) => name === "tray").map(({ text }) => text);
       const logged = (text: string): Promise<void> =>
         until(() => {
           if (!texts().includes(text))
             throw new Error(`not logged: ${text}; but: ${texts().join("; ")}`);
         });
-      await visit({ stand, opened, quits: () => quits, texts, logged });
+      await visit({ stand: testKernel, opened, quits: () => quits, texts, logged });
     },
     { plugins: [plugin], config: { "channels.pico": { enabled: true } } },
   );

@@ -37,25 +37,28 @@ function testRequests(token: string): TestRequest[] {
 
 /** Knocks at the channel as clients do, by each method, and answers what came of it. */
 export async function testChannel(
-  door: DashboardContext,
+  context: DashboardContext,
   token: string | undefined,
 ): Promise<TestResult[]> {
-  return door.activity.whileTrying(() => runTests(door, token));
+  return context.activity.whileTrying(() => runTests(context, token));
 }
 
-async function runTests(door: DashboardContext, token: string | undefined): Promise<TestResult[]> {
-  const [address] = door.http.addresses("gateway");
+async function runTests(
+  context: DashboardContext,
+  token: string | undefined,
+): Promise<TestResult[]> {
+  const [address] = context.http.addresses("gateway");
   const results: TestResult[] = [];
-  for (const attempt of testRequests(token ?? "")) {
-    const began = door.clock.now();
-    const url = address && new URL(door.http.url("/pico") + (attempt.query ?? ""), address);
-    const code = url === undefined ? "not_listening" : await openHandshake(url, attempt);
-    const { method } = attempt;
+  for (const testRequest of testRequests(token ?? "")) {
+    const began = context.clock.now();
+    const url = address && new URL(context.http.url("/pico") + (testRequest.query ?? ""), address);
+    const code = url === undefined ? "not_listening" : await openHandshake(url, testRequest);
+    const { method } = testRequest;
     results.push({
       method,
       ok: code === (method === "requests" ? "200" : "101"),
       code,
-      ms: door.clock.now() - began,
+      ms: context.clock.now() - began,
     });
   }
   return results;

@@ -28,16 +28,16 @@ const matchesFilter = (connection: PicoConnection, text: string): boolean =>
   ].some((field) => field?.toLowerCase().includes(text));
 
 /** `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id`, `POST /api/channels/pico/try`. */
-export function connectionRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function connectionRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/channels", async (request, reply) => {
-    const pico = channelOf(door, request, await sectionsOf(door));
+    const pico = channelOf(context, request, await sectionsOf(context));
     const channels: ChannelsView["channels"] = pico ? [{ name: "pico", ...pico }] : [];
     return reply.header("cache-control", "no-store").send({ channels });
   });
 
   app.get("/api/connections", (request, reply) => {
     const { offset, limit, text } = pageQuery(request);
-    const found = requireChannel(door)
+    const found = requireChannel(context)
       .connections()
       .filter((connection) => text === "" || matchesFilter(connection, text));
     const page: ConnectionsView = {
@@ -48,7 +48,7 @@ export function connectionRoutes(app: FastifyInstance, door: DashboardContext): 
   });
 
   app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
-    if (!requireChannel(door).disconnect(request.params.id)) {
+    if (!requireChannel(context).disconnect(request.params.id)) {
       throw new HttpError("not_found", {
         message: "There is no such connection; it may be gone already.",
       });
@@ -58,11 +58,11 @@ export function connectionRoutes(app: FastifyInstance, door: DashboardContext): 
 
   let busy = false;
   app.post("/api/channels/pico/try", { bodyLimit: maxBodyBytes }, async (_request, reply) => {
-    requireChannel(door);
+    requireChannel(context);
     if (busy) throw new HttpError("busy");
     busy = true;
     try {
-      const results = await testChannel(door, door.tokenSecrets.reveal("pico"));
+      const results = await testChannel(context, context.tokenSecrets.reveal("pico"));
       return await reply.header("cache-control", "no-store").send({ results } satisfies TestView);
     } finally {
       busy = false;

@@ -11,7 +11,7 @@ const maxBufferedBytes = 1_000_000;
 export const bearerOwner = {};
 
 /** `GET /api/events`: what happens, as Server-Sent Events; ends with its session. */
-export function eventRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function eventRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/events", (request, reply) => {
     const { log } = request.query as { log?: string };
     const level =
@@ -33,7 +33,7 @@ export function eventRoutes(app: FastifyInstance, door: DashboardContext): void 
       },
       end: () => void raw.end(),
     };
-    const stream = door.feed.open(sink, {
+    const stream = context.feed.open(sink, {
       owner: session ?? bearerOwner,
       lastId: lastEventId(request),
       log: level,

@@ -13,25 +13,28 @@ import { tokenRoutes } from "./tokens.ts";
 /* `POST /api/signin-links`: makes a one-time link to sign in with another browser. @module */
 
 /** A link of a sign-in ends with it, and so does the sign-in it opens. A Bearer has proved the launcher token. */
-export function linkRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.post("/api/signin-links", { bodyLimit: maxBodyBytes }, (request, reply) => {
     const { peer, session } = requestState(request);
-    const { link, expiresAt } = door.links.mint(door.tokens.info("launcher").version, session);
+    const { link, expiresAt } = context.links.mint(
+      context.tokens.info("launcher").version,
+      session,
+    );
     const origin = `${peer.secure ? "https" : "http"}://${peer.host}`;
     return reply.header("cache-control", "no-store").send({
-      url: `${origin}${door.http.url(`/login?link=${link}`)}`,
+      url: `${origin}${context.http.url(`/login?link=${link}`)}`,
       expiresAt: new Date(expiresAt).toISOString(),
       ...(session && { endsAt: new Date(session.expiresAt).toISOString() }),
     });
   });
 }
 
-export function apiRoutes(app: FastifyInstance, door: DashboardContext): void {
-  tokenRoutes(app, door);
-  sessionRoutes(app, door);
-  settingsRoutes(app, door);
-  linkRoutes(app, door);
-  connectionRoutes(app, door);
-  logRoutes(app, door);
-  eventRoutes(app, door);
+export function apiRoutes(app: FastifyInstance, context: DashboardContext): void {
+  tokenRoutes(app, context);
+  sessionRoutes(app, context);
+  settingsRoutes(app, context);
+  linkRoutes(app, context);
+  connectionRoutes(app, context);
+  logRoutes(app, context);
+  eventRoutes(app, context);
 }

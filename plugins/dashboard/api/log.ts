@@ -24,7 +24,7 @@ function requireLogSource({ logSource }: DashboardContext): LogSource {
 }
 
 /** `GET /api/log`, `GET /api/log/download`, `POST /api/doctor`. */
-export function logRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function logRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/log", async (request, reply) => {
     const { level, text = "", limit = "500" } = request.query as Record<string, unknown>;
     if (typeof limit !== "string" || !/^\d{1,6}$/.test(limit)) {
@@ -32,7 +32,7 @@ export function logRoutes(app: FastifyInstance, door: DashboardContext): void {
     }
     if (typeof text !== "string")
       throw new HttpError("invalid_body", { message: '"text" is given twice.' });
-    const read = requireLogSource(door).read({
+    const read = requireLogSource(context).read({
       level: parseLevel(level, "debug"),
       text: text.slice(0, 200),
       limit: Math.min(Number(limit), maxLines),
@@ -45,14 +45,14 @@ export function logRoutes(app: FastifyInstance, door: DashboardContext): void {
       .header("cache-control", "no-store")
       .header("content-disposition", 'attachment; filename="launcher.log"')
       .type("text/plain; charset=utf-8")
-      .send(Readable.from(requireLogSource(door).lines())),
+      .send(Readable.from(requireLogSource(context).lines())),
   );
 
   app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
-    if (!door.doctor)
+    if (!context.doctor)
       throw new HttpError("not_found", { message: "This deployment has no doctor." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
-    const checks = await door.doctor({ forwarded: forwardedInfo(request), upgrade });
+    const checks = await context.doctor({ forwarded: forwardedInfo(request), upgrade });
     return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
 }

@@ -32,24 +32,24 @@ const pagesByPath: Readonly<Record<string, (page: DeskPage) => string>> = {
 };
 
 /** The pages behind the door, except for the overview. */
-export function pageRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function pageRoutes(app: FastifyInstance, context: DashboardContext): void {
   for (const [path, draw] of Object.entries(pagesByPath)) {
-    app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(door, request))));
+    app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
   }
   app.get("/connect", async (request, reply) => {
-    const channel = channelOf(door, request, await sectionsOf(door));
-    return sendPage(reply, 200, connectPage({ ...pageContext(door, request), channel }));
+    const channel = channelOf(context, request, await sectionsOf(context));
+    return sendPage(reply, 200, connectPage({ ...pageContext(context, request), channel }));
   });
 }
 
-export function pageContext(door: DashboardContext, request: FastifyRequest): DeskPage {
+export function pageContext(context: DashboardContext, request: FastifyRequest): DeskPage {
   const { session } = requestState(request);
-  const csrf = session ? csrfToken(door, session) : "";
-  return { url: door.http.url, assets: door.assets.prefix, version: door.version, csrf };
+  const csrf = session ? csrfToken(context, session) : "";
+  return { url: context.http.url, assets: context.assets.prefix, version: context.version, csrf };
 }
 
 /** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`scripts/docs.mjs`). */
-export function docsRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function docsRoutes(app: FastifyInstance, context: DashboardContext): void {
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -62,7 +62,7 @@ export function docsRoutes(app: FastifyInstance, door: DashboardContext): void {
     return sendPage(
       reply,
       200,
-      docsPage({ ...pageContext(door, request), title, markup, isIndex }),
+      docsPage({ ...pageContext(context, request), title, markup, isIndex }),
     );
   };
   app.get("/docs", (request, reply) => show(request, reply, "index"));

@@ -21,17 +21,17 @@ export function createPluginRoutes() {
   }
 
   async function run(
-    door: DashboardContext,
+    context: DashboardContext,
     handle: RouteHandler,
     request: NamedRequest,
     answer: ServerResponse,
   ): Promise<void> {
     const { session } = requestState(request);
-    limitBody(door, request.raw, answer);
+    limitBody(context, request.raw, answer);
     try {
       await handle(request.raw, answer, session && toIdentity(session));
     } catch (error) {
-      door.log.error(
+      context.log.error(
         { err: error, during: `/api/x/${request.params.name}` },
         "a plugin failed to answer",
       );
@@ -44,7 +44,7 @@ export function createPluginRoutes() {
       if (handlers.has(name)) throw dashboardErrors.dashboard_route_taken(name);
       handlers.set(name, handle);
     },
-    mount(app: FastifyInstance, door: DashboardContext): void {
+    mount(app: FastifyInstance, context: DashboardContext): void {
       // The plugin reads the body itself: every type passes unread, in this context only.
       void app.register(async (own) => {
         own.removeAllContentTypeParsers();
@@ -55,7 +55,7 @@ export function createPluginRoutes() {
             reply.raw.setHeader("cache-control", "no-store");
             reply.raw.setHeader("vary", "Accept, Sec-Fetch-Mode");
             reply.hijack();
-            void run(door, handle, request, reply.raw);
+            void run(context, handle, request, reply.raw);
           });
         }
       });

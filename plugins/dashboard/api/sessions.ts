@@ -36,38 +36,38 @@ function sessionNamed({ sessions }: DashboardContext, id: string): SignInSession
   });
 }
 
-export function revokeSession(door: DashboardContext, id: string): SignInSession {
-  const session = sessionNamed(door, id);
-  door.sessions.end(session, "revoked");
+export function revokeSession(context: DashboardContext, id: string): SignInSession {
+  const session = sessionNamed(context, id);
+  context.sessions.end(session, "revoked");
   return session;
 }
 
 /** A stolen cookie must not be enough to sign other browsers out. A Bearer is the launcher token itself. */
-async function requireToken(door: DashboardContext, request: FastifyRequest): Promise<void> {
+async function requireToken(context: DashboardContext, request: FastifyRequest): Promise<void> {
   if (requestState(request).session === undefined) return;
-  await requireTokenConfirmation(door, request, parseBody(currentBody, request)?.current);
+  await requireTokenConfirmation(context, request, parseBody(currentBody, request)?.current);
 }
 
-export function sessionRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function sessionRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/sessions", (request, reply) =>
     reply
       .header("cache-control", "no-store")
-      .send({ sessions: sessionList(door, requestState(request).session) }),
+      .send({ sessions: sessionList(context, requestState(request).session) }),
   );
   app.delete<{ Params: { id: string } }>("/api/sessions/:id", async (request, reply) => {
     const { id } = request.params;
     const { session: own } = requestState(request);
-    if (sessionNamed(door, id) !== own) await requireToken(door, request);
-    if (revokeSession(door, id) === own) clearSession(door, request, reply);
-    await door.keeper.settled();
+    if (sessionNamed(context, id) !== own) await requireToken(context, request);
+    if (revokeSession(context, id) === own) clearSession(context, request, reply);
+    await context.keeper.settled();
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
   app.delete("/api/sessions", async (request, reply) => {
-    await requireToken(door, request);
+    await requireToken(context, request);
     const { session: own } = requestState(request);
-    const others = door.sessions.list().filter((session) => session !== own);
-    for (const session of others) door.sessions.end(session, "revoked");
-    await door.keeper.settled();
+    const others = context.sessions.list().filter((session) => session !== own);
+    for (const session of others) context.sessions.end(session, "revoked");
+    await context.keeper.settled();
     return reply.header("cache-control", "no-store").send({ ended: others.length });
   });
 }

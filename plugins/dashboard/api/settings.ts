@@ -18,11 +18,11 @@ const sectionPaths = {
 
 type SettingsPatch = Record<string, unknown>;
 
-function viewOf(door: DashboardContext, from: SettingsSection): SettingsSectionView {
+function viewOf(context: DashboardContext, from: SettingsSection): SettingsSectionView {
   const { section, schema, value, managedByEnv, managedByFlag, etag, problem } = from;
   const { properties = {} } = schema as { properties?: Record<string, { editable?: boolean }> };
   const variable = (field: string): string =>
-    `${door.brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
+    `${context.brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
   const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
   return {
     section,
@@ -39,31 +39,33 @@ function viewOf(door: DashboardContext, from: SettingsSection): SettingsSectionV
 }
 
 /** `GET /api/settings`, and `PUT` of each section: the changed fields, beside them `current` or `token` where asked. */
-export function settingsRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function settingsRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/settings", async (_request, reply) => {
-    const all = await sectionsOf(door);
+    const all = await sectionsOf(context);
     const shown = all.filter(({ section }) =>
       (Object.values(sectionPaths) as string[]).includes(section),
     );
     return reply
       .header("cache-control", "no-store")
-      .send({ sections: shown.map((section) => viewOf(door, section)) });
+      .send({ sections: shown.map((section) => viewOf(context, section)) });
   });
   for (const [path, section] of Object.entries(sectionPaths)) {
     app.put(path, { bodyLimit: maxBodyBytes }, async (request, reply) =>
-      reply.header("cache-control", "no-store").send(await changeSettings(door, request, section)),
+      reply
+        .header("cache-control", "no-store")
+        .send(await changeSettings(context, request, section)),
     );
   }
 }
 
 async function changeSettings(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   section: string,
 ): ReturnType<Settings["update"]> {
   const { current, ...fields } = parseBody(settingsBody, request);
-  const { settings } = door;
-  if (section === "channels.pico" && !door.picoServer) throw missingSectionError(section);
+  const { settings } = context;
+  if (section === "channels.pico" && !context.picoServer) throw missingSectionError(section);
   if (!settings)
     throw new HttpError("field_not_editable", {
       message: "Settings cannot be changed in this deployment.",
@@ -76,16 +78,16 @@ async function changeSettings(
   if (etag === undefined) throw new HttpError("etag_required");
   const patch =
     section === "channels.pico_client"
-      ? await confirmTokenDestination(door, request, known?.value, fields)
+      ? await confirmTokenDestination(context, request, known?.value, fields)
       : fields;
   if (Object.keys(patch).some((key) => guardedFields.has(key)))
-    await requireTokenConfirmation(door, request, current);
+    await requireTokenConfirmation(context, request, current);
   const update = () => settings.update(section, patch, etag.replace(/^(?:W\/)?"(.*)"$/, "$1"));
   return update().catch(async (error: unknown) => {
     // The one thing it lacked: everything else about the change is found good by then.
     if (codeOf(error) !== "PICO_TOKEN_MISSING") throw error;
-    await door.tokenSecrets.replace("pico", { expect: door.tokens.info("pico").version });
-    door.log.info({}, "a pico token was made and stored");
+    await context.tokenSecrets.replace("pico", { expect: context.tokens.info("pico").version });
+    context.log.info({}, "a pico token was made and stored");
     return update();
   });
 }
@@ -95,7 +97,7 @@ const missingSectionError = (section: string): HttpError =>
 
 /** The stored token goes to another origin only when whoever asks knows it: a stolen session must not send it away. */
 async function confirmTokenDestination(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   value: unknown,
   fields: SettingsPatch,
@@ -103,9 +105,9 @@ async function confirmTokenDestination(
   const { token, ...patch } = fields;
   const { url: before } = (value ?? {}) as { url?: unknown };
   const goesElsewhere = "url" in patch && originOf(patch["url"]) !== originOf(before);
-  if (!goesElsewhere || door.tokens.info("pico_client").source === "none") return patch;
+  if (!goesElsewhere || context.tokens.info("pico_client").source === "none") return patch;
   if (typeof token !== "string" || token.trim() === "") throw new HttpError("token_required");
-  await verifyToken(door, requestState(request).peer, token, {
+  await verifyToken(context, requestState(request).peer, token, {
     via: "current",
     names: ["pico_client"],
   }).catch(toForbidden);

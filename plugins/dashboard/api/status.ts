@@ -15,11 +15,11 @@ const repairHint = "Mend the file; until then what stood there before stays in e
 
 /** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
 export async function warningsOf(
-  door: DashboardContext,
+  context: DashboardContext,
   sections: readonly SettingsSection[],
 ): Promise<WarningView[]> {
   const files = fileWarnings(sections);
-  const tokens = await tokenWarnings(door).catch(({ message }: Error) =>
+  const tokens = await tokenWarnings(context).catch(({ message }: Error) =>
     // A file that holds both is named once.
     files.some(({ text }) => text.includes(message))
       ? []
@@ -31,7 +31,7 @@ export async function warningsOf(
           },
         ],
   );
-  return [...listenerWarnings(door), ...tokens, ...pluginWarnings(door), ...files];
+  return [...listenerWarnings(context), ...tokens, ...pluginWarnings(context), ...files];
 }
 
 function listenerWarnings({ http }: DashboardContext): WarningView[] {
@@ -45,8 +45,8 @@ function listenerWarnings({ http }: DashboardContext): WarningView[] {
   ];
 }
 
-async function tokenWarnings(door: DashboardContext): Promise<WarningView[]> {
-  const { tokens } = await tokensView(door);
+async function tokenWarnings(context: DashboardContext): Promise<WarningView[]> {
+  const { tokens } = await tokensView(context);
   return tokens.flatMap((row) => {
     const { name, source, concern } = row;
     const inConfig = source === "config" && name !== "launcher" && name !== "metrics";
@@ -93,8 +93,8 @@ export function fileWarnings(sections: readonly SettingsSection[]): WarningView[
   }));
 }
 
-function pluginWarnings(door: DashboardContext): WarningView[] {
-  return door.plugins().flatMap(({ from, state, reason }) =>
+function pluginWarnings(context: DashboardContext): WarningView[] {
+  return context.plugins().flatMap(({ from, state, reason }) =>
     state !== "failed"
       ? []
       : [
@@ -114,48 +114,48 @@ export const sectionsOf = async ({ settings }: DashboardContext): Promise<Settin
 const channelSection = "channels.pico";
 
 /** `GET /` and `GET /api/status`. */
-export function overviewRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function overviewRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get(
     "/",
     { config: { access: "open" } },
     async (request, reply): Promise<FastifyReply | void> => {
       const offered = tokenFromQuery(request);
-      if (offered !== undefined) return signInByQuery(door, request, reply, offered);
-      await requireOwner(door, request, reply);
+      if (offered !== undefined) return signInByQuery(context, request, reply, offered);
+      await requireOwner(context, request, reply);
       if (reply.sent) return;
       const { session } = requestState(request);
-      const csrf = session ? csrfToken(door, session) : "";
-      const status = await statusOf(door, request);
+      const csrf = session ? csrfToken(context, session) : "";
+      const status = await statusOf(context, request);
       return sendPage(
         reply,
         200,
-        overviewPage({ url: door.http.url, assets: door.assets.prefix, status, csrf }),
+        overviewPage({ url: context.http.url, assets: context.assets.prefix, status, csrf }),
       );
     },
   );
   app.get("/api/status", async (request, reply) =>
-    reply.header("cache-control", "no-store").send(await statusOf(door, request)),
+    reply.header("cache-control", "no-store").send(await statusOf(context, request)),
   );
 }
 
-async function statusOf(door: DashboardContext, request: FastifyRequest): Promise<StatusView> {
-  const sections = await sectionsOf(door);
-  const channel = channelOf(door, request, sections);
+async function statusOf(context: DashboardContext, request: FastifyRequest): Promise<StatusView> {
+  const sections = await sectionsOf(context);
+  const channel = channelOf(context, request, sections);
   return {
-    state: door.state(),
-    version: door.version,
-    startedAt: door.startedAt,
-    now: door.clock.now(),
-    addresses: door.http.addresses().map((url) => url.href),
-    tokens: tokenNames(door)
+    state: context.state(),
+    version: context.version,
+    startedAt: context.startedAt,
+    now: context.clock.now(),
+    addresses: context.http.addresses().map((url) => url.href),
+    tokens: tokenNames(context)
       .filter((name) => name !== "metrics")
-      .map((name) => tokenOf(door, name)),
+      .map((name) => tokenOf(context, name)),
     ...(channel ? { channel } : {}),
-    signIns: door.activity.signIns(),
-    refusals: door.activity.refusals(),
-    warnings: await warningsOf(door, sections),
-    ...(door.program ? { program: door.program.status() } : {}),
-    ...(door.plugins().length > 0 ? { plugins: door.plugins() } : {}),
+    signIns: context.activity.signIns(),
+    refusals: context.activity.refusals(),
+    warnings: await warningsOf(context, sections),
+    ...(context.program ? { program: context.program.status() } : {}),
+    ...(context.plugins().length > 0 ? { plugins: context.plugins() } : {}),
   };
 }
 
@@ -166,37 +166,37 @@ function tokenOf({ tokens }: DashboardContext, name: string): TokenView {
 
 /** `sections`: described before, so that who changes what was shown does not overwrite what was not. */
 export function channelOf(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   sections: readonly SettingsSection[],
 ): ChannelView | undefined {
-  if (!door.picoServer) return undefined;
+  if (!context.picoServer) return undefined;
   const section = sections.find(({ section: name }) => name === channelSection);
-  const status = door.picoServer.status();
+  const status = context.picoServer.status();
   const held = section?.managedByEnv.includes("enabled");
   return {
     enabled: status.enabled,
-    ...(held ? { enabledManagedBy: `${door.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` } : {}),
-    url: channelUrl(door, request, status),
+    ...(held ? { enabledManagedBy: `${context.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` } : {}),
+    url: channelUrl(context, request, status),
     connections: status.connections,
     maxConnections: status.maxConnections,
     messagesIn: status.messagesIn,
     messagesOut: status.messagesOut,
-    perMinute: door.activity.perMinute(),
-    refusals: door.activity.clientRefusals(),
+    perMinute: context.activity.perMinute(),
+    refusals: context.activity.clientRefusals(),
     ...(section && !held && section.etag !== "" ? { etag: section.etag } : {}),
   };
 }
 
 /** The channel as programs on the machine of the asking browser reach it. */
 function channelUrl(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   status: PicoServerStatus,
 ): string {
   const { peer } = requestState(request);
-  const url = new URL(ownOrigin({ ...peer, host: door.privateHost.plainHost(peer) }));
-  const [gateway] = status.listener === "gateway" ? door.http.addresses("gateway") : [];
+  const url = new URL(ownOrigin({ ...peer, host: context.privateHost.plainHost(peer) }));
+  const [gateway] = status.listener === "gateway" ? context.http.addresses("gateway") : [];
   if (gateway) url.port = gateway.port;
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   url.pathname = status.path;

@@ -18,10 +18,10 @@ export function tokenNames({ tokens }: DashboardContext): string[] {
 }
 
 /** The tokens that some plugin has claimed. Most deployments have none for `metrics`, and need none. */
-export async function tokensView(door: DashboardContext): Promise<TokensView> {
+export async function tokensView(context: DashboardContext): Promise<TokensView> {
   const rows = await Promise.all(
-    tokenNames(door).map(async (name): Promise<TokenRow> => {
-      const { version: _, ...row } = await door.tokens.describe(name);
+    tokenNames(context).map(async (name): Promise<TokenRow> => {
+      const { version: _, ...row } = await context.tokens.describe(name);
       return row;
     }),
   );
@@ -45,18 +45,18 @@ interface RotatedToken {
 
 /** Replaces a token and answers the new value, once. Rejects what `tokenSecrets.replace` rejects. */
 export async function rotateToken(
-  door: DashboardContext,
+  context: DashboardContext,
   { which, token, grace = 0 }: Rotation,
 ): Promise<RotatedToken> {
-  const { version: expect } = requireClaimedToken(door, which);
+  const { version: expect } = requireClaimedToken(context, which);
   const value = token?.trim();
-  const { version, source } = await door.tokenSecrets.replace(which, {
+  const { version, source } = await context.tokenSecrets.replace(which, {
     expect,
     graceS: which === "pico" ? grace : 0,
     ...(value ? { value } : {}),
   });
-  door.log.info({ name: which, source }, `the ${which} token was replaced`);
-  return { token: door.tokenSecrets.reveal(which) ?? "", source, version };
+  context.log.info({ name: which, source }, `the ${which} token was replaced`);
+  return { token: context.tokenSecrets.reveal(which) ?? "", source, version };
 }
 
 /** Version and source of a token. Rejects `not_found` for one that no plugin has claimed. */
@@ -72,31 +72,31 @@ export function requireClaimedToken({ tokens }: DashboardContext, name: string):
 }
 
 /** `GET /api/tokens`, `POST /api/token/rotate`, `POST /api/token/reveal`. */
-export function tokenRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function tokenRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/tokens", async (_request, reply) =>
-    reply.header("cache-control", "no-store").send(await tokensView(door)),
+    reply.header("cache-control", "no-store").send(await tokensView(context)),
   );
 
   app.post("/api/token/rotate", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     const { current, ...rotation } = parseBody(rotateBody, request);
-    await requireTokenConfirmation(door, request, current);
+    await requireTokenConfirmation(context, request, current);
     const { session } = requestState(request);
-    const { version, ...rotated } = await rotateToken(door, rotation);
+    const { version, ...rotated } = await rotateToken(context, rotation);
     // Every session has ended with the old token, the asking one too: it gets another, unless it was signed out before.
     const isOwn = rotation.which === "launcher" && session?.endedBy === "rotated";
-    if (isOwn) await signIn(door, request, reply, { version, via: "form" });
+    if (isOwn) await signIn(context, request, reply, { version, via: "form" });
     const view: RotatedView = { which: rotation.which, ...rotated };
     return reply.header("cache-control", "no-store").send(view);
   });
 
   app.post("/api/token/reveal", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     const { which, current } = parseBody(revealBody, request);
-    await requireTokenConfirmation(door, request, current);
-    requireClaimedToken(door, which);
-    const token = door.tokenSecrets.reveal(which);
+    await requireTokenConfirmation(context, request, current);
+    requireClaimedToken(context, which);
+    const token = context.tokenSecrets.reveal(which);
     if (token === undefined)
       throw new HttpError("not_found", { message: `There is no ${which} token.` });
-    door.log.info(
+    context.log.info(
       { name: which, ip: requestState(request).peer.address },
       `the ${which} token was shown in the dashboard`,
     );

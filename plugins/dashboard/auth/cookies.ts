@@ -94,14 +94,14 @@ export const hasCookie = (request: FastifyRequest, name: string): boolean =>
 const setupCookieSeconds = 900;
 
 /** Cookies ignore ports, hence the instance in the name; a host without settings has none. */
-const instanceName = (door: DashboardContext): string =>
-  door.settings?.instance() ?? (door.http.addresses()[0]?.port || "80");
+const instanceName = (context: DashboardContext): string =>
+  context.settings?.instance() ?? (context.http.addresses()[0]?.port || "80");
 const cookieOptions = (
-  door: DashboardContext,
+  context: DashboardContext,
   kind: "session" | "setup",
   peer: Peer,
 ): CookieOptions => ({
-  name: cookieName(kind, door.brand, instanceName(door), peer.secure),
+  name: cookieName(kind, context.brand, instanceName(context), peer.secure),
   secure: peer.secure,
 });
 
@@ -111,50 +111,54 @@ const cookieOptions = (
  * A link that a sign-in made proves less than the cookie of a browser that is signed in already: that one stays.
  */
 export async function signIn(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
   by: VerifiedCredential,
 ): Promise<SignInSession> {
   const { peer } = requestState(request);
   // The token was rotated after the comparison: the value that matched is not the token any more.
-  if (by.version !== door.tokens.info("launcher").version) throw new HttpError("invalid_token");
-  const own = sessionsOf(door, request.headers, peer);
+  if (by.version !== context.tokens.info("launcher").version) throw new HttpError("invalid_token");
+  const own = sessionsOf(context, request.headers, peer);
   if (own[0] && by.maker) return own[0];
-  for (const before of own) door.sessions.end(before, "replaced");
-  const created = door.sessions.create({
+  for (const before of own) context.sessions.end(before, "replaced");
+  const created = context.sessions.create({
     address: peer.address,
     userAgent: request.headers["user-agent"] ?? "",
     version: by.version,
-    days: door.config().session_days,
+    days: context.config().session_days,
     maker: by.maker,
   });
   if (!created) throw new HttpError("invalid_token");
   const { session, secret } = created;
-  const signed = door.signer.session.sign(`${secret}.${session.expiresAt}`);
+  const signed = context.signer.session.sign(`${secret}.${session.expiresAt}`);
   const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
-  setCookie(reply, cookieOptions(door, "session", peer), signed, seconds);
+  setCookie(reply, cookieOptions(context, "session", peer), signed, seconds);
   void reply.header("cache-control", "no-store");
-  door.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
-  door.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
-  door.emit("dashboard:signed-in", { signIn: session.signIn, address: peer.address, via: by.via });
-  await door.keeper.settled();
+  context.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
+  context.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
+  context.emit("dashboard:signed-in", {
+    signIn: session.signIn,
+    address: peer.address,
+    via: by.via,
+  });
+  await context.keeper.settled();
   return session;
 }
 
 /** The live sessions of a request's cookies: a name can arrive with several values. */
 function sessionsOf(
-  door: DashboardContext,
+  context: DashboardContext,
   headers: IncomingMessage["headers"],
   peer: Peer,
 ): SignInSession[] {
   const found: SignInSession[] = [];
-  for (const value of cookieValues(headers.cookie, cookieOptions(door, "session", peer).name)) {
-    const { valid, value: plain } = door.signer.session.unsign(value);
+  for (const value of cookieValues(headers.cookie, cookieOptions(context, "session", peer).name)) {
+    const { valid, value: plain } = context.signer.session.unsign(value);
     const [secret = "", expiry = ""] = valid && plain ? plain.split(".") : [];
-    const session = door.sessions.find(secret);
+    const session = context.sessions.find(secret);
     if (session && String(session.expiresAt) === expiry) found.push(session);
-    if (!valid) endOrphan(door, value);
+    if (!valid) endOrphan(context, value);
   }
   return found;
 }
@@ -167,20 +171,20 @@ function endOrphan({ sessions }: DashboardContext, cookie: string): void {
 
 /** The first live session of a request's cookies. */
 export const sessionOf = (
-  door: DashboardContext,
+  context: DashboardContext,
   headers: IncomingMessage["headers"],
   peer: Peer,
-): SignInSession | undefined => sessionsOf(door, headers, peer)[0];
+): SignInSession | undefined => sessionsOf(context, headers, peer)[0];
 
 /** Takes a cookie away that no longer means anything, so that it is not sent for ever. */
 export function clearStaleSession(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const { peer } = requestState(request);
-  const by = cookieOptions(door, "session", peer);
-  if (hasCookie(request, by.name) && !sessionOf(door, request.headers, peer))
+  const by = cookieOptions(context, "session", peer);
+  if (hasCookie(request, by.name) && !sessionOf(context, request.headers, peer))
     clearCookie(reply, by);
 }
 /**
@@ -190,41 +194,41 @@ export function clearStaleSession(
  * and nothing private is cached. "storage" only where no other program certainly shares the origin.
  */
 export function clearSession(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  clearCookie(reply, cookieOptions(door, "session", requestState(request).peer));
-  if (!door.http.sharesOrigin()) void reply.header("clear-site-data", '"storage"');
+  clearCookie(reply, cookieOptions(context, "session", requestState(request).peer));
+  if (!context.http.sharesOrigin()) void reply.header("clear-site-data", '"storage"');
 }
 
 /** The setup cookie stands in for the code for 15 minutes; it is never a session. */
 export function setSetupCookie(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const { peer } = requestState(request);
-  const { until, untilPassed } = expiresIn(door.clock, setupCookieSeconds * 1_000);
-  const signed = door.signer.setup.sign(`setup.${until}.${Math.round(untilPassed)}`);
-  setCookie(reply, cookieOptions(door, "setup", peer), signed, setupCookieSeconds);
+  const { until, untilPassed } = expiresIn(context.clock, setupCookieSeconds * 1_000);
+  const signed = context.signer.setup.sign(`setup.${until}.${Math.round(untilPassed)}`);
+  setCookie(reply, cookieOptions(context, "setup", peer), signed, setupCookieSeconds);
 }
-export function hasSetupCookie(door: DashboardContext, request: FastifyRequest): boolean {
-  const { name } = cookieOptions(door, "setup", requestState(request).peer);
+export function hasSetupCookie(context: DashboardContext, request: FastifyRequest): boolean {
+  const { name } = cookieOptions(context, "setup", requestState(request).peer);
   return cookieValues(request.headers.cookie, name).some((value) => {
-    const { valid, value: plain } = door.signer.setup.unsign(value);
+    const { valid, value: plain } = context.signer.setup.unsign(value);
     const [, until, untilPassed] = valid && plain ? plain.split(".").map(Number) : [];
     return (
       until !== undefined &&
       untilPassed !== undefined &&
-      isUnexpired(door.clock, { until, untilPassed })
+      isUnexpired(context.clock, { until, untilPassed })
     );
   });
 }
 export function clearSetupCookie(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  clearCookie(reply, cookieOptions(door, "setup", requestState(request).peer));
+  clearCookie(reply, cookieOptions(context, "setup", requestState(request).peer));
 }

@@ -72,10 +72,10 @@ export interface VerifyOptions {
 
 /** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
 export async function verifyToken(
-  door: DashboardContext,
+  context: DashboardContext,
   peer: Peer,
   value: string,
-  judgement: VerifyOptions,
+  verifyOptions: VerifyOptions,
 ): Promise<number> {
   const {
     via,
@@ -83,18 +83,18 @@ export async function verifyToken(
     code = "invalid_token",
     foreign = false,
     lookAgain,
-  } = judgement;
+  } = verifyOptions;
   const candidate = value.trim();
   const unanswered = (error: unknown): never => {
-    throw checkFailedError(door, error);
+    throw checkFailedError(context, error);
   };
-  const verdict = await door.limiter.attempt(
+  const verdict = await context.limiter.attempt(
     peer.key,
     candidate,
     async () => {
       let match: number | false = false;
       for (const name of names)
-        match ||= await door.tokens.verify(name, candidate).catch(unanswered);
+        match ||= await context.tokens.verify(name, candidate).catch(unanswered);
       lookAgain?.();
       return match;
     },
@@ -104,9 +104,9 @@ export async function verifyToken(
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
   if (verdict.outcome === "mismatch" && !verdict.again) {
-    door.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
+    context.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
   }
-  reportFailedSignIn(door, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
+  reportFailedSignIn(context, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
   throw new HttpError(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
 }
 
@@ -122,21 +122,21 @@ function checkFailedError({ log }: DashboardContext, error: unknown): unknown {
 }
 
 function reportFailedSignIn(
-  door: DashboardContext,
+  context: DashboardContext,
   { address }: Peer,
   code: string,
   via: string,
   seconds?: number,
 ): void {
-  const at = door.clock.now();
-  door.activity.refused({
+  const at = context.clock.now();
+  context.activity.refused({
     at,
     address,
     via,
     code,
     ...(seconds !== undefined && { until: at + seconds * 1_000 }),
   });
-  door.emit("dashboard:sign-in-refused", { code, address, via });
+  context.emit("dashboard:sign-in-refused", { code, address, via });
 }
 
 export interface VerifiedCredential {
@@ -149,24 +149,24 @@ export interface VerifiedCredential {
 
 /** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
 export async function verifyCredential(
-  door: DashboardContext,
+  context: DashboardContext,
   peer: Peer,
   value: string,
   { via, foreign }: { readonly via: SignInMethod; readonly foreign: boolean },
 ): Promise<VerifiedCredential> {
   const candidate = value.trim();
   if (!isSignInLink(candidate))
-    return { version: await verifyToken(door, peer, candidate, { via, foreign }), via };
-  const { version } = door.tokens.info("launcher");
-  const redeemed = door.links.redeem(candidate, version);
+    return { version: await verifyToken(context, peer, candidate, { via, foreign }), via };
+  const { version } = context.tokens.info("launcher");
+  const redeemed = context.links.redeem(candidate, version);
   if (redeemed) return { version, via: "link", ...redeemed };
-  reportFailedSignIn(door, peer, "link_expired", "link");
+  reportFailedSignIn(context, peer, "link_expired", "link");
   throw new HttpError("invalid_token");
 }
 
 /** Asks for the launcher token again: a session left open must not be enough. Missing: 400, wrong: 403 and counted. */
 export async function requireTokenConfirmation(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   current: unknown,
 ): Promise<void> {
@@ -175,7 +175,7 @@ export async function requireTokenConfirmation(
       message: 'Type the launcher token again: the field "current" is missing.',
     });
   }
-  await verifyToken(door, requestState(request).peer, current, { via: "current" }).catch(
+  await verifyToken(context, requestState(request).peer, current, { via: "current" }).catch(
     toForbidden,
   );
 }

@@ -81,10 +81,10 @@ function ownHostNames({ http }: DashboardContext): ReadonlySet<string> {
   return own;
 }
 
-export const hostIsAllowed = (door: DashboardContext, peer: Peer): boolean =>
+export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
   matchesHostPolicy(peer.host, {
-    own: () => ownHostNames(door),
-    allowed: door.config().allowed_hosts,
+    own: () => ownHostNames(context),
+    allowed: context.config().allowed_hosts,
   });
 
 /** Whether a page of this very origin sent it: what a WebSocket handshake with our cookie must prove. */
@@ -93,20 +93,20 @@ export const isSameOrigin = ({ headers }: IncomingMessage, peer: Peer): boolean 
 
 /** The checks of every request, in their order; the first that fails answers. */
 export async function guard(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const peer = door.http.peer(request.raw);
+  const peer = context.http.peer(request.raw);
   setRequestState(request, { peer, session: undefined, bearer: undefined, nullForm: false });
   void reply.header("vary", "Accept, Sec-Fetch-Mode");
   const access = request.is404 ? undefined : request.routeOptions.config.access;
   if (access === "health") return;
 
-  if (!hostIsAllowed(door, peer)) {
+  if (!hostIsAllowed(context, peer)) {
     const text = "refused: the Host header names a host that is not allowed";
     const fields = { host: peer.host.slice(0, 100) };
-    door.http.noteFault(door.log, {
+    context.http.noteFault(context.log, {
       reason: "host_not_allowed",
       address: peer.address,
       text,
@@ -119,42 +119,43 @@ export async function guard(
   }
   const authorized =
     request.headers.authorization !== undefined && /^bearer /i.test(request.headers.authorization);
-  if (unsafeMethods.has(request.method) && !authorized) checkOrigin(door, request);
-  if (door.state() === "unconfigured") throw new HttpError("unavailable", { retryAfterSeconds: 1 });
+  if (unsafeMethods.has(request.method) && !authorized) checkOrigin(context, request);
+  if (context.state() === "unconfigured")
+    throw new HttpError("unavailable", { retryAfterSeconds: 1 });
 
   if (!authorized || !isApi(request)) {
     requestState(request).session =
-      sessionOf(door, request.headers, peer) ?? door.hostSessions.sessionOf(door, request);
+      sessionOf(context, request.headers, peer) ?? context.hostSessions.sessionOf(context, request);
   }
   const { session } = requestState(request);
   if (session) {
-    door.sessions.touch(session);
-    door.http.markAuthenticated(request.raw);
+    context.sessions.touch(session);
+    context.http.markAuthenticated(request.raw);
   }
-  if (access !== "open") await requireOwner(door, request, reply);
+  if (access !== "open") await requireOwner(context, request, reply);
 }
 
 const pathOf = (request: FastifyRequest): string => request.url.split("?", 1)[0]!;
 const isApi = (request: FastifyRequest): boolean => /^\/(api|metrics)(\/|$)/.test(pathOf(request));
 
-function checkOrigin(door: DashboardContext, request: FastifyRequest): void {
+function checkOrigin(context: DashboardContext, request: FastifyRequest): void {
   const { peer } = requestState(request);
-  const verdict = checkRequestOrigin(request.headers, peer, door.config().allowed_origins);
+  const verdict = checkRequestOrigin(request.headers, peer, context.config().allowed_origins);
   if (verdict === "accepted") return;
   if (verdict === "null-form" && formsWithProof.has(pathOf(request)) && isForm(request)) {
     requestState(request).nullForm = true;
     return;
   }
-  rejectOrigin(door, request);
+  rejectOrigin(context, request);
 }
-export function rejectOrigin(door: DashboardContext, request: FastifyRequest): never {
+export function rejectOrigin(context: DashboardContext, request: FastifyRequest): never {
   const { peer } = requestState(request);
   const own = ownOrigin(peer);
   const from = (request.headers.origin ?? "another site").slice(0, 100);
   const text = "refused: the request comes from a page of another origin";
   const { address } = peer;
   const fields = { origin: from };
-  door.http.noteFault(door.log, { reason: "origin_not_allowed", address, text, fields });
+  context.http.noteFault(context.log, { reason: "origin_not_allowed", address, text, fields });
   throw new HttpError("origin_not_allowed", {
     message: `This request comes from a page of ${from}; only pages of ${own} may send it.`,
     hint: 'other origins are listed in "allowed_origins" in launcher-config.json',
@@ -163,40 +164,40 @@ export function rejectOrigin(door: DashboardContext, request: FastifyRequest): n
 
 /** Passes a signed-in browser or a right Bearer; else refuses, or sends a browser to where it can sign in. */
 export async function requireOwner(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   const { session, peer } = requestState(request);
-  if (session && door.state() !== "setup") return;
-  clearStaleSession(door, request, reply);
-  if (door.state() === "setup") {
+  if (session && context.state() !== "setup") return;
+  clearStaleSession(context, request, reply);
+  if (context.state() === "setup") {
     if (!wantsPage(request))
-      throw new HttpError("setup_required", { hint: door.http.url("/setup") });
-    return void sendRedirect(door, reply, 302, "/setup");
+      throw new HttpError("setup_required", { hint: context.http.url("/setup") });
+    return void sendRedirect(context, reply, 302, "/setup");
   }
   const bearer = isApi(request)
     ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1]
     : undefined;
   if (bearer !== undefined) {
     const { tokens: names } = request.is404 ? {} : request.routeOptions.config;
-    const version = await verifyToken(door, peer, headerText(bearer), {
+    const version = await verifyToken(context, peer, headerText(bearer), {
       via: "bearer",
       ...(names && { names }),
     });
-    door.http.markAuthenticated(request.raw);
+    context.http.markAuthenticated(request.raw);
     if (!names) requestState(request).bearer = version;
     return;
   }
   if (!wantsPage(request)) throw new HttpError("unauthorized");
-  sendRedirect(door, reply, 302, `/login?next=${encodeURIComponent(withoutToken(request.url))}`);
+  sendRedirect(context, reply, 302, `/login?next=${encodeURIComponent(withoutToken(request.url))}`);
 }
 
 /** Who was let in may have been signed out while the body came, which may take half a minute. */
-export function requireLiveSession(door: DashboardContext, request: FastifyRequest): void {
+export function requireLiveSession(context: DashboardContext, request: FastifyRequest): void {
   if (request.is404 || request.routeOptions.config.access !== undefined) return;
   const { session, bearer } = requestState(request);
-  const isReplaced = bearer !== undefined && bearer !== door.tokens.info("launcher").version;
+  const isReplaced = bearer !== undefined && bearer !== context.tokens.info("launcher").version;
   if (session?.endedBy !== undefined || isReplaced) throw new HttpError("unauthorized");
 }
 

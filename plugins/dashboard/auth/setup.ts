@@ -23,7 +23,7 @@ const missingProofMessage =
   "Paste the generated token: without it this form cannot show that it comes from this page.";
 
 /** `GET /setup`, `POST /setup`: the owner confirms the generated token or chooses their own. */
-export function setupRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function setupRoutes(app: FastifyInstance, context: DashboardContext): void {
   const show = (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -34,19 +34,19 @@ export function setupRoutes(app: FastifyInstance, door: DashboardContext): void 
       reply,
       status,
       setupPage({
-        url: door.http.url,
-        assets: door.assets.prefix,
-        hasCookie: hasSetupCookie(door, request),
-        ways: door.ways(),
+        url: context.http.url,
+        assets: context.assets.prefix,
+        hasCookie: hasSetupCookie(context, request),
+        ways: context.ways(),
         ...(error ? { error } : {}),
       }),
     );
 
   app.get("/setup", { config: { access: "open" } }, (request, reply) => {
-    if (door.state() !== "setup") return sendRedirect(door, reply, 302, "/");
+    if (context.state() !== "setup") return sendRedirect(context, reply, 302, "/");
     const { error } = request.query as { error?: string };
     const seconds =
-      error === "rate_limited" ? door.limiter.blockedFor(requestState(request).peer.key) : 0;
+      error === "rate_limited" ? context.limiter.blockedFor(requestState(request).peer.key) : 0;
     const failure = isDisplayed(error)
       ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) }
       : undefined;
@@ -59,29 +59,30 @@ export function setupRoutes(app: FastifyInstance, door: DashboardContext): void 
     async (request, reply) => {
       const form = isForm(request);
       try {
-        const session = await finishSetup(door, request, reply);
-        if (form) return sendRedirect(door, reply, 303, "/");
+        const session = await finishSetup(context, request, reply);
+        if (form) return sendRedirect(context, reply, 303, "/");
         return await reply.send({
           status: "ok",
           expiresAt: new Date(session.expiresAt).toISOString(),
         });
       } catch (error) {
-        const refusal = toHttpError(error, door, "POST /setup");
-        if (form && refusal.code === "already_set_up") return sendRedirect(door, reply, 303, "/");
-        if (form && refusal.code === "origin_not_allowed") {
+        const httpError = toHttpError(error, context, "POST /setup");
+        if (form && httpError.code === "already_set_up")
+          return sendRedirect(context, reply, 303, "/");
+        if (form && httpError.code === "origin_not_allowed") {
           return show(request, reply, httpErrors.origin_not_allowed[0], {
             code: "invalid_code",
-            message: refusal.message,
+            message: httpError.message,
           });
         }
-        if (!form || !isDisplayed(refusal.code)) throw refusal;
-        const { retryAfterSeconds, message } = refusal.extra;
+        if (!form || !isDisplayed(httpError.code)) throw httpError;
+        const { retryAfterSeconds, message } = httpError.extra;
         if (retryAfterSeconds !== undefined)
           void reply.header("retry-after", String(retryAfterSeconds));
-        const status = httpErrors[refusal.code][0];
+        const status = httpErrors[httpError.code][0];
         if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
         return show(request, reply, status, {
-          code: refusal.code as SetupFailure["code"],
+          code: httpError.code as SetupFailure["code"],
           ...(message === undefined ? {} : { message }),
           ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
         });
@@ -90,34 +91,43 @@ export function setupRoutes(app: FastifyInstance, door: DashboardContext): void 
   );
 }
 
-async function finishSetup(door: DashboardContext, request: FastifyRequest, reply: FastifyReply) {
+async function finishSetup(
+  context: DashboardContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) {
   const lookAgain = (): void => {
-    if (door.state() !== "setup") throw new HttpError("already_set_up");
+    if (context.state() !== "setup") throw new HttpError("already_set_up");
   };
   lookAgain();
-  const { version: before } = door.tokens.info("launcher");
+  const { version: before } = context.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
   if (requestState(request).nullForm && code === "")
     throw new HttpError("origin_not_allowed", { message: missingProofMessage });
   const { peer, nullForm: foreign } = requestState(request);
   if (code !== "")
-    await verifyToken(door, peer, code, { via: "setup", code: "invalid_code", foreign, lookAgain });
-  else if (!hasSetupCookie(door, request)) throw new HttpError("invalid_code");
+    await verifyToken(context, peer, code, {
+      via: "setup",
+      code: "invalid_code",
+      foreign,
+      lookAgain,
+    });
+  else if (!hasSetupCookie(context, request)) throw new HttpError("invalid_code");
 
   const own = "token" in body;
   if (own && body.token.trim() !== body.confirm.trim()) throw new HttpError("token_mismatch");
   lookAgain();
-  const { version } = await door.tokenSecrets
+  const { version } = await context.tokenSecrets
     .replace(
       "launcher",
       own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before },
     )
     .catch((error: unknown) => {
-      const refusal = toHttpError(error, door, "POST /setup");
+      const httpError = toHttpError(error, context, "POST /setup");
       // Somebody else finished it at the same moment.
-      throw refusal.code === "rotation_in_progress" ? new HttpError("already_set_up") : refusal;
+      throw httpError.code === "rotation_in_progress" ? new HttpError("already_set_up") : httpError;
     });
-  clearSetupCookie(door, request, reply);
-  return signIn(door, request, reply, { version, via: "setup" });
+  clearSetupCookie(context, request, reply);
+  return signIn(context, request, reply, { version, via: "setup" });
 }

@@ -41,7 +41,7 @@ const isDisplayed = (code: unknown): code is SignInFailure["code"] =>
   displayedCodes.some((known) => known === code);
 
 /** `GET /login`, `POST /login`. */
-export function signInRoutes(app: FastifyInstance, door: DashboardContext): void {
+export function signInRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/login", { config: { access: "open" } }, (request, reply) => {
     const { next, error, link } = request.query as Query;
     const oneTime = singleValue(link);
@@ -50,26 +50,26 @@ export function signInRoutes(app: FastifyInstance, door: DashboardContext): void
         reply,
         200,
         signInPage({
-          ...siteOf(door),
+          ...siteOf(context),
           link: oneTime,
           ...nextParameter(singleValue(next)),
-          ways: door.ways(),
+          ways: context.ways(),
         }),
       );
     }
-    if (door.state() === "setup") return sendRedirect(door, reply, 302, "/setup");
+    if (context.state() === "setup") return sendRedirect(context, reply, 302, "/setup");
     if (requestState(request).session)
-      return sendRedirect(door, reply, 303, safeRedirectPath(singleValue(next)));
-    clearStaleSession(door, request, reply);
-    const failure = isDisplayed(error) ? { error: withCountdown(door, request, error) } : {};
+      return sendRedirect(context, reply, 303, safeRedirectPath(singleValue(next)));
+    clearStaleSession(context, request, reply);
+    const failure = isDisplayed(error) ? { error: withCountdown(context, request, error) } : {};
     return sendPage(
       reply,
       200,
       signInPage({
-        ...siteOf(door),
+        ...siteOf(context),
         ...failure,
         ...nextParameter(singleValue(next)),
-        ways: door.ways(),
+        ways: context.ways(),
       }),
     );
   });
@@ -83,60 +83,63 @@ export function signInRoutes(app: FastifyInstance, door: DashboardContext): void
       try {
         const { token } = parseBody(loginBody, request);
         const { peer, nullForm } = requestState(request);
-        const by = await verifyCredential(door, peer, token, { via: "form", foreign: nullForm });
-        if (door.state() === "setup") {
-          setSetupCookie(door, request, reply);
-          if (form) return sendRedirect(door, reply, 303, "/setup");
-          throw new HttpError("setup_required", { status: 409, hint: door.http.url("/setup") });
+        const by = await verifyCredential(context, peer, token, { via: "form", foreign: nullForm });
+        if (context.state() === "setup") {
+          setSetupCookie(context, request, reply);
+          if (form) return sendRedirect(context, reply, 303, "/setup");
+          throw new HttpError("setup_required", { status: 409, hint: context.http.url("/setup") });
         }
-        const session = await signIn(door, request, reply, by);
-        if (form) return sendRedirect(door, reply, 303, next);
+        const session = await signIn(context, request, reply, by);
+        if (form) return sendRedirect(context, reply, 303, next);
         return await reply.send({
           status: "ok",
           expiresAt: new Date(session.expiresAt).toISOString(),
         });
       } catch (error) {
-        const refusal = toHttpError(error, door, "POST /login");
-        if (!form || !isDisplayed(refusal.code)) throw refusal;
-        return sendFailedForm(door, request, reply, refusal, next);
+        const httpError = toHttpError(error, context, "POST /login");
+        if (!form || !isDisplayed(httpError.code)) throw httpError;
+        return sendFailedForm(context, request, reply, httpError, next);
       }
     },
   );
 }
 
 function sendFailedForm(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  refusal: HttpError,
+  httpError: HttpError,
   next: string,
 ): FastifyReply {
-  const { retryAfterSeconds } = refusal.extra;
-  const code = refusal.code as SignInFailure["code"];
+  const { retryAfterSeconds } = httpError.extra;
+  const code = httpError.code as SignInFailure["code"];
   const error = { code, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
-  const status = httpErrors[refusal.code][0];
+  const status = httpErrors[httpError.code][0];
   if (status === 401) void reply.header("www-authenticate", 'Bearer realm="launcher"');
   if (retryAfterSeconds !== undefined) void reply.header("retry-after", String(retryAfterSeconds));
-  clearStaleSession(door, request, reply);
+  clearStaleSession(context, request, reply);
   return sendPage(
     reply,
     status,
-    signInPage({ ...siteOf(door), error, ...nextParameter(next), ways: door.ways() }),
+    signInPage({ ...siteOf(context), error, ...nextParameter(next), ways: context.ways() }),
   );
 }
 
-const siteOf = (door: DashboardContext) => ({ url: door.http.url, assets: door.assets.prefix });
+const siteOf = (context: DashboardContext) => ({
+  url: context.http.url,
+  assets: context.assets.prefix,
+});
 const nextParameter = (next: string | undefined) => {
   const safe = safeRedirectPath(next);
   return safe === "/" ? {} : { next: safe };
 };
 function withCountdown(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   code: SignInFailure["code"],
 ): SignInFailure {
   const seconds =
-    code === "rate_limited" ? door.limiter.blockedFor(requestState(request).peer.key) : 0;
+    code === "rate_limited" ? context.limiter.blockedFor(requestState(request).peer.key) : 0;
   return seconds > 0 ? { code, retryAfterSeconds: seconds } : { code };
 }
 
@@ -159,38 +162,38 @@ function isCrossSite({ headers }: FastifyRequest): boolean {
 
 /** Signs in by `/?token=` and leads to `next`, or to the same address without the token. */
 export async function signInByQuery(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
   value: string,
 ): Promise<FastifyReply> {
   const next = singleValue((request.query as Query)["next"]);
   const clean = next === undefined ? withoutToken(request.url) : safeRedirectPath(next);
-  const inSetup = (): boolean => door.state() === "setup";
-  if (!inSetup() && requestState(request).session) return sendRedirect(door, reply, 303, clean);
+  const inSetup = (): boolean => context.state() === "setup";
+  if (!inSetup() && requestState(request).session) return sendRedirect(context, reply, 303, clean);
   try {
     const from = { via: "query", foreign: isCrossSite(request) } as const;
-    const by = await verifyCredential(door, requestState(request).peer, value, from);
+    const by = await verifyCredential(context, requestState(request).peer, value, from);
     if (inSetup()) {
-      setSetupCookie(door, request, reply);
-      return sendRedirect(door, reply, 303, "/setup");
+      setSetupCookie(context, request, reply);
+      return sendRedirect(context, reply, 303, "/setup");
     }
-    await signIn(door, request, reply, by);
-    return sendRedirect(door, reply, 303, clean);
+    await signIn(context, request, reply, by);
+    return sendRedirect(context, reply, 303, clean);
   } catch (error) {
-    const refusal = toHttpError(error, door, "GET /?token=");
+    const httpError = toHttpError(error, context, "GET /?token=");
     if (
       !wantsPage(request) ||
-      (refusal.code !== "invalid_token" && refusal.code !== "rate_limited")
+      (httpError.code !== "invalid_token" && httpError.code !== "rate_limited")
     ) {
-      return sendError(door, request, reply, refusal);
+      return sendError(context, request, reply, httpError);
     }
     const wrong: HttpErrorCode | "link_expired" = isSignInLink(value.trim())
       ? "link_expired"
-      : refusal.code;
-    if (!inSetup()) return sendRedirect(door, reply, 302, `/login?error=${wrong}`);
+      : httpError.code;
+    if (!inSetup()) return sendRedirect(context, reply, 302, `/login?error=${wrong}`);
     return sendRedirect(
-      door,
+      context,
       reply,
       302,
       `/setup?error=${wrong === "rate_limited" ? wrong : "invalid_code"}`,

@@ -9,34 +9,34 @@ import { rejectOrigin } from "./guard.ts";
 import type { SignInSession } from "./sessions.ts";
 
 /** Hidden value of the sign-out form: binds it to the session, since a form of another port brings the cookie too. */
-export function csrfToken(door: DashboardContext, session: SignInSession): string {
-  const key = door.tokens.derive("launcher", "session", door.keeper.salt());
+export function csrfToken(context: DashboardContext, session: SignInSession): string {
+  const key = context.tokens.derive("launcher", "session", context.keeper.salt());
   return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
 }
 
 function hasValidCsrfToken(
-  door: DashboardContext,
+  context: DashboardContext,
   request: FastifyRequest,
   session: SignInSession,
 ): boolean {
   const given = Buffer.from(parseBody(logoutBody, request)?.csrf ?? "");
-  const expected = Buffer.from(csrfToken(door, session));
+  const expected = Buffer.from(csrfToken(context, session));
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
 /** `POST /logout`: ends the session on the server. Without one it is done already. */
-export function signOutRoute(app: FastifyInstance, door: DashboardContext): void {
+export function signOutRoute(app: FastifyInstance, context: DashboardContext): void {
   app.post(
     "/logout",
     { config: { access: "open" }, bodyLimit: maxFormBytes },
     async (request, reply) => {
       const { session, nullForm } = requestState(request);
-      if (session && nullForm && !hasValidCsrfToken(door, request, session))
-        rejectOrigin(door, request);
-      if (session) door.sessions.end(session, "sign-out");
-      clearSession(door, request, reply);
-      await door.keeper.settled();
-      if (isForm(request)) return sendRedirect(door, reply, 303, "/login");
+      if (session && nullForm && !hasValidCsrfToken(context, request, session))
+        rejectOrigin(context, request);
+      if (session) context.sessions.end(session, "sign-out");
+      clearSession(context, request, reply);
+      await context.keeper.settled();
+      if (isForm(request)) return sendRedirect(context, reply, 303, "/login");
       return reply.header("cache-control", "no-store").send({ status: "ok" });
     },
   );

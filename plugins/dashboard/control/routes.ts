@@ -13,61 +13,63 @@ interface ControlRequest {
   readonly id: string;
   readonly body: unknown;
 }
-type ControlHandler = (door: DashboardContext, asked: ControlRequest) => unknown;
+type ControlHandler = (context: DashboardContext, controlRequest: ControlRequest) => unknown;
 
 /** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
 const controlHandlers: Readonly<Record<string, ControlHandler>> = {
-  "GET /local/status": async (door) => ({
-    state: door.state(),
-    version: door.version,
-    startedAt: door.startedAt,
-    addresses: door.http.addresses().map(({ href }) => href),
-    channel: door.picoServer?.status(),
-    channelUrl: door.picoServer?.url(),
-    sessions: door.sessions.list().length,
-    plugins: door.plugins(),
-    program: door.program?.status(),
-    refusedEdits: fileWarnings(await sectionsOf(door)).map(({ text }) => text),
+  "GET /local/status": async (context) => ({
+    state: context.state(),
+    version: context.version,
+    startedAt: context.startedAt,
+    addresses: context.http.addresses().map(({ href }) => href),
+    channel: context.picoServer?.status(),
+    channelUrl: context.picoServer?.url(),
+    sessions: context.sessions.list().length,
+    plugins: context.plugins(),
+    program: context.program?.status(),
+    refusedEdits: fileWarnings(await sectionsOf(context)).map(({ text }) => text),
   }),
   "GET /local/tokens": tokensView,
-  "POST /local/token/show": (door, { body }) => {
+  "POST /local/token/show": (context, { body }) => {
     const { name } = tokenOf(body);
     const token =
-      requireClaimedToken(door, name).version > 0 ? door.tokenSecrets.reveal(name) : undefined;
+      requireClaimedToken(context, name).version > 0
+        ? context.tokenSecrets.reveal(name)
+        : undefined;
     if (token === undefined)
       throw new HttpError("not_found", { message: `There is no ${name} token.` });
-    door.log.info({ name }, `the ${name} token was shown on the command line`);
-    return { name, token, source: door.tokens.info(name).source };
+    context.log.info({ name }, `the ${name} token was shown on the command line`);
+    return { name, token, source: context.tokens.info(name).source };
   },
-  "POST /local/token/replace": async (door, { body }) => {
+  "POST /local/token/replace": async (context, { body }) => {
     const { name, token, grace } = tokenOf(body);
-    requireClaimedToken(door, name);
-    const { version: _, ...rotated } = await rotateToken(door, { which: name, token, grace });
+    requireClaimedToken(context, name);
+    const { version: _, ...rotated } = await rotateToken(context, { which: name, token, grace });
     return { name, ...rotated };
   },
-  "POST /local/links": (door) => {
-    const [base] = door.http.addresses();
+  "POST /local/links": (context) => {
+    const [base] = context.http.addresses();
     if (!base) throw new HttpError("unavailable");
-    const { path, copyPath, ...link } = ownerLink(door);
+    const { path, copyPath, ...link } = ownerLink(context);
     return { url: new URL(path, base).href, copyUrl: new URL(copyPath, base).href, ...link };
   },
-  "GET /local/sessions": (door) => ({ sessions: sessionList(door) }),
-  "DELETE /local/sessions/:id": async (door, { id }) => {
-    revokeSession(door, id);
-    await door.keeper.settled();
+  "GET /local/sessions": (context) => ({ sessions: sessionList(context) }),
+  "DELETE /local/sessions/:id": async (context, { id }) => {
+    revokeSession(context, id);
+    await context.keeper.settled();
     return { status: "ok" };
   },
-  "POST /local/unblock": (door, { body }) => {
+  "POST /local/unblock": (context, { body }) => {
     const parsed = controlUnblockBody.safeParse(body ?? {});
     if (!parsed.success) throw new HttpError("invalid_body");
     const { address } = parsed.data;
-    door.http.unblock(address);
-    door.log.info({ ip: address ?? "all" }, "unblocked on the command line");
+    context.http.unblock(address);
+    context.log.info({ ip: address ?? "all" }, "unblocked on the command line");
     return { status: "ok" };
   },
-  "POST /local/doctor": async (door) => {
-    if (!door.doctor) throw new HttpError("not_found");
-    return { checks: await door.doctor() };
+  "POST /local/doctor": async (context) => {
+    if (!context.doctor) throw new HttpError("not_found");
+    return { checks: await context.doctor() };
   },
 };
 
@@ -87,7 +89,7 @@ function tokenOf(body: unknown): ControlTokenBody {
   throw new HttpError("invalid_body");
 }
 
-export function controlRoutes(door: DashboardContext): RequestListener {
+export function controlRoutes(context: DashboardContext): RequestListener {
   async function answer(request: IncomingMessage): Promise<unknown> {
     const [path = ""] = (request.url ?? "").split("?");
     const [, collection, id = ""] = /^(\/local\/sessions\/)([\w-]+)$/.exec(path) ?? [];
@@ -97,7 +99,7 @@ export function controlRoutes(door: DashboardContext): RequestListener {
     const body = await bodyOf(request).catch(() => {
       throw new HttpError("invalid_body");
     });
-    return route(door, { id, body });
+    return route(context, { id, body });
   }
 
   return (request: IncomingMessage, reply: ServerResponse): void => {
@@ -115,7 +117,7 @@ export function controlRoutes(door: DashboardContext): RequestListener {
       (error: unknown) => {
         const { code, message, extra } = toHttpError(
           error,
-          door,
+          context,
           `local ${request.method} ${request.url}`,
         );
         send(extra.status ?? httpErrors[code][0], { error: code, message });

@@ -21,7 +21,7 @@ export interface MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
-  read(facts: MetricsSnapshot): readonly Sample[];
+  read(metricsSnapshot: MetricsSnapshot): readonly Sample[];
 }
 
 type CountByName = Readonly<Record<string, number>>;
@@ -89,7 +89,7 @@ const channelFamily = (
   name,
   labels,
   help,
-  read: (facts) => (facts.pico ? read(facts.pico) : []),
+  read: (metricsSnapshot) => (metricsSnapshot.pico ? read(metricsSnapshot.pico) : []),
 });
 
 const channelFamilies: readonly MetricFamily[] = [

@@ -37,10 +37,11 @@ function register(
 /** The text of one scrape, in the exposition format of Prometheus 0.0.4. */
 export function createExposition(read: () => MetricsSnapshot): () => Promise<string> {
   const registry = new Registry();
-  let facts = read();
-  for (const family of familiesFor(facts)) register(registry, family, () => facts);
+  let metricsSnapshot = read();
+  for (const family of familiesFor(metricsSnapshot))
+    register(registry, family, () => metricsSnapshot);
   return async () => {
-    facts = read();
+    metricsSnapshot = read();
     return `${await registry.metrics()}${await processRegistry.metrics()}`;
   };
 }

@@ -3,14 +3,14 @@ import type { DashboardContext } from "../context.ts";
 import type { MetricsSnapshot } from "./definitions.ts";
 
 /** `GET /metrics`, for the launcher token, a session, or the metrics token, which opens nothing else. */
-export function metricsRoute(app: FastifyInstance, door: DashboardContext): void {
+export function metricsRoute(app: FastifyInstance, context: DashboardContext): void {
   const read = (): MetricsSnapshot => ({
-    pico: door.picoServer?.metrics(),
-    state: door.state(),
-    ready: door.serving() && door.state() !== "unconfigured",
-    version: door.version,
-    sessions: door.sessions.list().length,
-    clientFaults: door.http.clientFaults(),
+    pico: context.picoServer?.metrics(),
+    state: context.state(),
+    ready: context.serving() && context.state() !== "unconfigured",
+    version: context.version,
+    sessions: context.sessions.list().length,
+    clientFaults: context.http.clientFaults(),
   });
   let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
   const load = async () => {

@@ -101,26 +101,26 @@ export class Connection
   private readonly stopWatching: (() => void) | undefined;
 
   constructor(
-    shared: ConnectionContext,
+    context: ConnectionContext,
     id: string,
     { ws, socket, session, extension }: AcceptedHandshake,
     admission: Admission,
   ) {
-    this.shared = shared;
+    this.shared = context;
     this.id = id;
     this.ws = ws;
     this.socket = socket;
     this.session = session;
     this.tokenVersion = admission.version;
     this.acknowledges = extension !== undefined;
-    this.conn = extension && shared.newId();
+    this.conn = extension && context.newId();
     this.resumes = extension?.resume !== undefined;
-    this.pulse = new Liveness(socket as Socket, shared.awake.now());
+    this.pulse = new Liveness(socket as Socket, context.awake.now());
     this.meter = new ByteCounter(socket as Socket);
     this.sink = new WebSocketSink(ws, socket);
-    this.outbox = new Outbox(shared, this, this.sink);
-    this.inbound = new Inbound(shared, this);
-    this.subscriptions = new Subscriptions(shared.sessions, this);
+    this.outbox = new Outbox(context, this, this.sink);
+    this.inbound = new Inbound(context, this);
+    this.subscriptions = new Subscriptions(context.sessions, this);
     ws.keeper = this;
     watchArrivals(socket, this);
     if (extension) this.subscriptions.resume(session, extension.resume);

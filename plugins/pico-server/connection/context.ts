@@ -32,7 +32,7 @@ export interface ConnectionContext {
   /** The application has a message of this session. */
   readonly isBusy: (session: string) => boolean;
   /** It is looked at within a second. */
-  readonly reschedule: (link: Peer) => void;
+  readonly reschedule: (peer: Peer) => void;
   /** The socket is gone. */
-  readonly gone: (link: Peer, event: DisconnectedEvent) => void;
+  readonly gone: (peer: Peer, event: DisconnectedEvent) => void;
 }

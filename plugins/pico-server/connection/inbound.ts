@@ -131,8 +131,8 @@ export class Inbound implements BudgetMember {
   /** Somebody further up the stack looks at what waits. */
   private isDraining = false;
 
-  constructor(shared: ConnectionContext, owner: InboundOwner) {
-    this.shared = shared;
+  constructor(context: ConnectionContext, owner: InboundOwner) {
+    this.shared = context;
     this.owner = owner;
   }
 

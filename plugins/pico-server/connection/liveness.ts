@@ -10,8 +10,8 @@ export const recheckMs = 1_000;
 const notStarted = -1;
 
 /** Nobody is given up yet: what came meanwhile is not read. */
-export const recentlySuspended = (awake: WheelClock): boolean =>
-  awake.now() - awake.wokeAt() < resumeGraceMs;
+export const recentlySuspended = (wheelClock: WheelClock): boolean =>
+  wheelClock.now() - wheelClock.wokeAt() < resumeGraceMs;
 
 /** Whether it is time to do something about a peer. */
 export type LivenessState = "well" | "ask" | "silent";
@@ -56,13 +56,13 @@ export class Liveness {
 
   /** `patienceMs`: without a byte, or for a message beside what its size allows. Who was last heard before this process
    *  slept is asked once more. */
-  inspect(awake: WheelClock, patienceMs: number, askEveryMs: number): LivenessState {
-    const now = awake.now();
+  inspect(wheelClock: WheelClock, patienceMs: number, askEveryMs: number): LivenessState {
+    const now = wheelClock.now();
     const { bytesRead } = this.socket;
     if (bytesRead !== this.seen) this.heardAt = now;
     this.seen = bytesRead;
     if (now - this.heardAt >= patienceMs || this.isTooSlow(now, patienceMs))
-      return this.doubt(now, awake.wokeAt());
+      return this.doubt(now, wheelClock.wokeAt());
     if (now - this.askedAt < askEveryMs) return "well";
     this.askedAt = now;
     return "ask";

@@ -13,12 +13,12 @@ export interface BudgetMember {
 
 export interface MemoryBudget {
   /** Counts a message that is there as a whole. */
-  grow(holder: BudgetMember, bytes: number): void;
-  shrink(holder: BudgetMember, bytes: number): void;
+  grow(budgetMember: BudgetMember, bytes: number): void;
+  shrink(budgetMember: BudgetMember, bytes: number): void;
   /** Sets what has arrived of an unfinished message. */
-  arrive(holder: BudgetMember, bytes: number): void;
+  arrive(budgetMember: BudgetMember, bytes: number): void;
   /** The holder reads no more, so the budget does not pause it any more. */
-  leave(holder: BudgetMember): void;
+  leave(budgetMember: BudgetMember): void;
   /** Counts the bytes of a sender that cannot be paused; `false` if they do not fit. */
   take(bytes: number): boolean;
   give(bytes: number): void;
@@ -39,14 +39,14 @@ export function createMemoryBudget(limit: () => number): MemoryBudget {
   let arriving = 0;
   let first: BudgetMember | undefined;
 
-  function largest(measure: (holder: BudgetMember) => number): BudgetMember | undefined {
+  function largest(measure: (budgetMember: BudgetMember) => number): BudgetMember | undefined {
     let found: BudgetMember | undefined;
     let most = 0;
-    for (const holder of holders) {
-      const bytes = measure(holder);
+    for (const budgetMember of holders) {
+      const bytes = measure(budgetMember);
       if (bytes <= most) continue;
       most = bytes;
-      found = holder;
+      found = budgetMember;
     }
     return found;
   }
@@ -60,7 +60,7 @@ export function createMemoryBudget(limit: () => number): MemoryBudget {
   function chooseFirst(): void {
     if (first && first.arriving === 0) letFirstGo();
     if (first || used - arriving > limit() * wholeShare) return;
-    first = largest((holder) => holder.arriving);
+    first = largest((budgetMember) => budgetMember.arriving);
     if (!first) return;
     first.hurry(true);
     if (held.delete(first)) first.hold(false);
@@ -68,7 +68,9 @@ export function createMemoryBudget(limit: () => number): MemoryBudget {
 
   function holdLargest(): void {
     chooseFirst();
-    const one = largest((holder) => (holder === first || held.has(holder) ? 0 : holder.bytes));
+    const one = largest((budgetMember) =>
+      budgetMember === first || held.has(budgetMember) ? 0 : budgetMember.bytes,
+    );
     if (!one) return;
     held.add(one);
     one.hold(true);
@@ -83,22 +85,22 @@ export function createMemoryBudget(limit: () => number): MemoryBudget {
     for (const one of all) one.hold(false);
   }
 
-  function change(holder: BudgetMember, bytes: number): void {
-    if (holder.bytes === 0) holders.add(holder);
+  function change(budgetMember: BudgetMember, bytes: number): void {
+    if (budgetMember.bytes === 0) holders.add(budgetMember);
     used += bytes;
-    holder.bytes += bytes;
+    budgetMember.bytes += bytes;
     if (bytes < 0) letGo();
     else if (used > limit()) holdLargest();
   }
 
   return {
-    grow: (holder, bytes) => change(holder, bytes),
-    shrink: (holder, bytes) => change(holder, -bytes),
-    arrive(holder, bytes) {
-      const more = bytes - holder.arriving;
-      holder.arriving = bytes;
+    grow: (budgetMember, bytes) => change(budgetMember, bytes),
+    shrink: (budgetMember, bytes) => change(budgetMember, -bytes),
+    arrive(budgetMember, bytes) {
+      const more = bytes - budgetMember.arriving;
+      budgetMember.arriving = bytes;
       arriving += more;
-      change(holder, more);
+      change(budgetMember, more);
     },
     take(bytes) {
       if (used + bytes > limit()) return false;
@@ -109,10 +111,10 @@ export function createMemoryBudget(limit: () => number): MemoryBudget {
       used -= bytes;
       letGo();
     },
-    leave(holder) {
-      holders.delete(holder);
-      held.delete(holder);
-      if (holder !== first) return;
+    leave(budgetMember) {
+      holders.delete(budgetMember);
+      held.delete(budgetMember);
+      if (budgetMember !== first) return;
       letFirstGo();
       letGo();
     },

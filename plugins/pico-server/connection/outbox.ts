@@ -164,19 +164,19 @@ export class Outbox implements SinkSource {
   }
 
   /** Answers how many have gone. */
-  private drop(isDropped: (item: QueuedFrame) => boolean): number {
+  private drop(isDropped: (queuedFrame: QueuedFrame) => boolean): number {
     const before = this.queue ?? [];
-    this.queue = before.filter((item) => {
-      const stays = !isDropped(item);
-      if (!stays) this.queuedBytes -= item.frame.length;
+    this.queue = before.filter((queuedFrame) => {
+      const stays = !isDropped(queuedFrame);
+      if (!stays) this.queuedBytes -= queuedFrame.frame.length;
       return stays;
     });
     return before.length - this.queue.length;
   }
 
-  private enqueue(item: QueuedFrame): void {
+  private enqueue(queuedFrame: QueuedFrame): void {
     const { counters } = this.shared;
-    const { entry, frame } = item;
+    const { entry, frame } = queuedFrame;
     if (entry?.numbered && entry.message !== undefined)
       counters.coalesced += this.drop(isSupersededBy(entry));
     const queue = (this.queue ??= []);
@@ -186,8 +186,8 @@ export class Outbox implements SinkSource {
         ? -1
         : queue.findIndex((other) => other.entry && coalescingKey(other.entry) === key);
     this.queuedBytes += frame.length - (queue[before]?.frame.length ?? 0);
-    if (before === -1) return void queue.push(item);
-    queue[before] = item;
+    if (before === -1) return void queue.push(queuedFrame);
+    queue[before] = queuedFrame;
     counters.coalesced += 1;
   }
 }

@@ -90,7 +90,7 @@ export function createRegistry({
     find: (id) => all.get(id),
     awake: wheel,
     reschedule(one) {
-      for (const link of one ? [one] : all.values()) wheel.reschedule(link);
+      for (const peer of one ? [one] : all.values()) wheel.reschedule(peer);
     },
     lateSeconds: () => wheel.lateMs() / 1_000,
     knows: (conn) => byConn.has(conn),
@@ -166,25 +166,25 @@ export function connectionInfo(
 }
 
 function toView(
-  link: Peer,
+  peer: Peer,
   { session, address, method, since, origin, userAgent }: ConnectionInfo,
 ): PicoConnection {
   const names = {
     ...(origin !== undefined && { origin }),
     ...(userAgent !== undefined && { userAgent }),
   };
-  return { id: link.id, session, address, method, since, ...names, ...link.traffic() };
+  return { id: peer.id, session, address, method, since, ...names, ...peer.traffic() };
 }
 
 /** Who is connected, for pages: names, where from, and what went over it. */
 export function createConnectionList(connections: Pick<ConnectionRegistry, "list" | "find">) {
   return {
     list: (): PicoConnection[] =>
-      [...connections.list()].flatMap((link) => (link.known ? [toView(link, link.known)] : [])),
+      [...connections.list()].flatMap((peer) => (peer.known ? [toView(peer, peer.known)] : [])),
     disconnect(id: string): boolean {
-      const link = connections.find(id);
-      if (!link?.known) return false;
-      link.close("forbidden");
+      const peer = connections.find(id);
+      if (!peer?.known) return false;
+      peer.close("forbidden");
       return true;
     },
   };

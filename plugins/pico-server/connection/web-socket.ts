@@ -57,8 +57,8 @@ function passOn(this: Watched, chunk: Buffer): void {
 }
 
 /** Shows the keeper each chunk of the socket before the library reads it. */
-export function watchArrivals(socket: Duplex, keeper: WebSocketListener): void {
-  (socket as Watched)[keeperKey] = keeper;
+export function watchArrivals(socket: Duplex, webSocketListener: WebSocketListener): void {
+  (socket as Watched)[keeperKey] = webSocketListener;
   socket.prependListener("data", passOn);
 }
 

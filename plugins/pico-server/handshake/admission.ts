@@ -36,12 +36,15 @@ export interface AdmissionOptions {
 /** The checks of a handshake in their order. The first failure is returned; nothing is written here. */
 export interface AdmissionControl {
   /** Switched off, starting, stopping, without a token. */
-  isServing(knock: HandshakeRequest): Rejection | undefined;
-  allowsOrigin(knock: HandshakeRequest): boolean;
-  admit(knock: HandshakeRequest, offer: OfferedCredentials): Promise<Admission | Rejection>;
+  isServing(handshakeRequest: HandshakeRequest): Rejection | undefined;
+  allowsOrigin(handshakeRequest: HandshakeRequest): boolean;
+  admit(
+    handshakeRequest: HandshakeRequest,
+    offer: OfferedCredentials,
+  ): Promise<Admission | Rejection>;
   /** Asked after each wait: why who was admitted is not served any more. */
-  expired(knock: HandshakeRequest, admission: Admission): Rejection | undefined;
-  offer(knock: HandshakeRequest): OfferedCredentials;
+  expired(handshakeRequest: HandshakeRequest, admission: Admission): Rejection | undefined;
+  offer(handshakeRequest: HandshakeRequest): OfferedCredentials;
   /** The channels listen apart from the dashboard. */
   hasOwnListener(): boolean;
 }
@@ -63,8 +66,10 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
   const { http, tokens, limiter, config } = options;
   const ownOrigin = ({ peer }: HandshakeRequest): string =>
     `${peer.secure ? "https" : "http"}://${peer.host}`;
-  const trustedOrigin = (knock: HandshakeRequest): string | undefined =>
-    isOwnHost(knock.peer.host, http.addresses()) ? ownOrigin(knock) : undefined;
+  const trustedOrigin = (handshakeRequest: HandshakeRequest): string | undefined =>
+    isOwnHost(handshakeRequest.peer.host, http.addresses())
+      ? ownOrigin(handshakeRequest)
+      : undefined;
 
   /** Channels may have a listener of their own; then the dashboard's serves nobody but the dashboard. */
   const isApart = (): boolean =>
@@ -76,16 +81,19 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
   const onDashboard = ({ q }: HandshakeRequest): boolean => http.listener(q) === "dashboard";
 
   /** The dashboard's own page: its sign-in opens this one thing, and only from its own origin. */
-  function ownPage(knock: HandshakeRequest, offer: OfferedCredentials): Admission | undefined {
-    const { q, isUpgrade, origin } = knock;
+  function ownPage(
+    handshakeRequest: HandshakeRequest,
+    offer: OfferedCredentials,
+  ): Admission | undefined {
+    const { q, isUpgrade, origin } = handshakeRequest;
     if (
       !isUpgrade ||
       offer.tokens.length > 0 ||
       offer.duplicateTokens !== undefined ||
-      !onDashboard(knock)
+      !onDashboard(handshakeRequest)
     )
       return undefined;
-    if (origin === undefined || origin !== ownOrigin(knock)) return undefined;
+    if (origin === undefined || origin !== ownOrigin(handshakeRequest)) return undefined;
     const find = (): Identity | undefined => {
       const found = http.identityOf(q);
       return found && trustedIdentityKinds.has(found.kind) ? found.identity : undefined;
@@ -101,10 +109,12 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
     key: string,
     [first, ...rest]: readonly OfferedToken[],
   ): Promise<Verdict<TokenMatch>> {
-    const candidate = first!;
-    const verdict = await limiter.attempt<TokenMatch>(key, candidate.value, async () => {
-      const version = candidate.undecodable ? false : await tokens.verify("pico", candidate.value);
-      if (version !== false) return { candidate, version };
+    const offeredToken = first!;
+    const verdict = await limiter.attempt<TokenMatch>(key, offeredToken.value, async () => {
+      const version = offeredToken.undecodable
+        ? false
+        : await tokens.verify("pico", offeredToken.value);
+      if (version !== false) return { candidate: offeredToken, version };
       if (rest.length === 0) return false;
       const other = await judge(key, rest);
       return other.outcome === "match" ? other.match : false;
@@ -115,7 +125,7 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
   }
 
   async function compare(
-    knock: HandshakeRequest,
+    handshakeRequest: HandshakeRequest,
     { tokens: offered }: OfferedCredentials,
   ): Promise<Admission | Rejection> {
     const different: OfferedToken[] = [];
@@ -131,7 +141,7 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
       const isItem = code === "token_malformed" && method === "subprotocol";
       return { code, method, ...(isItem && { message: malformedProtocolMessage }) };
     }
-    const verdict = await judge(knock.peer.key, different);
+    const verdict = await judge(handshakeRequest.peer.key, different);
     if (verdict.outcome === "limited") {
       return { code: "rate_limited", method, retryAfterSeconds: verdict.retryAfterSeconds };
     }
@@ -146,10 +156,10 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
     return { method, version, identity: undefined, echo, isCurrent };
   }
 
-  const gate: AdmissionControl = {
+  const admissionControl: AdmissionControl = {
     hasOwnListener,
 
-    offer: (knock) => readCredentials(knock, config().allow_token_query),
+    offer: (handshakeRequest) => readCredentials(handshakeRequest, config().allow_token_query),
 
     isServing() {
       if (!config().enabled) return { code: "not_found" };
@@ -163,24 +173,28 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
       return tokens.info("pico").version === 0 ? { code: "token_not_configured" } : undefined;
     },
 
-    allowsOrigin: (knock) =>
-      knock.origin === undefined ||
-      isOriginAllowed(config().allow_origins, knock.origin, trustedOrigin(knock)),
+    allowsOrigin: (handshakeRequest) =>
+      handshakeRequest.origin === undefined ||
+      isOriginAllowed(
+        config().allow_origins,
+        handshakeRequest.origin,
+        trustedOrigin(handshakeRequest),
+      ),
 
-    expired: (knock, { identity, isCurrent }) =>
-      gate.isServing(knock) ??
+    expired: (handshakeRequest, { identity, isCurrent }) =>
+      admissionControl.isServing(handshakeRequest) ??
       (isCurrent() ? undefined : { code: identity ? "token_missing" : "token_mismatch" }),
 
-    async admit(knock, offer) {
-      const own = ownPage(knock, offer);
+    async admit(handshakeRequest, offer) {
+      const own = ownPage(handshakeRequest, offer);
       if (own) {
-        http.markAuthenticated(knock.q);
+        http.markAuthenticated(handshakeRequest.q);
         return own;
       }
-      if (onDashboard(knock) && hasOwnListener()) return { code: "not_found" };
-      if (!gate.allowsOrigin(knock)) return { code: "origin_not_allowed" };
+      if (onDashboard(handshakeRequest) && hasOwnListener()) return { code: "not_found" };
+      if (!admissionControl.allowsOrigin(handshakeRequest)) return { code: "origin_not_allowed" };
       if (offer.duplicateTokens !== undefined) {
-        const verdict = limiter.recordFailure(knock.peer.key, offer.duplicateTokens);
+        const verdict = limiter.recordFailure(handshakeRequest.peer.key, offer.duplicateTokens);
         const message = "A token may be offered once by each method.";
         return {
           code: "bad_handshake",
@@ -189,8 +203,8 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
         };
       }
       try {
-        const outcome = await compare(knock, offer);
-        if (!isRejection(outcome)) http.markAuthenticated(knock.q);
+        const outcome = await compare(handshakeRequest, offer);
+        if (!isRejection(outcome)) http.markAuthenticated(handshakeRequest.q);
         return outcome;
       } catch (error) {
         if (codeOf(error) === "store_unavailable") return { code: "store_unavailable" };
@@ -198,5 +212,5 @@ export function createAdmissionControl(options: AdmissionOptions): AdmissionCont
       }
     },
   };
-  return gate;
+  return admissionControl;
 }

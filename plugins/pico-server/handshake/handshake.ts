@@ -37,10 +37,10 @@ export interface HandshakeOptions {
   readonly config: () => PicoServerConfig;
   readonly connections: Pick<ConnectionRegistry, "count" | "knows" | "replace">;
   readonly newId: () => string;
-  readonly refused: (knock: HandshakeRequest, refusal: Rejection) => void;
+  readonly refused: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   readonly opened: (
-    opening: AcceptedHandshake,
-    knock: HandshakeRequest,
+    acceptedHandshake: AcceptedHandshake,
+    handshakeRequest: HandshakeRequest,
     admission: Admission,
   ) => void;
 }
@@ -104,62 +104,75 @@ export function createHandshake(
 ): (request: IncomingMessage, socket: Duplex, head: Buffer) => void {
   const { http, gate, upgrader, log, config, connections } = options;
 
-  async function admit(knock: HandshakeRequest): Promise<VerifiedRequest | Rejection> {
-    const closed = gate.isServing(knock);
+  async function admit(handshakeRequest: HandshakeRequest): Promise<VerifiedRequest | Rejection> {
+    const closed = gate.isServing(handshakeRequest);
     if (closed) return closed;
-    if (knock.q.method !== "GET")
+    if (handshakeRequest.q.method !== "GET")
       return { code: "method_not_allowed", allow: "GET, HEAD, OPTIONS" };
-    const offer = gate.offer(knock);
-    const admission = await gate.admit(knock, offer);
+    const offer = gate.offer(handshakeRequest);
+    const admission = await gate.admit(handshakeRequest, offer);
     return isRejection(admission) ? admission : { admission, offer };
   }
 
   /** What is left once the token was right. Nothing else runs from here to 101: the slot that is free stays free. */
   function fault(
-    knock: HandshakeRequest,
+    handshakeRequest: HandshakeRequest,
     { admission, offer }: VerifiedRequest,
   ): Rejection | undefined {
-    const first = checkProtocol(knock, offer) ?? gate.expired(knock, admission);
+    const first =
+      checkProtocol(handshakeRequest, offer) ?? gate.expired(handshakeRequest, admission);
     if (first) return first;
     const isFree = connections.count() < config().max_connections;
-    return isFree || connections.knows(readExtension(knock.params).conn)
+    return isFree || connections.knows(readExtension(handshakeRequest.params).conn)
       ? undefined
       : { code: "too_many_connections" };
   }
 
-  function refuse(knock: HandshakeRequest, socket: Duplex, refusal: Rejection): void {
-    const { status, body, headers } = toHttpRejection(refusal);
-    options.refused(knock, refusal);
+  function refuse(handshakeRequest: HandshakeRequest, socket: Duplex, rejection: Rejection): void {
+    const { status, body, headers } = toHttpRejection(rejection);
+    options.refused(handshakeRequest, rejection);
     const cors =
-      knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
+      handshakeRequest.origin !== undefined && gate.allowsOrigin(handshakeRequest)
+        ? corsHeaders(handshakeRequest.origin)
+        : {};
     http.rejectUpgrade(socket, status, body, { ...headers, ...cors });
   }
 
-  async function answer(knock: HandshakeRequest, socket: Duplex, head: Buffer): Promise<void> {
+  async function answer(
+    handshakeRequest: HandshakeRequest,
+    socket: Duplex,
+    head: Buffer,
+  ): Promise<void> {
     const failed = (): void => void socket.destroy();
     socket.on("error", failed);
-    const ready = await admit(knock);
+    const ready = await admit(handshakeRequest);
     if (socket.destroyed) return;
-    if ("code" in ready) return refuse(knock, socket, ready);
-    const refusal = fault(knock, ready);
-    if (refusal) return refuse(knock, socket, refusal);
+    if ("code" in ready) return refuse(handshakeRequest, socket, ready);
+    const rejection = fault(handshakeRequest, ready);
+    if (rejection) return refuse(handshakeRequest, socket, rejection);
     socket.off("error", failed);
     const { admission, offer } = ready;
-    const named = knock.params.get("session_id");
+    const named = handshakeRequest.params.get("session_id");
     const session = named ? detachString(named) : options.newId();
-    const { isAsked, resume, conn } = readExtension(knock.params);
+    const { isAsked, resume, conn } = readExtension(handshakeRequest.params);
     const extension = isAsked ? { resume: parseCursor(resume) } : undefined;
-    upgrader.upgrade(knock.q, socket, head, selectSubprotocol(offer, admission), (ws) => {
-      options.opened({ ws, socket, session, extension }, knock, admission);
-      connections.replace(conn); // now that its successor hears the session: it was never left
-    });
+    upgrader.upgrade(
+      handshakeRequest.q,
+      socket,
+      head,
+      selectSubprotocol(offer, admission),
+      (ws) => {
+        options.opened({ ws, socket, session, extension }, handshakeRequest, admission);
+        connections.replace(conn); // now that its successor hears the session: it was never left
+      },
+    );
   }
 
   return (request, socket, head) => {
-    const knock = parseHandshakeRequest(http, request, true);
-    answer(knock, socket, head).catch((error: unknown) => {
+    const handshakeRequest = parseHandshakeRequest(http, request, true);
+    answer(handshakeRequest, socket, head).catch((error: unknown) => {
       log.error({ err: error }, "a handshake failed");
-      refuse(knock, socket, { code: "internal" });
+      refuse(handshakeRequest, socket, { code: "internal" });
     });
   };
 }

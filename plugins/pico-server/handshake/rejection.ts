@@ -59,11 +59,11 @@ export function toRejectedEvent(
   };
 }
 
-export function toHttpRejection(refusal: Rejection): HttpRejection {
-  const { code, allow } = refusal;
+export function toHttpRejection(rejection: Rejection): HttpRejection {
+  const { code, allow } = rejection;
   const row =
     code in rejections ? rejections[code as RejectionCode] : messageErrors[code as ErrorCode];
-  const wait = refusal.retryAfterSeconds ?? defaultRetryAfter[code];
+  const wait = rejection.retryAfterSeconds ?? defaultRetryAfter[code];
   const headers: Record<string, string> = {};
   if (row.status === 401) headers["WWW-Authenticate"] = 'Bearer realm="pico"';
   if (row.status === 426)
@@ -72,7 +72,7 @@ export function toHttpRejection(refusal: Rejection): HttpRejection {
   if (wait !== undefined) headers["Retry-After"] = String(wait);
   const body = {
     error: code,
-    message: refusal.message ?? row.message,
+    message: rejection.message ?? row.message,
     ...(wait === undefined ? {} : { retryAfterSeconds: wait }),
   };
   return { status: row.status, body, headers };
@@ -100,14 +100,16 @@ export function createRejectionReporter({
   gate,
   emit,
 }: RejectionReporterOptions) {
-  return (knock: HandshakeRequest, refusal: Rejection): void => {
-    const { code, counted } = refusal;
-    const { address } = knock.peer;
-    countRejection(counters, knock, refusal);
+  return (handshakeRequest: HandshakeRequest, rejection: Rejection): void => {
+    const { code, counted } = rejection;
+    const { address } = handshakeRequest.peer;
+    countRejection(counters, handshakeRequest, rejection);
     const fields = { via: "pico" };
     if (counted === undefined)
       http.noteFault(log, { reason: code, address, text: "refused", fields });
     else log.warn({ reason: code, ip: address, ...fields, count: counted }, "refused");
-    emit("pico-server:refused", () => toRejectedEvent(knock, gate.offer(knock), refusal));
+    emit("pico-server:refused", () =>
+      toRejectedEvent(handshakeRequest, gate.offer(handshakeRequest), rejection),
+    );
   };
 }

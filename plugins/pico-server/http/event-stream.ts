@@ -41,9 +41,9 @@ const encodePreamble = (cursor: Cursor): Buffer =>
 const keepAliveComment = Buffer.from(":\n\n");
 
 /** A session's messages for those whose network lets no WebSocket through. */
-export function createEventStream(shared: ConnectionContext, options: EventStreamOptions): Peer {
+export function createEventStream(context: ConnectionContext, options: EventStreamOptions): Peer {
   const { r, id, session, after } = options;
-  const { clock, awake, counters, config, sessions, log } = shared;
+  const { clock, awake, counters, config, sessions, log } = context;
   let closing: { code: number; reason: string } | undefined;
   let messagesOut = 0;
   let writtenAt = awake.now();
@@ -55,13 +55,13 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
     ...options.headers,
   });
   r.flushHeaders();
-  const meter = new ByteCounter(r.socket);
+  const byteCounter = new ByteCounter(r.socket);
   const outbox = new Outbox(
-    shared,
+    context,
     {
       full: () => close("slow_consumer"),
-      watch: () => shared.reschedule(link),
-      written: shared.written,
+      watch: () => context.reschedule(peer),
+      written: context.written,
     },
     createResponseSink(r),
   );
@@ -104,7 +104,7 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
     reader.stop();
     outbox.clear();
     const ending = closing ?? { code: closeCodes.normal.code, reason: "" };
-    shared.gone(link, {
+    context.gone(peer, {
       connection: id,
       session,
       ...ending,
@@ -112,14 +112,14 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
     });
   });
 
-  const link: Peer = {
+  const peer: Peer = {
     id,
     tokenVersion: options.tokenVersion,
     slot: unscheduled,
     known: undefined,
     close,
-    carried: () => meter.carried(),
-    isBusy: () => outbox.waiting() > 0 || shared.isBusy(session),
+    carried: () => byteCounter.carried(),
+    isBusy: () => outbox.waiting() > 0 || context.isBusy(session),
     traffic() {
       const lastHeardAt = clock.now() - (awake.now() - writtenAt);
       return { messagesIn: 0, messagesOut, queuedBytes: outbox.waiting(), lastHeardAt };
@@ -138,5 +138,5 @@ export function createEventStream(shared: ConnectionContext, options: EventStrea
     },
   };
   reader.start({ after, resumes: true });
-  return link;
+  return peer;
 }

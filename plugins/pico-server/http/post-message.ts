@@ -143,7 +143,7 @@ function createBodyBudget({ take, give }: MemoryBudget): {
 }
 
 type PostHandler = (
-  knock: HandshakeRequest,
+  handshakeRequest: HandshakeRequest,
   response: ServerResponse,
   admission: Admission,
 ) => Promise<JsonResponse | Rejection | undefined>;
@@ -175,10 +175,10 @@ export function createPostHandler(options: PostMessageOptions): PostHandler {
   /** Begins to hear the session, hands the message over, and answers with what came. */
   async function waitFor(
     handOver: () => Promise<DeliveryStatus>,
-    names: MessageIds,
+    messageIds: MessageIds,
     { seconds, r, tokenVersion }: ReplyWait,
   ): Promise<JsonResponse | Rejection> {
-    const { session_id: session, request_id: request } = names;
+    const { session_id: session, request_id: request } = messageIds;
     const id = newId();
     const waiting = waitForReply({
       r,
@@ -198,7 +198,7 @@ export function createPostHandler(options: PostMessageOptions): PostHandler {
       if (outcome === "ended" || outcome === "late") handed.catch(refused); // nobody hears of it but the log
       if (outcome === "ended") return { code: "unavailable" };
       const answers = await waiting.answers();
-      const body = { status: outcome === "late" ? "pending" : outcome, ...names };
+      const body = { status: outcome === "late" ? "pending" : outcome, ...messageIds };
       return answers.messages.length === 0
         ? { status: 202, body }
         : { status: 200, body: { ...body, ...answers } };
@@ -216,8 +216,8 @@ export function createPostHandler(options: PostMessageOptions): PostHandler {
     return refusal;
   }
 
-  return async (knock, response, admission) => {
-    const { q, peer, params } = knock;
+  return async (handshakeRequest, response, admission) => {
+    const { q, peer, params } = handshakeRequest;
     if (!allowed(peer.key, clock.now()))
       return { code: "rate_limited", message: messageErrors.rate_limited.message };
     const seconds = readWait(params);
@@ -232,7 +232,7 @@ export function createPostHandler(options: PostMessageOptions): PostHandler {
     try {
       const body = await readBody(q, { most: config().max_payload, clock, take: room.take });
       if (body === undefined || "code" in body) return body;
-      const expired = gate.expired(knock, admission);
+      const expired = gate.expired(handshakeRequest, admission);
       if (expired) return expired;
       if (seconds > 0 && connections.count() >= config().max_connections)
         return { code: "too_many_connections" };

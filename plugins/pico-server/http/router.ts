@@ -53,13 +53,13 @@ export interface RouterOptions extends PostMessageOptions {
   readonly config: () => PicoServerConfig;
   readonly connections: ConnectionRegistry;
   readonly sessions: SessionLog;
-  readonly refused: (knock: HandshakeRequest, refusal: Rejection) => void;
+  readonly refused: (handshakeRequest: HandshakeRequest, rejection: Rejection) => void;
   /** The answer is an event stream from now on. */
   readonly listens: (
-    listening: EventStreamRequest,
+    eventStreamRequest: EventStreamRequest,
     response: ServerResponse,
     headers: HeaderMap,
-    knock: HandshakeRequest,
+    handshakeRequest: HandshakeRequest,
     from: Admission,
   ) => void;
 }
@@ -136,48 +136,57 @@ export function createRouter(
   }
 
   /** What is left when a stream is to begin. Nothing else runs from here to its beginning: a free slot stays free. */
-  function fault(knock: HandshakeRequest, { admission }: AcceptedStream): Rejection | undefined {
+  function fault(
+    handshakeRequest: HandshakeRequest,
+    { admission }: AcceptedStream,
+  ): Rejection | undefined {
     const isFree = connections.count() < config().max_connections;
     return (
-      gate.expired(knock, admission) ?? (isFree ? undefined : { code: "too_many_connections" })
+      gate.expired(handshakeRequest, admission) ??
+      (isFree ? undefined : { code: "too_many_connections" })
     );
   }
 
-  async function serve(knock: HandshakeRequest, response: ServerResponse): Promise<RouteResult> {
-    const { path, q } = knock;
+  async function serve(
+    handshakeRequest: HandshakeRequest,
+    response: ServerResponse,
+  ): Promise<RouteResult> {
+    const { path, q } = handshakeRequest;
     const known = allowedMethods[path];
-    const closed = gate.isServing(knock);
+    const closed = gate.isServing(handshakeRequest);
     if (!known || closed?.code === "not_found") return { code: "not_found" };
     if (q.method === "OPTIONS") return { status: 204, body: {} };
     if (closed) return closed;
     if (!known.includes(q.method ?? ""))
       return { code: "method_not_allowed", allow: [...known, "OPTIONS"].join(", ") };
-    const admission = await gate.admit(knock, gate.offer(knock));
+    const admission = await gate.admit(handshakeRequest, gate.offer(handshakeRequest));
     if (isRejection(admission)) return admission;
-    const expired = gate.expired(knock, admission);
+    const expired = gate.expired(handshakeRequest, admission);
     if (expired) return expired;
     if (path === "/pico/ws") return { code: "upgrade_required" };
     if (q.headers["sec-websocket-key"] !== undefined)
       return { code: "upgrade_required", message: missingUpgradeMessage };
-    if (path === "/pico/events") return listen(knock, admission);
-    return path === "/pico" ? probe() : post(knock, response, admission);
+    if (path === "/pico/events") return listen(handshakeRequest, admission);
+    return path === "/pico" ? probe() : post(handshakeRequest, response, admission);
   }
 
   return async (request, response) => {
-    const knock = parseHandshakeRequest(http, request, false);
+    const handshakeRequest = parseHandshakeRequest(http, request, false);
     const cors =
-      knock.origin !== undefined && gate.allowsOrigin(knock) ? corsHeaders(knock.origin) : {};
-    const found = await serve(knock, response).catch((error: unknown): Rejection => {
+      handshakeRequest.origin !== undefined && gate.allowsOrigin(handshakeRequest)
+        ? corsHeaders(handshakeRequest.origin)
+        : {};
+    const found = await serve(handshakeRequest, response).catch((error: unknown): Rejection => {
       log.error({ err: error }, "a request failed");
       return { code: "internal" };
     });
     if (found === undefined || response.destroyed) return;
-    const outcome = "listen" in found ? (fault(knock, found) ?? found) : found;
+    const outcome = "listen" in found ? (fault(handshakeRequest, found) ?? found) : found;
     if ("listen" in outcome)
-      return options.listens(outcome.listen, response, cors, knock, outcome.admission);
+      return options.listens(outcome.listen, response, cors, handshakeRequest, outcome.admission);
     if ("code" in outcome) {
       const { status, body, headers } = toHttpRejection(outcome);
-      options.refused(knock, outcome);
+      options.refused(handshakeRequest, outcome);
       return sendJson(response, status, body, {
         ...headers,
         ...cors,

@@ -80,17 +80,17 @@ export function waitForReply(options: ReplyWaitOptions): PendingReply {
   const over = new Promise<WaitEnd>((resolve) => void (finish = resolve));
   const leave = (): void => finish("ended");
   const timer = clock.setTimeout(() => finish("late"), seconds * 1_000);
-  const hearer: Subscriber = {
+  const subscriber: Subscriber = {
     onEntry({ frame, numbered: isNumbered, cursor }) {
       if (!isNumbered) return;
       const [head, tail] = splitNumberedFrame(frame, cursor);
-      const said = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
-      heard.push({ frame: said, cursor });
-      answer.hear(said);
+      const replyFrame = JSON.parse(Buffer.from(head).toString() + tail) as ReplyFrame;
+      heard.push({ frame: replyFrame, cursor });
+      answer.hear(replyFrame);
       if (answer.isWhole()) done();
     },
   };
-  sessions.subscribe(session, hearer, { resumes: true });
+  sessions.subscribe(session, subscriber, { resumes: true });
   r.once("close", leave);
 
   function take(): CollectedReplies {
@@ -129,7 +129,7 @@ export function waitForReply(options: ReplyWaitOptions): PendingReply {
     stop() {
       clock.clearTimeout(timer);
       r.off("close", leave);
-      sessions.unsubscribe(session, hearer);
+      sessions.unsubscribe(session, subscriber);
     },
   };
 }

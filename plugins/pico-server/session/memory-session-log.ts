@@ -57,7 +57,7 @@ const defaultBounds = { streams: 50_000, bytes: (256 - 64) * MiB };
 /** The log of one process, which answers at once. */
 export interface MemorySessionLog extends SessionLog {
   append(session: string, entry: LogEntry): AppendResult;
-  readAfter(session: string, cursor: Cursor | undefined, beginning?: DefaultStart): Replay;
+  readAfter(session: string, cursor: Cursor | undefined, defaultStart?: DefaultStart): Replay;
   top(session: string): Cursor | undefined;
 }
 
@@ -164,9 +164,9 @@ export function createMemorySessionLog(options: MemorySessionLogOptions): Memory
       return { cursor, heard: subscriberCount(stream), settled };
     },
 
-    readAfter(session, cursor, beginning = "given") {
+    readAfter(session, cursor, defaultStart = "given") {
       const stream = streams.get(session);
-      if (stream) return replayAfter(stream, cursor, beginning);
+      if (stream) return replayAfter(stream, cursor, defaultStart);
       return {
         top: undefined,
         ...(cursor && { gap: { reason: "epoch_changed" } }),

@@ -76,9 +76,9 @@ export class PendingReceipts extends SequenceBuffer<string> {
     super.clear(number);
   }
 
-  give(numbers: NumberRange): void {
+  give(numberRange: NumberRange): void {
     const given = (this.given ??= new Set());
-    this.each(numbers, (_, number) => given.add(number));
+    this.each(numberRange, (_, number) => given.add(number));
   }
 
   /** Forgets the oldest up to this number, as long as there are more numbers than may be. */
@@ -90,9 +90,9 @@ export class PendingReceipts extends SequenceBuffer<string> {
   }
 
   /** Takes out what was acknowledged, and answers the messages of which nothing is left. */
-  take(numbers: NumberRange): string[] {
+  take(numberRange: NumberRange): string[] {
     const taken = new Set<string>();
-    this.each(numbers, (id, number) => {
+    this.each(numberRange, (id, number) => {
       taken.add(id);
       this.clear(number);
     });

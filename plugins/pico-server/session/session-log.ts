@@ -82,14 +82,18 @@ export interface SessionLog {
   readAfter(
     session: string,
     cursor: Cursor | undefined,
-    beginning?: DefaultStart,
+    defaultStart?: DefaultStart,
   ): Awaitable<Replay>;
   /** Begins the session's stream when there is none, and keeps it while somebody listens. `resumes`: the listener may
    *  come back with a cursor, so that the place is kept although nothing was said yet. */
-  subscribe(session: string, hearer: Subscriber, options?: { readonly resumes?: boolean }): void;
+  subscribe(
+    session: string,
+    subscriber: Subscriber,
+    options?: { readonly resumes?: boolean },
+  ): void;
   /** Nothing happens when it does not listen. */
-  unsubscribe(session: string, hearer: Subscriber): void;
+  unsubscribe(session: string, subscriber: Subscriber): void;
   top(session: string): Awaitable<Cursor | undefined>;
   /** How far a listener got; numbers of another epoch mean nothing. */
-  note(session: string, reach: SequenceRange, progress: DeliveryProgress): void;
+  note(session: string, sequenceRange: SequenceRange, progress: DeliveryProgress): void;
 }

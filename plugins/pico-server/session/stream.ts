@@ -63,18 +63,18 @@ export const createStream = (epoch: string): Stream => ({
   partialBytes: 0,
 });
 
-export function addSubscriber(stream: Stream, hearer: Subscriber): void {
+export function addSubscriber(stream: Stream, subscriber: Subscriber): void {
   const { hearers } = stream;
-  if (hearers === undefined) stream.hearers = hearer;
-  else if (hearers instanceof Set) hearers.add(hearer);
-  else stream.hearers = new Set([hearers, hearer]);
+  if (hearers === undefined) stream.hearers = subscriber;
+  else if (hearers instanceof Set) hearers.add(subscriber);
+  else stream.hearers = new Set([hearers, subscriber]);
 }
 
 /** `false`: it is none of them. */
-export function removeSubscriber(stream: Stream, hearer: Subscriber): boolean {
+export function removeSubscriber(stream: Stream, subscriber: Subscriber): boolean {
   const { hearers } = stream;
-  if (hearers instanceof Set) return hearers.delete(hearer);
-  if (hearers !== hearer) return false;
+  if (hearers instanceof Set) return hearers.delete(subscriber);
+  if (hearers !== subscriber) return false;
   stream.hearers = undefined;
   return true;
 }
@@ -167,9 +167,9 @@ export function clearStream(stream: Stream, lost: LostMessages): void {
 export function settleRemaining(
   session: string,
   { receipts, plain }: Stream,
-  settled: ReceiptListener,
+  receiptListener: ReceiptListener,
 ): void {
-  for (const id of receipts.lose(plain)) settled(session, id, "undelivered", "expired");
+  for (const id of receipts.lose(plain)) receiptListener(session, id, "undelivered", "expired");
 }
 
 function overflowGap(stream: Stream, after: number, to: number): { readonly gap?: Gap } {
@@ -181,7 +181,7 @@ function overflowGap(stream: Stream, after: number, to: number): { readonly gap?
 export function replayAfter(
   stream: Stream,
   cursor: Cursor | undefined,
-  beginning: DefaultStart,
+  defaultStart: DefaultStart,
 ): Replay {
   const { epoch, seq, held, written, plain, taken } = stream;
   const top = cursorOf(stream);
@@ -189,7 +189,7 @@ export function replayAfter(
   const rest = (after: number): readonly Uint8Array[] =>
     held.from(after + 1).map(({ frame }) => frame);
   if (!cursor) {
-    const begin = beginning === "given" ? written : Math.max(plain, taken);
+    const begin = defaultStart === "given" ? written : Math.max(plain, taken);
     const frames = rest(begin);
     return { top, ...overflowGap(stream, begin, seq - frames.length), frames, partials };
   }

@@ -65,11 +65,11 @@ export class SessionReader implements Subscriber {
     this.log.unsubscribe(this.session, this);
   }
 
-  private begin(tail: Replay): void {
+  private begin(replay: Replay): void {
     const { session, owner } = this;
-    const { top, frames, partials } = tail;
+    const { top, frames, partials } = replay;
     if (!this.open || !top) return;
-    owner.begin(this, { ...tail, top });
+    owner.begin(this, { ...replay, top });
     frames.forEach((frame, at) => {
       const cursor = { epoch: top.epoch, seq: top.seq - frames.length + at + 1 };
       owner.accept(this, { session, cursor, frame, numbered: true });

@@ -110,7 +110,7 @@ export interface Bus {
   readonly name: string;
   /** Rejects with the bus's words, or after ten seconds. */
   call(
-    place: BusTarget,
+    busTarget: BusTarget,
     member: string,
     signature?: string,
     body?: readonly BusValue[],
@@ -241,14 +241,14 @@ async function startSession(
   leaving.addEventListener("abort", leave, { once: true });
 
   function call(
-    place: BusTarget,
+    busTarget: BusTarget,
     member: string,
     signature = "",
     body: readonly BusValue[] = [],
   ): Promise<readonly BusValue[]> {
     return new Promise((resolve, reject) => {
       if (socket.destroyed) return reject(new Error(reason));
-      const number = send({ kind: "call", ...place, member, signature, body });
+      const number = send({ kind: "call", ...busTarget, member, signature, body });
       const release = after(callTimeoutMs, () => {
         waiting.delete(number);
         reject(new Error("there is no answer"));

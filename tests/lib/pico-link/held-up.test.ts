@@ -15,7 +15,7 @@ import { turn } from "../../support/sample-plugins.ts";
 function stand() {
   const clock = createStoppedClock();
   const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
-  let hear!: SocketListener;
+  let socketListener!: SocketListener;
   const link = createLink({
     url: "ws://there/pico",
     sessionId: "s",
@@ -24,13 +24,14 @@ function stand() {
     random: () => 0.5,
     newId: () => "m1",
     dial: (_, own) => {
-      hear = own;
+      socketListener = own;
       return { write: () => undefined, buffered: () => 0, close: () => undefined };
     },
     onState: (change) => void changes.push(change),
     onMessage: (message) => void answers.push(message),
   });
-  const frame = (what: ServerFrame): void => hear({ type: "message", data: encode(what) });
+  const frame = (what: ServerFrame): void =>
+    socketListener({ type: "message", data: encode(what) });
   async function dialled(): Promise<void> {
     link.start();
     await turn();
@@ -41,11 +42,11 @@ function stand() {
     receipts,
     frame,
     states: () => changes.map(({ to }) => to),
-    hear: (...news: Parameters<SocketListener>) => hear(...news),
+    hear: (...news: Parameters<SocketListener>) => socketListener(...news),
     dialled,
     async opened() {
       await dialled();
-      hear({ type: "opened" });
+      socketListener({ type: "opened" });
     },
     send: () => void link.send("hello").then((receipt) => receipts.push(receipt)),
   };

@@ -20,8 +20,8 @@ function stand() {
       setTimeout: (run, ms) => clock.setTimeout(run, ms),
       clearTimeout: (id) => clock.clearTimeout(id),
     },
-    dial: (_, hear) => {
-      dialled.push(hear);
+    dial: (_, socketListener) => {
+      dialled.push(socketListener);
       return { write: () => undefined, buffered: () => 0, close: () => undefined };
     },
     onState: (change) => void changes.push(change),

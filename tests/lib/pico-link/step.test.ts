@@ -15,21 +15,21 @@ import { encode, type Hello, type ServerFrame } from "../../../lib/pico-wire/ind
 
 /** Plays events at times and keeps what came of them. */
 function play() {
-  let core: LinkData = initialData;
+  let linkData: LinkData = initialData;
   let now = 1_000_000;
   const all: Effect[] = [];
   const stand = {
-    core: () => core,
+    core: () => linkData,
     do(event: LinkEvent, random = 0.5) {
-      const [after, effects] = step(core, event, { now, random });
-      core = after;
+      const [after, effects] = step(linkData, event, { now, random });
+      linkData = after;
       all.push(...effects);
       return effects;
     },
     /** Lets time pass, ticking whenever the link asked for it. */
     pass(ms: number) {
       const end = now + ms;
-      for (let at = nextAt(core); at <= end; at = nextAt(core)) {
+      for (let at = nextAt(linkData); at <= end; at = nextAt(linkData)) {
         now = Math.max(now, at);
         stand.do({ type: "tick" });
       }
@@ -41,15 +41,15 @@ function play() {
       return stand.do({ type: "tick" });
     },
     open() {
-      if (core.state === "idle") stand.do({ type: "start" });
-      stand.do({ type: "opened", generation: core.generation });
+      if (linkData.state === "idle") stand.do({ type: "start" });
+      stand.do({ type: "opened", generation: linkData.generation });
     },
     frame: (frame: ServerFrame | undefined) =>
-      stand.do({ type: "frame", generation: core.generation, frame }),
+      stand.do({ type: "frame", generation: linkData.generation, frame }),
     close: (code: number, reason = "") =>
-      stand.do({ type: "closed", generation: core.generation, code, reason }),
+      stand.do({ type: "closed", generation: linkData.generation, code, reason }),
     fail: (refusal: { status?: number; code?: string; retryAfterMs?: number }) =>
-      stand.do({ type: "failed", generation: core.generation, ...refusal }),
+      stand.do({ type: "failed", generation: linkData.generation, ...refusal }),
     send: (id: string, bytes = 10) => stand.do({ type: "send", id, text: id, bytes }),
     news: <K extends keyof LinkNotifications>(handler: K): LinkNotifications[K][] =>
       all.flatMap((effect) =>

@@ -7,13 +7,13 @@ function peer() {
   const socket = { bytesRead: 0 };
   const time = { now: 0, wokeAt: Number.NEGATIVE_INFINITY };
   const awake = { now: () => time.now, wokeAt: () => time.wokeAt };
-  const pulse = new Liveness(socket, 0);
+  const liveness = new Liveness(socket, 0);
   const look = (now: number) => {
     time.now = now;
-    return pulse.inspect(awake, patienceMs, askEveryMs);
+    return liveness.inspect(awake, patienceMs, askEveryMs);
   };
-  const rest = () => pulse.nextCheckIn(time.now, patienceMs, askEveryMs);
-  return { socket, time, pulse, look, rest };
+  const rest = () => liveness.nextCheckIn(time.now, patienceMs, askEveryMs);
+  return { socket, time, pulse: liveness, look, rest };
 }
 
 describe("the signs of life of a peer", () => {

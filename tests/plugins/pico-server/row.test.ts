@@ -5,25 +5,28 @@ import { PendingReceipts, SequenceBuffer } from "../../../plugins/pico-server/se
 test("a row holds what came and has not left, by its numbers", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -60, max: 80 }), { maxLength: 60 }), (steps) => {
-      const row = new SequenceBuffer<number>();
+      const sequenceBuffer = new SequenceBuffer<number>();
       const all: number[] = [];
       let first = 1;
       for (const step of steps) {
         for (let n = 0; n < step; n++) {
-          row.push(all.length + 1);
+          sequenceBuffer.push(all.length + 1);
           all.push(all.length + 1);
         }
         for (let n = 0; n > step; n--)
-          expect(row.shift()).toBe(first <= all.length ? first++ : undefined);
-        expect([row.first, row.next, row.length]).toEqual([
+          expect(sequenceBuffer.shift()).toBe(first <= all.length ? first++ : undefined);
+        expect([sequenceBuffer.first, sequenceBuffer.next, sequenceBuffer.length]).toEqual([
           first,
           all.length + 1,
           all.length + 1 - first,
         ]);
-        expect(row.from(0)).toEqual(all.slice(first - 1));
-        expect(row.from(first + 3)).toEqual(all.slice(first + 2));
-        if (row.length > 0)
-          expect([row.at(first), row.at(all.length)]).toEqual([first, all.length]);
+        expect(sequenceBuffer.from(0)).toEqual(all.slice(first - 1));
+        expect(sequenceBuffer.from(first + 3)).toEqual(all.slice(first + 2));
+        if (sequenceBuffer.length > 0)
+          expect([sequenceBuffer.at(first), sequenceBuffer.at(all.length)]).toEqual([
+            first,
+            all.length,
+          ]);
       }
     }),
     { numRuns: 100 },

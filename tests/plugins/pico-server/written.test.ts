@@ -19,8 +19,8 @@ const text = fc.oneof(
   fc.constantFrom("", '"', "\\", "\n", "é", "\u007f", "\ud800"),
 );
 
-const bytesOf = (framed: EncodedFrame): Buffer =>
-  typeof framed === "string" ? Buffer.from(framed, "latin1") : framed;
+const bytesOf = (encodedFrame: EncodedFrame): Buffer =>
+  typeof encodedFrame === "string" ? Buffer.from(encodedFrame, "latin1") : encodedFrame;
 
 /** As RFC 6455 has it: one unmasked text frame. */
 function framed(payload: Uint8Array): Buffer {
