@@ -19,10 +19,10 @@ const others = [`tests/!(${folders.join("|")})/**/*.test.ts`, "tests/*.test.ts"]
 /** Not those that look at their process as a whole, or start and kill others. */
 const alone = [
   "tests/security/http.test.ts",
-  "tests/lib/files/atomic.test.ts",
+  "tests/lib/files/atomic-write.test.ts",
   "tests/embedding/process.test.ts",
   "tests/plugins/program/*.test.ts",
-  "tests/plugins/http/listening.test.ts",
+  "tests/plugins/http/server.test.ts",
   "tests/plugins/tray/*.test.ts",
 ];
 

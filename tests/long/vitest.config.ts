@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 const longest = [
   "restarts",
   "fuzz",
-  "atomic",
+  "atomic-write",
   "bench",
   "cross-site",
   "crowd",
@@ -33,7 +33,7 @@ delete process.env["NODE_EXTRA_CA_CERTS"];
 export default defineConfig({
   test: {
     root: fileURLToPath(new URL("../..", import.meta.url)),
-    include: ["tests/long/**/*.test.ts", "tests/lib/files/atomic.test.ts"],
+    include: ["tests/long/**/*.test.ts", "tests/lib/files/atomic-write.test.ts"],
     testTimeout: 360_000,
     /** What counts seconds, descriptors or memory of a whole machine fails when that machine stands still for some. Who
      *  needed the second try is named at the end of .ci/run: more than once in a while is a defect. */

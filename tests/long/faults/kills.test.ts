@@ -81,7 +81,7 @@ function check(home: string, said: Said): void {
 
 test("SIGKILL at random instants of every kind of write: each file is the old one or the new one, and the next start writes on", async () => {
   const logModule = compiledModule("bin/log/index.js");
-  /** In each of four homes: 60 in all, beside the 200 of one file in tests/lib/files/atomic.test.ts. */
+  /** In each of four homes: 60 in all, beside the 200 of one file in tests/lib/files/atomic-write.test.ts. */
   const kills = 15;
   const run = async (home: string): Promise<void> => {
     const said: Said = new Map();

@@ -1,0 +1,75 @@
+import { readdirSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../../../kernel/index.ts";
+import { channels } from "../../../../plugins/channels/index.ts";
+import { picoServer } from "../../../../plugins/pico-server/index.ts";
+import {
+  TOKEN,
+  cookieFrom,
+  refusal,
+  signedIn,
+  startDashboard,
+} from "../../../support/dashboard-server.ts";
+
+const names = readdirSync(new URL("../../../../docs", import.meta.url)).flatMap(
+  (file) => /^(.+)\.md$/.exec(file)?.[1] ?? [],
+);
+
+describe("the documentation in the dashboard", () => {
+  test("has every page of docs/, and every link in it leads to a page and a place that are there", async () => {
+    await using stand = await startDashboard({
+      basePath: "/door",
+      before: [channels(), picoServer()] as unknown as AnyPlugin[],
+    });
+    const headers = { cookie: cookieFrom(await stand.post("/door/login", { token: TOKEN })) };
+    const read = async (path: string): Promise<string> => {
+      const answer = await stand.open(path, headers);
+      expect([path, answer.status]).toEqual([path, 200]);
+      return answer.text();
+    };
+    const pages = new Map([["/door/docs", await read("/door/docs")]]);
+    for (const name of names) pages.set(`/door/docs/${name}`, await read(`/door/docs/${name}`));
+    for (const name of names)
+      expect(pages.get("/door/docs")).toContain(`href="/door/docs/${name}"`);
+    const astray: string[] = [];
+    const others = new Map<string, string>();
+    for (const path of ["/door/", "/door/tokens", "/door/settings", "/door/connect"])
+      others.set(path, await read(path));
+    for (const [path, text] of [...pages, ...others]) {
+      expect(text).toMatch(/<h1>[^<]+<\/h1>/);
+      const [, article = ""] = /<article([^]*)<\/article>/.exec(text) ?? [];
+      const links = others.has(path)
+        ? text.matchAll(/href="(\/door\/docs[^"]*)"/g)
+        : article.matchAll(/href="([^"]*)"/g);
+      for (const [, link = ""] of links) {
+        const [page = "", place] = link.split("#");
+        const target = pages.get(page === "" ? path : page);
+        const isThere =
+          target !== undefined && (place === undefined || target.includes(`id="${place}"`));
+        if (!isThere && !link.startsWith("https://")) astray.push(`${path}: ${link}`);
+      }
+    }
+    expect(astray).toEqual([]);
+  });
+
+  test("is for the signed in, and holds nothing else", async () => {
+    await using stand = await startDashboard();
+    expect((await stand.open("/docs/security")).headers.get("location")).toBe(
+      "/login?next=%2Fdocs%2Fsecurity",
+    );
+    const session = await signedIn(stand);
+    for (const name of [
+      "nothing",
+      "..%2fbrowser%2ficon.svg",
+      "security.html",
+      "__proto__",
+      "%00",
+      "SECURITY",
+    ]) {
+      await refusal(await stand.get(`/docs/${name}`, session), 404, "not_found");
+    }
+    expect(await (await stand.open("/tokens", session)).text()).toContain(
+      '<a href="/docs">Documentation</a>',
+    );
+  });
+});

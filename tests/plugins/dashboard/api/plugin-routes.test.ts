@@ -1,0 +1,268 @@
+import { connect } from "node:net";
+import { describe, expect, test } from "vitest";
+import { codeOf, type AnyPlugin, type Plugin } from "../../../../kernel/index.ts";
+import type { DashboardApi } from "../../../../plugins/dashboard/index.ts";
+import {
+  TOKEN,
+  block,
+  inSetup,
+  refusal,
+  signedIn,
+  startDashboard,
+  wrong,
+} from "../../../support/dashboard-server.ts";
+
+type Handle = Parameters<DashboardApi["route"]>[1];
+
+/** A plugin that serves `/api/x/<name>`. */
+function routed(name: string, handle: Handle): AnyPlugin {
+  const plugin: Plugin<{ needs: { dashboardApi: DashboardApi } }> = {
+    name,
+    api: 1,
+    needs: { dashboardApi: true },
+    start: ({ needs }) => needs.dashboardApi.route(name, handle),
+  };
+  return plugin as unknown as AnyPlugin;
+}
+/** Answers what it was given. */
+const echo: Handle = async (request, response, signIn) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  response.setHeader("content-type", "application/json");
+  const body = Buffer.concat(chunks).toString();
+  response.end(
+    JSON.stringify({ method: request.method, url: request.url, body, signIn: signIn?.id ?? null }),
+  );
+};
+const bearer = { authorization: `Bearer ${TOKEN}` };
+
+describe("/api/x/<name>/…", () => {
+  test("reaches its plugin with the body as it was sent, whatever its type", async () => {
+    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
+    const session = await signedIn(stand);
+    const { signIn } = stand.facts[0]!.fact;
+    expect(await (await stand.get("/api/x/toy", session)).json()).toEqual({
+      method: "GET",
+      url: "/api/x/toy",
+      body: "",
+      signIn,
+    });
+    expect(await (await stand.get("/api/x/toy/a/b?c=1", bearer)).json()).toEqual({
+      method: "GET",
+      url: "/api/x/toy/a/b?c=1",
+      body: "",
+      signIn: null,
+    });
+    for (const type of [
+      "application/json",
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "image/png",
+    ]) {
+      for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
+        const answer = await stand.request("/api/x/toy/sub", {
+          method,
+          headers: { ...session, "content-type": type },
+          body: "{not json",
+        });
+        expect(await answer.json()).toMatchObject({ method, body: "{not json" });
+      }
+    }
+    expect(
+      await (await stand.request("/api/x/toy", { method: "POST", headers: session })).json(),
+    ).toMatchObject({ body: "" });
+  });
+
+  test("carries the headers of every answer", async () => {
+    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
+    const answer = await stand.get("/api/x/toy", bearer);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-frame-options": "DENY",
+      "content-type": "application/json",
+    });
+  });
+
+  test("is behind the same checks", async () => {
+    let reached = 0;
+    const handle: Handle = (_, response) => {
+      reached += 1;
+      response.end();
+    };
+    await using stand = await startDashboard({ plugins: [routed("toy", handle)] });
+    await using fresh = await startDashboard({ form: inSetup(), plugins: [routed("toy", handle)] });
+    const session = await signedIn(stand);
+    await refusal(await stand.get("/api/x/toy"), 401, "unauthorized");
+    await refusal(
+      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(1)}`, ...session }),
+      401,
+      "invalid_token",
+    );
+    await refusal(
+      await stand.get("/api/x/toy", { ...session, host: "evil.example" }),
+      403,
+      "host_not_allowed",
+    );
+    await refusal(
+      await stand.post("/api/x/toy", {}, { ...session, origin: "https://evil.example" }),
+      403,
+      "origin_not_allowed",
+    );
+    await refusal(
+      await stand.form("/api/x/toy", {}, { ...session, origin: "null" }),
+      403,
+      "origin_not_allowed",
+    );
+    await refusal(await fresh.get("/api/x/toy", bearer), 403, "setup_required");
+    await block(stand);
+    await refusal(
+      await stand.get("/api/x/toy", { authorization: `Bearer ${wrong(2)}` }),
+      429,
+      "rate_limited",
+    );
+    expect(reached).toBe(0);
+    await stand.get("/api/x/toy", session);
+    expect(reached).toBe(1);
+  });
+
+  test("of an unknown name is 404, a body announced as over 1 MiB 413", async () => {
+    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
+    for (const path of ["/api/x/other", "/api/x/toys", "/api/x", "/api/x/"]) {
+      await refusal(await stand.get(path, bearer), 404, "not_found");
+    }
+    const big = {
+      method: "POST",
+      headers: { ...bearer, "content-type": "text/plain" },
+      body: "x".repeat(1_048_577),
+    };
+    await refusal(await stand.request("/api/x/toy", big), 413, "body_too_large");
+    expect(
+      (await stand.request("/api/x/toy", { ...big, body: "x".repeat(1_048_576) })).status,
+    ).toBe(200);
+  });
+
+  test("that throws or rejects is 500 without detail, and the launcher goes on", async () => {
+    const broken: Handle[] = [
+      () => {
+        throw new Error("a detail");
+      },
+      async () => {
+        await new Promise(setImmediate);
+        throw new Error("a detail");
+      },
+    ];
+    await using stand = await startDashboard({
+      plugins: broken.map((handle, n) => routed(`toy${n}`, handle)),
+    });
+    for (const name of ["toy0", "toy1"]) {
+      const body = await refusal(await stand.get(`/api/x/${name}`, bearer), 500, "internal");
+      expect(JSON.stringify(body)).not.toContain("a detail");
+    }
+    expect(stand.lines.filter(({ level }) => level === "error")).toMatchObject([
+      { during: "/api/x/toy0" },
+      { during: "/api/x/toy1" },
+    ]);
+    expect((await stand.get("/healthz")).status).toBe(200);
+  });
+
+  test("that breaks off in the middle of its answer ends the connection", async () => {
+    await using stand = await startDashboard({
+      plugins: [
+        routed("toy", async (_, response) => {
+          await new Promise<void>((written) => void response.write("half", () => written()));
+          throw new Error("broken off");
+        }),
+      ],
+    });
+    await expect(stand.get("/api/x/toy", bearer)).rejects.toThrow();
+    expect((await stand.get("/healthz")).status).toBe(200);
+  });
+
+  test("tells its plugin when the sign-in ends", async () => {
+    const reasons: string[] = [];
+    await using stand = await startDashboard({
+      plugins: [
+        routed("toy", (_, response, signIn) => {
+          signIn?.onEnd((reason) => reasons.push(reason));
+          response.end();
+        }),
+      ],
+    });
+    const session = await signedIn(stand);
+    await stand.get("/api/x/toy", session);
+    await stand.post("/logout", {}, session);
+    expect(reasons).toEqual(["sign-out"]);
+  });
+
+  test("of one name can be taken once: the second plugin stops the start with a sentence", async () => {
+    const again = { ...routed("toy", echo), name: "toy-again" } as AnyPlugin;
+    const failed = await startDashboard({ plugins: [routed("toy", echo), again] }).catch(
+      (error: unknown) => error,
+    );
+    expect(codeOf(failed)).toBe("dashboard_route_taken");
+    expect((failed as Error).message).toContain("/api/x/toy");
+  });
+});
+
+describe("a body of unannounced length", () => {
+  const head = [
+    "POST /api/x/toy HTTP/1.1",
+    `Authorization: Bearer ${TOKEN}`,
+    "Transfer-Encoding: chunked",
+  ];
+  const chunk = `${(64 * 1024).toString(16)}\r\n${"x".repeat(64 * 1024)}\r\n`;
+
+  /** Sends chunks until the other side ends it, and answers what came back. */
+  async function pour(stand: { port: number }): Promise<{ sent: number; text: string }> {
+    const socket = connect(stand.port, "127.0.0.1");
+    let text = "";
+    let sent = 0;
+    const closed = new Promise((done) => socket.once("close", done));
+    socket
+      .on("error", () => undefined)
+      .on("data", (data: Buffer) => {
+        text += data.toString();
+      });
+    socket.write([...head, `Host: localhost:${stand.port}`, "", ""].join("\r\n"));
+    const more = (): void => {
+      while (!socket.destroyed && sent < 64 * 1024 * 1024 && socket.write(chunk))
+        sent += chunk.length;
+      sent += chunk.length;
+    };
+    socket.on("drain", more);
+    more();
+    await closed;
+    return { sent, text };
+  }
+
+  test("ends at 1 MiB with 413, for a plugin that reads it", async () => {
+    const outcomes: string[] = [];
+    let bytes = 0;
+    const reads: Handle = async (request) => {
+      try {
+        for await (const part of request) bytes += (part as Buffer).byteLength;
+        outcomes.push("whole");
+      } catch (error) {
+        outcomes.push((error as NodeJS.ErrnoException).code ?? "");
+      }
+    };
+    await using stand = await startDashboard({ plugins: [routed("toy", reads)] });
+    const { text } = await pour(stand);
+    expect(text).toMatch(/^HTTP\/1\.1 413 /);
+    expect(text).toContain('"error":"body_too_large"');
+    expect(text).toContain("Referrer-Policy: no-referrer");
+    expect(bytes).toBeLessThanOrEqual(1024 * 1024);
+    expect(outcomes).not.toContain("whole");
+  });
+
+  test("is taken up to 1 MiB, whole", async () => {
+    await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
+    const answer = await stand.request("/api/x/toy", {
+      method: "POST",
+      body: "y".repeat(1024 * 1024),
+      headers: { ...bearer, "transfer-encoding": "chunked", "content-length": null },
+    });
+    expect(((await answer.json()) as { body: string }).body).toHaveLength(1024 * 1024);
+  });
+});

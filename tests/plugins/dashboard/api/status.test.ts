@@ -1,0 +1,220 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../../../kernel/index.ts";
+import { channels } from "../../../../plugins/channels/index.ts";
+import { picoServer } from "../../../../plugins/pico-server/index.ts";
+import { memory } from "../../../../plugins/token-store/index.ts";
+import {
+  BEGAN,
+  DAY,
+  TOKEN,
+  inSetup,
+  mintLink,
+  refusal,
+  signedIn,
+  startDashboard,
+  tempHome,
+  wrong,
+  type DashboardStand,
+  type Lines,
+} from "../../../support/dashboard-server.ts";
+
+const json = async (
+  stand: DashboardStand,
+  path: string,
+  headers: Lines = {},
+): Promise<Record<string, unknown>> =>
+  (await (await stand.get(path, headers)).json()) as Record<string, unknown>;
+
+describe("GET /api/auth/status", () => {
+  test("tells anybody the state and the ways to see the token, by mode and without paths", async () => {
+    await using stand = await startDashboard({ dashboard: { ways: () => ["file", "log"] } });
+    expect(await json(stand, "/api/auth/status")).toEqual({
+      authenticated: false,
+      state: "running",
+      ways: ["file", "log"],
+    });
+    await using fresh = await startDashboard({ form: inSetup() });
+    expect(await json(fresh, "/api/auth/status")).toEqual({
+      authenticated: false,
+      state: "setup",
+      ways: [],
+    });
+  });
+
+  test("tells the signed in also when it ends and where the token comes from", async () => {
+    await using stand = await startDashboard();
+    expect(await json(stand, "/api/auth/status", await signedIn(stand))).toEqual({
+      authenticated: true,
+      state: "running",
+      ways: [],
+      expiresAt: new Date(BEGAN + 7 * DAY).toISOString(),
+      source: "host",
+      managedByEnv: false,
+    });
+    await using folder = await tempHome();
+    await using other = await startDashboard({
+      home: folder.home,
+      env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
+    });
+    expect(await json(other, "/api/auth/status", await signedIn(other))).toMatchObject({
+      source: "env",
+      managedByEnv: true,
+    });
+  });
+
+  test("compares no Bearer and counts nothing", async () => {
+    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+    for (let n = 0; n < 3; n += 1) {
+      expect(
+        await json(stand, "/api/auth/status", { authorization: `Bearer ${wrong(n)}` }),
+      ).toMatchObject({ authenticated: false });
+    }
+    await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
+  });
+
+  test("a session that ended is none", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    await stand.post("/logout", {}, session);
+    expect(await json(stand, "/api/auth/status", session)).toEqual({
+      authenticated: false,
+      state: "running",
+      ways: [],
+    });
+  });
+});
+
+describe("GET /api/status", () => {
+  test("needs a session or Bearer", async () => {
+    await using stand = await startDashboard();
+    await refusal(await stand.get("/api/status"), 401, "unauthorized");
+    expect((await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
+    expect((await stand.get("/api/status", await signedIn(stand))).status).toBe(200);
+  });
+
+  test("tells what the overview shows", async () => {
+    await using stand = await startDashboard({ dashboard: { version: "1.2.3" } });
+    stand.clock.increment(5_000);
+    expect(await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` })).toEqual({
+      state: "running",
+      version: "1.2.3",
+      startedAt: BEGAN,
+      now: BEGAN + 5_000,
+      addresses: [stand.base.href],
+      tokens: [{ name: "launcher", source: "host", managedByEnv: false }],
+      signIns: [],
+      refusals: [],
+      warnings: [],
+    });
+  });
+
+  test("lists the newest sign-ins and refusals, ten at most, the same again as one, the newest first", async () => {
+    await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"] } });
+    await stand.post("/login", { token: mintLink(stand) });
+    stand.clock.increment(1);
+    const session = await signedIn(stand);
+    await stand.post("/login", { token: wrong(0) });
+    stand.clock.increment(1);
+    await stand.get(`/?token=${wrong(1)}`);
+    const { signIns, refusals } = await json(stand, "/api/status", session);
+    expect(signIns).toEqual([
+      { at: BEGAN + 1, address: "127.0.0.1", via: "form" },
+      { at: BEGAN, address: "127.0.0.1", via: "link" },
+    ]);
+    expect(refusals).toEqual([
+      { at: BEGAN + 2, times: 1, address: "127.0.0.1", via: "query", code: "invalid_token" },
+      { at: BEGAN + 1, times: 1, address: "127.0.0.1", via: "form", code: "invalid_token" },
+    ]);
+    for (let n = 0; n < 12; n += 1) await stand.post("/login", { token: wrong(n) });
+    expect((await json(stand, "/api/status", session))["refusals"]).toMatchObject([
+      { times: 2, via: "form", code: "rate_limited", until: BEGAN + 60_002 },
+      { times: 11, via: "form", code: "invalid_token" },
+      { times: 1, via: "query" },
+    ]);
+    for (let n = 0; n < 12; n += 1) {
+      await stand.post("/login", { token: wrong(n) }, { "x-forwarded-for": `10.0.0.${n}` });
+    }
+    expect((await json(stand, "/api/status", session))["refusals"] as unknown[]).toHaveLength(10);
+  });
+
+  test("warns of a dashboard that others reach without encryption", async () => {
+    await using stand = await startDashboard({ host: "0.0.0.0" });
+    const { warnings } = await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` });
+    expect((warnings as { id: string }[]).map(({ id }) => id)).toEqual(["public-without-tls"]);
+  });
+
+  test("warns of tokens that are weak or in config.json, and says what mends each", async () => {
+    await using folder = await tempHome();
+    const config = { channels: { pico: { enabled: true, token: "short-one" } } };
+    await writeFile(join(folder.home, "config.json"), JSON.stringify(config));
+    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    await using stand = await startDashboard({
+      home: folder.home,
+      before,
+      env: { SERVICE_LAUNCHER_TOKEN: "short-too" },
+    });
+    const asked = await json(stand, "/api/status", { authorization: "Bearer short-too" });
+    expect(asked["warnings"]).toMatchObject([
+      {
+        id: "token-weak",
+        text: expect.stringContaining("launcher"),
+        fix: expect.stringContaining("SERVICE_LAUNCHER_TOKEN"),
+      },
+      { id: "token-in-config", text: expect.stringContaining("pico") },
+      {
+        id: "token-weak",
+        text: expect.stringContaining("pico"),
+        fix: expect.stringContaining("doorward token rotate pico"),
+      },
+    ]);
+  });
+
+  test("warns of a file of tokens that cannot be read, once and by its place, and goes on", async () => {
+    await using folder = await tempHome();
+    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    await using stand = await startDashboard({
+      home: folder.home,
+      before,
+      env: { SERVICE_LAUNCHER_TOKEN: TOKEN },
+    });
+    const ids = async () =>
+      (await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` }))["warnings"] as {
+        id: string;
+      }[];
+    await writeFile(join(folder.home, ".security.yml"), "channels: [");
+    expect(await ids()).toMatchObject([
+      { id: "tokens-not-taken", text: expect.stringContaining(".security.yml, line 1") },
+    ]);
+    await writeFile(join(folder.home, "config.json"), "{");
+    await rm(join(folder.home, ".security.yml"));
+    await expect.poll(ids, { timeout: 20_000 }).toMatchObject([{ id: "settings-not-taken" }]);
+  });
+
+  test("holds no token", async () => {
+    await using stand = await startDashboard({ form: memory({ launcher: TOKEN }) });
+    const session = await signedIn(stand);
+    const [body, page] = [
+      await (await stand.get("/api/status", session)).text(),
+      await (await stand.open("/", session)).text(),
+    ];
+    for (const text of [body, page]) {
+      expect(text).not.toContain(TOKEN);
+      expect(text).not.toContain(session.cookie.split("=")[1]!.split(".")[0]!);
+    }
+  });
+});
+
+describe("GET /", () => {
+  test("is the overview for the signed in, by GET and HEAD", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    const answer = await stand.open("/", session);
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([
+      200,
+      "text/html; charset=utf-8",
+    ]);
+    expect((await stand.request("/", { method: "HEAD", headers: session })).status).toBe(200);
+  });
+});

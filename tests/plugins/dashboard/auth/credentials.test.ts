@@ -1,0 +1,176 @@
+import { describe, expect, test } from "vitest";
+import {
+  TOKEN,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  signedIn,
+  startDashboard,
+  wrong,
+} from "../../../support/dashboard-server.ts";
+
+describe("a one-time link", () => {
+  test("is ott_ and 32 random bytes, in one address that signs in and one made to be copied", async () => {
+    await using stand = await startDashboard();
+    const { path, copyPath, expiresAt } = stand.kernel.services.signInLinks.mint();
+    expect(path).toMatch(/^\/\?token=ott_[\w-]{43}$/);
+    expect(copyPath).toBe(path.replace("/?token=", "/login?link="));
+    expect(expiresAt).toBe(stand.clock.now() + 300_000);
+    expect(mintLink(stand)).not.toBe(mintLink(stand));
+  });
+
+  test("leads to the page it was made for, with a session and without, and to no other site", async () => {
+    await using stand = await startDashboard();
+    const { mint } = stand.kernel.services.signInLinks;
+    expect(mint("/tokens").path).toMatch(/^\/\?token=ott_[\w-]{43}&next=%2Ftokens$/);
+    const answer = await stand.open(mint("/tokens").path);
+    expect(answer.headers.get("location")).toBe("/tokens");
+    const headers = { cookie: cookieFrom(answer) };
+    expect((await stand.open(mint("/log").path, headers)).headers.get("location")).toBe("/log");
+    expect((await stand.open(mint("//elsewhere.example").path)).headers.get("location")).toBe("/");
+    expect(await (await stand.open(mint("/tokens").copyPath)).text()).toContain(
+      'name="next" value="/tokens"',
+    );
+  });
+
+  test("lives for five minutes", async () => {
+    await using stand = await startDashboard();
+    const [early, late] = [mintLink(stand), mintLink(stand)];
+    stand.clock.increment(299_999);
+    expect((await stand.open(`/?token=${early}`)).status).toBe(303);
+    stand.clock.increment(1);
+    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe(
+      "/login?error=link_expired",
+    );
+  });
+
+  test("lives no longer when the clock is set back meanwhile", async () => {
+    await using stand = await startDashboard();
+    let passed = 0;
+    Object.assign(stand.clock, { monotonic: () => passed });
+    const [early, late] = [mintLink(stand), mintLink(stand)];
+    passed = 299_999.9;
+    expect((await stand.open(`/?token=${early}`)).status).toBe(303);
+    passed = 300_000;
+    expect((await stand.open(`/?token=${late}`)).headers.get("location")).toBe(
+      "/login?error=link_expired",
+    );
+  });
+
+  test("is spent by one of many at once", async () => {
+    await using stand = await startDashboard();
+    const link = mintLink(stand);
+    const answers = await Promise.all([
+      ...Array.from({ length: 5 }, () => stand.get(`/?token=${link}`)),
+      ...Array.from({ length: 5 }, () => stand.post("/login", { token: link })),
+    ]);
+    expect(answers.filter(({ status }) => status === 303 || status === 200)).toHaveLength(1);
+  });
+
+  test("ends with the launcher token in force when it was made", async () => {
+    await using stand = await startDashboard();
+    const link = mintLink(stand);
+    const { tokens, tokenSecrets } = stand.kernel.services;
+    await tokenSecrets.replace("launcher", {
+      value: "another-token-of-mine",
+      expect: tokens.info("launcher").version,
+    });
+    await refusal(await stand.post("/login", { token: link }), 401, "invalid_token");
+    expect((await stand.post("/login", { token: mintLink(stand) })).status).toBe(200);
+  });
+
+  test("of 20 alive, the oldest leaves when another is made", async () => {
+    await using stand = await startDashboard();
+    const links = Array.from({ length: 21 }, () => mintLink(stand));
+    expect((await stand.post("/login", { token: links[0]! })).status).toBe(401);
+    for (const link of links.slice(1))
+      expect((await stand.post("/login", { token: link })).status).toBe(200);
+  });
+
+  test("is no Bearer, and no setup code", async () => {
+    await using stand = await startDashboard();
+    const link = mintLink(stand);
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${link}` }),
+      401,
+      "invalid_token",
+    );
+    expect((await stand.open(`/?token=${link}`)).status).toBe(303);
+  });
+});
+
+describe("GET /login?link=", () => {
+  test("is a page with one button that posts the link; looking at it spends nothing", async () => {
+    await using stand = await startDashboard();
+    const link = mintLink(stand);
+    for (let time = 0; time < 3; time += 1) {
+      const answer = await stand.open(`/login?link=${link}`);
+      expect(answer.status).toBe(200);
+      const text = await answer.text();
+      expect(text).toContain(`<input type="hidden" name="token" value="${link}">`);
+      expect(text.match(/<button/g)).toHaveLength(1);
+      await stand.request(`/login?link=${link}`, { method: "HEAD" });
+    }
+    const answer = await stand.form("/login", { token: link });
+    expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
+  });
+
+  test("shows the same page with a session, and for a link that is spent or was never made", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const link of [mintLink(stand), `ott_${"x".repeat(43)}`]) {
+      const answer = await stand.open(`/login?link=${link}`, session);
+      expect(answer.status).toBe(200);
+      expect(await answer.text()).toContain(link);
+    }
+  });
+
+  test("leads to setup in a fresh launcher, by its button alone", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    const link = mintLink(stand);
+    const page = await stand.open(`/login?link=${link}`);
+    expect([page.status, page.headers.getSetCookie()]).toEqual([200, []]);
+    const answer = await stand.form("/login", { token: link }, { origin: "null" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/setup"]);
+    expect(cookieFrom(answer, "setup")).toMatch(/=./);
+  });
+
+  test("repeats nothing that is not shaped like a link", async () => {
+    await using stand = await startDashboard();
+    for (const link of [TOKEN, wrong(1), "ott_%22%3E%3Cscript%3E", `ott_${"x".repeat(200)}`]) {
+      const text = await (await stand.open(`/login?link=${link}`)).text();
+      expect(text).not.toContain(TOKEN);
+      expect(text).not.toContain("<script>");
+      expect(text).not.toContain('name="token" value=');
+    }
+  });
+});
+
+describe("POST /api/signin-links", () => {
+  test("makes a link to be copied, with the origin that the asking browser sees", async () => {
+    await using stand = await startDashboard({
+      launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] },
+    });
+    const session = await signedIn(stand);
+    const answer = await stand.post("/api/signin-links", undefined, session);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    const { url, expiresAt } = (await answer.json()) as { url: string; expiresAt: string };
+    expect(url.startsWith(`${stand.origin}/login?link=ott_`)).toBe(true);
+    expect(expiresAt).toBe(new Date(stand.clock.now() + 300_000).toISOString());
+    expect((await stand.post("/login", { token: url.split("link=")[1]! })).status).toBe(200);
+    const proxied = { "x-forwarded-proto": "https", "x-forwarded-host": "door.example.org" };
+    const bearer = { authorization: `Bearer ${TOKEN}` };
+    const other = (await (
+      await stand.post("/api/signin-links", {}, { ...proxied, ...bearer })
+    ).json()) as { url: string };
+    expect(other.url).toMatch(/^https:\/\/door\.example\.org\/login\?link=ott_/);
+  });
+
+  test("needs a session or Bearer", async () => {
+    await using stand = await startDashboard();
+    await refusal(await stand.post("/api/signin-links", undefined), 401, "unauthorized");
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { safeRedirectPath } from "../../../../plugins/dashboard/auth/sign-in.ts";
+import { TOKEN, startDashboard } from "../../../support/dashboard-server.ts";
+
+describe("the way back after signing in", () => {
+  test.each([
+    ["/", "/"],
+    ["/place", "/place"],
+    ["/place?a=1&b=%20x&c", "/place?a=1&b=%20x&c"],
+    ["/a/../b/./c", "/b/c"],
+    ["/place#part", "/place"],
+    ["/place?to=//evil.example", "/place?to=//evil.example"],
+    ["/ä ö", "/%C3%A4%20%C3%B6"],
+    ["/loginx", "/loginx"],
+    ["/apix", "/apix"],
+    ["/?a=1", "/?a=1"],
+  ])("%s leads to %s", (given, expected) => expect(safeRedirectPath(given)).toBe(expected));
+
+  test.each([
+    "",
+    "place",
+    "./place",
+    "?a=1",
+    " /place",
+    "/place\u0000",
+    "/place\u0085",
+    "/place\u007f",
+    `/${"x".repeat(2_048)}`,
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example",
+    "/\t/evil.example",
+    "/\n/evil.example",
+    "\t//evil.example",
+    " //evil.example",
+    "/.//evil.example",
+    "/..//evil.example",
+    "/a/..//evil.example",
+    "/%2e//evil.example",
+    "/%2E%2e//evil.example",
+    "https://evil.example/",
+    "http:/evil.example",
+    "javascript:alert(1)",
+    "/login",
+    "/login?next=/",
+    "/login/",
+    "/logout",
+    "/setup",
+    "/setup?x",
+    "/api",
+    "/api/status",
+    "/./login",
+    "/x/../api/status",
+  ])("%j leads to the overview", (given) => expect(safeRedirectPath(given)).toBe("/"));
+
+  test("has at most 2,048 characters", () => {
+    expect(safeRedirectPath(`/${"x".repeat(2_047)}`)).toBe(`/${"x".repeat(2_047)}`);
+  });
+
+  test("is one text, or the overview", () => {
+    for (const given of [undefined, null, 5, {}, ["/place"], ["/a", "/b"]])
+      expect(safeRedirectPath(given)).toBe("/");
+  });
+
+  test("never carries a token on", () => {
+    expect(safeRedirectPath("/?token=x&a=1")).toBe("/?a=1");
+    expect(safeRedirectPath("/place?a=1&token=x&token=y")).toBe("/place?a=1");
+  });
+
+  test("survives the walk through the sign-in page and its form", async () => {
+    await using stand = await startDashboard();
+    const sent = await stand.open("/place?a=%26&b=c+d");
+    const page = await (await stand.open(sent.headers.get("location")!)).text();
+    const [, next = ""] = /name="next" value="([^"]*)"/.exec(page) ?? [];
+    const answer = await stand.form("/login", {
+      token: TOKEN,
+      next: next.replaceAll("&amp;", "&"),
+    });
+    expect(answer.headers.get("location")).toBe("/place?a=%26&b=c+d");
+  });
+
+  test("is kept when a form's first try was wrong, and never leaves this origin", async () => {
+    await using stand = await startDashboard();
+    expect(await (await stand.form("/login", { token: "wrong", next: "/place" })).text()).toContain(
+      'name="next" value="/place"',
+    );
+    expect(
+      await (await stand.form("/login", { token: "wrong", next: "//evil.example" })).text(),
+    ).not.toContain("evil.example");
+    expect(await (await stand.form("/login", { token: "", next: "/place" })).text()).toContain(
+      'name="next" value="/place"',
+    );
+  });
+});

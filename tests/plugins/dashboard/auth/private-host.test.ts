@@ -1,0 +1,106 @@
+// The private host name: random, offered for opening a browser, and accepted like 127.0.0.1.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { AnyPlugin } from "../../../../kernel/index.ts";
+import { channels } from "../../../../plugins/channels/index.ts";
+import { picoServer } from "../../../../plugins/pico-server/index.ts";
+import { memory } from "../../../../plugins/token-store/index.ts";
+import { selfSigned } from "../../http/certificate.ts";
+import { client } from "../../../support/pico-server-harness.ts";
+import {
+  TOKEN,
+  cookieFrom,
+  isIn,
+  refusal,
+  startDashboard,
+  tempHome,
+  type DashboardStand,
+} from "../../../support/dashboard-server.ts";
+
+const privateUrl = (stand: DashboardStand, page?: string): string | undefined =>
+  stand.kernel.services.signInLinks.mint(page).privateUrl;
+const hostOf = (stand: DashboardStand): string => new URL(privateUrl(stand)!).host;
+
+describe("SignInLinks.mint: privateUrl", () => {
+  test("has 80 random bits before localhost, the same for one start", async () => {
+    await using one = await startDashboard();
+    await using two = await startDashboard();
+    expect(hostOf(one)).toMatch(new RegExp(`^doorward-[0-9a-f]{20}\\.localhost:${one.port}$`));
+    expect(hostOf(one)).toBe(hostOf(one));
+    expect(hostOf(one).split(".")[0]).not.toBe(hostOf(two).split(".")[0]);
+  });
+
+  test("signs in under the private name and leads to the page", async () => {
+    await using stand = await startDashboard({ basePath: "/door" });
+    const url = new URL(privateUrl(stand, "/tokens")!);
+    expect(url.pathname).toBe("/door/");
+    const answer = await stand.open(url.pathname + url.search, { host: url.host });
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/door/tokens"]);
+  });
+
+  test.each([
+    ["127.0.0.1", true],
+    ["localhost", true],
+    ["127.0.0.2", false],
+    ["0.0.0.0", true],
+  ])("is offered exactly where browsers reach it: %s", async (host, offered) => {
+    await using stand = await startDashboard({ host });
+    expect(privateUrl(stand) !== undefined).toBe(offered);
+  });
+
+  test("is absent over TLS: no certificate holds the name", async () => {
+    await using folder = await tempHome();
+    const [cert, key] = [join(folder.home, "cert.pem"), join(folder.home, "key.pem")];
+    const made = selfSigned();
+    await writeFile(cert, made.cert);
+    await writeFile(key, made.key);
+    await using stand = await startDashboard({ launcher: { tls: { cert, key } } });
+    expect(stand.kernel.services.signInLinks.mint()).not.toHaveProperty("privateUrl");
+  });
+});
+
+describe("private host name", () => {
+  test("is the dashboard's own for Host, Origin and links", async () => {
+    await using stand = await startDashboard();
+    const host = hostOf(stand);
+    const origin = `http://${host}`;
+    const answer = await stand.post("/login", { token: TOKEN }, { host, origin });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.getSetCookie()[0]).not.toContain("Domain");
+    const cookie = cookieFrom(answer);
+    expect(await isIn(stand, { host, cookie })).toBe(true);
+    const links = await stand.post("/api/signin-links", undefined, { host, origin, cookie });
+    expect(((await links.json()) as { url: string }).url).toMatch(`${origin}/login?link=ott_`);
+    for (const other of [stand.origin, `http://other.localhost:${stand.port}`]) {
+      const wrong = await stand.post("/logout", undefined, { host, origin: other, cookie });
+      await refusal(wrong, 403, "origin_not_allowed");
+    }
+  });
+
+  test("opens the channel for the dashboard's page, and stays out of its address", async () => {
+    const before = [channels(), picoServer()] as unknown as AnyPlugin[];
+    const form = memory({ launcher: TOKEN, pico: "0123456789abcdef0123" });
+    await using folder = await tempHome();
+    await using stand = await startDashboard({
+      before,
+      form,
+      home: folder.home,
+      env: { SERVICE_CHANNELS_PICO_ENABLED: "true" },
+    });
+    const host = hostOf(stand);
+    const headers = { host, origin: `http://${host}` };
+    const cookie = cookieFrom(await stand.post("/login", { token: TOKEN }, headers));
+    const page = await client(stand.port, "/pico", {
+      token: null,
+      headers: { ...headers, cookie },
+    });
+    page.ws.close();
+    const status = (await (await stand.get("/api/status", { ...headers, cookie })).json()) as {
+      channel: { url: string };
+    };
+    expect(status.channel.url).toBe(`ws://127.0.0.1:${stand.port}/pico`);
+    expect(JSON.stringify(status)).not.toContain("localhost");
+    expect(stand.logged()).not.toContain(host);
+  });
+});

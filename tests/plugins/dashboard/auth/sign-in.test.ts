@@ -1,0 +1,446 @@
+import { describe, expect, test } from "vitest";
+import { memory } from "../../../../plugins/token-store/index.ts";
+import {
+  BEGAN,
+  DAY,
+  TOKEN,
+  block,
+  cookieFrom,
+  inSetup,
+  isIn,
+  mintLink,
+  refusal,
+  setCookieOf,
+  signedIn,
+  startDashboard,
+  wrong,
+} from "../../../support/dashboard-server.ts";
+
+const unauthorized = 'Bearer realm="launcher"';
+
+describe("a protected page without a session", () => {
+  test("sends a browser to the sign-in page with the way back, the token stripped from it", async () => {
+    await using stand = await startDashboard();
+    const answer = await stand.open("/nowhere?a=1&token=abc&b=2");
+    expect(answer.status).toBe(302);
+    expect(answer.headers.get("location")).toBe(
+      `/login?next=${encodeURIComponent("/nowhere?a=1&b=2")}`,
+    );
+    expect((await stand.open("/")).headers.get("location")).toBe("/login?next=%2F");
+  });
+
+  test("answers 401 unauthorized to a program", async () => {
+    await using stand = await startDashboard();
+    for (const path of ["/", "/api/status", "/nowhere", "/api/nowhere"]) {
+      const answer = await stand.get(path);
+      expect(answer.headers.get("www-authenticate")).toBe(unauthorized);
+      await refusal(answer, 401, "unauthorized");
+    }
+    await refusal(await stand.open("/api/status"), 401, "unauthorized");
+  });
+
+  test("clears a cookie that no longer means anything", async () => {
+    await using stand = await startDashboard();
+    const { cookie } = await signedIn(stand);
+    const [name] = cookie.split("=");
+    for (const answer of [
+      await stand.open("/", { cookie: `${cookie}x` }),
+      await stand.get("/api/status", { cookie: `${name}=rubbish` }),
+      await stand.open("/login", { cookie: `${name}=rubbish` }),
+    ]) {
+      expect(setCookieOf(answer)).toMatch(
+        new RegExp(`^${name}=; Max-Age=0; Path=/; HttpOnly; SameSite=Lax$`),
+      );
+    }
+    expect(setCookieOf(await stand.open("/"))).toBeUndefined();
+  });
+
+  test("in setup sends a browser to /setup and refuses a program", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    const answer = await stand.open("/");
+    expect([answer.status, answer.headers.get("location")]).toEqual([302, "/setup"]);
+    const body = await refusal(await stand.get("/api/status"), 403, "setup_required");
+    expect(body["hint"]).toBe("/setup");
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` }),
+      403,
+      "setup_required",
+    );
+  });
+});
+
+describe("GET /login", () => {
+  test("is a page without a session", async () => {
+    await using stand = await startDashboard();
+    const answer = await stand.open("/login?next=%2Fplace%3Fa%3D1");
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(await answer.text()).toContain('name="next" value="/place?a=1"');
+    expect((await stand.request("/login", { method: "HEAD" })).status).toBe(200);
+  });
+
+  test("with a session goes to a safe next", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    const to = async (query: string): Promise<[number, string | null]> => {
+      const answer = await stand.open(`/login${query}`, session);
+      return [answer.status, answer.headers.get("location")];
+    };
+    expect(await to("")).toEqual([303, "/"]);
+    expect(await to("?next=/place%3Fa%3D1")).toEqual([303, "/place?a=1"]);
+    expect(await to("?next=//evil.example")).toEqual([303, "/"]);
+    expect(await to("?next=/a&next=/b")).toEqual([303, "/"]);
+  });
+
+  test("in setup goes to /setup", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    const answer = await stand.open("/login");
+    expect([answer.status, answer.headers.get("location")]).toEqual([302, "/setup"]);
+  });
+
+  test("never echoes a token or a next that leaves", async () => {
+    await using stand = await startDashboard();
+    const answer = await stand.open(`/login?token=${TOKEN}&next=https%3A%2F%2Fevil.example%2F`);
+    const text = await answer.text();
+    expect(text).not.toContain(TOKEN);
+    expect(text).not.toContain("evil.example");
+  });
+});
+
+describe("POST /login with the right token", () => {
+  test("as JSON answers ok, the expiry and a cookie that opens the dashboard", async () => {
+    await using stand = await startDashboard();
+    const answer = await stand.post("/login", { token: TOKEN });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toEqual({
+      status: "ok",
+      expiresAt: new Date(BEGAN + 7 * DAY).toISOString(),
+    });
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
+  });
+
+  test("as a form goes to a safe next", async () => {
+    await using stand = await startDashboard();
+    const to = async (next?: string): Promise<string | null> => {
+      const answer = await stand.form("/login", {
+        token: TOKEN,
+        ...(next === undefined ? {} : { next }),
+      });
+      expect(answer.status).toBe(303);
+      expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
+      return answer.headers.get("location");
+    };
+    expect(await to()).toBe("/");
+    expect(await to("/place?a=1")).toBe("/place?a=1");
+    expect(await to("https://evil.example/")).toBe("/");
+  });
+
+  test("takes a pasted newline and spaces around the token", async () => {
+    await using stand = await startDashboard();
+    expect((await stand.post("/login", { token: ` ${TOKEN}\r\n` })).status).toBe(200);
+    expect((await stand.form("/login", { token: `\t${TOKEN}\n` })).status).toBe(303);
+  });
+
+  test("takes a token of any characters", async () => {
+    const token = 'ключ от двери & + % 🔑 "quoted"';
+    await using stand = await startDashboard({ form: memory({ launcher: token }) });
+    expect((await stand.post("/login", { token })).status).toBe(200);
+    expect((await stand.form("/login", { token })).status).toBe(303);
+    expect((await stand.open(`/?token=${encodeURIComponent(token)}`)).status).toBe(303);
+    const latin1 = Buffer.from(token).toString("latin1");
+    expect((await stand.get("/api/status", { authorization: `Bearer ${latin1}` })).status).toBe(
+      200,
+    );
+  });
+
+  test("tells one fact and one log line, without anything that opens", async () => {
+    await using stand = await startDashboard();
+    const { cookie } = await signedIn(stand);
+    expect(stand.facts).toEqual([
+      {
+        type: "dashboard:signed-in",
+        fact: { signIn: expect.stringMatching(/^[0-9a-f]{8}$/), address: "127.0.0.1", via: "form" },
+      },
+    ]);
+    expect(stand.lines.filter(({ text }) => text === "signed in")).toHaveLength(1);
+    expect(stand.logged()).not.toContain(cookie.split("=")[1]!.slice(0, 20));
+  });
+});
+
+describe("POST /login with a one-time link", () => {
+  test("signs in once, as JSON and as a form", async () => {
+    await using stand = await startDashboard();
+    const link = mintLink(stand);
+    expect(
+      await isIn(stand, { cookie: cookieFrom(await stand.form("/login", { token: link })) }),
+    ).toBe(true);
+    expect((await stand.form("/login", { token: link })).status).toBe(401);
+    const other = mintLink(stand);
+    expect((await stand.post("/login", { token: other })).status).toBe(200);
+    await refusal(await stand.post("/login", { token: other }), 401, "invalid_token");
+  });
+
+  test("works while the address is blocked", async () => {
+    await using stand = await startDashboard();
+    await block(stand);
+    expect((await stand.post("/login", { token: mintLink(stand) })).status).toBe(200);
+  });
+});
+
+describe("POST /login with a wrong token", () => {
+  test("as JSON is 401 invalid_token", async () => {
+    await using stand = await startDashboard();
+    const answer = await stand.post("/login", { token: wrong(1) });
+    expect(answer.headers.get("www-authenticate")).toBe(unauthorized);
+    expect(setCookieOf(answer)).toBeUndefined();
+    await refusal(answer, 401, "invalid_token");
+  });
+
+  test("as a form is the page with the message, the way back kept and the token not echoed", async () => {
+    await using stand = await startDashboard();
+    const answer = await stand.form("/login", { token: wrong(1), next: "/place" });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get("www-authenticate")).toBe(unauthorized);
+    const text = await answer.text();
+    expect(text).toContain("That is not the launcher token");
+    expect(text).toContain('name="next" value="/place"');
+    expect(text).not.toContain(wrong(1));
+  });
+
+  test("leaves a live session as it is", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const way of ["post", "form"] as const) {
+      const answer = await stand[way]("/login", { token: wrong(1) }, session);
+      expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
+    }
+    expect(await isIn(stand, session)).toBe(true);
+  });
+
+  test("a link that was spent, an invented one and a wrong token get the same bytes", async () => {
+    await using stand = await startDashboard();
+    const spent = mintLink(stand);
+    await stand.post("/login", { token: spent });
+    for (const kind of ["post", "form"] as const) {
+      const bodies = new Set<string>();
+      for (const token of [
+        spent,
+        `ott_${"x".repeat(43)}`,
+        wrong(1),
+        TOKEN.slice(1),
+        `${TOKEN}x`,
+        "x".repeat(43),
+      ]) {
+        const answer = await stand[kind]("/login", { token });
+        bodies.add(`${answer.status} ${await answer.text()}`);
+      }
+      expect(bodies.size).toBe(1);
+    }
+  });
+
+  test("is told as a fact with its way in and address", async () => {
+    await using stand = await startDashboard();
+    await stand.post("/login", { token: wrong(1) });
+    expect(stand.facts).toEqual([
+      {
+        type: "dashboard:sign-in-refused",
+        fact: { code: "invalid_token", address: "127.0.0.1", via: "form" },
+      },
+    ]);
+  });
+});
+
+describe("POST /login that offers no one token", () => {
+  const bodies: [string, string, string][] = [
+    ["no token", "application/json", "{}"],
+    ["an empty token", "application/json", '{"token":""}'],
+    ["blanks", "application/json", '{"token":"  \\n"}'],
+    ["a number", "application/json", '{"token":5}'],
+    ["a list", "application/json", `{"token":["${TOKEN}"]}`],
+    ["a list of the body", "application/json", `["${TOKEN}"]`],
+    ["null", "application/json", "null"],
+    ["an empty body", "application/json", ""],
+    ["the token twice", "application/json", `{"token":"x","token":"${TOKEN}"}`],
+    [
+      "the token twice, spelled otherwise",
+      "application/json",
+      `{"token" :"x","to\\u006ben":"${TOKEN}"}`,
+    ],
+    ["broken JSON", "application/json", `{"token":"${TOKEN}"`],
+    ["a prototype", "application/json", `{"__proto__":{"token":"${TOKEN}"}}`],
+    ["an empty form", "application/x-www-form-urlencoded", ""],
+    ["a form without token", "application/x-www-form-urlencoded", "next=/"],
+    ["a form with an empty token", "application/x-www-form-urlencoded", "token="],
+    ["a form with the token twice", "application/x-www-form-urlencoded", `token=x&token=${TOKEN}`],
+  ];
+  test.each(bodies)(
+    "%s: 400, nothing counted, nothing repeated in the log",
+    async (_, type, body) => {
+      await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+      for (let time = 0; time < 2; time += 1) {
+        const answer = await stand.request("/login", {
+          method: "POST",
+          headers: { "content-type": type, "content-length": String(body.length) },
+          body,
+        });
+        expect(answer.status).toBe(400);
+        const text = await answer.text();
+        expect(text).not.toContain(TOKEN);
+        if (type === "application/json")
+          expect(JSON.parse(text)).toMatchObject({ error: "invalid_body" });
+        else expect(text).toContain("Enter the launcher token.");
+      }
+      expect(stand.logged()).not.toContain(TOKEN);
+      expect(stand.facts).toEqual([]);
+      await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
+    },
+  );
+
+  test("a value that looks like a field inside the token is no second token", async () => {
+    await using stand = await startDashboard();
+    await refusal(
+      await stand.post("/login", { token: '{"token":"x","token":"y"}' }),
+      401,
+      "invalid_token",
+    );
+  });
+});
+
+describe("POST /login while the address is blocked", () => {
+  test("as JSON is 429 with Retry-After", async () => {
+    await using stand = await startDashboard();
+    await block(stand);
+    stand.clock.increment(15_000);
+    const answer = await stand.post("/login", { token: wrong(1) });
+    expect(answer.headers.get("retry-after")).toBe("45");
+    expect((await refusal(answer, 429, "rate_limited"))["retryAfterSeconds"]).toBe(45);
+  });
+
+  test("as a form is a page that counts down", async () => {
+    await using stand = await startDashboard();
+    await block(stand);
+    const answer = await stand.form("/login", { token: wrong(1) });
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([429, "60"]);
+    expect(await answer.text()).toContain('data-countdown="60"');
+    expect(await (await stand.open("/login?error=rate_limited")).text()).toContain(
+      'data-countdown="60"',
+    );
+  });
+});
+
+describe("POST /login in setup", () => {
+  test("with the generated token gives a setup cookie and points to /setup", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    const json = await stand.post("/login", { token: TOKEN });
+    expect(setCookieOf(json)).toBeUndefined();
+    expect(cookieFrom(json, "setup")).toMatch(/^service_setup_\d+=./);
+    expect((await refusal(json, 409, "setup_required"))["hint"]).toBe("/setup");
+    const form = await stand.form("/login", { token: TOKEN });
+    expect([form.status, form.headers.get("location")]).toEqual([303, "/setup"]);
+    expect(cookieFrom(form, "setup")).toMatch(/=./);
+  });
+
+  test("with a live link does the same", async () => {
+    await using stand = await startDashboard({ form: inSetup() });
+    const answer = await stand.post("/login", { token: mintLink(stand) });
+    expect(cookieFrom(answer, "setup")).toMatch(/=./);
+    await refusal(answer, 409, "setup_required");
+  });
+
+  test("with a wrong token is 401 and counted", async () => {
+    await using stand = await startDashboard({
+      form: inSetup(),
+      launcher: { login_attempts_per_minute: 1 },
+    });
+    const answer = await stand.post("/login", { token: wrong(1) });
+    expect(setCookieOf(answer, "setup")).toBeUndefined();
+    await refusal(answer, 401, "invalid_token");
+    await refusal(await stand.post("/login", { token: wrong(2) }), 429, "rate_limited");
+  });
+});
+
+describe("Authorization: Bearer", () => {
+  test("the right one opens the API and sets no cookie", async () => {
+    await using stand = await startDashboard();
+    for (const scheme of ["Bearer", "bearer", "BEARER"]) {
+      const answer = await stand.get("/api/status", { authorization: `${scheme} ${TOKEN}` });
+      expect(answer.status).toBe(200);
+      expect(answer.headers.getSetCookie()).toEqual([]);
+    }
+    expect(stand.facts).toEqual([]);
+  });
+
+  test("a wrong one is 401 and counted, also beside a good cookie", async () => {
+    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });
+    const session = await signedIn(stand);
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(1)}` }),
+      401,
+      "invalid_token",
+    );
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(2)}`, ...session }),
+      401,
+      "invalid_token",
+    );
+    await refusal(
+      await stand.get("/api/status", { authorization: `Bearer ${wrong(3)}` }),
+      429,
+      "rate_limited",
+    );
+    expect(await isIn(stand, session)).toBe(true);
+  });
+
+  test("leaves a good cookie beside it alone", async () => {
+    await using stand = await startDashboard();
+    const session = await signedIn(stand);
+    for (const token of [TOKEN, wrong(1)]) {
+      const answer = await stand.get("/api/status", {
+        authorization: `Bearer ${token}`,
+        ...session,
+      });
+      expect(answer.headers.getSetCookie()).toEqual([]);
+    }
+  });
+
+  test("twice is 400 and nothing is compared", async () => {
+    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+    for (const lines of [
+      [`Bearer ${wrong(1)}`, `Bearer ${wrong(2)}`],
+      [`Bearer ${TOKEN}`, `Bearer ${wrong(1)}`],
+    ]) {
+      expect((await stand.get("/api/status", { authorization: lines })).status).toBe(400);
+    }
+    await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
+  });
+
+  test("opens no page", async () => {
+    await using stand = await startDashboard();
+    expect((await stand.open("/", { authorization: `Bearer ${TOKEN}` })).status).toBe(302);
+    await refusal(await stand.get("/", { authorization: `Bearer ${TOKEN}` }), 401, "unauthorized");
+  });
+
+  test("another scheme and an empty one are not compared", async () => {
+    await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
+    for (const line of [
+      `Basic ${Buffer.from(`launcher:${TOKEN}`).toString("base64")}`,
+      TOKEN,
+      "Bearer",
+      "Bearer  ",
+      `Bearer\t${TOKEN}`,
+    ]) {
+      await refusal(await stand.get("/api/status", { authorization: line }), 401, "unauthorized");
+    }
+    expect(stand.facts).toEqual([]);
+  });
+
+  test("bytes that are no text match nothing", async () => {
+    await using stand = await startDashboard();
+    await refusal(
+      await stand.get("/api/status", { authorization: "Bearer \xff\xfe" }),
+      401,
+      "invalid_token",
+    );
+  });
+});

@@ -1,0 +1,47 @@
+import { writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { systemClock } from "../../../../kernel/kernel.ts";
+import { createCapturedLog } from "../../../../kernel/testing.ts";
+import { openControlSocket } from "../../../../plugins/dashboard/control/socket.ts";
+import { withHome } from "../../../support/token-store-harness.ts";
+
+const ask = (socketPath: string): Promise<string> =>
+  new Promise((done, failed) => {
+    request({ socketPath, path: "/" }, (answer) => done(text(answer)))
+      .on("error", failed)
+      .end();
+  });
+
+test("of launchers that open the socket of one home in the same instant one has it, the others say so", () =>
+  withHome(async (home) => {
+    const [socket, note] = [home.at("launcher.sock"), home.at("launcher.json")];
+    await writeFile(socket, "left behind");
+    const launchers = await Promise.all(
+      ["a", "b", "c"].map(async (version) => {
+        const { log, lines } = createCapturedLog();
+        const door = { log, version, clock: systemClock, http: { addresses: () => [] } };
+        const close = await openControlSocket(
+          door,
+          { socket, note, pid: 1 },
+          (_, answer) => void answer.end(version),
+        );
+        return { version, lines, close };
+      }),
+    );
+    try {
+      const [winner, ...others] = launchers.filter(({ lines }) => lines.length === 0);
+      expect(others).toEqual([]);
+      const sentence = "another launcher uses this home: commands reach that one";
+      expect(launchers.flatMap(({ lines }) => lines).map(({ text: said }) => said)).toEqual([
+        sentence,
+        sentence,
+      ]);
+      expect(await ask(socket)).toBe(winner!.version);
+      for (const launcher of launchers) if (launcher !== winner) await launcher.close();
+      expect(await ask(socket)).toBe(winner!.version);
+    } finally {
+      for (const { close } of launchers) await close();
+    }
+  }));

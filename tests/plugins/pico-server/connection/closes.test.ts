@@ -1,0 +1,417 @@
+import { connect, type Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import type { Application } from "../../../../plugins/channels/index.ts";
+import {
+  ask,
+  bearer,
+  stand,
+  until,
+  wsLines,
+  type Stand,
+} from "../../../support/pico-server-harness.ts";
+
+/** What comes, in however many pieces, until it is whole. */
+function read(socket: Socket, isWhole: (bytes: Buffer) => boolean): Promise<Buffer> {
+  return new Promise((done) => {
+    let bytes = Buffer.alloc(0);
+    const take = (piece: Buffer): void => {
+      bytes = Buffer.concat([bytes, piece]);
+      if (!isWhole(bytes)) return;
+      socket.off("data", take);
+      done(bytes);
+    };
+    socket.on("data", take);
+  });
+}
+/** A client of bare bytes, after its handshake. It reads when it is told to. */
+async function bareClient(door: Stand, path = "/pico") {
+  const socket = connect(door.port, "127.0.0.1").on("error", () => undefined);
+  socket.write(
+    [`GET ${path} HTTP/1.1`, "Host: localhost", ...wsLines, bearer, "", ""].join("\r\n"),
+  );
+  await read(socket, (bytes) => bytes.includes("\r\n\r\n"));
+  return socket;
+}
+/** A client's frame with an empty mask. */
+const masked = (first: number, payload: string | Buffer): Buffer => {
+  const bytes = Buffer.from(payload);
+  return Buffer.concat([Buffer.from([first, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]);
+};
+/** The code in the close frame that comes next. */
+async function closeCode(socket: Socket): Promise<number> {
+  const frame = await read(socket, ({ length }) => length >= 4);
+  expect(frame[0]).toBe(0x88);
+  socket.end();
+  return frame.readUInt16BE(2);
+}
+const disconnected = async (door: Stand) => {
+  const { code, reason, initiator } = await door.fact("pico-server:disconnected");
+  return { code, reason, initiator };
+};
+
+describe("who ends it, and with which code", () => {
+  test("1000: a client that is done", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico?session_id=s1");
+    const { connection } = await door.fact("pico-server:connected");
+    peer.ws.close(1000, "bye\u0007");
+    expect(await door.fact("pico-server:disconnected")).toEqual({
+      type: "pico-server:disconnected",
+      connection,
+      session: "s1",
+      code: 1000,
+      reason: "bye ",
+      initiator: "client",
+    });
+  });
+
+  test("1006: a network that broke", async () => {
+    await using door = await stand();
+    (await door.connect()).ws.terminate();
+    expect(await disconnected(door)).toEqual({ code: 1006, reason: "", initiator: "network" });
+  });
+
+  test("1001 going_away: the service stops, and waits until the peers know", async () => {
+    const door = await stand();
+    const peers = await Promise.all([door.connect(), door.connect()]);
+    await door.kernel.stop();
+    const expected = {
+      code: 1001,
+      reason: expect.stringMatching(/^going_away; retry=15\d\d$/) as string,
+    };
+    for (const peer of peers) expect(await peer.closed).toEqual(expected);
+    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toHaveLength(2);
+  });
+
+  test("1001 going_away: a peer that does not answer delays the stop by a second of grace", async () => {
+    const door = await stand();
+    const socket = await bareClient(door);
+    const began = performance.now();
+    await door.kernel.stop();
+    expect(performance.now() - began).toBeLessThan(5_000);
+    socket.destroy();
+  });
+
+  test("1001 going_away: the channel is switched off; switched on again it serves without a restart", async () => {
+    await using door = await stand();
+    const peer = await door.connect();
+    await door.configure({ enabled: false });
+    expect(await peer.closed).toEqual({ code: 1001, reason: "going_away" });
+    expect((await door.knock("/pico")).status).toBe(404);
+    await door.configure({ enabled: true });
+    await (await door.connect()).settled();
+  });
+
+  test("1002: bytes that are no WebSocket", async () => {
+    await using door = await stand();
+    const socket = await bareClient(door);
+    socket.write(masked(0xff, "x"));
+    expect(await closeCode(socket)).toBe(1002);
+    expect(await disconnected(door)).toEqual({ code: 1002, reason: "", initiator: "server" });
+  });
+
+  test("1007: text that is no UTF-8", async () => {
+    await using door = await stand();
+    const socket = await bareClient(door);
+    socket.write(masked(0x81, Buffer.from([0xff, 0xfe])));
+    expect(await closeCode(socket)).toBe(1007);
+    expect(await disconnected(door)).toEqual({ code: 1007, reason: "", initiator: "server" });
+  });
+
+  test("1009 too_big: a message over max_payload; the setting holds for new connections at once", async () => {
+    await using door = await stand();
+    await door.configure({ max_payload: 1024 });
+    const peer = await door.connect();
+    peer.send("x".repeat(1024));
+    expect(await peer.next()).toMatchObject({ type: "error" });
+    peer.send("x".repeat(1025));
+    expect(await peer.closed).toEqual({ code: 1009, reason: "too_big" });
+    expect(await disconnected(door)).toEqual({
+      code: 1009,
+      reason: "too_big",
+      initiator: "server",
+    });
+  });
+
+  test("1011 internal: a fault of ours", async () => {
+    let broken = false;
+    const random = (bytes: number): Uint8Array => {
+      if (broken) throw new Error("no randomness");
+      return crypto.getRandomValues(new Uint8Array(bytes));
+    };
+    await using door = await stand({ random });
+    const peer = await door.connect();
+    broken = true;
+    peer.send({ type: "message.send", payload: { content: "an id must be made for it" } });
+    expect(await peer.closed).toEqual({ code: 1011, reason: "internal" });
+    broken = false;
+  });
+
+  test("4400 bad_request: the twentieth malformed frame in a minute, not the nineteenth", async () => {
+    await using door = await stand();
+    const peer = await door.connect();
+    for (let n = 0; n < 19; n++) peer.send("nonsense");
+    await peer.settled();
+    door.clock.increment(60_000);
+    for (let n = 0; n < 19; n++) peer.send("nonsense");
+    await peer.settled();
+    peer.send("nonsense");
+    expect(await peer.closed).toEqual({ code: 4400, reason: "bad_request" });
+    expect(
+      peer.frames.filter(({ payload }) => payload?.["code"] === "invalid_message"),
+    ).toHaveLength(39);
+  });
+
+  test("4401 unauthorized: the token was removed and none is left", async () => {
+    await using door = await stand();
+    const peer = await door.connect();
+    door.removeToken();
+    expect(await peer.closed).toEqual({ code: 4401, reason: "unauthorized" });
+    expect((await door.knock("/pico")).status).toBe(503);
+  });
+
+  test("4429 rate_limited: 200 messages at once pass, the fifth too many ends it", async () => {
+    await using door = await stand();
+    const peer = await door.connect();
+    for (let n = 0; n < 206; n++) peer.send({ type: "ping", id: `p${n}` });
+    expect(await peer.closed).toEqual({ code: 4429, reason: "rate_limited; retry=5000" });
+    expect(peer.frames.filter(({ type }) => type === "pong")).toHaveLength(200);
+    const errors = peer.frames.filter(({ type }) => type === "error").map(({ payload }) => payload);
+    expect(errors.map((payload) => [payload?.["code"], payload?.["request_id"]])).toEqual(
+      [200, 201, 202, 203, 204].map((n) => ["rate_limited", `p${n}`]),
+    );
+  });
+
+  test("message_rate refills by the second, and 0 limits nothing", async () => {
+    await using door = await stand({ config: { message_rate: 2, message_burst: 3 } });
+    const peer = await door.connect();
+    const codes = async (count: number) => {
+      for (let n = 0; n < count; n++) peer.send({ type: "ping", id: "p" });
+      await until(() => peer.frames.length === count);
+      return peer.frames.splice(0).map(({ type }) => type);
+    };
+    expect(await codes(4)).toEqual(["pong", "pong", "pong", "error"]);
+    door.clock.increment(1_000);
+    expect(await codes(3)).toEqual(["pong", "pong", "error"]);
+    for (const limit of ["message_rate", "message_burst"]) {
+      await door.configure({ [limit]: 0 });
+      expect(new Set(await codes(500))).toEqual(new Set(["pong"]));
+    }
+  });
+});
+
+describe("1012 token_rotated", () => {
+  const rotate = (door: Stand, seen: number, graceS = 0) =>
+    door.services.tokenSecrets.replace("pico", {
+      expect: seen,
+      value: `${"n".repeat(30)}${seen}`,
+      graceS,
+    });
+
+  test("ends at once what the old token opened, with a time to retry; only the new token opens the door", async () => {
+    await using door = await stand();
+    const old = await Promise.all([door.connect(), door.connect()]);
+    await rotate(door, 1);
+    for (const peer of old) {
+      const { code, reason } = await peer.closed;
+      expect(code).toBe(1012);
+      expect(Number(/^token_rotated; retry=(\d+)$/.exec(reason)?.[1])).toBeGreaterThanOrEqual(
+        1_000,
+      );
+    }
+    expect((await door.knock("/pico")).status).toBe(401);
+    const fresh = await door.connect("/pico", { token: `${"n".repeat(30)}1` });
+    await fresh.settled();
+  });
+
+  test("spreads over the seconds of grace, and leaves what the new token opened", async () => {
+    await using door = await stand();
+    await Promise.all(Array.from({ length: 4 }, () => door.connect()));
+    await rotate(door, 1, 20);
+    const fresh = await door.connect("/pico", { token: `${"n".repeat(30)}1` });
+    const open = () => door.services.picoServer.status().connections;
+    const counts: number[] = [];
+    for (let n = 0; n < 4; n++) {
+      await door.pass(5);
+      await until(() => open() === 4 - n);
+      counts.push(open());
+    }
+    expect(counts).toEqual([4, 3, 2, 1]);
+    await fresh.settled();
+  });
+
+  test("a second rotation without grace ends those that wait", async () => {
+    await using door = await stand();
+    const peer = await door.connect();
+    await rotate(door, 1, 3_600);
+    await peer.settled();
+    await rotate(door, 2);
+    expect((await peer.closed).code).toBe(1012);
+  });
+});
+
+describe("liveness", () => {
+  test("pings go out every ping_interval, and a peer that answers stays", async () => {
+    await using door = await stand();
+    const [peer, other] = [await door.connect(), await door.connect()];
+    await door.pass(29);
+    await other.settled();
+    expect(peer.pings()).toBe(0);
+    for (let round = 1; round <= 6; round++) {
+      await door.pass(round === 1 ? 1 : 30);
+      await until(() => peer.pings() === round);
+      await until(
+        () => door.services.picoServer.connections()[0]!.lastHeardAt === door.clock.now(),
+      );
+      await other.settled();
+    }
+    await peer.settled();
+  });
+
+  test("4408 heartbeat: nothing was heard for read_timeout", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico", { autoPong: false });
+    await door.pass(59);
+    expect(door.services.picoServer.status().connections).toBe(1);
+    await door.pass(1);
+    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
+    expect(await disconnected(door)).toEqual({
+      code: 4408,
+      reason: "heartbeat",
+      initiator: "server",
+    });
+  });
+
+  test("any byte is life: a frame that arrives byte by byte", async () => {
+    await using door = await stand();
+    const slow = await bareClient(door);
+    const other = await door.connect();
+    await door.pass(50, () => other.settled());
+    for (const byte of masked(0x81, "{}")) {
+      slow.write(Buffer.from([byte]));
+      await other.settled();
+      await door.pass(6, () => other.settled());
+    }
+    expect(door.facts.filter(({ type }) => type === "pico-server:disconnected")).toEqual([]);
+    slow.destroy();
+  });
+
+  test("4408 heartbeat: a frame that drips for longer than read_timeout and its size allow", async () => {
+    await using door = await stand();
+    const slow = await bareClient(door);
+    const other = await door.connect();
+    const start = door.clock.now();
+    for (const byte of masked(0x81, "x".repeat(100))) {
+      if (door.facts.some(({ type }) => type === "pico-server:disconnected")) break;
+      slow.write(Buffer.from([byte]));
+      await other.settled();
+      await door.pass(2, () => other.settled());
+    }
+    expect(await disconnected(door)).toEqual({
+      code: 4408,
+      reason: "heartbeat",
+      initiator: "server",
+    });
+    expect(door.clock.now() - start).toBeGreaterThan(60_000);
+    slow.destroy();
+  });
+
+  test("a process that slept blames nobody", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico", { autoPong: false });
+    door.clock.increment(600_000);
+    await peer.settled();
+  });
+
+  test("a clock that is set back a day: pings go on, and who vanishes then is let go", async () => {
+    await using door = await stand();
+    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
+    door.setBack(86_400_000);
+    await door.pass(33, () => other.settled());
+    await until(() => peer.pings() === 1);
+    await door.pass(33, () => other.settled());
+    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
+    await other.settled();
+  });
+
+  test("a clock that is set a day forward ends nobody who is there", async () => {
+    await using door = await stand();
+    const [peer, other] = [await door.connect("/pico", { autoPong: false }), await door.connect()];
+    door.clock.set(door.clock.now() + 86_400_000);
+    await door.pass(65, () => other.settled());
+    expect(await peer.closed).toEqual({ code: 4408, reason: "heartbeat" });
+    await other.settled();
+  });
+
+  test("0 and less mean the default", async () => {
+    await using door = await stand({ config: { ping_interval: 0, read_timeout: -5 } });
+    expect((await ask(door.port, "/pico")).body["limits"]).toMatchObject({
+      ping_interval: 30,
+      read_timeout: 60,
+    });
+  });
+
+  test("ping_interval at or over read_timeout: a warning, and pings every half read_timeout", async () => {
+    await using door = await stand({ config: { ping_interval: 60, read_timeout: 20 } });
+    expect(
+      door.lines.some(({ level, text }) => level === "warn" && text.includes("ping_interval")),
+    ).toBe(true);
+    const peer = await door.connect();
+    await door.pass(10);
+    await until(() => peer.pings() === 1);
+  });
+});
+
+describe("backpressure", () => {
+  test("reading pauses while 32 messages are not accepted, and loses nothing", async () => {
+    const taken: string[] = [];
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    const app: Application = async ({ id }) => {
+      taken.push(id);
+      await held;
+    };
+    await using door = await stand({ app });
+    const [peer, other] = [await door.connect(), await door.connect()];
+    const ids = Array.from({ length: 100 }, (_, n) => `m${n}`);
+    for (const id of ids) peer.send({ type: "message.send", id, payload: { content: "x" } });
+    await until(() => door.services.picoServer.status().messagesIn === 32);
+    await door.pass(150, () => other.settled());
+    expect(door.services.picoServer.status()).toMatchObject({ messagesIn: 32, connections: 2 });
+    release();
+    await until(() => taken.length === 100);
+    expect(taken).toEqual(ids);
+    await peer.settled();
+  });
+
+  test("4410 slow_consumer: the queue of a peer that does not read is full; its neighbour gets all", async () => {
+    await using door = await stand();
+    const stuck = await bareClient(door, "/pico?session_id=s1");
+    stuck.pause();
+    const peer = await door.connect("/pico?session_id=s1");
+    let sent = 0;
+    while (!door.facts.some(({ type }) => type === "pico-server:disconnected") && sent < 200) {
+      await door.say("s1", "x".repeat(500_000));
+      sent += 1;
+      expect((await peer.next()).type).toBe("message.create");
+    }
+    expect(await disconnected(door)).toEqual({
+      code: 4410,
+      reason: "slow_consumer",
+      initiator: "server",
+    });
+    stuck.destroy();
+  });
+
+  test("4410 slow_consumer: nothing that waits has moved for write_timeout, though pings join it", async () => {
+    await using door = await stand({
+      config: { write_timeout: 5, read_timeout: 600, ping_interval: 1 },
+    });
+    const [stuck, other] = [await bareClient(door, "/pico?session_id=s1"), await door.connect()];
+    stuck.pause();
+    await door.fill("s1", 1_000_000, 500_000);
+    await door.pass(8, () => other.settled()); // its pings, which wait too, are no progress
+    expect(await disconnected(door)).toMatchObject({ code: 4410, initiator: "server" });
+    stuck.destroy();
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, test } from "vitest";
+import { stand, until } from "../../../support/pico-server-harness.ts";
+
+const hello = { type: "message.send", id: "1", payload: { content: "hello" } };
+
+describe("the connections of the channel", () => {
+  test("are listed, the oldest first, with where they come from and what went over them", async () => {
+    await using s = await stand({ app: (message) => void message.reply({ content: "hi" }) });
+    const { picoServer } = s.kernel.services;
+    const first = await s.connect("/pico?session_id=one", {
+      headers: { origin: "http://app.example", "user-agent": "Tester/1" },
+    });
+    await s.connect("/pico?session_id=two");
+    first.send(hello);
+    await until(() => first.frames.some(({ type }) => type === "message.create"));
+    expect(picoServer.connections()).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        session: "one",
+        address: "127.0.0.1",
+        method: "header",
+        origin: "http://app.example",
+        userAgent: "Tester/1",
+        since: s.clock.now(),
+        lastHeardAt: s.clock.now(),
+        messagesIn: 1,
+        messagesOut: 1,
+        queuedBytes: expect.any(Number),
+      },
+      expect.objectContaining({ session: "two", messagesIn: 0, messagesOut: 0 }),
+    ]);
+    first.ws.close();
+    await until(() => picoServer.connections().length === 1);
+  });
+
+  test("are disconnected by their id, for good, and an unknown id is none", async () => {
+    await using s = await stand();
+    const { picoServer } = s.kernel.services;
+    const [one, two] = [await s.connect(), await s.connect()];
+    const [{ id } = { id: "" }] = picoServer.connections();
+    expect(picoServer.disconnect("nobody")).toBe(false);
+    expect(picoServer.disconnect(id)).toBe(true);
+    expect(await one.closed).toEqual({ code: 4403, reason: "forbidden" });
+    await until(() => picoServer.connections().length === 1);
+    expect(picoServer.disconnect(id)).toBe(false);
+    await two.settled();
+  });
+});

@@ -1,0 +1,357 @@
+import { get, type IncomingMessage } from "node:http";
+import { describe, expect, test } from "vitest";
+import type { Application } from "../../../../plugins/channels/index.ts";
+import {
+  ask,
+  refusal,
+  stand,
+  token,
+  until,
+  wsLines,
+  bearer,
+  type Frame,
+  type Stand,
+} from "../../../support/pico-server-harness.ts";
+
+interface Event {
+  readonly id?: string;
+  readonly data: Frame;
+}
+
+/** A reader of server-sent events: fields as the standard has them, for what is sent here. */
+async function listen(door: Stand, session: string, headers: Record<string, string> = {}) {
+  const all = { authorization: `Bearer ${token}`, ...headers };
+  const r = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(
+      {
+        port: door.port,
+        host: "127.0.0.1",
+        path: `/pico/events?session_id=${session}`,
+        headers: all,
+      },
+      resolve,
+    ).on("error", reject);
+  });
+  const events: Event[] = [];
+  let last = "";
+  let comments = 0;
+  let text = "";
+  r.setEncoding("utf8").on("data", (chunk: string) => {
+    const blocks = (text += chunk).split("\n\n");
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const fields = Object.fromEntries(
+        block.split("\n").map((line) => line.split(/: ?(.*)/s).slice(0, 2)),
+      );
+      if (fields["id"] !== undefined) last = fields["id"] as string;
+      if (block === ":") comments += 1;
+      if (fields["data"] !== undefined) {
+        const id = fields["id"] as string | undefined;
+        events.push({
+          ...(id !== undefined && { id }),
+          data: JSON.parse(fields["data"] as string) as Frame,
+        });
+      }
+    }
+  });
+  const ended = new Promise<void>((resolve) => void r.on("close", resolve));
+  r.on("error", () => undefined);
+  return {
+    r,
+    events,
+    ended,
+    last: () => last,
+    comments: () => comments,
+    next: () => until(() => events.shift()),
+  };
+}
+
+describe("GET /pico/events", () => {
+  test("gives a session's messages, each with its place as the id", async () => {
+    await using door = await stand();
+    const stream = await listen(door, "s1", { origin: "https://app.example.org" });
+    expect(stream.r.headers).toMatchObject({
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-store",
+      "access-control-allow-origin": "https://app.example.org",
+      "referrer-policy": "no-referrer",
+    });
+    const to = { channel: "pico", session: "s1" };
+    const { id } = await door.services.channels.send(to, { content: "a" });
+    await door.services.channels.update(to, id, { content: "ab" });
+    await door.services.channels.update(to, id, { content: "abc", final: true });
+    const events = [await stream.next(), await stream.next(), await stream.next()];
+    expect(events.map(({ data: { type, payload } }) => [type, payload?.content])).toEqual([
+      ["message.create", "a"],
+      ["message.update", "ab"],
+      ["message.update", "abc"],
+    ]);
+    expect(events.map((event) => event.id?.split(":")[1])).toEqual(["1", undefined, "2"]);
+  });
+
+  test("goes on behind Last-Event-ID, from the first moment on", async () => {
+    await using door = await stand();
+    const first = await listen(door, "s1");
+    const place = await until(() => first.last() || undefined);
+    first.r.destroy();
+    await door.fact("pico-server:disconnected");
+    for (const text of ["a", "b"]) await door.say("s1", text);
+    for (const [id, texts] of [
+      [place, ["a", "b"]],
+      [place.replace(/0$/, "1"), ["b"]],
+    ] as const) {
+      const again = await listen(door, "s1", { "last-event-id": id });
+      for (const text of texts) expect((await again.next()).data.payload?.content).toBe(text);
+      await door.say("other", "x");
+      expect(again.events).toEqual([]);
+      again.r.destroy();
+    }
+  });
+
+  test("names what is lost, and goes on behind it", async () => {
+    await using door = await stand();
+    const stream = await listen(door, "s1", { "last-event-id": "another:7" });
+    await door.say("s1", "a");
+    expect((await stream.next()).data).toMatchObject({
+      type: "gap",
+      payload: { reason: "epoch_changed" },
+    });
+    expect((await stream.next()).data.payload?.content).toBe("a");
+  });
+
+  test.each<[string, string, Record<string, string>, number, string, RegExp]>([
+    ["without a session", "/pico/events", {}, 400, "invalid_session_id", /\?session_id=/],
+    [
+      "with an id that is none",
+      "/pico/events?session_id=s",
+      { "last-event-id": "x" },
+      400,
+      "bad_handshake",
+      /EPOCH:SEQ/,
+    ],
+    [
+      "without a token",
+      "/pico/events?session_id=s",
+      { authorization: "" },
+      401,
+      "token_missing",
+      /Bearer <token>/,
+    ],
+  ])("%s is refused, and told what to send", async (_, path, headers, status, error, says) => {
+    await using door = await stand();
+    const answer = await ask(door.port, path, { headers });
+    expect(answer).toMatchObject(refusal(status, error));
+    expect(answer.body["message"]).toMatch(says);
+  });
+
+  test("takes a connection's slot, gives it back, and is listed and announced", async () => {
+    await using door = await stand({ config: { max_connections: 1 } });
+    const stream = await listen(door, "s1");
+    expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject(
+      refusal(503, "too_many_connections"),
+    );
+    expect(await ask(door.port, "/pico/events?session_id=s2")).toMatchObject(
+      refusal(503, "too_many_connections"),
+    );
+    expect(door.services.picoServer.connections()).toMatchObject([
+      { session: "s1", method: "header" },
+    ]);
+    stream.r.destroy();
+    expect(await door.fact("pico-server:disconnected")).toMatchObject({
+      session: "s1",
+      initiator: "client",
+    });
+    await door.connect();
+  });
+
+  test("ends when its token is replaced, or removed", async () => {
+    await using door = await stand();
+    const stream = await listen(door, "s1");
+    const { version } = door.services.tokens.info("pico");
+    await door.services.tokenSecrets.replace("pico", { value: `${token}-new`, expect: version });
+    await stream.ended;
+    expect(await door.fact("pico-server:disconnected")).toMatchObject({
+      code: 1012,
+      initiator: "server",
+    });
+    const other = await listen(door, "s1", { authorization: `Bearer ${token}-new` });
+    door.removeToken();
+    await other.ended;
+  });
+
+  test("says something now and then, so that no proxy cuts it", async () => {
+    await using door = await stand();
+    const stream = await listen(door, "s1");
+    await until(() => stream.last() || undefined);
+    await door.pass(30);
+    await until(() => stream.comments() > 0);
+  });
+
+  test("ends when the kernel stops", async () => {
+    const door = await stand();
+    const stream = await listen(door, "s1");
+    await door.kernel.stop();
+    await stream.ended;
+  });
+});
+
+describe("POST /pico/messages?wait=", () => {
+  const post = (door: Stand, query: string, body: object = {}) =>
+    ask(door.port, `/pico/messages?${query}`, {
+      method: "POST",
+      body: { session_id: "s1", content: "hi", ...body },
+    });
+  const echo: Application = async ({ content, reply }) => void (await reply({ content }));
+
+  test("answers with the session's messages once the application has settled, and where to go on", async () => {
+    await using door = await stand({
+      app: async (message, signal) => {
+        await echo(message, signal);
+        await message.reply({ content: "and more" });
+      },
+    });
+    const { status, body } = await post(door, "wait=30", { id: "m1" });
+    const messages = body["messages"] as Frame[];
+    expect([status, body["status"], body["request_id"], body["session_id"]]).toEqual([
+      200,
+      "accepted",
+      "m1",
+      "s1",
+    ]);
+    expect(messages.map(({ payload }) => payload?.content)).toEqual(["hi", "and more"]);
+    await door.say("s1", "later");
+    const stream = await listen(door, "s1", { "last-event-id": body["cursor"] as string });
+    expect((await stream.next()).data.payload?.content).toBe("later");
+  });
+
+  test("waits for an answer that comes after the application has settled", async () => {
+    await using door = await stand();
+    const answer = post(door, "wait=30");
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    await door.say("s1", "later");
+    expect((await answer).body["messages"]).toMatchObject([{ payload: { content: "later" } }]);
+  });
+
+  test("waits for the end of an answer that grows, and a thought is none", async () => {
+    await using door = await stand({
+      app: async (message) => {
+        message.accept();
+        await message.reply({ content: "hm", kind: "thought" });
+        const answer = message.stream();
+        answer.write("a");
+        await new Promise(setImmediate);
+        answer.write("b");
+        await answer.end();
+      },
+    });
+    const messages = (await post(door, "wait=30")).body["messages"] as Frame[];
+    expect(messages.map(({ payload }) => payload?.content)).toEqual(["hm", "a", "ab"]);
+  });
+
+  test.each([
+    ["and nothing came: 202", [], 202],
+    ["and something came: 200 with it", ["one moment"], 200],
+  ])("ends at its time although the application is still at it, %s", async (_, texts, expected) => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    const app: Application = async ({ reply }) => {
+      for (const content of texts) await reply({ content });
+      await held;
+    };
+    await using door = await stand({ app });
+    const answer = post(door, "wait=2", { id: "m1" });
+    const counts = (): number[] => {
+      const { messagesIn, messagesOut } = door.services.picoServer.status();
+      return [messagesIn, messagesOut];
+    };
+    await until(() => counts().join() === [1, texts.length].join());
+    door.clock.increment(2_000);
+    const { status, body } = await answer;
+    const contents = ((body["messages"] ?? []) as Frame[]).map(({ payload }) => payload?.content);
+    expect([status, body["status"], body["request_id"], contents]).toEqual([
+      expected,
+      "pending",
+      "m1",
+      texts,
+    ]);
+    release();
+    expect((await post(door, "", { id: "m1" })).body["status"]).toBe("duplicate"); // the same again tells the outcome
+  });
+
+  test("waits for the answer to its own message, whatever else the session hears", async () => {
+    const replies = new Map<string, (text: string) => unknown>();
+    await using door = await stand({
+      app: ({ content, reply }) => void replies.set(content, (text) => reply({ content: text })),
+    });
+    const ask = async (content: string): Promise<unknown> => {
+      const answer = post(door, "wait=30", { content });
+      await until(() => replies.has(content));
+      return answer.then(({ body }) =>
+        (body["messages"] as Frame[]).map(({ payload }) => payload?.content),
+      );
+    };
+    const [first, second] = [ask("one"), ask("two")];
+    await until(() => replies.size === 2);
+    replies.get("two")!("to the second");
+    expect(await second).toEqual(["to the second"]);
+    replies.get("one")!("to the first");
+    expect(await first).toEqual(["to the second", "to the first"]);
+  });
+
+  test("is 202 when nothing came in time", async () => {
+    await using door = await stand();
+    const answer = post(door, "wait=0.5");
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    door.clock.increment(500);
+    const { status, body } = await answer;
+    expect([status, body]).toEqual([
+      202,
+      { status: "accepted", request_id: expect.any(String) as string, session_id: "s1" },
+    ]);
+  });
+
+  test("leaves what was said before it for the client that comes back", async () => {
+    await using door = await stand({ app: echo });
+    for (const text of ["one", "two"]) await door.say("s1", text);
+    expect((await post(door, "wait=30")).body["messages"]).toMatchObject([
+      { payload: { content: "hi" } },
+    ]);
+    const peer = await door.connect("/pico?session_id=s1");
+    const came = [await peer.next(), await peer.next()];
+    expect(came.map(({ payload }) => payload?.content)).toEqual(["one", "two"]);
+  });
+
+  test("waits 60 seconds at most", async () => {
+    await using door = await stand();
+    const answer = post(door, "wait=9999");
+    await until(() => door.services.picoServer.status().messagesIn === 1);
+    door.clock.increment(60_000);
+    expect((await answer).status).toBe(202);
+  });
+
+  test.each(["wait=soon", "wait=-1", "wait=1e3", "wait=5&wait=5"])(
+    "%s is refused",
+    async (query) => {
+      await using door = await stand();
+      expect(await post(door, query)).toMatchObject(refusal(400, "invalid_message"));
+    },
+  );
+
+  test("takes a connection's slot while it waits", async () => {
+    await using door = await stand({ config: { max_connections: 1 } });
+    const answer = post(door, "wait=1");
+    await until(() => door.services.picoServer.status().connections === 1);
+    expect(await post(door, "wait=1")).toMatchObject(refusal(503, "too_many_connections"));
+    door.clock.increment(1_000);
+    await answer;
+    expect(door.services.picoServer.status().connections).toBe(0);
+  });
+
+  test("does not keep the kernel from stopping, whatever the application does", async () => {
+    const door = await stand({ app: () => new Promise<void>(() => undefined) });
+    const answer = post(door, "wait=60").catch(() => undefined);
+    await until(() => door.services.picoServer.status().connections === 1);
+    await door.kernel.stop();
+    expect(await answer).toMatchObject(refusal(503, "unavailable"));
+  });
+});

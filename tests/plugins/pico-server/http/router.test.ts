@@ -1,0 +1,289 @@
+import { connect, type Socket } from "node:net";
+import { describe, expect, test } from "vitest";
+import type { Application, Message } from "../../../../plugins/channels/index.ts";
+import {
+  ask,
+  bearer,
+  refusal,
+  stand,
+  token,
+  until,
+  wsLines,
+  type Stand,
+} from "../../../support/pico-server-harness.ts";
+
+const post = (port: number, body: unknown, headers: Record<string, string> = {}) =>
+  ask(port, "/pico/messages", { method: "POST", body, headers });
+
+describe("GET /pico", () => {
+  test("tells what is spoken, the limits and the number of connections", async () => {
+    await using door = await stand();
+    await door.connect();
+    const { status, headers, body } = await ask(door.port, "/pico");
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+    });
+    expect(body).toEqual({
+      protocol: "pico",
+      version: 1,
+      features: ["messages", "events", "wait", "pico_ext"],
+      connections: 1,
+      limits: {
+        max_payload: 33_554_432,
+        content: 1_048_576,
+        medium: 20_971_520,
+        outbound: 524_288,
+        max_connections: 100,
+        message_rate: 100,
+        message_burst: 200,
+        ping_interval: 30,
+        read_timeout: 60,
+      },
+    });
+  });
+  test("asks for the token as a handshake does", async () => {
+    await using door = await stand({ config: { allow_token_query: true } });
+    const probe = (authorization: string) =>
+      ask(door.port, "/pico", { headers: { authorization } });
+    expect(await probe("")).toMatchObject(refusal(401, "token_missing"));
+    expect(await probe("Bearer no")).toMatchObject(refusal(401, "token_mismatch"));
+    expect(
+      (await ask(door.port, `/pico/?token=${token}`, { headers: { authorization: "" } })).status,
+    ).toBe(200);
+  });
+  test("HEAD is GET without a body", async () => {
+    await using door = await stand();
+    const { status, headers } = await door.knock("/pico", { method: "HEAD", lines: [bearer] });
+    expect([status, Number(headers["content-length"]) > 100]).toEqual([200, true]);
+  });
+});
+
+describe("POST /pico/messages", () => {
+  test("202 when the application took it; answers go to the session's connections", async () => {
+    const app: Application = async ({ content, reply }) =>
+      void (await reply({ content: `you said ${content}` }));
+    await using door = await stand({ app });
+    const peer = await door.connect("/pico?session_id=s1");
+    const { status, body } = await post(door.port, { session_id: "s1", id: "m1", content: "hi" });
+    expect([status, body]).toEqual([
+      202,
+      { status: "accepted", request_id: "m1", session_id: "s1" },
+    ]);
+    expect(await peer.next()).toMatchObject({
+      type: "message.create",
+      session_id: "s1",
+      payload: { content: "you said hi" },
+    });
+  });
+  test("names are made when none are given", async () => {
+    const taken: Message[] = [];
+    await using door = await stand({ app: (message) => void taken.push(message) });
+    const { status, body } = await post(door.port, { content: "hi" });
+    expect(status).toBe(202);
+    expect(taken[0]).toMatchObject({
+      channel: "pico",
+      id: body["request_id"],
+      session: body["session_id"],
+    });
+  });
+  test("the same id is a duplicate with the same content and refused with another", async () => {
+    const taken: Message[] = [];
+    await using door = await stand({ app: (message) => void taken.push(message) });
+    const send = async (content: string, id?: string) => {
+      const { status, body } = await post(door.port, {
+        session_id: "s1",
+        content,
+        ...(id && { id }),
+      });
+      return [status, body["status"] ?? body["error"]];
+    };
+    expect(await send("a", "m1")).toEqual([202, "accepted"]);
+    expect(await send("a", "m1")).toEqual([202, "duplicate"]);
+    expect(await send("b", "m1")).toEqual([409, "id_reused"]);
+    expect(await send("a")).toEqual([202, "accepted"]);
+    expect(await send("a")).toEqual([202, "accepted"]);
+    expect(taken).toHaveLength(3);
+  });
+  test.each<[number, string, unknown]>([
+    [400, "invalid_message", "{"],
+    [400, "invalid_message", []],
+    [400, "invalid_message", { content: "x", session_id: "a\u0007" }],
+    [422, "empty_content", { content: " " }],
+    [422, "invalid_media", { media: "https://example.org/a.png" }],
+    [413, "too_large", { content: "x".repeat(1_048_577) }],
+    [409, "loop", { content: "x", hops: 9 }],
+  ])("%i %s", async (status, error, body) => {
+    await using door = await stand();
+    expect(await post(door.port, body)).toMatchObject(refusal(status, error));
+    expect(await door.fact("pico-server:refused")).toMatchObject({ code: error });
+  });
+  test("503 no_application, 500 internal without detail", async () => {
+    await using alone = await stand({ app: null });
+    expect(await post(alone.port, { content: "x" })).toMatchObject(refusal(503, "no_application"));
+    await using broken = await stand({ app: () => Promise.reject(new Error("fire")) });
+    const answer = await post(broken.port, { content: "x" });
+    expect(answer).toMatchObject(refusal(500, "internal"));
+    expect(JSON.stringify(answer)).not.toContain("fire");
+  });
+  test("415 for another type, 413 over max_payload, announced or not", async () => {
+    await using door = await stand({ config: { max_payload: 2_000 } });
+    expect((await post(door.port, "hi", { "content-type": "text/plain" })).status).toBe(415);
+    const large = { content: "x".repeat(3_000) };
+    expect(await post(door.port, large)).toMatchObject(refusal(413, "body_too_large"));
+    expect(await post(door.port, large, { "transfer-encoding": "chunked" })).toMatchObject(
+      refusal(413, "body_too_large"),
+    );
+    expect(
+      (
+        await post(
+          door.port,
+          { content: "x" },
+          { "content-type": "application/json; charset=utf-8" },
+        )
+      ).status,
+    ).toBe(202);
+  });
+  test("429 beyond message_burst, until the next second", async () => {
+    await using door = await stand({ config: { message_rate: 1, message_burst: 2 } });
+    const codes = [];
+    for (let n = 0; n < 3; n++) codes.push((await post(door.port, { content: "x" })).status);
+    expect(codes).toEqual([202, 202, 429]);
+    door.clock.increment(1_000);
+    expect((await post(door.port, { content: "x" })).status).toBe(202);
+  });
+  test("waits for the application and leaves no trace when the sender gives up", async () => {
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => void (release = resolve));
+    const taken: string[] = [];
+    await using door = await stand({
+      app: async ({ content }) => {
+        taken.push(content);
+        await held;
+      },
+    });
+    const answer = post(door.port, { content: "x" });
+    await until(() => taken.length === 1);
+    release();
+    expect((await answer).status).toBe(202);
+  });
+});
+
+describe("other sites' pages", () => {
+  const origin = "https://app.example.org";
+  const cors = {
+    "access-control-allow-origin": origin,
+    vary: "Origin",
+    "access-control-expose-headers": "Retry-After, WWW-Authenticate",
+    "cross-origin-resource-policy": "cross-origin",
+  };
+  const corsNames = (headers: object) =>
+    Object.keys(headers).filter((name) => name.startsWith("access-control"));
+
+  test.each(["/pico", "/pico/", "/pico/ws", "/pico/ws/", "/pico/messages", "/pico/events"])(
+    "OPTIONS %s is 204 without a token",
+    async (path) => {
+      await using door = await stand();
+      const { status, headers } = await ask(door.port, path, {
+        method: "OPTIONS",
+        headers: { origin, authorization: "" },
+      });
+      expect(status).toBe(204);
+      expect(headers).toMatchObject({
+        ...cors,
+        "access-control-allow-methods": "GET, HEAD, POST",
+        "access-control-allow-headers": "authorization, content-type, last-event-id",
+      });
+      expect(headers["access-control-allow-credentials"]).toBeUndefined();
+    },
+  );
+  test("every answer to an allowed origin may be read, errors too", async () => {
+    await using door = await stand({ config: { allow_origins: [origin] } });
+    for (const [status, path, authorization] of [
+      [200, "/pico", `Bearer ${token}`],
+      [401, "/pico", "Bearer no"],
+      [426, "/pico/ws", `Bearer ${token}`],
+      [404, "/pico/none", ""],
+    ] as const) {
+      const answer = await ask(door.port, path, { headers: { origin, authorization } });
+      expect(answer.status).toBe(status);
+      expect(answer.headers).toMatchObject(cors);
+    }
+  });
+  test("the dashboard's checks of Host and of unsafe methods do not hold here: the token decides", async () => {
+    await using door = await stand();
+    const headers = {
+      host: "evil.example",
+      origin: "https://evil.example",
+      "sec-fetch-site": "cross-site",
+    };
+    const posted = await post(door.port, { content: "x" }, headers);
+    expect([posted.status, posted.headers["access-control-allow-origin"]]).toEqual([
+      202,
+      headers.origin,
+    ]);
+    const lines = [...wsLines, bearer, "Host: evil.example", "Origin: https://evil.example"];
+    expect((await door.knock("/pico", { lines })).status).toBe(101);
+  });
+  test("an origin that is not allowed is refused and may read nothing", async () => {
+    await using door = await stand({ config: { allow_origins: [origin] } });
+    const foreign = "https://evil.example";
+    const answer = await ask(door.port, "/pico", { headers: { origin: foreign } });
+    expect(answer).toMatchObject(
+      refusal(403, "origin_not_allowed", { "cross-origin-resource-policy": "same-origin" }),
+    );
+    const preflight = await ask(door.port, "/pico", {
+      method: "OPTIONS",
+      headers: { origin: foreign },
+    });
+    for (const { headers } of [answer, preflight]) expect(corsNames(headers)).toEqual([]);
+  });
+  test("without an Origin nothing is said about origins", async () => {
+    await using door = await stand();
+    const { headers } = await ask(door.port, "/pico");
+    expect(corsNames(headers)).toEqual([]);
+  });
+});
+
+describe("a posted body that does not arrive", () => {
+  const begin = async (door: Stand): Promise<Socket> => {
+    const socket = connect(door.port, "127.0.0.1");
+    const head = [
+      "POST /pico/messages HTTP/1.1",
+      "Host: localhost",
+      bearer,
+      "Content-Type: application/json",
+    ];
+    socket.write([...head, "Content-Length: 10000000", "", '{"content":"'].join("\r\n"));
+    return socket;
+  };
+
+  test("is given up when it comes slower than 16 KiB a second, after half a minute", async () => {
+    await using door = await stand();
+    const socket = await begin(door);
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
+    await door.pass(29, () => ask(door.port, "/pico"));
+    expect(text).toBe("");
+    // Its time began with its first bytes, whenever they were read.
+    while (!text.includes("request_timeout")) await door.pass(1, () => ask(door.port, "/pico"));
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    socket.destroy();
+  });
+
+  test("has its time while it comes fast enough", async () => {
+    await using door = await stand();
+    const socket = await begin(door);
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => void (text += chunk));
+    for (let round = 0; round < 8; round++) {
+      await new Promise((done) => socket.write("x".repeat(100_000), done));
+      await ask(door.port, "/pico");
+      await door.pass(5, () => ask(door.port, "/pico"));
+    }
+    expect(text).toBe("");
+    socket.destroy();
+  });
+});

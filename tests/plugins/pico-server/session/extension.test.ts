@@ -1,0 +1,397 @@
+import { describe, expect, test } from "vitest";
+import type { Application, Receipt } from "../../../../plugins/channels/index.ts";
+import {
+  stand,
+  until,
+  wsLines,
+  bearer,
+  refusal,
+  type Client,
+  type Frame,
+  type Stand,
+} from "../../../support/pico-server-harness.ts";
+
+interface HelloPayload {
+  readonly conn_id: string;
+  readonly epoch: string;
+  readonly seq: number;
+}
+type NumberedFrame = Frame & { readonly seq?: number; readonly epoch?: string };
+
+async function resuming(door: Stand, more = "", session = "s1") {
+  const peer = await door.connect(`/pico?session_id=${session}&pico_ext=1${more}`);
+  const first = (await peer.next()) as NumberedFrame;
+  return { ...peer, first, hello: first.payload as unknown as HelloPayload };
+}
+const from = ({ epoch, seq }: { epoch: string; seq: number }): string => `&resume=${epoch}:${seq}`;
+const leave = async (door: Stand, peer: Client): Promise<void> => {
+  const before = door.facts.length;
+  peer.ws.terminate();
+  await until(() =>
+    door.facts.slice(before).some(({ type }) => type === "pico-server:disconnected"),
+  );
+};
+const contents = (frames: readonly Frame[]): unknown[] =>
+  frames.map(({ payload }) => payload?.content);
+const next = async (peer: Client, count: number): Promise<NumberedFrame[]> => {
+  const frames: NumberedFrame[] = [];
+  while (frames.length < count) frames.push(await peer.next());
+  return frames;
+};
+const send = (id: string, content = id) => ({ type: "message.send", id, payload: { content } });
+
+describe("hello", () => {
+  test("comes first and tells all a client needs to come back", async () => {
+    await using door = await stand({
+      config: { ping_interval: 20, read_timeout: 40, max_payload: 2048 },
+    });
+    const { first } = await resuming(door);
+    expect(first).toEqual({
+      type: "hello",
+      session_id: "s1",
+      timestamp: door.clock.now(),
+      payload: {
+        version: 1,
+        conn_id: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
+        session_id: "s1",
+        epoch: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+        seq: 0,
+        resumed: false,
+        replay: 0,
+        gap: false,
+        ping_interval: 20,
+        read_timeout: 40,
+        max_payload: 2048,
+        window: { frames: 256, bytes: 524_288, ttl_s: 300 },
+        retry: { min: 500, max: 30_000 },
+      },
+    });
+  });
+
+  test("the connection's secret is not the name that facts and pages know it by", async () => {
+    await using door = await stand();
+    const { hello } = await resuming(door);
+    expect((await door.fact("pico-server:connected")).connection).not.toBe(hello.conn_id);
+    expect(
+      JSON.stringify([door.facts, door.lines, door.services.picoServer.connections()]),
+    ).not.toContain(hello.conn_id);
+  });
+
+  test.each(["", "?pico_ext=0", "?pico_ext=yes", "?resume=e:1"])(
+    "is not said to a plain client (%s)",
+    async (query) => {
+      await using door = await stand({ app: ({ reply }) => void reply({ content: "hi" }) });
+      const peer = await door.connect(`/pico${query}`);
+      peer.send(send("m1"));
+      const frame = (await peer.next()) as NumberedFrame;
+      expect([frame.type, frame.seq, frame.epoch]).toEqual([
+        "message.create",
+        undefined,
+        undefined,
+      ]);
+      await peer.settled();
+      expect(peer.frames).toEqual([]);
+    },
+  );
+});
+
+describe("numbers", () => {
+  test("are on creates, final updates and deletes, and on nothing else", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    const to = { channel: "pico", session: "s1" };
+    const { channels } = door.services;
+    const { id } = await channels.send(to, { content: "a" });
+    await channels.update(to, id, { content: "ab" });
+    channels.typing(to, true);
+    await channels.update(to, id, { content: "abc", final: true });
+    await channels.remove(to, id);
+    const frames = await next(peer, 5);
+    expect(frames.map(({ type, seq, epoch }) => [type, seq, epoch])).toEqual([
+      ["message.create", 1, peer.hello.epoch],
+      ["message.update", undefined, undefined],
+      ["typing.start", undefined, undefined],
+      ["message.update", 2, peer.hello.epoch],
+      ["message.delete", 3, peer.hello.epoch],
+    ]);
+  });
+
+  test("are of the session the client is bound to: another session it names comes without", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    peer.send({ type: "typing.start", session_id: "s2" });
+    await peer.settled();
+    await door.say("s2", "x");
+    expect((await next(peer, 1))[0]!.seq).toBeUndefined();
+  });
+});
+
+describe("message.ack", () => {
+  test("comes after the application took the message, and says duplicate when it is sent again", async () => {
+    let release = (): void => undefined;
+    const taken: string[] = [];
+    const app: Application = ({ id }) =>
+      new Promise<void>((resolve) => {
+        taken.push(id);
+        release = resolve;
+      });
+    await using door = await stand({ app });
+    const peer = await resuming(door);
+    peer.send(send("m1"));
+    await until(() => taken.length === 1);
+    await peer.settled();
+    expect(peer.frames).toEqual([]);
+    release();
+    const ack = {
+      type: "message.ack",
+      session_id: "s1",
+      payload: { request_id: "m1", status: "accepted" },
+    };
+    expect(await peer.next()).toMatchObject(ack);
+    const other = await resuming(door);
+    other.send(send("m1"));
+    expect(await other.next()).toMatchObject({
+      ...ack,
+      payload: { request_id: "m1", status: "duplicate" },
+    });
+    expect(taken).toEqual(["m1"]);
+  });
+
+  test("an id that named another message is id_reused, and a rejection is an error", async () => {
+    const app: Application = ({ content }) =>
+      content === "no" ? Promise.reject(new Error("no")) : undefined;
+    await using door = await stand({ app });
+    const peer = await resuming(door);
+    peer.send(send("m1", "one"));
+    peer.send(send("m1", "two"));
+    peer.send(send("m2", "no"));
+    const answers = (await next(peer, 3)).map(({ type, payload }) => [
+      type,
+      payload?.request_id,
+      payload?.code,
+    ]);
+    expect(answers.sort()).toEqual([
+      ["error", "m1", "id_reused"],
+      ["error", "m2", "internal"],
+      ["message.ack", "m1", undefined],
+    ]);
+  });
+
+  test("plain clients may use an id again: their messages are all taken", async () => {
+    const taken: string[] = [];
+    await using door = await stand({ app: ({ content }) => void taken.push(content) });
+    const peer = await door.connect();
+    peer.send(send("1", "one"));
+    peer.send(send("1", "two"));
+    await until(() => taken.length === 2);
+  });
+});
+
+describe("resume", () => {
+  test("gives everything after the cursor in order, then what comes", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    for (const text of ["a", "b"]) await door.say("s1", text);
+    await next(peer, 2);
+    await leave(door, peer);
+    for (const text of ["c", "d"]) await door.say("s1", text);
+    const again = await resuming(door, from({ ...peer.hello, seq: 1 }));
+    expect(again.first.payload).toMatchObject({
+      epoch: peer.hello.epoch,
+      seq: 4,
+      resumed: true,
+      replay: 3,
+      gap: false,
+    });
+    await door.say("s1", "e");
+    const frames = await next(again, 4);
+    expect([contents(frames), frames.map(({ seq }) => seq)]).toEqual([
+      ["b", "c", "d", "e"],
+      [2, 3, 4, 5],
+    ]);
+  });
+
+  test("shows the latest state of a message in progress after what was missed", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    await leave(door, peer);
+    const to = { channel: "pico", session: "s1" };
+    const { id } = await door.services.channels.send(to, { content: "a" });
+    for (const content of ["ab", "abc"]) await door.services.channels.update(to, id, { content });
+    const again = await resuming(door, from(peer.hello));
+    expect(contents(await next(again, 2))).toEqual(["a", "abc"]);
+  });
+
+  test("beyond the window is one gap up to the top, and then what comes", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    await leave(door, peer);
+    for (let n = 1; n <= 300; n++) await door.say("s1", `${n}`);
+    const again = await resuming(door, from(peer.hello));
+    expect(again.first.payload).toMatchObject({ seq: 300, resumed: false, replay: 0, gap: true });
+    await door.say("s1", "301");
+    const [gap, frame] = await next(again, 2);
+    expect(gap).toMatchObject({ type: "gap", payload: { from: 1, to: 300, reason: "overflow" } });
+    expect(frame).toMatchObject({ seq: 301, payload: { content: "301" } });
+  });
+
+  test("after 300 s is a gap of another epoch; just before, nothing is lost", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    await leave(door, peer);
+    await door.say("s1", "a");
+    door.clock.increment(299_999);
+    const second = await resuming(door, from(peer.hello));
+    expect(contents(await next(second, 1))).toEqual(["a"]);
+    await leave(door, second);
+    door.clock.increment(300_000);
+    const third = await resuming(door, from({ ...peer.hello, seq: 1 }));
+    expect(third.hello.epoch).not.toBe(peer.hello.epoch);
+    expect(third.first.payload).toMatchObject({ seq: 0, resumed: false, gap: true });
+    expect((await next(third, 1))[0]).toMatchObject({
+      type: "gap",
+      payload: { reason: "epoch_changed" },
+    });
+  });
+
+  test("without a cursor, what no socket has had comes first", async () => {
+    await using door = await stand();
+    await door.say("s1", "a");
+    const peer = await resuming(door);
+    expect(peer.first.payload).toMatchObject({ seq: 1, resumed: false, replay: 1, gap: false });
+    expect(await next(peer, 1)).toMatchObject([{ seq: 1, payload: { content: "a" } }]);
+  });
+
+  test.each([
+    "&resume=nonsense",
+    "&resume=:1",
+    "&resume=e:-1",
+    "&resume=a:1&resume=a:2",
+    "&conn=a&conn=b",
+  ])("is refused when it cannot be read (%s)", async (query) => {
+    await using door = await stand();
+    expect(await door.knock(`/pico?pico_ext=1${query}`)).toMatchObject(
+      refusal(400, "bad_handshake"),
+    );
+  });
+
+  test("needs the token like everything else", async () => {
+    await using door = await stand();
+    const peer = await resuming(door);
+    const path = `/pico?session_id=s1&pico_ext=1${from(peer.hello)}&conn=${peer.hello.conn_id}`;
+    expect(await door.knock(path, { lines: wsLines })).toMatchObject(refusal(401, "token_missing"));
+    await peer.settled();
+  });
+});
+
+describe("conn", () => {
+  test("takes over the slot of the connection it names, which is closed 4409", async () => {
+    await using door = await stand({ config: { max_connections: 1 } });
+    const ghost = await resuming(door);
+    expect(await door.knock("/pico?session_id=s1&pico_ext=1")).toMatchObject(
+      refusal(503, "too_many_connections"),
+    );
+    expect(await door.knock("/pico?pico_ext=1&conn=guess")).toMatchObject(
+      refusal(503, "too_many_connections"),
+    );
+    ghost.ws.pause(); // its network is gone: it will not answer the close
+    const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
+    expect(again.first.payload).toMatchObject({ resumed: true });
+    expect(door.services.picoServer.status().connections).toBe(1);
+    expect(await door.knock("/pico", { lines: [...wsLines, bearer] })).toMatchObject({
+      status: 503,
+    });
+    ghost.ws.resume();
+    expect(await ghost.closed).toEqual({ code: 4409, reason: "replaced" });
+    const spent = await door.knock(`/pico?pico_ext=1&conn=${ghost.hello.conn_id}`);
+    expect(spent).toMatchObject(refusal(503, "too_many_connections"));
+  });
+
+  test("does not leave the session: an answer for those who hear it goes on", async () => {
+    await using door = await stand();
+    const ghost = await resuming(door);
+    const answer = door.services.channels.stream(
+      { channel: "pico", session: "s1" },
+      { cancelWhenAlone: true },
+    );
+    answer.write("one");
+    const again = await resuming(door, `${from(ghost.hello)}&conn=${ghost.hello.conn_id}`);
+    expect(answer.signal.aborted).toBe(false);
+    again.ws.terminate();
+    await until(() => answer.signal.aborted);
+  });
+});
+
+describe("receipts", () => {
+  async function receipts(door: Stand) {
+    const news: Receipt[] = [];
+    door.kernel.on(
+      "channels:receipt-changed",
+      ({ id, status, reason }) =>
+        void news.push({ id, status, ...(reason === undefined ? {} : { reason }) }),
+    );
+    return news;
+  }
+
+  test("written, then delivered when the client acknowledges; cumulative", async () => {
+    await using door = await stand();
+    const news = await receipts(door);
+    const peer = await resuming(door);
+    const sent = [await door.say("s1", "a"), await door.say("s1", "b"), await door.say("s1", "c")];
+    expect(sent.map(({ status }) => status)).toEqual(["written", "written", "written"]);
+    await next(peer, 3);
+    peer.send({ type: "ack", payload: { seq: 2 } });
+    await until(() => news.length === 2);
+    expect(news).toEqual(sent.slice(0, 2).map(({ id }) => ({ id, status: "delivered" })));
+  });
+
+  test("buffered, then delivered to the client that returns", async () => {
+    await using door = await stand();
+    const news = await receipts(door);
+    const peer = await resuming(door);
+    await leave(door, peer);
+    const { id, status } = await door.say("s1", "a");
+    expect(status).toBe("buffered");
+    const again = await resuming(door, from(peer.hello));
+    await next(again, 1);
+    again.send({ type: "ack", payload: { seq: 1 } });
+    await until(() => news.length === 1);
+    expect(news).toEqual([{ id, status: "delivered" }]);
+  });
+
+  test("buffered, though it is as large as a message may be", async () => {
+    await using door = await stand();
+    const peer = await door.connect("/pico?session_id=s1");
+    await door.say("s1", "");
+    const rest = JSON.stringify(await peer.next()).length;
+    const content = "x".repeat(512 * 1024 - rest);
+    expect(await door.say("s2", content)).toMatchObject({ status: "buffered" });
+    await expect(door.say("s2", `${content}x`)).rejects.toMatchObject({ code: "too_large" });
+    const other = await door.connect("/pico?session_id=s2");
+    expect((await other.next()).payload).toMatchObject({ content });
+  });
+
+  test("buffered, then undelivered when nobody came in time", async () => {
+    await using door = await stand();
+    const news = await receipts(door);
+    const { id } = await door.say("nobody", "a");
+    door.clock.increment(300_000);
+    await until(() => news.length === 1);
+    expect(news).toEqual([{ id, status: "undelivered", reason: "expired" }]);
+  });
+
+  test("what a client lost by a gap is not delivered by its next acknowledgement", async () => {
+    await using door = await stand();
+    const news = await receipts(door);
+    const peer = await resuming(door);
+    await leave(door, peer);
+    for (let n = 1; n <= 257; n++) await door.say("s1", `${n}`);
+    expect(news).toMatchObject([{ status: "undelivered", reason: "overflow" }]);
+    const again = await resuming(door, from(peer.hello));
+    const { id } = await door.say("s1", "after");
+    await next(again, 2);
+    again.send({ type: "ack", payload: { seq: 258 } });
+    await until(() => news.length === 2);
+    expect(news[1]).toEqual({ id, status: "delivered" });
+  });
+});
