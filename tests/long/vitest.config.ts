@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
-import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { longestFirst } from "../support/longest-first.ts";
 
 const longest = [
   "restarts",
@@ -12,18 +12,8 @@ const longest = [
   "slow-peers",
   "kills",
   "slow-http",
+  "slow-headers",
 ];
-
-/** None of those that take longest runs on alone at the end. */
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification): number => {
-      const at = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`));
-      return at === -1 ? longest.length : at;
-    };
-    return (await super.sort(files)).sort((a, b) => place(a) - place(b));
-  }
-}
 
 /** Node reads these at each start, which takes longer than the rest of it. */
 delete process.env["NODE_EXTRA_CA_CERTS"];
@@ -42,7 +32,7 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000 } },
     pool: "forks",
     maxWorkers: 3,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: longestFirst(longest) },
     env: { KILLS: "200" },
   },
 });

@@ -1,20 +1,13 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach } from "vitest";
-import { createLog, type LauncherLog, type LogOptions } from "../../../bin/log/index.ts";
+import { onTestFinished } from "vitest";
+import { createLog, type LogOptions } from "../../../bin/log/index.ts";
 
-const folders: string[] = [];
-const logs: LauncherLog[] = [];
-
-afterEach(() => {
-  for (const log of logs.splice(0)) log.close();
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
+/** Makes a directory that is removed after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "doorward-log-"));
-  folders.push(folder);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -27,6 +20,6 @@ export function sink() {
 export async function openLog(options: Partial<LogOptions>) {
   const [stdout, stderr] = [sink(), sink()];
   const log = await createLog({ stdout, stderr, ...options });
-  logs.push(log);
+  onTestFinished(() => log.close());
   return { ...log, stdout: stdout.text, stderr: stderr.text };
 }

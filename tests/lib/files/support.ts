@@ -1,48 +1,45 @@
 import { spawn, spawnSync, type ChildProcessByStdio } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { buildSync } from "esbuild";
-import { afterAll, afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const folders: string[] = [];
 
-/** A folder that is gone after the test. */
+/** Makes a directory that is removed after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "doorward-files-"));
-  folders.push(folder);
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
-let compiled: string | undefined;
-afterAll(() => {
-  if (compiled !== undefined) rmSync(compiled, { recursive: true, force: true });
-});
+const compiled = new Set<string>();
 
 /** The URL of a module, compiled into one file: child processes of Node 20 do not run TypeScript. */
 export function compiledModule(path: "lib/files/index.js" | "bin/log/index.js"): string {
-  if (compiled === undefined) {
-    compiled = mkdtempSync(join(tmpdir(), "doorward-compiled-"));
-    symlinkSync(join(root, "node_modules"), join(compiled, "node_modules"), "dir");
-  }
-  const outfile = join(compiled, path.replace("index.js", "index.mjs"));
-  const entry = join(root, path.replace(".js", ".ts"));
-  if (!existsSync(outfile)) {
+  const outfile = join(
+    root,
+    "node_modules",
+    ".cache",
+    "doorward-tests",
+    path.replace(".js", ".mjs"),
+  );
+  if (!compiled.has(path)) {
+    // Other test processes use the same file: the rename replaces it as a whole.
+    const temporary = `${outfile}.${process.pid}`;
     buildSync({
-      entryPoints: [entry],
-      outfile,
+      entryPoints: [join(root, path.replace(".js", ".ts"))],
+      outfile: temporary,
       bundle: true,
       platform: "node",
       format: "esm",
       packages: "external",
     });
+    renameSync(temporary, outfile);
+    compiled.add(path);
   }
   return pathToFileURL(outfile).href;
 }
