@@ -1,60 +1,12 @@
 // Creates a kernel: checks and starts its plugins, stops them, and reports their health.
 import { createBus, type Bus } from "./bus.ts";
 import { createConfiguration } from "./configuration.ts";
+import { consoleLog, createSafeLog, noop, systemClock, systemRandom } from "./defaults.ts";
 import { codeOf, kernelErrors } from "./errors.ts";
 import { createLifecycle, isOver, type Lifecycle, type Status } from "./lifecycle.ts";
 import { PluginRun, type PluginPhase } from "./plugin-run.ts";
-import type {
-  Awaitable,
-  Clock,
-  LauncherState,
-  Log,
-  LogLine,
-  ProcessState,
-  Release,
-} from "./plugin.ts";
+import type { Awaitable, Clock, LauncherState, Log, ProcessState, Release } from "./plugin.ts";
 import type { AnyPlugin, ConfigOf, EventsOf, ServicesOf, Wired } from "./wiring.ts";
-
-// What a kernel uses when the host passes nothing: the system's clock, the console, secure random
-// bytes.
-
-export const noop = (): void => undefined;
-
-const setSystemTimeout: Clock["setTimeout"] = (run, ms) => setTimeout(run, ms);
-const clearSystemTimeout: Clock["clearTimeout"] = (id) => clearTimeout(id as NodeJS.Timeout);
-export const systemClock: Clock = {
-  now: Date.now,
-  monotonic: () => performance.now(),
-  setTimeout: setSystemTimeout,
-  clearTimeout: clearSystemTimeout,
-};
-
-const warnToConsole: LogLine = (fields, text) => console.warn(text, fields);
-const errorToConsole: LogLine = (fields, text) => console.error(text, fields);
-/** A host that passes no log still sees warnings and errors. */
-export const consoleLog: Log = {
-  debug: noop,
-  info: noop,
-  warn: warnToConsole,
-  error: errorToConsole,
-};
-
-/** A log that never throws, so that a full disk ends neither a start nor a stop. */
-export function createSafeLog(log: Log): Log {
-  const safe =
-    (level: keyof Log): LogLine =>
-    (fields, text) => {
-      try {
-        log[level](fields, text);
-      } catch {
-        // There is no other place to report it.
-      }
-    };
-  return { debug: safe("debug"), info: safe("info"), warn: safe("warn"), error: safe("error") };
-}
-
-export const systemRandom = (bytes: number): Uint8Array =>
-  crypto.getRandomValues(new Uint8Array(bytes));
 
 // Checks a list of plugins before anything starts.
 

@@ -2,7 +2,7 @@
 import type { Bus } from "./bus.ts";
 import type { ConfigurationStore } from "./configuration.ts";
 import type { Share } from "./deadline.ts";
-import { noop } from "./kernel.ts";
+import { noop } from "./defaults.ts";
 import { kernelErrors } from "./errors.ts";
 import type { Awaitable, Clock, LauncherCommand, LauncherState, Log, Release } from "./plugin.ts";
 import { createScope } from "./scope.ts";

@@ -1,5 +1,5 @@
 // The scope of one plugin: everything that it may use.
-import { noop } from "./kernel.ts";
+import { noop } from "./defaults.ts";
 import { kernelErrors } from "./errors.ts";
 import type { LauncherCommand, Log, LogLine, Scope } from "./plugin.ts";
 import type { PluginRun } from "./plugin-run.ts";

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Peer } from "../http/index.ts";
-import { isRandomHostName } from "./auth/private-host.ts";
-import { maxSessions, type SignInSession } from "./auth/sessions.ts";
+import type { SignInSession } from "./auth/sessions.ts";
 import { HttpError } from "./errors.ts";
 import type { DashboardEvents } from "./service.ts";
 
@@ -49,27 +48,6 @@ export const controlTokenBody = z.object({
 export type ControlTokenBody = z.output<typeof controlTokenBody>;
 export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
 export const settingsBody = z.record(z.string(), z.unknown());
-
-/** What the file of kept sign-ins holds; 25 of them at most. */
-export const keptSignIns = z.object({
-  version: z.literal(1),
-  key: z.string().regex(/^[\w-]{43}$/),
-  hostName: z.string().refine(isRandomHostName),
-  signIns: z
-    .array(
-      z.object({
-        digest: z.string().regex(/^[0-9a-f]{64}$/),
-        createdAt: z.int(),
-        expiresAt: z.int(),
-        lastUsedAt: z.int(),
-        used: z.boolean(),
-        address: z.string().max(100),
-        userAgent: z.string().max(300),
-        maker: z.string().optional(),
-      }),
-    )
-    .max(maxSessions),
-});
 
 /** The body as its schema has it; else `invalid_body`, naming the field and nothing that was sent. */
 export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {

@@ -10,7 +10,7 @@ import {
 } from "../../lib/pico-link/index.ts";
 import { proxyFor, createTunnel, type ProxyVariables } from "./proxy.ts";
 import { followed, type Hop } from "./redirects.ts";
-import { createRateLimitedWarn, truncateLine } from "./client.ts";
+import { createRateLimitedWarn, truncateLine } from "./server-warnings.ts";
 
 type CreateConnection = NonNullable<ClientOptions["createConnection"]>;
 

@@ -80,7 +80,7 @@ const mistakes: readonly (readonly [what: string, code: string, words: RegExp])[
   ],
   [
     "an event has another payload",
-    'declare const s: Plugin<{ hears: { "http:listening": { port: number } } }>; createKernel([http(), s]);',
+    'declare const s: Plugin<{ listens: { "http:listening": { port: number } } }>; createKernel([http(), s]);',
     /http:listening has another payload where it is emitted/,
   ],
   [

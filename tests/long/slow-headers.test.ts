@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { withKernel } from "../../kernel/testing.ts";
 import { http } from "../../plugins/http/index.ts";
-import { portOf, raw, safety } from "../plugins/http/helpers.ts";
+import { portOf, raw, safety } from "../support/http-client.ts";
 
 test("answers 408 after ten seconds without the end of the headers", () =>
   withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {

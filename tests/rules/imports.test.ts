@@ -22,7 +22,7 @@ const packages: Readonly<Record<string, RegExp>> = {
   "@fastify/cookie": /^plugins\/dashboard\//,
   "prom-client": /^plugins\/dashboard\/metrics\/exposition\.ts$/,
   ws: /^(plugins\/pico-(server|client)\/|testkit\/|lib\/pico-link\/client\.ts$)/,
-  zod: /^plugins\/([^/]+\/config|dashboard\/request|program\/protocol)\.ts$/,
+  zod: /^plugins\/([^/]+\/config|dashboard\/(request|auth\/sign-in-keeper)|program\/protocol)\.ts$/,
   "import-meta-resolve": /^config\/plugins\//,
   "jsonc-parser": /^lib\/files\//,
   yaml: /^lib\/files\//,

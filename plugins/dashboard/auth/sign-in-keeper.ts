@@ -1,11 +1,32 @@
 /** Keeps sign-ins over a restart (`launcher.keep_sign_ins`): their records and cookie key, in one 0600 file. @module */
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import * as z from "zod";
 import { codeOf, type Log } from "../../../kernel/index.ts";
 import type { FileLock } from "../../../lib/files/index.ts";
-import { keptSignIns } from "../request.ts";
-import { randomHostName } from "./private-host.ts";
-import type { SessionRecord } from "./sessions.ts";
+import { isRandomHostName, randomHostName } from "./private-host.ts";
+import { maxSessions, type SessionRecord } from "./sessions.ts";
+
+/** The content of `state/sign-ins.json`, with at most 25 sign-ins. */
+const keptSignIns = z.object({
+  version: z.literal(1),
+  key: z.string().regex(/^[\w-]{43}$/),
+  hostName: z.string().refine(isRandomHostName),
+  signIns: z
+    .array(
+      z.object({
+        digest: z.string().regex(/^[0-9a-f]{64}$/),
+        createdAt: z.int(),
+        expiresAt: z.int(),
+        lastUsedAt: z.int(),
+        used: z.boolean(),
+        address: z.string().max(100),
+        userAgent: z.string().max(300),
+        maker: z.string().optional(),
+      }),
+    )
+    .max(maxSessions),
+});
 
 export interface KeeperOptions {
   /** Undefined: this deployment has no file for sign-ins. */

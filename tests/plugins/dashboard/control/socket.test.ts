@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { systemClock } from "../../../../kernel/kernel.ts";
+import { systemClock } from "../../../../kernel/defaults.ts";
 import { createCapturedLog } from "../../../../kernel/testing.ts";
 import { openControlSocket } from "../../../../plugins/dashboard/control/socket.ts";
 import { withHome } from "../../../support/token-store-harness.ts";

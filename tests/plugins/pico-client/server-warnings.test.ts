@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocketServer } from "ws";
 import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
-import { createRateLimitedWarn } from "../../../plugins/pico-client/client.ts";
+import { createRateLimitedWarn } from "../../../plugins/pico-client/server-warnings.ts";
 import { near } from "../../support/pico-client-harness.ts";
 
 test("an error of the other end is one line of the log, and no long one", async () => {

@@ -1,0 +1,41 @@
+// What a kernel uses when the host passes nothing: the system clock, the console and secure random
+// bytes.
+import type { Clock, Log, LogLine } from "./plugin.ts";
+
+export const noop = (): void => undefined;
+
+const setSystemTimeout: Clock["setTimeout"] = (run, ms) => setTimeout(run, ms);
+const clearSystemTimeout: Clock["clearTimeout"] = (id) => clearTimeout(id as NodeJS.Timeout);
+export const systemClock: Clock = {
+  now: Date.now,
+  monotonic: () => performance.now(),
+  setTimeout: setSystemTimeout,
+  clearTimeout: clearSystemTimeout,
+};
+
+const warnToConsole: LogLine = (fields, text) => console.warn(text, fields);
+const errorToConsole: LogLine = (fields, text) => console.error(text, fields);
+/** A host that passes no log still sees warnings and errors. */
+export const consoleLog: Log = {
+  debug: noop,
+  info: noop,
+  warn: warnToConsole,
+  error: errorToConsole,
+};
+
+/** A log that never throws, so that a full disk ends neither a start nor a stop. */
+export function createSafeLog(log: Log): Log {
+  const safe =
+    (level: keyof Log): LogLine =>
+    (fields, text) => {
+      try {
+        log[level](fields, text);
+      } catch {
+        // There is no other place to report it.
+      }
+    };
+  return { debug: safe("debug"), info: safe("info"), warn: safe("warn"), error: safe("error") };
+}
+
+export const systemRandom = (bytes: number): Uint8Array =>
+  crypto.getRandomValues(new Uint8Array(bytes));
