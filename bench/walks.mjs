@@ -172,7 +172,7 @@ async function startLauncher(home) {
   await write("config.json", JSON.stringify({ channels: { pico: { enabled: true } } }));
   const ignore = () => {};
   const preset = await import(new URL("config/presets/launcher.js", dist).href);
-  const kernel = await preset.launcher({
+  const kernel = await preset.createLauncher({
     home,
     env: {},
     version,

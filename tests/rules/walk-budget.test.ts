@@ -8,10 +8,10 @@ import { root } from "./source.ts";
  * and must not raise them. `npm run walks -- sign-in` lists the files. */
 
 const budget = [
-  ["sign-in", 38],
-  ["message", 39],
-  ["rotation", 76],
-  ["settings", 64],
+  ["sign-in", 30],
+  ["message", 31],
+  ["rotation", 61],
+  ["settings", 54],
 ] as const;
 
 const run = promisify(execFile);
