@@ -27,7 +27,7 @@ function fakeSocket(remoteAddress: string) {
     destroy() {
       isDestroyed = true;
     },
-    once: (_: string, run: () => void) => void closed.push(run),
+    on: (_: string, run: () => void) => void closed.push(run),
     close() {
       for (const run of closed) run.call(this);
     },
