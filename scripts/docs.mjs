@@ -63,9 +63,12 @@ export async function writeDocs(root, folder) {
   return true;
 }
 
-/** The list of pages, as README has it, without what lies elsewhere. */
+/** The headings and pages of the README's documentation section, without links to other files. */
 function indexOf(readme) {
   const [, list = ""] = /\n## Documentation\n([^]*?)\n## /.exec(readme) ?? [];
-  const rows = list.split(/\n(?=- )/).filter((row) => /^- \[docs\/[a-z-]+\.md\]/.test(row.trim()));
-  return rows.map((row) => row.trim().replaceAll("docs/", "")).join("\n");
+  const blocks = list.split(/\n(?=- )|\n{2,}/).map((block) => block.trim());
+  return blocks
+    .filter((block) => /^(- \[docs\/[a-z-]+\.md\]|\*\*[^*]+\*\*$)/.test(block))
+    .map((block) => block.replaceAll("docs/", "").replace(/^(\*\*.*)/, "\n$1\n"))
+    .join("\n");
 }

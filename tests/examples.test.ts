@@ -194,14 +194,22 @@ describe("examples", () => {
     for (const [, file, code] of files)
       expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
 
-    const readme = await readFile(join(root, "README.md"), "utf8");
-    const shown = [...readme.matchAll(/<!-- (examples\/[\w-]+\.ts) -->\n+```ts\n([^]*?)```/g)];
-    expect(shown.map(([, file]) => file)).toEqual([
-      "examples/embed.ts",
+    const shown = await Promise.all(
+      ["README.md", "docs/plugins.md"].map(async (name) =>
+        [
+          ...(await readFile(join(root, name), "utf8")).matchAll(
+            /<!-- (examples\/[\w/-]+\.(?:ts|py)) -->\n+```\w+\n([^]*?)```/g,
+          ),
+        ].map(([, file, code]) => ({ file, code })),
+      ),
+    );
+    expect(shown.flat().map(({ file }) => file)).toEqual([
+      "examples/programs/echo.py",
       "examples/chat.ts",
+      "examples/embed.ts",
       "examples/plugin.ts",
     ]);
-    for (const [, file, code] of shown)
+    for (const { file, code } of shown.flat())
       expect(code, file).toBe(await readFile(join(root, file!), "utf8"));
   });
 });

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { codeOnly, filesUnder, read, tableRows, unquoted } from "./source.ts";
 
-/** Names of facts a file declares: `"http:listening": { … }`. */
+/** The names of the events that a file declares: `"http:listening": { … }`. */
 const declared = (path: string): string[] =>
   [...codeOnly(read(path)).matchAll(/^\s*"([a-z-]+:[a-z-]+)":/gm)].map(([, name]) => name!);
 
 const eventFiles = filesUnder(["plugins"], /^(events|service)\.ts$/);
-const facts = [...declared("kernel/plugin.ts"), ...eventFiles.flatMap(declared)].sort();
-const rows = tableRows(read("README.md"), "fact");
+const events = [...declared("kernel/plugin.ts"), ...eventFiles.flatMap(declared)].sort();
+const rows = tableRows(read("docs/events.md"), "event");
 
-describe("facts", () => {
-  test("the README's table holds every fact there is and no other", () => {
-    expect(rows.map(([fact]) => unquoted(fact!)).sort()).toEqual(facts);
+describe("docs/events.md", () => {
+  test("lists exactly the declared events", () => {
+    expect(rows.map(([event]) => unquoted(event!)).sort()).toEqual(events);
   });
 
-  test("a fact is named after the plugin that announces it", () => {
+  test("names each event after the plugin that announces it", () => {
     for (const path of eventFiles) {
       const plugin = path.split("/")[1];
       expect(
@@ -24,12 +24,13 @@ describe("facts", () => {
     }
   });
 
-  test("a row names every field of the payload", () => {
+  test("names every field of each payload", () => {
     const text = ["kernel/plugin.ts", ...eventFiles].map((path) => codeOnly(read(path))).join("\n");
-    for (const [fact, payload] of rows) {
-      const body = new RegExp(`${fact!.replaceAll("`", '"')}:\\s*([^}]*)\\}`).exec(text)?.[1] ?? "";
+    for (const [event, payload] of rows) {
+      const body =
+        new RegExp(`${event!.replaceAll("`", '"')}:\\s*([^}]*)\\}`).exec(text)?.[1] ?? "";
       const fields = [...body.matchAll(/(\w+)\??: /g)].map(([, name]) => name!);
-      for (const field of fields) expect(payload, fact).toContain(`\`${field}\``);
+      for (const field of fields) expect(payload, event).toContain(`\`${field}\``);
     }
   });
 });
