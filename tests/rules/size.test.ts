@@ -27,8 +27,8 @@ describe("size", () => {
   });
 
   test("the pages for authors of programs and of channels are read in minutes", () => {
-    expect(read("docs/programs.md").trimEnd().split("\n").length).toBeLessThanOrEqual(62);
-    expect(read("docs/write-a-channel.md").trimEnd().split("\n").length).toBeLessThan(200);
+    expect(read("docs/programs.md").trimEnd().split("\n").length).toBeLessThanOrEqual(110);
+    expect(read("docs/write-a-channel.md").trimEnd().split("\n").length).toBeLessThan(210);
   });
 
   test("comments and blank lines are not counted", () => {
