@@ -5,8 +5,6 @@ import type { Clock } from "./plugin.ts";
 const maxTimerMs = 2 ** 31 - 1;
 const maxReserveMs = 1_500;
 
-const monotonic = (clock: Clock): number => clock.monotonic?.() ?? clock.now();
-
 /**
  * One step may use all the time except the reserve, which belongs to the steps after it. Within the
  * reserve, the remaining steps get equal parts.
@@ -37,7 +35,7 @@ export class Deadline {
 
   /** Ends after `timeoutMs` from now. A later end than the present one is ignored. */
   shorten(timeoutMs: number): void {
-    const endsAt = monotonic(this.clock) + timeoutMs;
+    const endsAt = this.clock.monotonic() + timeoutMs;
     if (!(endsAt < this.endsAt)) return;
     this.endsAt = endsAt;
     this.timeoutMs = timeoutMs;
@@ -64,7 +62,7 @@ export class Deadline {
     if (this.timer !== undefined) clock.clearTimeout(this.timer);
     this.timer = undefined;
     if (!current) return 0;
-    const leftMs = this.endsAt - monotonic(clock);
+    const leftMs = this.endsAt - clock.monotonic();
     const ms = shareOf(leftMs, current.steps, this.reserveMs);
     if (ms === 0) current.expire();
     else if (ms <= maxTimerMs) this.timer = clock.setTimeout(current.expire, ms);

@@ -176,14 +176,15 @@ export interface Configuration {
   apply(section: string, raw: unknown): Promise<{ now: string[]; afterRestart: string[] }>;
 }
 
-/** XState's `Clock` plus `now()` in Unix milliseconds; XState's `SimulatedClock` fits. */
+/** XState's `Clock` plus two ways to read the time. */
 export interface Clock {
+  /** Unix milliseconds. */
   now(): number;
   /**
-   * Milliseconds since an arbitrary moment; setting the system time does not change it.
-   * @defaultValue `now`
+   * Milliseconds since an arbitrary moment. Setting the system time does not change it, so measure
+   * durations with it.
    */
-  monotonic?(): number;
+  monotonic(): number;
   setTimeout(run: () => void, ms: number): unknown;
   clearTimeout(id: unknown): void;
 }

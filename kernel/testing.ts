@@ -29,7 +29,11 @@ export interface StoppedClock extends Clock {
   /** Unix milliseconds. */
   set(now: number): void;
 }
-export const createStoppedClock = (): StoppedClock => new SimulatedClock();
+/** Creates a clock that starts at 0; `monotonic` equals `now`. */
+export function createStoppedClock(): StoppedClock {
+  const clock = new SimulatedClock();
+  return Object.assign(clock, { monotonic: () => clock.now() });
+}
 
 export interface TestKernel<L extends readonly unknown[]> {
   readonly kernel: Kernel<L>;

@@ -63,7 +63,7 @@ interface SessionRecords {
 export function createDedupe(clock: Clock): Dedupe {
   const channels = new Map<string, Map<string, SessionRecords>>();
   const sessions = new Set<SessionRecords>();
-  const time = (): number => clock.monotonic?.() ?? clock.now();
+  const time = (): number => clock.monotonic();
   let count = 0;
 
   function drop(session: SessionRecords): void {

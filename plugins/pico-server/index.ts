@@ -110,7 +110,7 @@ export function picoServer({
       const roster = createConnectionList(connections);
       const sessions = createMemorySessionLog({
         random: scope.random,
-        now: () => clock.monotonic?.() ?? clock.now(),
+        now: () => clock.monotonic(),
         after: scope.after,
         sessionIdle: (session) => inlet.sessionIdle(session),
         settled: (session, id, status, reason) =>

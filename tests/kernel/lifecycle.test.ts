@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
+import { createStoppedClock } from "../../kernel/testing.ts";
 import type { LauncherCommand, LauncherState } from "../../kernel/index.ts";
 import { createLauncher } from "../support/sample-plugins.ts";
 
@@ -28,7 +28,7 @@ for (const state of Object.keys(paths) as LauncherState[]) {
   for (const command of commands) {
     const target = accepted[state][command];
     test(`in ${state}, ${command} ${target ? `leads to ${target}` : "is ignored"}`, () => {
-      const launcher = createLauncher(new SimulatedClock());
+      const launcher = createLauncher(createStoppedClock());
       for (const step of paths[state]) launcher.send(step);
       expect(launcher.state()).toBe(state);
       expect(launcher.send(command)).toBe(target !== undefined);
@@ -38,7 +38,7 @@ for (const state of Object.keys(paths) as LauncherState[]) {
 }
 
 test("every transition is reported once with where it came from, and ignored commands are not", () => {
-  const launcher = createLauncher(new SimulatedClock());
+  const launcher = createLauncher(createStoppedClock());
   const changes: string[] = [];
   launcher.onChange((from, to) => void changes.push(`${from}>${to}`));
   launcher.send("finish-rotation");
@@ -49,7 +49,7 @@ test("every transition is reported once with where it came from, and ignored com
 });
 
 test("no time ends a rotation: only its driver does", () => {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   const launcher = createLauncher(clock);
   launcher.send("accept-credentials");
   launcher.send("begin-rotation");

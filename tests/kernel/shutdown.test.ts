@@ -226,6 +226,7 @@ describe("Deadline", () => {
     let id = 0;
     const clock = {
       now: () => 0,
+      monotonic: () => 0,
       setTimeout: () => timers.add((id += 1)) && id,
       clearTimeout: (timer: unknown) => void timers.delete(timer as number),
     };

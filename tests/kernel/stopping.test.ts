@@ -1,12 +1,11 @@
 import { getEventListeners } from "node:events";
 import { expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin } from "../../kernel/index.ts";
-import { createCapturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { codeFrom, gate, plugin, turn } from "../support/sample-plugins.ts";
 
 function stand(plugins: readonly AnyPlugin[], options: object = {}) {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   const { log, lines } = createCapturedLog();
   const kernel = createKernel([], { plugins, clock, log, ...options });
   const errors = (): string[] =>
@@ -44,6 +43,7 @@ test("neither a stop nor a failed start leaves a timer that keeps the process al
   const pending = new Set<unknown>();
   const clock = {
     now: Date.now,
+    monotonic: () => performance.now(),
     setTimeout(run: () => void, ms: number) {
       const id = setTimeout(run, ms);
       pending.add(id);

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
 import { getShortestPaths, getSimplePaths } from "xstate/graph";
 import { createKernel } from "../../kernel/index.ts";
 import type {
@@ -11,7 +10,7 @@ import type {
   Scope,
 } from "../../kernel/index.ts";
 import { kernelMachine } from "../../kernel/lifecycle.ts";
-import { createCapturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { codeFrom, plugin, turn } from "../support/sample-plugins.ts";
 
 const commands: readonly LauncherCommand[] = [
@@ -45,7 +44,7 @@ const processOf = (value: Value): string =>
   toText(typeof value === "string" ? value : value.live.process);
 
 const graphOptions = (events: readonly object[]) => ({
-  input: { clock: new SimulatedClock() },
+  input: { clock: createStoppedClock() },
   events: [{ type: "process.start", runs: [] }, ...events],
 });
 const resultOf = (state: string, outcome: "done" | "error"): object => ({
@@ -137,10 +136,11 @@ type Action = typeof action extends fc.Arbitrary<infer T> ? T : never;
 
 /** A clock that knows its pending timers. */
 function createCountingClock() {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   const pending = new Set<unknown>();
   const counting: Clock = {
     now: () => clock.now(),
+    monotonic: () => clock.now(),
     setTimeout(run, ms) {
       const id = clock.setTimeout(() => {
         pending.delete(id);
@@ -332,7 +332,7 @@ describe("Kernel", () => {
           scope.onReady(() => acquire(scope, `p${index} ready`, ready));
         }),
       );
-      const clock = new SimulatedClock();
+      const clock = createStoppedClock();
       const kernel = createKernel([], { plugins, clock, log: createCapturedLog().log });
       await kernel.start();
       await kernel.stop();

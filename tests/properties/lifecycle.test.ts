@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
 import type { LauncherCommand, LauncherState, Plugin } from "../../kernel/index.ts";
-import { withKernel } from "../../kernel/testing.ts";
+import { withKernel, createStoppedClock } from "../../kernel/testing.ts";
 import { createLauncher } from "../support/sample-plugins.ts";
 import {
   memory,
@@ -28,7 +27,7 @@ const command = fc.oneof(
 test("random commands never lead out of the four states, and running is entered from a state with a token only", () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 40 }), (commands) => {
-      const clock = new SimulatedClock();
+      const clock = createStoppedClock();
       const launcher = createLauncher(clock);
       let from = launcher.state();
       for (const each of commands) {

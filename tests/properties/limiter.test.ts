@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
+import { createStoppedClock } from "../../kernel/testing.ts";
 import { createLimiter } from "../../plugins/http/limiter.ts";
 
 interface Learned {
@@ -37,7 +37,7 @@ const steps = fc.array(step, { minLength: 20, maxLength: 200 });
 
 /** Runs asks, waits and settled comparisons in any order; returns what each key learned to be wrong, once per value. */
 async function play(game: readonly Step[], attempts: number): Promise<Learned[]> {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const learned: Learned[] = [];
   let open: { turns: number; finish: () => void }[] = [];
@@ -102,7 +102,7 @@ describe("however tries, waits and comparisons interleave", () => {
         fc.array(fc.tuple(right, fc.boolean(), fc.nat(3)), { maxLength: 60 }),
         async (asks) => {
           const limiter = createLimiter({
-            clock: new SimulatedClock(),
+            clock: createStoppedClock(),
             secret: new Uint8Array(32),
             attempts: () => 2,
           });

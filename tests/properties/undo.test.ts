@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
 import { createKernel, type AnyPlugin, type Scope } from "../../kernel/index.ts";
-import { createCapturedLog } from "../../kernel/testing.ts";
+import { createCapturedLog, createStoppedClock } from "../../kernel/testing.ts";
 import { plugin } from "../support/sample-plugins.ts";
 
 const registrations = [
@@ -24,7 +23,7 @@ const breaks = fc.option(fc.nat(40), { nil: undefined });
 test("everything a scope registered is gone after the stop, also when the start failed at a random point", async () => {
   await fc.assert(
     fc.asyncProperty(roster, breaks, fc.boolean(), async (plans, breakAt, slow) => {
-      const clock = new SimulatedClock();
+      const clock = createStoppedClock();
       const { log } = createCapturedLog();
       const open: number[] = [];
       const undone: number[] = [];

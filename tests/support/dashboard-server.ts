@@ -59,6 +59,7 @@ function createClock() {
   let shift = 0;
   const clock: Clock = {
     now: () => elapsed.now() + shift,
+    monotonic: () => elapsed.now(),
     setTimeout: (run, ms) => elapsed.setTimeout(run, ms),
     clearTimeout: (id) => elapsed.clearTimeout(id as number),
   };

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { WebSocketServer, type WebSocket } from "ws";
-import { SimulatedClock } from "xstate";
-import type { Clock } from "../../lib/pico-link/index.ts";
+import { createStoppedClock } from "../../kernel/testing.ts";
+import type { Clock } from "../../kernel/index.ts";
 
 export interface Peer extends AsyncDisposable {
   readonly url: string;
@@ -109,7 +109,7 @@ const mostMs = 25;
 /** A day ahead, and so many times as fast as the wall, but for a process that is held up: only what has had its turn to
  *  happen can be too late. */
 export function hurriedClock(times: number): Clock {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   clock.set(Date.now() + 86_400_000);
   let last = performance.now();
   setInterval(() => {
@@ -119,6 +119,7 @@ export function hurriedClock(times: number): Clock {
   }, stepMs).unref();
   return {
     now: () => clock.now(),
+    monotonic: () => clock.now(),
     setTimeout: (run, ms) => clock.setTimeout(run, ms),
     clearTimeout: (id) => clock.clearTimeout(id as number),
   };

@@ -230,17 +230,15 @@ export interface Expiry {
   readonly untilPassed: number;
 }
 
-const monotonicNow = (clock: Clock): number => clock.monotonic?.() ?? clock.now();
-
 export const expiresIn = (clock: Clock, ms: number): Expiry => ({
   until: clock.now() + ms,
-  untilPassed: monotonicNow(clock) + ms,
+  untilPassed: clock.monotonic() + ms,
 });
 
 /** By both: a clock that is set back lengthens no life, and a sleep of the machine, which many systems do not count as
  *  time that passes, does not either. */
 export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
-  clock.now() < until && monotonicNow(clock) < untilPassed;
+  clock.now() < until && clock.monotonic() < untilPassed;
 
 /** Sessions of those whom the host's own check calls owners: they have no cookie of ours, and end with the host's. */
 export interface HostSessions {

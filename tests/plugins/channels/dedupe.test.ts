@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createDedupe } from "../../../plugins/channels/dedupe.ts";
 import type { InboundMessage } from "../../../plugins/channels/index.ts";
 
@@ -16,7 +16,7 @@ const message = (id: string, changes: Partial<InboundMessage> = {}): InboundMess
 const of = (session: string, id: string): InboundMessage => message(id, { session });
 
 test("the sessions used longest ago are forgotten when all together hold too much", () => {
-  const dedupe = createDedupe(new SimulatedClock());
+  const dedupe = createDedupe(createStoppedClock());
   for (let session = 0; session < 70; session += 1) {
     for (let id = 0; id < 1_000; id += 1) dedupe.remember(of(`${session}`, `${id}`));
   }
@@ -29,7 +29,7 @@ test.each<[string, Partial<InboundMessage>]>([
   ["a medium", { media: [{ type: "image/png", url: "a" }] }],
   ["where one part ends and the next begins", { content: "hell", media: [{ type: "o" }] }],
 ])("%s makes another message", (_, changes) => {
-  const dedupe = createDedupe(new SimulatedClock());
+  const dedupe = createDedupe(createStoppedClock());
   dedupe.remember(message("a"));
   const taken = dedupe.find(message("a"))!;
   expect(dedupe.isSame(taken, message("a", { at: 9, sender: "b", hops: 1 }))).toBe(true);
@@ -37,7 +37,7 @@ test.each<[string, Partial<InboundMessage>]>([
 });
 
 test("a medium is told by its bytes", () => {
-  const dedupe = createDedupe(new SimulatedClock());
+  const dedupe = createDedupe(createStoppedClock());
   const image = (byte: number): Partial<InboundMessage> => ({
     media: [{ type: "image/png", bytes: new Uint8Array([byte]) }],
   });
@@ -48,7 +48,7 @@ test("a medium is told by its bytes", () => {
 });
 
 test("a session keeps its newest 1,024 ids, ten minutes at most, and one in use outlives idle ones", () => {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   const dedupe = createDedupe(clock);
   for (let id = 0; id < 5_000; id += 1) dedupe.remember(of("long", `${id}`));
   expect(dedupe.find(of("long", `${5_000 - 1_024}`))).toBeDefined();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
+import { createStoppedClock, type StoppedClock } from "../../../kernel/testing.ts";
 import { createLimiter } from "../../../plugins/http/limiter.ts";
 import type { Limiter } from "../../../plugins/http/index.ts";
 
@@ -8,12 +8,12 @@ const long = (n: number): string => `${n}`.padStart(43, "x");
 
 interface Stand {
   readonly limiter: Limiter;
-  readonly clock: SimulatedClock;
+  readonly clock: StoppedClock;
   guess(value: string, key?: string): Promise<string>;
 }
 
 function stand(attempts = 10): Stand {
-  const clock = new SimulatedClock();
+  const clock = createStoppedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
   const guess = async (value: string, key = ip): Promise<string> =>
     (await limiter.attempt(key, value, () => (value.startsWith("right") ? { version: 1 } : false)))
@@ -163,7 +163,12 @@ describe("a blocked key", () => {
 
   test("stays blocked for no more than a minute when the clock is set back", () => {
     let now = 1_000_000;
-    const clock = { now: () => now, setTimeout: () => 0, clearTimeout: () => {} };
+    const clock = {
+      now: () => now,
+      monotonic: () => 0,
+      setTimeout: () => 0,
+      clearTimeout: () => {},
+    };
     const limiter = createLimiter({ clock, secret: new Uint8Array(32) });
     for (let n = 0; n < 10; n += 1) limiter.recordFailure(ip, `${n}`);
     now -= 900_000;

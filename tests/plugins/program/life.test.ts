@@ -63,6 +63,7 @@ describe("a program that ends", () => {
   test("so it does when this process is held up as it ends, for longer than its last words are waited for", async () => {
     const clock: Clock = {
       now: Date.now,
+      monotonic: () => performance.now(),
       setTimeout: (run, ms) => setTimeout(run, ms === 300 ? 0 : ms),
       clearTimeout: (id) => clearTimeout(id as NodeJS.Timeout),
     };

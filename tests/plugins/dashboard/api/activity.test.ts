@@ -5,7 +5,12 @@ test("a timer that rings a millisecond early makes no minute of that millisecond
   let now = 0;
   let messages = 0;
   let next = { ms: 0, run: (): void => undefined };
-  const clock = { now: () => now, setTimeout: () => 0, clearTimeout: () => undefined };
+  const clock = {
+    now: () => now,
+    monotonic: () => now,
+    setTimeout: () => 0,
+    clearTimeout: () => undefined,
+  };
   const after = (ms: number, run: () => void) => {
     next = { ms, run };
     return () => undefined;

@@ -15,7 +15,7 @@ function wheel() {
   let setBack = 0;
   let timers = 0;
   const made = createTimerWheel(
-    { ...timersOf(clock), now: () => clock.now() - setBack },
+    { ...timersOf(clock), now: () => clock.now() - setBack, monotonic: () => clock.now() },
     (ms, run) => {
       timers += 1;
       const timer = clock.setTimeout(() => {

@@ -22,6 +22,7 @@ async function post(bytes: number, budget: MemoryBudget, most = 1024 * KiB): Pro
       clock: {
         ...clock,
         now: () => clock.now(),
+        monotonic: () => clock.now(),
         setTimeout: (run, ms) => clock.setTimeout(run, ms),
         clearTimeout: (id) => clock.clearTimeout(id as number),
       },
@@ -90,6 +91,7 @@ describe("the body of a posted message", () => {
       take: (bytes) => (counted += bytes) > 0,
       clock: {
         now: () => clock.now() + stand.ahead,
+        monotonic: () => clock.now(),
         setTimeout: (run, ms) => clock.setTimeout(run, ms),
         clearTimeout: (id) => clock.clearTimeout(id as number),
       },
