@@ -9,6 +9,7 @@ import {
   foreignVariables,
 } from "../foreign/index.ts";
 import type { Environment } from "../load/index.ts";
+import { isObject } from "../../lib/util.ts";
 
 type RawSettings = Readonly<Record<string, unknown>>;
 
@@ -43,9 +44,7 @@ const objectAt = (value: unknown, ...path: string[]): RawSettings => {
     (node, key) => (node as RawSettings | undefined)?.[key],
     value,
   );
-  return typeof found === "object" && found !== null && !Array.isArray(found)
-    ? (found as RawSettings)
-    : {};
+  return isObject(found) ? (found as RawSettings) : {};
 };
 
 /** Reads everything once. */

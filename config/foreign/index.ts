@@ -15,6 +15,7 @@ import {
   variables,
   type ForeignKeys,
 } from "./table.ts";
+import { isObject } from "../../lib/util.ts";
 
 type Raw = Readonly<Record<string, unknown>>;
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -23,8 +24,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const maxSentences = 100;
 const maxName = 100;
 
-const objectOf = (value: unknown): Raw =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Raw) : {};
+const objectOf = (value: unknown): Raw => (isObject(value) ? (value as Raw) : {});
 const own = (table: ForeignKeys, key: string): string | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 

@@ -13,6 +13,7 @@ import {
 } from "../../plugins/program/index.ts";
 import { loadErrors, suggestOneOf, type Environment } from "../load/index.ts";
 import { handlerErrors } from "./errors.ts";
+import { isObject } from "../../lib/util.ts";
 
 export { handlerErrors } from "./errors.ts";
 
@@ -67,8 +68,6 @@ export interface HandlerOptions {
 const handlerExample = '{"command": ["python3", "agent.py"]}';
 const splitCommandHint = (text: string): string =>
   JSON.stringify({ command: text.trim().split(/\s+/) }).replaceAll('","', '", "');
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Undefined: the echo. Throws `CONFIG_BAD_VALUE` and `CONFIG_UNKNOWN_KEY`, with what to write instead. */
 export function parseHandler(raw: unknown, file: string): HandlerConfig | undefined {

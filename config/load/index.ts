@@ -11,6 +11,7 @@ import {
 import { readEnvironment, variablesOf, type Environment } from "./environment.ts";
 import { loadErrors } from "./errors.ts";
 import { suggestOneOf, checkValues, sectionsOf, type SectionInfo } from "./sections.ts";
+import { isObject } from "../../lib/util.ts";
 
 export { loadErrors } from "./errors.ts";
 export { suggestOneOf } from "./sections.ts";
@@ -66,9 +67,6 @@ const reservedKeys: Readonly<Record<string, readonly string[]>> = {
 const reservedKeysOf = (section: string): readonly string[] => reservedKeys[section] ?? ["token"];
 /** Sections this package knows; one whose plugin is not loaded is left alone. */
 const wellKnown = ["channels.pico", "channels.pico_client", "gateway", "handler", "plugins"];
-
-const isObject = (value: unknown): value is RawSection =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function mergeSections(under: RawSection, over: RawSection): RawSection {
   const merged = Object.entries(over).map(([key, value]) => {

@@ -1,28 +1,35 @@
+// Replaces a file in one step, so that a crash leaves the old content or the new one.
 import { randomBytes } from "node:crypto";
 import { lstat, open, readdir, readlink, realpath, rename, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { errnoOf, unwritableError } from "./errors.ts";
 import { hostId, isAlive } from "./process.ts";
 
-/** Where the bytes of `path` are or would be: symbolic links followed, also one whose target is missing. */
+/** The file that `path` names after all symbolic links, also if the target does not exist yet. */
 export async function resolveTarget(path: string): Promise<string> {
-  let at = resolve(path);
+  let current = resolve(path);
   for (let links = 0; links < 40; links++) {
-    const real = await realpath(at).catch((error: unknown) => {
+    const real = await realpath(current).catch((error: unknown) => {
       if (errnoOf(error) !== "ENOENT") throw error;
     });
     if (real !== undefined) return real;
-    const link = await readlink(at).catch(() => undefined);
-    if (link === undefined) return join(await realpath(dirname(at)), basename(at));
-    at = resolve(dirname(at), link);
+    const link = await readlink(current).catch(() => undefined);
+    if (link === undefined) return join(await realpath(dirname(current)), basename(current));
+    current = resolve(dirname(current), link);
   }
   throw Object.assign(new Error("too many symbolic links"), { code: "ELOOP" });
 }
 
 type Content = string | Uint8Array;
 
-/** Old content or new content, never half, and on the disk when it resolves. Follows symbolic links. An existing file
- *  keeps its mode and owner unless `mode` is given; a new one is 0600. Rejects `store_unavailable`. */
+/**
+ * Replaces the content of a file. A reader, and a crash, sees the old content or the new one. The
+ * content is on the disk when the promise resolves. Symbolic links are followed.
+ *
+ * @param options.mode - Permission bits. @defaultValue The mode of the existing file; 0600 for a
+ * new one.
+ * @throws store_unavailable if the file cannot be written.
+ */
 export async function writeFileAtomic(
   path: string,
   text: Content,
@@ -44,7 +51,8 @@ const temporaryPrefix = (target: string) => `.${basename(target)}.tmp-`;
 async function replaceFile(target: string, text: Content, mode: number | undefined): Promise<void> {
   const old = await stat(target).catch(() => undefined);
   if (old?.isDirectory()) throw Object.assign(new Error("a folder"), { code: "EISDIR" });
-  const name = `${temporaryPrefix(target)}${hostId}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const suffix = `${hostId}-${process.pid}-${randomBytes(4).toString("hex")}`;
+  const name = temporaryPrefix(target) + suffix;
   const temporary = join(dirname(target), name);
   writesInProgress.add(name);
   try {
@@ -67,7 +75,10 @@ async function replaceFile(target: string, text: Content, mode: number | undefin
   }
 }
 
-/** Without this a crash of the machine can bring the old file back after the new one was reported as written. */
+/**
+ * Writes the directory entry to the disk. Without it, a power failure can bring the old file back
+ * after the write was reported as done.
+ */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r").catch(() => undefined);
@@ -75,7 +86,7 @@ async function syncFolder(folder: string): Promise<void> {
   await handle?.close();
 }
 
-/** A killed writer leaves its temporary file, which may hold a secret. */
+/** Removes temporary files of killed writers, because they may hold a secret. */
 async function removeLeftovers(target: string): Promise<void> {
   const prefix = temporaryPrefix(target);
   for (const name of await readdir(dirname(target)).catch(() => [])) {
@@ -87,7 +98,8 @@ async function removeLeftovers(target: string): Promise<void> {
 
 async function isLeftover(owner: string, path: string): Promise<boolean> {
   const [machine, pid] = owner.split("-");
-  // Our own pid and not in use: left by an earlier process of that number, as pid 1 of a container is.
+  // A file with the pid of this process that is not in progress was left by an earlier process with
+  // the same pid. Containers reuse pid 1.
   if (machine === hostId && (Number(pid) === process.pid || !isAlive(Number(pid)))) return true;
   const found = await lstat(path).catch(() => undefined);
   return found !== undefined && Date.now() - found.mtimeMs > 3_600_000;

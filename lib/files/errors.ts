@@ -1,6 +1,7 @@
+// Errors about files, with an explanation of the system call that failed.
 import { errorTable, type ErrorContext } from "../../kernel/index.ts";
 
-/** What a person is told about a failed system call; never the content of a file. */
+/** Explanations of system errors for users. They never contain the content of a file. */
 const errnoReasons: Record<string, string> = {
   EACCES: "permission denied",
   EBUSY: "it is mounted as a single file and cannot be replaced; mount its folder instead",
@@ -23,7 +24,7 @@ export const fileErrors = errorTable({
     `${place}: expected ${expected}. ${fix}`,
   FILE_UNREADABLE: (path: string, reason: string) => `${path} cannot be read: ${reason}.`,
   FILE_TOO_LARGE: (path: string) =>
-    `${path} is larger than 1 MiB, which no file of this service is. Look what it holds.`,
+    `${path} is larger than 1 MiB, which is too large for a configuration file. Check its content.`,
   FILE_LOCKED: (path: string, holder: string) => `${path} is in use by ${holder}.`,
   FILE_LOCK_BLOCKED: (lock: string, problem: string) =>
     `${lock} has the name of a lock file, but ${problem}. Remove it if you do not need it.`,

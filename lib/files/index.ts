@@ -1,5 +1,6 @@
-/* Files with settings and secrets: read with errors a person can act on, edited without touching another byte, written
- * so that a crash, a kill or another process never loses anything. Nothing here knows what the files mean. */
+// Reads, edits and writes JSON and YAML files with settings and secrets. Errors say how to fix a
+// file, an edit leaves all other bytes unchanged, and a write survives a crash and other processes.
+// These modules do not know what the files mean.
 export { writeFileAtomic } from "./atomic-write.ts";
 export { updateFile, type UpdateOptions } from "./update.ts";
 export { fileErrors } from "./errors.ts";

@@ -1,3 +1,4 @@
+// Reads and edits JSON files.
 import { createRequire } from "node:module";
 import type * as Jsonc from "jsonc-parser";
 import type { Node } from "jsonc-parser";
@@ -5,7 +6,6 @@ import { fileErrors } from "./errors.ts";
 import {
   corruptError,
   isEqual,
-  isJsonObject,
   lineEndingOf,
   readText,
   replaceRange,
@@ -13,22 +13,35 @@ import {
   splitByteOrderMark,
   type JsonObject,
 } from "./text.ts";
+import { isObject } from "../util.ts";
 
 export interface ParsedFile {
   readonly text: string;
   readonly value: JsonObject;
 }
 
-/** Loaded only for the exact place of an error and for edits. */
+/** Loads jsonc-parser, which only edits and the positions of errors need. */
 export const loadJsonc = (): typeof Jsonc => createRequire(import.meta.url)("jsonc-parser");
 
-/** The object in a JSON file; `undefined` when there is no file. Rejects `FILE_CORRUPT`, `FILE_UNREADABLE`. */
+/**
+ * Reads a JSON file.
+ *
+ * @returns The text and its object, or undefined if the file does not exist.
+ * @throws FILE_CORRUPT if it is not a JSON object without duplicate keys.
+ * @throws FILE_UNREADABLE if it cannot be read.
+ * @throws FILE_TOO_LARGE if it is larger than 1 MiB.
+ */
 export async function readJson(path: string): Promise<ParsedFile | undefined> {
   const text = await readText(path);
   return text === undefined ? undefined : { text, value: parseJson(text, path) };
 }
 
-/** `path` only names the file in errors. A byte order mark is accepted, a key twice is not. Throws `FILE_CORRUPT`. */
+/**
+ * Parses JSON text that is one object. A byte order mark is accepted.
+ *
+ * @param path - The name of the file in errors.
+ * @throws FILE_CORRUPT if the text is not a JSON object, or has a key twice.
+ */
 export function parseJson(text: string, path: string): JsonObject {
   const { mark, body } = splitByteOrderMark(text);
   if (body.trim() === "")
@@ -36,7 +49,7 @@ export function parseJson(text: string, path: string): JsonObject {
   const value = parseBody(body, (offset, expected) =>
     corruptError(path, text, offset + mark.length, expected),
   );
-  if (!isJsonObject(value))
+  if (!isObject(value))
     throw corruptError(
       path,
       text,
@@ -63,13 +76,14 @@ function parseBody(body: string, fail: (offset: number, expected: string) => Err
     loadJsonc().parse(body, errors, { disallowComments: true, allowTrailingComma: false });
     const [first] = errors;
     if (first) throw fail(first.offset, jsonExpectations[first.error] ?? "valid JSON");
-    // jsonc-parser takes a few spaces and escapes that JSON has not; the engine's message holds the place.
+    // jsonc-parser accepts a few spaces and escapes that are not valid JSON. The message of
+    // `JSON.parse` contains the position.
     const position = /at position (\d+)/.exec(error instanceof Error ? error.message : "")?.[1];
     throw fail(Number(position ?? 0), "valid JSON");
   }
 }
 
-/** By the codes of jsonc-parser; each says what should stand at the place. */
+/** Error codes of jsonc-parser, and what it expected at the position. */
 const jsonExpectations: Readonly<Record<number, string>> = {
   1: "a value or a key in double quotes; a comma too many, or a wrong character",
   2: "a number as JSON writes them",
@@ -89,7 +103,7 @@ const jsonExpectations: Readonly<Record<number, string>> = {
   16: "no control character in a string",
 };
 
-/** Strings followed by a colon. In valid JSON these are the keys, each as often as it is written. */
+/** Counts strings before a colon. In valid JSON these are the keys, including duplicates. */
 function countKeyTokens(json: string): number {
   let count = 0;
   for (const [, colon] of json.matchAll(/"(?:[^"\\]|\\.)*"\s*(:)?/gs)) if (colon) count++;
@@ -102,34 +116,44 @@ function countKeys(value: unknown): number {
   while (open.length > 0) {
     const next = open.pop();
     if (typeof next !== "object" || next === null) continue;
-    const inside = Object.values(next);
-    if (!Array.isArray(next)) count += inside.length;
-    for (const each of inside) open.push(each);
+    const children = Object.values(next);
+    if (!Array.isArray(next)) count += children.length;
+    for (const child of children) open.push(child);
   }
   return count;
 }
 
 function findDuplicateKey(json: string): number {
   const seen: Set<string>[] = [];
-  let place = 0;
+  let position = 0;
   loadJsonc().visit(json, {
     onObjectBegin: () => void seen.push(new Set()),
     onObjectEnd: () => void seen.pop(),
     onObjectProperty(key, offset) {
-      if (seen.at(-1)?.has(key) && place === 0) place = offset;
+      if (seen.at(-1)?.has(key) && position === 0) position = offset;
       seen.at(-1)?.add(key);
     },
   });
-  return place;
+  return position;
 }
 
-/** A path of object keys, and the new value or the wish to remove it. Missing and `null` parents become objects. */
+/**
+ * A path of object keys with the new value, or the request to remove the key. Missing and `null`
+ * parents become objects.
+ */
 export type JsonEdit =
   | { readonly path: readonly string[]; readonly value: unknown }
   | { readonly path: readonly string[]; readonly remove: true };
 
-/** The text with these edits and every other byte as it was; `undefined` makes a new file. Checked by reading it again.
- *  `file` only names it in errors. Throws `FILE_CORRUPT`, and `FILE_EDIT_REFUSED` when a parent is not an object. */
+/**
+ * Applies edits to JSON text and leaves all other bytes unchanged. The result is parsed again and
+ * compared with the expected value.
+ *
+ * @param text - The present text; undefined makes a new file.
+ * @param file - The name of the file in errors.
+ * @throws FILE_CORRUPT if the text is not a JSON object.
+ * @throws FILE_EDIT_REFUSED if a parent is not an object, or the edit cannot be made safely.
+ */
 export function editJson(
   text: string | undefined,
   edits: readonly JsonEdit[],
@@ -147,7 +171,7 @@ function applyEdit(body: string, edit: JsonEdit, file: string): string {
   const refused = (reason: string) =>
     fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path: edit.path } });
   const name = edit.path.join(".");
-  if (!wanted) throw refused(`something above "${name}" is not an object. Make it {} by hand.`);
+  if (!wanted) throw refused(`a parent of "${name}" is not an object. Replace it with {} by hand.`);
   const next =
     value === undefined ? withoutEntry(body, edit.path) : withValueAt(body, edit.path, value);
   if (!isEqual(verifyEdit(next, file), wanted))
@@ -184,7 +208,7 @@ function withValueAt(body: string, path: readonly string[], value: unknown): str
 const nestUnder = (path: readonly string[], value: unknown) =>
   path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
 
-/** After the last entry, laid out as the first one is. */
+/** Inserts an entry after the last one, formatted like the first one. */
 function insertEntry(body: string, object: Node, key: string, value: unknown): string {
   const last = object.children?.at(-1);
   const outer = indentationAt(body, object.offset);
@@ -207,7 +231,10 @@ function insertEntry(body: string, object: Node, key: string, value: unknown): s
   );
 }
 
-/** The white space between "{" and the first key; for an empty object what the file would have there. */
+/**
+ * The white space between "{" and the first key. For an empty object, the white space that fits the
+ * rest of the file.
+ */
 function leadingSpaceOf(body: string, object: Node, outer: string): string {
   const first = object.children?.[0];
   if (first) return body.slice(object.offset + 1, first.offset);
@@ -223,7 +250,7 @@ function commaGapOf(body: string, object: Node, lead: string): string {
   return body.slice(first.offset + first.length, second.offset).replace(/^\s*,/, "");
 }
 
-/** What stands between key and value, the colon included. */
+/** The colon with the white space around it. */
 function colonTextOf(body: string, object: Node): string {
   const [key, value] = object.children?.[0]?.children ?? [];
   const between = key && value && body.slice(key.offset + key.length, value.offset).trimStart();

@@ -1,3 +1,4 @@
+// Locks a file between processes.
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, openSync, unlinkSync, writeSync, type Stats } from "node:fs";
 import { lstat, open, unlink, utimes } from "node:fs/promises";
@@ -7,53 +8,74 @@ import { resolveTarget } from "./atomic-write.ts";
 import { errnoOf, fileErrors, describeErrno } from "./errors.ts";
 import { hostId, isAlive, processStartTime } from "./process.ts";
 
-/* A lock is a file made with O_EXCL that says who holds it: `host pid start nonce`. The holder touches it while it
- * lives. It is stale when its process is dead on this host, or when nobody touched it for 10 s (holder stopped, or on
- * another host), which is found by watching it: clocks are set. A stale lock is removed by whoever first makes the
- * tombstone named after its nonce: since a nonce never comes back, a late rival that makes the tombstone again finds
- * another lock and leaves it alone. */
+/*
+ * A lock is a file created with O_EXCL. Its content names the holder: `host pid start nonce`. The
+ * holder touches it every 2 s. A lock is stale if its process on this host has ended, or if it has
+ * not been touched for 10 s (the holder is suspended, or runs on another host). The 10 s are
+ * measured while waiting, because file times depend on the system clock.
+ *
+ * The process that first creates a tombstone, which is named after the nonce of the stale lock, may
+ * remove the lock. A nonce is never used again. A second process that creates the same tombstone
+ * later finds a different lock and leaves it alone.
+ */
 
 const staleMs = 10_000;
 const touchMs = 2_000;
-/** A lock without content: its maker died between the two system calls, or is in between them now. */
+/**
+ * For a lock without content: its creator died between the two system calls, or is between them
+ * now.
+ */
 const emptyMs = 1_000;
-/** A lock has some 60 bytes; nothing longer is read. */
+/** A lock has about 60 bytes; a read stops at this limit. */
 const maxLockBytes = 256;
-/** Beyond the caller's wait and the removal of a stale lock. Locks that come and go this long are
- *  not waited for. */
+/**
+ * Time in addition to the caller's wait, for the removal of a stale lock. It ends the wait for a
+ * lock that other processes take again and again.
+ */
 const graceMs = 3 * staleMs;
 
 export interface FileLock {
-  /** False when the lock was taken away: the process had been stopped for longer than 10 s. */
+  /**
+   * False if another process has removed the lock, because this one was suspended for more than 10
+   * s.
+   */
   held(): Promise<boolean>;
   release(): Promise<void>;
 }
 
-/** The exclusive right to `path` among processes, also for long: `.<name>.lock` beside it. Rejects
- *  `FILE_LOCKED` after `waitMs` (0: without waiting), `FILE_LOCK_BLOCKED` when something that is
- *  not a lock has its name, or with the system's error when the lock cannot be made. */
+/**
+ * Locks `path` against other processes with the file `.<name>.lock` in the same folder. The lock
+ * may be kept for any time.
+ *
+ * @param options.waitMs - Milliseconds to wait for another holder; 0 does not wait. @defaultValue
+ * 15,000
+ * @throws FILE_LOCKED if another process still holds the lock after `waitMs`.
+ * @throws FILE_LOCK_BLOCKED if something that is not a lock file has the name of the lock. If the
+ * lock file cannot be created, the error of the system is thrown unchanged.
+ */
 export async function lockFile(
   path: string,
   { waitMs = 15_000 }: { waitMs?: number } = {},
 ): Promise<FileLock> {
   const target = await resolveTarget(path);
   const lock = join(dirname(target), `.${basename(target)}.lock`);
-  const content = `${hostId} ${process.pid} ${processStartTime(process.pid) || "-"} ${randomBytes(8).toString("hex")}`;
-  const begun = performance.now();
+  const start = processStartTime(process.pid) || "-";
+  const content = `${hostId} ${process.pid} ${start} ${randomBytes(8).toString("hex")}`;
+  const startedAt = performance.now();
   let seen: LockRecord | undefined;
-  let seenAt = begun;
+  let seenAt = startedAt;
   while (!createLockFile(lock, content)) {
     const lockRecord = await readLock(lock);
     const now = performance.now();
-    if (now - begun >= waitMs + graceMs)
+    if (now - startedAt >= waitMs + graceMs)
       throw fileErrors.FILE_LOCKED(path, lockRecord ? describeHolder(lockRecord) : manyHolders, {
         details: { path },
       });
-    if (!lockRecord) continue; // released in between
+    if (!lockRecord) continue; // The holder has released it in the meantime.
     if (!isUnchanged(lockRecord, seen)) seenAt = now;
     seen = lockRecord;
     if (isStale(lockRecord, now - seenAt)) await removeStaleLock(lock, lockRecord, now - seenAt);
-    else if (now - begun >= waitMs) {
+    else if (now - startedAt >= waitMs) {
       throw fileErrors.FILE_LOCKED(path, describeHolder(lockRecord), {
         details: { path, pid: lockRecord.pid },
       });
@@ -84,7 +106,7 @@ function createLockFile(lock: string, content: string): boolean {
     try {
       writeSync(file, content);
     } catch (error) {
-      unlinkSync(lock); // a full disk takes the name and not the content
+      unlinkSync(lock); // A full disk accepts the name but not the content.
       throw error;
     } finally {
       closeSync(file);
@@ -105,17 +127,19 @@ interface LockRecord {
   readonly touchedAt: number;
 }
 
-/** Undefined: there is no lock. Rejects `FILE_LOCK_BLOCKED` for anything that is not a readable
- *  regular file. */
+/**
+ * @returns Undefined if there is no lock.
+ * @throws FILE_LOCK_BLOCKED for anything that is not a readable regular file.
+ */
 async function readLock(lock: string): Promise<LockRecord | undefined> {
   try {
-    // Before it is opened: opening a device can act.
+    // Checked before opening, because opening a device can have effects.
     requireFile(lock, await lstat(lock));
-    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // undefined on Windows
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants; // Undefined on Windows.
     const file = await open(lock, O_RDONLY | (O_NOFOLLOW ?? 0) | (O_NONBLOCK ?? 0));
     try {
       const found = await file.stat();
-      requireFile(lock, found); // it may have been replaced since
+      requireFile(lock, found); // It may have been replaced since.
       const { buffer, bytesRead } = await file.read(Buffer.alloc(maxLockBytes), 0, maxLockBytes, 0);
       return parse(buffer.toString("utf8", 0, bytesRead), found);
     } finally {
@@ -144,7 +168,7 @@ function requireFile(path: string, found: Stats): void {
     [found.isFIFO(), "it is a pipe"],
     [found.isSocket(), "it is a socket"],
   ] as const;
-  const kind = kinds.find(([is]) => is)?.[1] ?? "it is not a regular file";
+  const kind = kinds.find(([matches]) => matches)?.[1] ?? "it is not a regular file";
   throw blocked(path, kind);
 }
 
@@ -154,12 +178,16 @@ const blocked = (path: string, problem: string, cause?: unknown) =>
 const isUnchanged = (lockRecord: LockRecord, before: LockRecord | undefined): boolean =>
   lockRecord.identity === before?.identity && lockRecord.touchedAt === before.touchedAt;
 
-/** `watchedMs`: for how long it has been seen untouched. The time of the file counts where nothing tells who lives. */
+/**
+ * Without a process to check, the time of the file counts too.
+ *
+ * @param watchedMs - For how long this process has seen the lock untouched.
+ */
 function isStale({ content, touchedAt, ...owner }: LockRecord, watchedMs: number): boolean {
-  const isOurs = owner.host === hostId;
-  if (isOurs && !isAlive(owner.pid, owner.start)) return true;
+  const isLocal = owner.host === hostId;
+  if (isLocal && !isAlive(owner.pid, owner.start)) return true;
   const limit = content === "" ? emptyMs : staleMs;
-  const isKnown = isOurs && owner.start !== "";
+  const isKnown = isLocal && owner.start !== "";
   return watchedMs > limit || (!isKnown && Date.now() - touchedAt > limit);
 }
 
@@ -169,7 +197,7 @@ async function removeStaleLock(lock: string, stale: LockRecord, watchedMs: numbe
     const found = await lstat(tombstone).catch(() => undefined);
     if (found) requireFile(tombstone, found);
     const isLeft = found && (watchedMs > 2 * staleMs || Date.now() - found.mtimeMs > staleMs);
-    if (isLeft) await unlinkIfPresent(tombstone); // its maker was killed
+    if (isLeft) await unlinkIfPresent(tombstone); // Its creator was killed.
     return sleep(5);
   }
   try {
@@ -180,7 +208,10 @@ async function removeStaleLock(lock: string, stale: LockRecord, watchedMs: numbe
   }
 }
 
-/** Rejects when it stays, as another user's does in a shared folder: trying again would go on for ever. */
+/**
+ * Rejects if the file cannot be removed, for example the file of another user in a shared folder.
+ * Retrying would never end.
+ */
 const unlinkIfPresent = (path: string): Promise<void> =>
   unlink(path).catch((error: unknown) => {
     if (errnoOf(error) !== "ENOENT") throw error;

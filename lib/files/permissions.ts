@@ -1,3 +1,4 @@
+// Creates private folders and checks that no other user can change trusted files.
 import { constants } from "node:fs";
 import {
   access,
@@ -31,8 +32,12 @@ export interface HomeState {
   readonly warnings: readonly string[];
 }
 
-/** Makes the home (0700, with a `.gitignore` for the secret files) when there is none. An existing one is left as it
- *  is; one that other users may enter is reported. Rejects `store_unavailable` when it cannot be made or read. */
+/**
+ * Creates the home directory (0700, with a `.gitignore` for the secret files) if it does not exist.
+ * An existing one is not changed; if other users may enter it, the result has a warning.
+ *
+ * @throws store_unavailable if it cannot be created or read.
+ */
 export async function ensureHome(home: string): Promise<HomeState> {
   try {
     await createPrivateFolder(home);
@@ -52,7 +57,7 @@ async function ignoreSecrets(home: string): Promise<void> {
   const lines = `${gitignoreEntries.join("\n")}\n`;
   await writeFile(join(home, ".gitignore"), lines, { flag: "wx", mode: 0o600 }).catch(
     (error: unknown) => {
-      if (errnoOf(error) !== "EEXIST") throw error; // another process made the home at the same time
+      if (errnoOf(error) !== "EEXIST") throw error; // Another process was faster.
     },
   );
 }
@@ -60,12 +65,14 @@ async function ignoreSecrets(home: string): Promise<void> {
 async function findOpenPermissions(home: string): Promise<string[]> {
   const { mode } = await stat(home);
   if (!isPosix || (mode & 0o077) === 0) return [];
-  return [
-    `Other users of this machine may enter ${home} (mode ${octal(mode)}); close it with: chmod 700 ${home}`,
-  ];
+  const problem = `Other users of this machine may enter ${home} (mode ${octal(mode)})`;
+  return [`${problem}; close it with: chmod 700 ${home}`];
 }
 
-/** `mkdir -p` with 0700. Not Node's own `recursive`: it never returns for a path below `/proc` (Node 20). */
+/**
+ * Creates a folder and its parents with mode 0700. Does not use Node's `recursive` option, which
+ * never returns for a path below `/proc` (Node 20).
+ */
 export async function createPrivateFolder(path: string): Promise<void> {
   const folder = resolve(path);
   const parent = dirname(folder);
@@ -73,12 +80,12 @@ export async function createPrivateFolder(path: string): Promise<void> {
   if (problem === undefined) return;
   if (errnoOf(problem) !== "ENOENT" || parent === folder) throw problem;
   if (!(await isFolder(parent))) await createPrivateFolder(parent);
-  // A parent that is there was made meanwhile, maybe by somebody else; or it is one in which nothing can be made.
-  const still = await createFolder(folder);
-  if (still !== undefined) throw still;
+  // Another process may have created the parent in the meantime, or no folder can be created in it.
+  const secondProblem = await createFolder(folder);
+  if (secondProblem !== undefined) throw secondProblem;
 }
 
-/** Answers why there is no such folder now. */
+/** @returns The reason why the folder does not exist, or undefined if it does. */
 async function createFolder(folder: string): Promise<unknown> {
   try {
     await mkdir(folder, { mode: 0o700 });
@@ -99,7 +106,11 @@ async function assertFolder(path: string): Promise<void> {
   if (!(await isFolder(path))) throw Object.assign(new Error("not a folder"), { code: "ENOTDIR" });
 }
 
-/** Narrows a secret file of ours that other users may read. Answers a sentence for the log when it was too wide. */
+/**
+ * Removes the access of other users to a secret file.
+ *
+ * @returns A sentence for the log if others could read the file, otherwise undefined.
+ */
 export async function restrictSecretFile(path: string): Promise<string | undefined> {
   const found = isPosix ? await stat(path).catch(() => undefined) : undefined;
   if (!found || (found.mode & 0o077) === 0) return undefined;
@@ -114,29 +125,36 @@ export async function restrictSecretFile(path: string): Promise<string | undefin
 
 const octalWithSticky = (mode: number): string => (mode & 0o7777).toString(8).padStart(4, "0");
 
-/** Refuses files and folders that decide which code runs as this user and that another user could change, or could
- *  move away by a folder on the way to them. */
+/**
+ * Checks that no other user can change these files and folders, or replace them through a parent
+ * folder. They decide which code runs as this user.
+ *
+ * @throws FILE_WRITABLE_BY_OTHERS with the path and the command that fixes it.
+ */
 export async function assertTrusted(paths: Iterable<string>): Promise<void> {
-  if (process.getuid === undefined) return; // Windows: its access rights are no modes
+  if (process.getuid === undefined) return; // Windows access rights are not mode bits.
   const me = process.getuid();
-  const own = new Set(paths);
-  for (const path of own) await assertTrustedPath(path, me);
-  const way = new Set<string>();
-  for (const path of own) await collectAncestors(path, way);
-  const above = new Set([...way].map(dirname));
-  for (const path of above) if (!own.has(path)) await assertTrustedPath(path, me, true);
+  const trusted = new Set(paths);
+  for (const path of trusted) await assertTrustedPath(path, me);
+  const ancestors = new Set<string>();
+  for (const path of trusted) await collectAncestors(path, ancestors);
+  const above = new Set([...ancestors].map(dirname));
+  for (const path of above) if (!trusted.has(path)) await assertTrustedPath(path, me, true);
 }
 
-/** The path, all folders above it, and the same of what links on the way lead to. */
+/** Adds the path, all folders above it, and the same for the targets of symbolic links. */
 async function collectAncestors(path: string, found: Set<string>): Promise<void> {
-  for (let at = resolve(path); !found.has(at); at = dirname(at)) {
-    found.add(at);
-    const target = await readlink(at).catch(() => undefined);
-    if (target !== undefined) await collectAncestors(resolve(dirname(at), target), found);
+  for (let current = resolve(path); !found.has(current); current = dirname(current)) {
+    found.add(current);
+    const target = await readlink(current).catch(() => undefined);
+    if (target !== undefined) await collectAncestors(resolve(dirname(current), target), found);
   }
 }
 
-/** A file and its folder, before and behind links: whoever may write there may put another file in its place. */
+/**
+ * A file and its folder, before and after links are resolved. A user who can write to such a folder
+ * can replace the file.
+ */
 export async function withParentFolders(path: string): Promise<string[]> {
   const real = await realpath(path).catch((error: unknown) => {
     throw unreadableError(path, error);
@@ -144,7 +162,10 @@ export async function withParentFolders(path: string): Promise<string[]> {
   return [real, dirname(real), dirname(path)];
 }
 
-/** `isAbove`: in a shared folder (sticky) nobody else can move what is ours. */
+/**
+ * @param isAbove - The path is a parent folder. In a shared (sticky) one, other users cannot move
+ * the files of this user.
+ */
 async function assertTrustedPath(path: string, me: number, isAbove = false): Promise<void> {
   const { mode, uid } = await stat(path).catch((error: unknown) => {
     throw unreadableError(path, error);

@@ -1,22 +1,30 @@
+// Reads text files and finds positions in them.
 import { constants, open } from "node:fs/promises";
 import { isDeepStrictEqual } from "node:util";
 import { codeOf } from "../../kernel/index.ts";
 import { errnoOf, fileErrors, unreadableError } from "./errors.ts";
+import { isObject } from "../util.ts";
 
-/** Larger files are refused: none of ours comes near it. */
+/** Larger files are rejected. Configuration files are far smaller. */
 const maxBytes = 1024 * 1024;
-/** Levels of brackets, and of lists in lists on one line: deeper ones mean nothing here, and end a parser. */
+/**
+ * Levels of brackets, and of lists inside lists on one line. Deeper input can exhaust the stack of
+ * a parser.
+ */
 const maxDepth = 100;
 const nestedSequencePattern = new RegExp(String.raw`(?:[-?:][ \t]+){${maxDepth + 1}}`);
 const repairHint = "Correct it by hand or restore a copy; the file was not changed.";
 
-/** Line and column from 1, columns in UTF-16 units as editors count them. */
+/** Line and column from 1. Columns count UTF-16 units, as editors do. */
 export function positionAt(text: string, offset: number): { line: number; column: number } {
   const before = text.slice(0, offset);
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") };
 }
 
-/** `FILE_CORRUPT` with file, line, column, expectation and remedy. `expected` must hold nothing read from the file. */
+/**
+ * Creates `FILE_CORRUPT` with file, line, column, expectation and fix. `expected` must not contain
+ * anything from the file.
+ */
 export function corruptError(
   path: string,
   text: string,
@@ -30,9 +38,14 @@ export function corruptError(
   });
 }
 
-/** The whole file as text, a byte order mark included; `undefined` when there is none. Rejects `FILE_UNREADABLE`, also
- *  for what is no regular file, `FILE_TOO_LARGE` over 1 MiB, and `FILE_CORRUPT` when it is not UTF-8 or nested over a
- *  hundred levels deep. */
+/**
+ * Reads a file as text, including a byte order mark.
+ *
+ * @returns Undefined if the file does not exist.
+ * @throws FILE_UNREADABLE if it cannot be read, or is not a regular file.
+ * @throws FILE_TOO_LARGE if it is larger than 1 MiB.
+ * @throws FILE_CORRUPT if it is not UTF-8, or is nested more than 100 levels deep.
+ */
 export async function readText(path: string): Promise<string | undefined> {
   const bytes = await readBytes(path);
   if (bytes === undefined) return undefined;
@@ -46,10 +59,16 @@ export async function readText(path: string): Promise<string | undefined> {
   return text;
 }
 
-/** The content, and of a larger file 1 MiB and a byte; `undefined`: there is none. Rejects `FILE_UNREADABLE`. */
+/**
+ * Reads a file, but at most 1 MiB and one byte.
+ *
+ * @returns Undefined if the file does not exist.
+ * @throws FILE_UNREADABLE if it cannot be read, or is not a regular file.
+ */
 export async function readBytes(path: string): Promise<Buffer | undefined> {
   try {
-    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe would wait for a writer
+    // Without O_NONBLOCK, opening a pipe waits for a writer.
+    const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       const status = await file.stat();
       if (!status.isFile()) throw fileErrors.FILE_UNREADABLE(path, "it is not a regular file");
@@ -59,7 +78,7 @@ export async function readBytes(path: string): Promise<Buffer | undefined> {
         read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
         length += read;
         if (length === bytes.length && length <= maxBytes)
-          bytes = Buffer.concat([bytes], maxBytes + 1); // it grew
+          bytes = Buffer.concat([bytes], maxBytes + 1); // The file has grown.
       }
       return Buffer.from(bytes.subarray(0, length));
     } finally {
@@ -71,7 +90,10 @@ export async function readBytes(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Where brackets or dashes are nested too deeply, those in quotes and comments included. */
+/**
+ * The offset at which brackets or dashes are nested too deeply. Brackets in quotes and comments
+ * count too.
+ */
 function findExcessiveDepth(text: string): number | undefined {
   const dashes = nestedSequencePattern.exec(text);
   if (dashes) return dashes.index;
@@ -83,7 +105,7 @@ function findExcessiveDepth(text: string): number | undefined {
   return undefined;
 }
 
-/** The text without its byte order mark, and the mark. */
+/** Splits the text into its byte order mark and the rest. */
 export function splitByteOrderMark(text: string): { mark: string; body: string } {
   return text.startsWith("\uFEFF")
     ? { mark: "\uFEFF", body: text.slice(1) }
@@ -93,16 +115,20 @@ export function splitByteOrderMark(text: string): { mark: string; body: string }
 export const replaceRange = (text: string, from: number, to: number, insert: string): string =>
   text.slice(0, from) + insert + text.slice(to);
 
-/** The line ending of the first line. */
+/**
+ * The line ending of the first line; `\
+ * ` if there is only one line.
+ */
 export const lineEndingOf = (text: string): string => /\r?\n/.exec(text)?.[0] ?? "\n";
 
 export type JsonObject = Record<string, unknown>;
 
-export const isJsonObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A copy with only `path` changed; `null` and missing parents become objects. `undefined` removes. A parent of another
- *  kind makes it `undefined`. */
+/**
+ * Copies the object with one path changed. `null` and missing parents become objects.
+ *
+ * @param value - Undefined removes the key.
+ * @returns Undefined if a parent is not an object.
+ */
 export function setAtPath(
   jsonObject: JsonObject,
   path: readonly string[],
@@ -116,7 +142,7 @@ export function setAtPath(
   if (rest.length === 0) return { ...jsonObject, [key]: value };
   const child = (Object.hasOwn(jsonObject, key) ? jsonObject[key] : undefined) ?? undefined;
   if (child === undefined && value === undefined) return jsonObject;
-  if (child !== undefined && !isJsonObject(child)) return undefined;
+  if (child !== undefined && !isObject(child)) return undefined;
   const changed = setAtPath(child ?? {}, rest, value);
   return changed && { ...jsonObject, [key]: changed };
 }

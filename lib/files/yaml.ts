@@ -1,3 +1,4 @@
+// Reads and edits YAML files.
 import { createRequire } from "node:module";
 import type * as Yaml from "yaml";
 import { codeOf } from "../../kernel/index.ts";
@@ -6,7 +7,6 @@ import type { ParsedFile } from "./json.ts";
 import {
   corruptError,
   isEqual,
-  isJsonObject,
   lineEndingOf,
   readText,
   replaceRange,
@@ -14,19 +14,32 @@ import {
   splitByteOrderMark,
   type JsonObject,
 } from "./text.ts";
+import { isObject } from "../util.ts";
 
-/** Loaded only when there is YAML to read or write. */
+/** Loads the YAML parser on first use. */
 export const loadYaml = (): typeof Yaml => createRequire(import.meta.url)("yaml");
 
-/** The map in a YAML 1.2 file; an empty file is `{}`, no file is `undefined`. A number that JavaScript would print
- *  another way than it is written (`0012`, twenty digits) is given as the text written. Rejects `FILE_CORRUPT`,
- *  `FILE_UNREADABLE`. */
+/**
+ * Reads a YAML 1.2 file whose top level is a map. An empty file is `{}`. A number that JavaScript
+ * would print differently (`0012`, twenty digits) becomes the text in the file.
+ *
+ * @returns The text and its value, or undefined if the file does not exist.
+ * @throws FILE_CORRUPT if it is not valid YAML, has a key twice, or uses an anchor more than 100
+ * times.
+ * @throws FILE_UNREADABLE if it cannot be read.
+ * @throws FILE_TOO_LARGE if it is larger than 1 MiB.
+ */
 export async function readYaml(path: string): Promise<ParsedFile | undefined> {
   const text = await readText(path);
   return text === undefined ? undefined : { text, value: parseYaml(text, path) };
 }
 
-/** `path` only names the file in errors. Throws `FILE_CORRUPT`: also for duplicate keys and for excessive aliases. */
+/**
+ * Parses YAML text whose top level is a map.
+ *
+ * @param path - The name of the file in errors.
+ * @throws FILE_CORRUPT also for duplicate keys and for excessive aliases.
+ */
 export function parseYaml(text: string, path: string): JsonObject {
   return valueOf(parseDocument(text, path), text, path);
 }
@@ -71,7 +84,7 @@ export function valueOf(document: Yaml.Document.Parsed, text: string, path: stri
   });
   try {
     const value: unknown = document.toJS({ maxAliasCount: 100 });
-    return isJsonObject(value) ? value : {};
+    return isObject(value) ? value : {};
   } catch (cause) {
     if (!(cause instanceof ReferenceError)) throw cause;
     const offset = unresolvedAlias(document);
@@ -91,7 +104,7 @@ function unresolvedAlias(document: Yaml.Document.Parsed): number | undefined {
   return offset;
 }
 
-/** By the codes of `loadYaml`; its own messages may quote the file. */
+/** Expectations by the error codes of the YAML parser, whose own messages may quote the file. */
 const expectations: Readonly<Record<string, string>> = {
   ALIAS_PROPS: "no anchor or tag on an alias",
   BAD_ALIAS: "the name of an anchor defined before",
@@ -123,9 +136,16 @@ const newFileHeader = [
   "",
 ].join("\n");
 
-/** The text with the string at `path` set and every other byte as it was; `undefined` makes a new file. Checked by
- *  reading it again. `file` only names it in errors. Throws `FILE_CORRUPT`, and `FILE_EDIT_REFUSED`, which says what to
- *  add by hand. */
+/**
+ * Sets one string in YAML text and leaves all other bytes unchanged. The result is parsed again and
+ * compared with the expected value.
+ *
+ * @param text - The present text; undefined makes a new file.
+ * @param file - The name of the file in errors.
+ * @throws FILE_CORRUPT if the text is not valid.
+ * @throws FILE_EDIT_REFUSED if the edit cannot be made safely. The message has the lines to add by
+ * hand.
+ */
 export function editYaml(
   text: string | undefined,
   path: readonly string[],
@@ -163,13 +183,13 @@ function verifyEdit(text: string, file: string): JsonObject | undefined {
 
 function editRefusedError(file: string, path: readonly string[]) {
   const lines = path.map((key, depth) => `${"  ".repeat(depth)}${keyText(key)}:`).join("\n");
-  const sentence = `it is laid out in a way that cannot be changed safely. Set this by hand:\n${lines} "<the token>"`;
-  return fileErrors.FILE_EDIT_REFUSED(file, sentence, { details: { path } });
+  const reason = `its layout cannot be edited safely. Add this by hand:\n${lines} "<the token>"`;
+  return fileErrors.FILE_EDIT_REFUSED(file, reason, { details: { path } });
 }
 
 type Pair = Yaml.Pair<Yaml.ParsedNode, Yaml.ParsedNode | null>;
 
-/** Walks down to where `path` ends in this file and puts the rest of it there. */
+/** Finds the deepest existing parent of `path` and inserts the rest of the path there. */
 function editDocument(
   body: string,
   path: readonly string[],
@@ -208,14 +228,15 @@ function setValue(body: string, pair: Pair, rendered: string): string | undefine
       `${colonNeeded(pair)} ${rendered}`,
     );
   const old = body.slice(from, to);
-  const end = /\r?\n$/.exec(old)?.[0] ?? ""; // a block scalar's range holds its last line ending
+  // The range of a block scalar includes its last line ending.
+  const end = /\r?\n$/.exec(old)?.[0] ?? "";
   const single = old.startsWith("'") && /^"[\w-]*"$/.test(rendered);
   return replaceRange(body, from, to, (single ? rendered.replaceAll('"', "'") : rendered) + end);
 }
 
 type Token = { readonly type: string; readonly offset: number; readonly source: string };
 
-/** Behind the colon, and behind an anchor or a tag of the missing value. */
+/** The offset after the colon, and after an anchor or a tag without a value. */
 function valueOffset(pair: Pair): number {
   const marks = separators(pair).filter(({ type }) =>
     ["map-value-ind", "anchor", "tag"].includes(type),
@@ -228,7 +249,10 @@ const separators = (pair: Pair) => (pair.srcToken?.sep ?? []) as readonly Token[
 const colonNeeded = (pair: Pair) =>
   separators(pair).some(({ type }) => type === "map-value-ind") ? "" : ":";
 
-/** A parent without a value: block lines below it, or a flow map in place where lines cannot stand. */
+/**
+ * Fills a parent without a value: with block lines below it, or with a flow map if lines are not
+ * possible there.
+ */
 function fillParent(
   body: string,
   map: Yaml.YAMLMap.Parsed,
@@ -251,9 +275,10 @@ function insertPair(
   const last = map.items.at(-1);
   if (map.flow) {
     const [key = "", ...rest] = path;
-    const entry = `${flowKey(body, map, key)}: ${rest.length === 0 ? quoteString(value) : renderFlowMap(rest, value)}`;
-    const at = last ? endOffset(last) : map.range[0] + 1;
-    return replaceRange(body, at, at, last ? `, ${entry}` : entry);
+    const rendered = rest.length === 0 ? quoteString(value) : renderFlowMap(rest, value);
+    const entry = `${flowKey(body, map, key)}: ${rendered}`;
+    const offset = last ? endOffset(last) : map.range[0] + 1;
+    return replaceRange(body, offset, offset, last ? `, ${entry}` : entry);
   }
   if (!last) return undefined;
   return insertLine(body, endOffset(last), renderBlock(body, path, value, indentOf(body, map)));
@@ -261,7 +286,7 @@ function insertPair(
 
 const endOffset = (pair: Pair): number => Math.max(pair.key.range[1], pair.value?.range[1] ?? 0);
 
-/** Puts whole lines behind the line that holds `offset`, in the file's own line ending. */
+/** Inserts lines after the line that contains `offset`, with the line ending of the file. */
 function insertLine(body: string, offset: number, lines: string): string {
   if (offset === 0 || body[offset - 1] === "\n")
     return replaceRange(body, offset, offset, lines + lineEndingOf(body));
@@ -291,14 +316,16 @@ const renderFlowMap = (path: readonly string[], value: string): string =>
 const flowKey = (body: string, map: Yaml.YAMLMap.Parsed, key: string) =>
   body[map.items[0]?.key.range[0] ?? -1] === '"' ? JSON.stringify(key) : keyText(key);
 
-/** Plain when it cannot be taken for anything but text. */
+/** Writes a key without quotes if every YAML parser reads it as text. */
 function keyText(key: string): string {
   return /^[A-Za-z_][\w-]*$/.test(key) && !/^(true|false|null|yes|no|on|off|y|n)$/i.test(key)
     ? key
     : quoteString(key);
 }
 
-/** JSON's string is a YAML string; characters that YAML does not print are escaped too. */
+/**
+ * A JSON string is also a YAML string. Characters that are not printable in YAML are escaped too.
+ */
 const quoteString = (text: string) =>
   JSON.stringify(text).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escapeCharacter);
 

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ContextUsage, Media, Message, OutboundMessage } from "../channels/index.ts";
+import { isObject } from "../../lib/util.ts";
 
 /* A line of the program: what a Pico server says, with the `request_id` of the message it is about. Unknown keys are
  * ignored. */
@@ -174,9 +175,7 @@ export interface IntendedTarget {
 
 type FieldMap = Readonly<Record<string, unknown>>;
 const asFields = (value: unknown): FieldMap | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as FieldMap)
-    : undefined;
+  isObject(value) ? (value as FieldMap) : undefined;
 /** A number is a slip that is easily made. */
 const nameOf = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;

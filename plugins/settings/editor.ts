@@ -3,15 +3,13 @@ import { editJson, parseJson, readJson, cachedByStamp, updateFile } from "../../
 import { codeOf, didYouMean, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
 import type { Settings, SettingsSources } from "./service.ts";
+import { isObject } from "../../lib/util.ts";
 
 type RawSettings = Record<string, unknown>;
 type ApplyResult = Awaited<ReturnType<Configuration["apply"]>>;
 interface EditableProperty {
   readonly editable?: boolean;
 }
-
-const isObject = (value: unknown): value is RawSettings =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function sectionOf(content: RawSettings | undefined, keys: readonly string[]): RawSettings {
   let node: unknown = content ?? {};

@@ -59,10 +59,10 @@ const kernelErrors = new Set([
   "ErrorContext",
   "Awaitable",
 ]);
-/** A library imports itself, and lib/files the errors of the kernel, lib/pico-link the codec. */
+/** A library imports itself and lib/util; lib/files the kernel errors; lib/pico-link the codec. */
 const libRule: Rule = (file, wanted) => {
   const own = file.split("/").slice(0, 2).join("/");
-  if (within(own, wanted)) return undefined;
+  if (within(own, wanted) || wanted.path === "lib/util.ts") return undefined;
   if (own === "lib/files") {
     if (!isKernelIndex(wanted)) return "lib/files imports only the error functions of the kernel";
     const isAllowed = wanted.typeOnly || wanted.names.every((name) => kernelErrors.has(name));

@@ -97,6 +97,7 @@ describe("what is loaded", () => {
     expect(own).toEqual([
       "config",
       "kernel",
+      "lib",
       ...libraries,
       ...plugins.map((name) => `plugins/${name}`),
     ]);

@@ -5,6 +5,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { encodePng, iconsFor } from "../icon.ts";
 import type { MenuChoice, TrayBackend, TrayBackendOptions, TrayView } from "../service.ts";
+import { isObject } from "../../../lib/util.ts";
 
 export interface ScriptOptions {
   readonly command: readonly string[];
@@ -127,7 +128,7 @@ function readLines(stream: NodeJS.ReadableStream, heard: (line: string) => void)
 function parseObject(line: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+    return isObject(value) ? { ...value } : {};
   } catch {
     return {};
   }

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { editJson, parseJson, readJson } from "../../../lib/files/index.ts";
 import { temporaryFolder } from "./support.ts";
+import { isObject } from "../../../lib/util.ts";
 
 const path = ["channels", "pico", "enabled"];
 
@@ -118,7 +119,7 @@ test.each([
 test("a parent that is not an object is refused by name", () => {
   const edit = () => editJson('{"channels": ["x"]}', [{ path, value: true }], "config.json");
   expect(edit).toThrow(
-    'config.json was not changed: something above "channels.pico.enabled" is not an object.',
+    'config.json was not changed: a parent of "channels.pico.enabled" is not an object.',
   );
 });
 
@@ -175,9 +176,6 @@ test("an edit of any document changes its own place and no byte before or behind
     { numRuns: 300 },
   );
 });
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const at = (tree: unknown, place: readonly string[]): unknown =>
   place.reduce<unknown>(
