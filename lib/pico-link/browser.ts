@@ -1,12 +1,20 @@
 import { connectWith, platformWebSocket, type Client, type ConnectOptions } from "./connect.ts";
 
-/* doorward/client as bundlers for browsers get it: without the way to another WebSocket than the platform's. */
+// Entry point of doorward/client for browser bundlers. It contains no WebSocket implementation of
+// its own.
 
 export type * from "./client.ts";
 
-/** As `connect` of client.ts. Throws `TypeError` where there is no WebSocket. */
+/**
+ * Connects to a channel, and reconnects after every interruption; see `connect` of client.ts.
+ *
+ * @throws TypeError if the platform has no WebSocket and the options name none.
+ * @example
+ * const chat = connect({ url: "/pico", token, onMessage: ({ content }) => show(content) });
+ */
 export function connect(options: ConnectOptions): Client {
   const Socket = options.WebSocket ?? platformWebSocket();
-  if (!Socket) throw new TypeError("no WebSocket: give one");
+  if (!Socket)
+    throw new TypeError("This platform has no WebSocket: pass one in the option WebSocket.");
   return connectWith(options, Socket);
 }

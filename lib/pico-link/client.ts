@@ -1,9 +1,7 @@
 import { connectWith, platformWebSocket, type Client, type ConnectOptions } from "./connect.ts";
 
-/* doorward/client: a link to a pico channel for browsers and Node. Bundlers for browsers take page.ts in its place.
- *
- *   const chat = connect({ url: "wss://example.org/pico", token, onMessage: ({ content }) => show(content) });
- *   await chat.send("hello"); // the application has it */
+// Entry point of doorward/client for Node and browsers. Bundlers for browsers use browser.ts
+// instead.
 
 export type { Client, ConnectOptions } from "./connect.ts";
 export type { LinkError } from "./errors.ts";
@@ -19,13 +17,24 @@ export type {
   LinkState,
 } from "./types.ts";
 
-/** Node's WebSocket takes headers. */
+/** In Node, WebSocket constructors accept headers. */
 const isNode =
   (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !==
   undefined;
 
-/** Connects, and stays connected: cuts, restarts and sleep are bridged without losing a message. Never throws because
- *  the server is away; `onState` tells. */
+/**
+ * Connects to a channel, and reconnects after interruptions, restarts and suspension without losing
+ * a message. An unreachable server is not an error; `onState` reports it.
+ *
+ * @returns The client. Call `stop` to close it.
+ * @example
+ * const chat = connect({
+ *   url: "wss://example.org/pico",
+ *   token,
+ *   onMessage: ({ content }) => show(content),
+ * });
+ * await chat.send("hello"); // resolves when the application has accepted it
+ */
 export function connect(options: ConnectOptions): Client {
   const { headers = isNode } = options;
   const Socket =

@@ -1,32 +1,49 @@
+// Builds a client from the options of `connect` and a WebSocket constructor.
 import { createDialer, httpUrl, type Dial, type SocketConstructor } from "./dial.ts";
 import { createLink } from "./link.ts";
 import { fetchMedia, type MediaLimits, type MediaSource } from "./media.ts";
 import type { Link, LinkHandlers, Clock, LinkMessage } from "./types.ts";
 
+/** Options of `connect`. */
 export interface ConnectOptions extends LinkHandlers {
-  /** `ws://host:port/pico`, `wss:`, `http:` or `https:`; in a page it may be relative. */
+  /** `ws:`, `wss:`, `http:` or `https:` address of the channel; in a page it may be relative. */
   readonly url: string;
-  /** A function is asked before each try; `""` shows none, for pages the server knows by their cookie. */
+  /**
+   * The channel token. A function is called before each attempt to connect. `""` sends no token,
+   * for pages that the server recognizes by their cookie.
+   */
   readonly token: string | (() => string | Promise<string>);
-  /** The conversation; the same id continues it. Unset: a new one. */
+  /** The conversation; the same id continues it. @defaultValue A new random id. */
   readonly sessionId?: string;
-  /** Unset: the platform's; in Node 20, which has none, that of the package `ws`. */
+  /**
+   * @defaultValue The WebSocket of the platform; in Node 20, which has none, that of the package
+   * `ws`.
+   */
   readonly WebSocket?: SocketConstructor;
-  /** Milliseconds without an update after which a message is assumed to be complete (`assumed`), for servers that do
-   *  not mark the end. At most one hour. @defaultValue 30,000 */
+  /**
+   * Milliseconds without an update after which a message is assumed to be complete (`assumed`), for
+   * servers that do not mark the end. At most one hour. @defaultValue 30,000
+   */
   readonly silenceMs?: number;
-  /** `WebSocket` takes `{ headers }` as its second argument; unset: as the platform's does. */
+  /**
+   * Whether `WebSocket` accepts `{ headers }` as its second argument. @defaultValue True in Node,
+   * false in browsers.
+   */
   readonly headers?: boolean;
   readonly fetch?: typeof globalThis.fetch;
   readonly clock?: Clock;
-  /** Random bytes. */
+  /** Returns this many random bytes. @defaultValue `crypto.getRandomValues` */
   readonly random?: (bytes: number) => Uint8Array;
 }
 
-/** A link that stays. `stop` ends it. */
+/** A connected client. `stop` closes it. */
 export interface Client extends Omit<Link, "start"> {
-  /** Fetches an attachment, with the token where it is on the server's origin. Rejects with a `LinkError`:
-   *  `media_too_large` (over 20 MiB, or `maxBytes`) or `media_unavailable`. */
+  /**
+   * Fetches an attachment. The token is sent to the origin of the server only.
+   *
+   * @throws LinkError `media_too_large` if it is larger than 20 MiB or `maxBytes`.
+   * @throws LinkError `media_unavailable` if it cannot be fetched.
+   */
   fetchMedia(attachment: LinkMessage["attachments"][number], limits?: MediaLimits): Promise<Blob>;
 }
 
@@ -40,10 +57,10 @@ const randomBytes = (bytes: number): Uint8Array => crypto.getRandomValues(new Ui
 
 const platform = globalThis as { WebSocket?: SocketConstructor; location?: { href: string } };
 
-/** The platform's; undefined where it has none. */
+/** @returns Undefined if the platform has no WebSocket. */
 export const platformWebSocket = (): SocketConstructor | undefined => platform.WebSocket;
 
-/** By this WebSocket, whatever the options name. */
+/** Connects with this WebSocket and ignores `options.WebSocket`. */
 export function connectWith(
   options: ConnectOptions,
   Socket: SocketConstructor | Promise<SocketConstructor>,

@@ -1,7 +1,11 @@
+// Opens WebSockets to a channel, and finds out why a handshake failed.
 import { encodeUtf8, formatCursor } from "../pico-wire/index.ts";
 import type { Clock, HandshakeRejection, ResumePoint, SocketEvent } from "./types.ts";
 
-/** The address with what the link adds. Names that stand in it already are kept, `resume` and `conn` are ours. */
+/**
+ * Adds the query parameters of the link to an address. Existing `session_id` and `pico_ext` are
+ * kept; `resume` and `conn` are replaced.
+ */
 export function dialUrl(
   address: string,
   sessionId: string,
@@ -19,26 +23,32 @@ export function dialUrl(
   return url.href;
 }
 
-/** The address for plain requests. */
+/** The address for plain HTTP requests. */
 export const httpUrl = (address: string): string => new URL(address).href.replace(/^ws/, "http");
 
-/** Seconds or a date, as `Retry-After` has it, in milliseconds. */
+/**
+ * Converts the value of `Retry-After`, seconds or a date, to milliseconds.
+ *
+ * @returns Undefined if it is malformed or in the past.
+ */
 export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
   if (!header) return undefined;
   const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
   return ms >= 0 ? ms : undefined;
 }
 
-export type SocketListener = (news: SocketEvent) => void;
+/** Receives the events of a socket. */
+export type SocketListener = (event: SocketEvent) => void;
 
+/** A socket that is open or being opened. */
 export interface OpenSocket {
   write(text: string): void;
-  /** Bytes that have not left. */
+  /** @returns Bytes that have not been sent yet. */
   buffered(): number;
   close(): void;
 }
 
-/** Opens a socket to the address, showing the token. */
+/** Opens a socket to an address with a token. */
 export type Dial = (
   target: { readonly url: string; readonly token: string },
   socketListener: SocketListener,
@@ -51,50 +61,62 @@ interface SocketEvents {
   readonly close: { readonly code: number; readonly reason: string };
 }
 
-/** The part of the platform's WebSocket that is used; `ws` has it too. */
+/** The used part of the WebSocket interface; `ws` has it too. */
 export interface SocketLike {
   binaryType: string;
   readonly bufferedAmount: number;
   send(text: string): void;
   close(code?: number): void;
-  /** `ws`: at once. */
+  /** Only in `ws`: closes the socket without a closing handshake. */
   terminate?(): void;
   addEventListener<K extends keyof SocketEvents>(
     type: K,
     listener: (event: SocketEvents[K]) => void,
   ): void;
-  /** `ws`. */
+  /** Only in `ws`. */
   on?(type: "ping", listener: () => void): unknown;
 }
 
-/** A browser's constructor, or one that takes options, as those of `ws` and of Node do. */
+/**
+ * A WebSocket constructor of a browser, or one that accepts options, as those of `ws` and of Node
+ * do.
+ */
 export type SocketConstructor = new (url: string, second?: never) => unknown;
 
+/** Options of `createDialer`. */
 export interface DialOptions {
-  /** The constructor takes `{ headers }`; else the token goes as a subprotocol. */
+  /**
+   * Whether the constructor accepts `{ headers }`; otherwise the token is sent as a subprotocol.
+   */
   readonly headers?: boolean | undefined;
   readonly clock: Clock;
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** For a peer that does not answer a close. */
+/** Milliseconds to wait for the closing handshake of the server. */
 const closeTimeoutMs = 1_000;
 
-/** Its UTF-8, a character for each byte: as headers and `btoa` take it. */
+/** Encodes text as UTF-8 with one character for each byte, as headers and `btoa` require. */
 const toByteString = (text: string): string => String.fromCharCode(...encodeUtf8(text));
 
 const base64url = (text: string): string =>
   btoa(toByteString(text)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
 
-/** Browsers take names of RFC 7230 only. */
+/** Browsers accept only subprotocol names that are tokens of RFC 7230. */
 const tokenProtocol = (token: string): string =>
   /^[\w!#$%&'*+.^`|~-]+$/.test(token) ? `token.${token}` : `token64.${base64url(token)}`;
 
-/** An empty token is none: the server knows the page, or the address holds it. */
+/**
+ * The Authorization header. An empty token sends none: the server recognizes the page by its
+ * cookie, or the URL contains the token.
+ */
 export const authorization = (token: string): Record<string, string> =>
   token ? { Authorization: `Bearer ${toByteString(token)}` } : {};
 
-/** Dials with a WebSocket constructor. When the handshake fails, a plain request to the same place tells why. */
+/**
+ * Creates a function that opens sockets with a WebSocket constructor. If a handshake fails, a plain
+ * HTTP request to the same address finds the reason.
+ */
 export function createDialer(Socket: SocketConstructor, options: DialOptions): Dial {
   const { headers: takesHeaders, clock, fetch = globalThis.fetch } = options;
 
@@ -104,15 +126,15 @@ export function createDialer(Socket: SocketConstructor, options: DialOptions): D
     signal: AbortSignal,
   ): Promise<HandshakeRejection> {
     const headers = authorization(token);
-    const answer = await fetch(url.replace(/^ws/, "http"), { headers, signal });
-    const body = (await answer.json().catch(() => undefined)) as { error?: unknown } | undefined;
+    const response = await fetch(url.replace(/^ws/, "http"), { headers, signal });
+    const body = (await response.json().catch(() => undefined)) as { error?: unknown } | undefined;
     const code = typeof body?.error === "string" ? body.error : undefined;
-    // a right token and a channel that answers: only the upgrade did not get through
-    if (answer.ok) return { status: 426 };
+    // The token is right and the channel responds, so only the upgrade was lost.
+    if (response.ok) return { status: 426 };
     return {
-      status: answer.status,
+      status: response.status,
       code,
-      retryAfterMs: retryAfterMs(answer.headers.get("retry-after"), clock.now()),
+      retryAfterMs: retryAfterMs(response.headers.get("retry-after"), clock.now()),
     };
   }
 
@@ -123,16 +145,16 @@ export function createDialer(Socket: SocketConstructor, options: DialOptions): D
         ? [tokenProtocol(token)]
         : [];
     const socket = new Socket(url, second as never) as SocketLike;
-    const left = new AbortController();
+    const controller = new AbortController();
     let isOpen = false;
     let isOver = false;
-    let cutting: unknown;
-    const neverOpened = (): void => {
-      if (isOver || left.signal.aborted) return;
+    let closeTimer: unknown;
+    const reportFailure = (): void => {
+      if (isOver || controller.signal.aborted) return;
       isOver = true;
       const failed = (handshakeRejection?: HandshakeRejection): void =>
         socketListener({ type: "failed", ...handshakeRejection });
-      probe(url, token, left.signal).then(failed, () => failed());
+      probe(url, token, controller.signal).then(failed, () => failed());
     };
     socket.binaryType = "arraybuffer";
     socket.addEventListener("open", () => {
@@ -145,22 +167,23 @@ export function createDialer(Socket: SocketConstructor, options: DialOptions): D
         data: data instanceof ArrayBuffer ? new Uint8Array(data) : (data as string),
       }),
     );
-    // That of Node 22 tells of a connection that was refused by an error alone; others close after it.
+    // The WebSocket of Node 22 reports a refused connection with an error only; others close after
+    // it.
     socket.addEventListener("error", () => {
-      if (!isOpen) neverOpened();
+      if (!isOpen) reportFailure();
     });
     socket.addEventListener("close", ({ code, reason }: { code: number; reason: string }) => {
-      clock.clearTimeout(cutting);
+      clock.clearTimeout(closeTimer);
       if (isOpen) socketListener({ type: "closed", code, reason });
-      else neverOpened();
+      else reportFailure();
     });
     socket.on?.("ping", () => socketListener({ type: "heard" }));
     return {
       write: (text) => socket.send(text),
       buffered: () => socket.bufferedAmount,
       close() {
-        left.abort();
-        cutting = clock.setTimeout(() => socket.terminate?.(), closeTimeoutMs);
+        controller.abort();
+        closeTimer = clock.setTimeout(() => socket.terminate?.(), closeTimeoutMs);
         socket.close(1000);
       },
     };

@@ -1,15 +1,16 @@
-/** Why a message was not sent, or an attachment not fetched, where the server did not say it. */
+// Errors of the link: why a message was not sent or an attachment was not fetched.
+/** Messages for codes that the link itself assigns. The server sends messages for its own codes. */
 export const linkErrors = {
-  outbox_full: "Too many messages wait.",
+  outbox_full: "Too many messages are waiting.",
   too_large: "The message is too large.",
-  id_reused: "Another message with this id waits.",
-  expired: "Nobody confirmed the message; it may have arrived.",
-  stopped: "The link was stopped; it may have arrived.",
+  id_reused: "Another message with this id is waiting.",
+  expired: "The server did not confirm the message; it may have arrived.",
+  stopped: "The link was stopped; the message may have arrived.",
   media_unavailable: "The attachment could not be fetched.",
   media_too_large: "The attachment is too large.",
 } as const;
 
-/** `code`: one of `linkErrors`, or the server's own. */
+/** An error of a link. `code` is a key of `linkErrors` or a code of the server. */
 export interface LinkError extends Error {
   readonly name: "LinkError";
   readonly code: string;

@@ -1,6 +1,6 @@
-/* The link to a pico channel: it connects, stays connected and loses nothing. `step` is all of it as a pure function of
- * the state, an event and the time; `createLink` carries its effects out on a socket and a timer; `createDialer` opens
- * sockets. Nothing of Node, no dependency but the codec: browsers run it as it is, and `client.ts` is their door. */
+// The client library: it connects to a channel, reconnects, and loses no message. `step` contains
+// the logic as a pure function of state, event and time; `createLink` runs its effects on a socket
+// and timers; `createDialer` opens sockets. It depends on the codec only and runs in browsers.
 export {
   retryAfterMs,
   createDialer,

@@ -1,37 +1,41 @@
-/* Times in milliseconds, each by itself: a bundler writes the number where it is used. */
+// Times and limits of the link. Times are in milliseconds. Each is a constant of its own, so that
+// bundlers can inline it.
 
 export const minRetryMs = 500;
 export const maxRetryMs = 30_000;
-/** Between tries while a person has to change something. */
+/** Time between attempts while the user must change something. */
 export const blockedRetryMs = 300_000;
-/** The longest wait, and the longest silence, that a server can ask for. */
+/** The longest delay and idle timeout that a server can ask for. */
 export const maxServerDelayMs = 3_600_000;
-/** A connection that lasted this long, and over which something came, forgets the failures before it. */
+/** A connection that lasted this long and received something resets the failure count. */
 export const stableAfterMs = 10_000;
 export const connectTimeoutMs = 20_000;
-/** A server that said nothing by then has no extension. */
+/** A server that has sent nothing by then lacks the extension. */
 export const helloTimeoutMs = 2_000;
 export const pingIntervalMs = 30_000;
 export const idleTimeoutMs = 60_000;
-/** From a ping to giving up, at least. */
+/** The minimum time from a ping to the end of the connection. */
 export const pongTimeoutMs = 10_000;
 export const ackDelayMs = 1_000;
-/** Default of `silenceMs`. Language models pause for seconds in the middle of a message, rarely for half a minute. */
+/**
+ * Default of `silenceMs`. Language models pause for seconds within a message, rarely for half a
+ * minute.
+ */
 export const messageIdleMs = 30_000;
-/** A message nobody confirmed. The server remembers ids for twice as long. */
+/** Time to wait for a confirmation. The server remembers message ids for twice as long. */
 export const messageExpiryMs = 300_000;
 
-/* How much is kept, and how fast it goes. */
+// Bounds of the queues, and the rate of sending.
 
-/** Messages that wait or are not confirmed; and their bytes, unless it is one alone. */
+/** Unconfirmed messages, and their bytes. A single message may exceed the byte limit. */
 export const maxQueuedMessages = 1_000;
 export const maxQueuedBytes = 4 * 1024 * 1024;
-/** Numbered frames that may stay unacknowledged. */
+/** Numbered frames that may remain unacknowledged. */
 export const maxUnackedFrames = 32;
-/** Below what a server takes of one connection: 100 a second, 200 at once. */
+/** Lower than the limit of servers for one connection: 100 per second, 200 in one burst. */
 export const messagesPerSecond = 80;
 export const messageBurst = 150;
-/** Messages in progress. */
+/** Unfinished messages that are kept. */
 export const maxPartialMessages = 64;
 /** Remembered ids of complete messages. */
-export const told = 256;
+export const maxCompletedIds = 256;

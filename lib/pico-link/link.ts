@@ -1,3 +1,4 @@
+// Runs the pure steps of a link on sockets and timers.
 import { decodeServer, encodeUtf8, type ServerFrame } from "../pico-wire/index.ts";
 import { dialUrl, httpUrl, type OpenSocket, type SocketListener } from "./dial.ts";
 import { linkError } from "./errors.ts";
@@ -13,9 +14,13 @@ import type {
   LinkOptions,
   LinkOutgoing,
   LinkReceipt,
+  SocketEvent,
 } from "./types.ts";
 
-/** One event after the other; what an effect causes comes after the effects before it. */
+/**
+ * Runs the steps one after the other. An event that an effect causes waits until the earlier
+ * effects are done.
+ */
 export const sequentialDriver: Driver = ({ initial, step, perform }) => {
   let linkData = initial;
   let isRunning = false;
@@ -36,9 +41,14 @@ export const sequentialDriver: Driver = ({ initial, step, perform }) => {
   };
 };
 
-/** The time of a clock, but for its steps back: else what is to be done at some time, as the next try to connect, would
- *  wait until a clock that was set back is there again. Steps forward count: the process may have slept. `least`: what
- *  it is at least, as whoever set a timer for then knows. */
+/**
+ * Reads a clock so that the time never goes back. Otherwise, after the system time was set back,
+ * the next attempt to connect would wait until the old time is reached again. Steps forward count,
+ * because the process may have been suspended.
+ *
+ * @returns A function that returns the time. Its parameter `least` is a time that has certainly
+ * been reached, such as the time of the timer that has just fired.
+ */
 export function forwardOnlyClock(clock: Clock): (least?: number) => number {
   let latest = 0;
   let setBack = 0;
@@ -49,81 +59,169 @@ export function forwardOnlyClock(clock: Clock): (least?: number) => number {
   };
 }
 
-/** Short, because a server without the extension gets the next message only when the one before has left. */
+/**
+ * Short, because a server without the extension gets the next message only after the previous one
+ * was sent.
+ */
 const flushPollMs = 10;
-/** A timer this late tells of a process that was held up, or asleep: as long it may hear what came meanwhile. */
+/**
+ * If a timer fires later than this, the process was busy or suspended. The link then waits this
+ * long for frames that have already arrived.
+ */
 const maxTimerLagMs = 100;
 
-/** A message that is not confirmed. Whoever sends the same again is told what becomes of it, as servers do. */
-interface UnconfirmedMessage {
-  readonly text: string;
-  readonly senders: { resolve: (receipt: LinkReceipt) => void; reject: (error: Error) => void }[];
+type ConnectEffect = Extract<Effect, { type: "connect" }>;
+type Handler = (payload: unknown) => void;
+
+interface Sender {
+  resolve(receipt: LinkReceipt): void;
+  reject(error: Error): void;
 }
 
-/** The pure steps, carried out on sockets and timers. */
-export function createLink(options: LinkOptions): Link {
-  const { url, sessionId, clock, newId } = options;
+/** A message without a confirmation. Sending it again adds a sender that gets the same receipt. */
+interface UnconfirmedMessage {
+  readonly text: string;
+  readonly senders: Sender[];
+}
+
+/** Keeps the senders of unconfirmed messages. */
+function createSenders() {
+  const messages = new Map<string, UnconfirmedMessage>();
+  return {
+    /** @returns True if the message is new and must be sent. */
+    add(id: string, text: string, sender: Sender): boolean {
+      const message = messages.get(id);
+      if (!message) {
+        messages.set(id, { text, senders: [sender] });
+        return true;
+      }
+      if (message.text === text) message.senders.push(sender);
+      else sender.reject(linkError("id_reused"));
+      return false;
+    },
+    settle(effect: Extract<Effect, { type: "confirmed" | "refused" }>): void {
+      const { id } = effect;
+      const { senders = [] } = messages.get(id) ?? {};
+      messages.delete(id);
+      for (const { resolve, reject } of senders) {
+        if (effect.type === "confirmed") resolve({ id, status: effect.status });
+        else reject(linkError(effect.code, effect.message));
+      }
+    },
+  };
+}
+
+/** Calls `tick` at the time of the next step. Keeps one timer. */
+function createSchedule(clock: Clock, hasSocket: () => boolean, tick: () => void) {
   const now = forwardOnlyClock(clock);
-  const base = httpUrl(url);
-  const waiting = new Map<string, UnconfirmedMessage>();
-  let socket: OpenSocket | undefined;
-  let shown: string | undefined;
   let timer: unknown;
   let timerAt = Infinity;
+  const fire = (): void => {
+    timerAt = Infinity;
+    tick();
+  };
+  return {
+    now,
+    schedule(at: number): void {
+      if (at === timerAt) return;
+      clock.clearTimeout(timer);
+      timerAt = at;
+      if (at === Infinity) return;
+      timer = clock.setTimeout(
+        () => {
+          const late = now(at) - at;
+          // Reads frames that arrived while the process was busy, before it judges the silence.
+          if (hasSocket() && late > maxTimerLagMs) timer = clock.setTimeout(fire, maxTimerLagMs);
+          else fire();
+        },
+        Math.max(0, at - now()),
+      );
+    },
+  };
+}
 
-  const machine = (options.drive ?? sequentialDriver)({
+/**
+ * Sockets do not report when written data was sent, and a server without the extension confirms
+ * nothing. Polls the socket while such a server has an unconfirmed message.
+ */
+function createFlushPoll(
+  clock: Clock,
+  core: () => LinkData,
+  socketOf: () => OpenSocket | undefined,
+  onFlushed: (generation: number) => void,
+) {
+  let isPolling = false;
+  return function poll(): void {
+    const { generation, connection, outbox } = core();
+    if (isPolling || connection?.mode !== "plain" || !outbox.some(({ sent }) => sent)) return;
+    if (socketOf()?.buffered() === 0) return onFlushed(generation);
+    isPolling = true;
+    clock.setTimeout(() => {
+      isPolling = false;
+      poll();
+    }, flushPollMs);
+  };
+}
+
+/** If a handler throws, the link continues. The error becomes an uncaught error of the platform. */
+function reportUncaught(run: () => void): void {
+  try {
+    run();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
+
+/**
+ * Creates a link that runs the pure steps on sockets and timers.
+ *
+ * @example
+ * const link = createLink({ url, token, sessionId, dial, clock, random: Math.random, newId });
+ * link.start();
+ */
+export function createLink(options: LinkOptions): Link {
+  const { url, sessionId, clock, newId } = options;
+  const base = httpUrl(url);
+  const senders = createSenders();
+  let socket: OpenSocket | undefined;
+  let lastToken: string | undefined;
+
+  const { now, schedule } = createSchedule(
+    clock,
+    () => socket !== undefined,
+    () => dispatch({ type: "tick" }),
+  );
+  const { send: dispatch, core } = (options.drive ?? sequentialDriver)({
     initial: initialData,
     step: (linkData, event) =>
       step(linkData, event, { now: now(), random: options.random(), silenceMs: options.silenceMs }),
     perform(effects, linkData) {
-      for (const effect of effects) guarded(effect);
-      flush();
-      schedule(linkData);
+      for (const effect of effects) reportUncaught(() => perform(effect));
+      pollFlush();
+      schedule(nextAt(linkData));
     },
   });
-  const { send: dispatch } = machine;
+  const pollFlush = createFlushPoll(
+    clock,
+    core,
+    () => socket,
+    (generation) => dispatch({ type: "flushed", generation }),
+  );
 
-  function schedule(linkData: LinkData): void {
-    const at = nextAt(linkData);
-    if (at === timerAt) return;
-    clock.clearTimeout(timer);
-    timerAt = at;
-    if (at === Infinity) return;
-    timer = clock.setTimeout(
-      () => {
-        const late = now(at) - at;
-        // Else silence is taken for an answer that waits to be read.
-        if (socket && late > maxTimerLagMs) timer = clock.setTimeout(tick, maxTimerLagMs);
-        else tick();
-      },
-      Math.max(0, at - now()),
-    );
-  }
-
-  function tick(): void {
-    timerAt = Infinity;
-    dispatch({ type: "tick" });
-  }
-
-  const hearing =
+  const listenerOf =
     (generation: number): SocketListener =>
-    (news) =>
-      dispatch(
-        news.type === "message"
-          ? { type: "frame", generation, frame: decodeFrame(news.data, base) }
-          : { ...news, generation },
-      );
+    (event) =>
+      dispatch(toLinkEvent(event, generation, base));
 
-  async function connect({
-    generation,
-    resume,
-  }: Extract<Effect, { type: "connect" }>): Promise<void> {
+  async function connect({ generation, resume }: ConnectEffect): Promise<void> {
     const token = typeof options.token === "string" ? options.token : await options.token();
     const dial = await options.dial;
-    if (machine.core().generation !== generation) return;
-    if (shown !== undefined && token !== shown) dispatch({ type: "retry" });
-    shown = token;
-    socket = dial({ url: dialUrl(url, sessionId, resume), token }, hearing(generation));
+    if (core().generation !== generation) return;
+    if (lastToken !== undefined && token !== lastToken) dispatch({ type: "retry" });
+    lastToken = token;
+    socket = dial({ url: dialUrl(url, sessionId, resume), token }, listenerOf(generation));
   }
 
   function perform(effect: Effect): void {
@@ -137,46 +235,12 @@ export function createLink(options: LinkOptions): Link {
         return;
       case "write":
         return socket?.write(effect.text);
-      case "tell":
-        return (options[effect.handler] as ((news: unknown) => void) | undefined)?.(effect.news);
+      case "notify":
+        return (options[effect.handler] as Handler | undefined)?.(effect.payload);
       case "confirmed":
       case "refused":
-        return settle(effect);
+        return senders.settle(effect);
     }
-  }
-
-  function settle(effect: Extract<Effect, { type: "confirmed" | "refused" }>): void {
-    const { id } = effect;
-    const { senders = [] } = waiting.get(id) ?? {};
-    waiting.delete(id);
-    for (const { resolve, reject } of senders) {
-      if (effect.type === "confirmed") resolve({ id, status: effect.status });
-      else reject(linkError(effect.code, effect.message));
-    }
-  }
-
-  /** A handler that throws must not stop the link: the error is reported as one of nobody. */
-  function guarded(effect: Effect): void {
-    try {
-      perform(effect);
-    } catch (error) {
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
-  }
-
-  let isPolling = false;
-  /** Sockets do not say when what was written has left: they are asked, where no server will tell. */
-  function flush(): void {
-    const { generation, connection, outbox } = machine.core();
-    if (isPolling || connection?.mode !== "plain" || !outbox.some(({ sent }) => sent)) return;
-    if (socket?.buffered() === 0) return dispatch({ type: "flushed", generation });
-    isPolling = true;
-    clock.setTimeout(() => {
-      isPolling = false;
-      flush();
-    }, flushPollMs);
   }
 
   return {
@@ -187,20 +251,22 @@ export function createLink(options: LinkOptions): Link {
         const { id = newId(), ...payload }: LinkOutgoing =
           typeof message === "string" ? { content: message } : message;
         const text = JSON.stringify({ type: "message.send", id, payload });
-        const before = waiting.get(id);
-        if (before && before.text !== text) return reject(linkError("id_reused"));
-        if (before) return void before.senders.push({ resolve, reject });
-        waiting.set(id, { text, senders: [{ resolve, reject }] });
-        dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
+        if (senders.add(id, text, { resolve, reject }))
+          dispatch({ type: "send", id, text, bytes: encodeUtf8(text).length });
       }),
     typing: (on) => dispatch({ type: "typing", on }),
-    state: () => machine.core().state,
+    state: () => core().state,
     retry: () => dispatch({ type: "retry" }),
     stop: () => dispatch({ type: "stop" }),
   };
 }
 
-/** Undefined for what is no frame, which is all that the codec throws for. */
+const toLinkEvent = (event: SocketEvent, generation: number, base: string): LinkEvent =>
+  event.type === "message"
+    ? { type: "frame", generation, frame: decodeFrame(event.data, base) }
+    : { ...event, generation };
+
+/** @returns Undefined if the data is not a frame: the codec throws for no other reason. */
 function decodeFrame(data: string | Uint8Array, base: string): ServerFrame | undefined {
   try {
     return decodeServer(data, base);

@@ -4,10 +4,11 @@ import { authorization } from "./dial.ts";
 import { linkError } from "./errors.ts";
 import type { Clock } from "./types.ts";
 
+/** Limits of `fetchMedia`. */
 export interface MediaLimits {
-  /** @defaultValue 20 MiB */
+  /** Bytes. @defaultValue 20 MiB */
   readonly maxBytes?: number;
-  /** @defaultValue 30,000 */
+  /** Milliseconds. @defaultValue 30,000 */
   readonly timeoutMs?: number;
 }
 
@@ -20,8 +21,8 @@ export interface MediaSource {
 }
 
 /**
- * Fetches an attachment. The token goes to the server alone: other origins get a request without it, and a redirect
- * from the server is an error.
+ * Fetches an attachment. The token is sent to the server only: requests to other origins have no
+ * token, and a redirect from the server is an error.
  *
  * @throws LinkError `media_too_large`; `media_unavailable` for anything else, with the cause.
  */
@@ -30,29 +31,29 @@ export async function fetchMedia(
   { base, token, fetch = globalThis.fetch, clock }: MediaSource,
   { maxBytes = 20 * 1024 * 1024, timeoutMs = 30_000 }: MediaLimits = {},
 ): Promise<Blob> {
-  const left = new AbortController();
-  const timer = clock.setTimeout(() => left.abort(), timeoutMs);
+  const controller = new AbortController();
+  const timer = clock.setTimeout(() => controller.abort(), timeoutMs);
   try {
     const isOwn = new URL(url).origin === new URL(base).origin;
-    const answer = await fetch(url, {
+    const response = await fetch(url, {
       ...(isOwn && { headers: authorization(await token()), redirect: "error" }),
-      signal: left.signal,
+      signal: controller.signal,
     });
-    if (!answer.ok) throw new Error(`HTTP ${answer.status}`);
+    if (!response.ok) throw new Error(`HTTP ${response.status}`);
     const parts: Uint8Array<ArrayBuffer>[] = [];
     let size = 0;
-    const reader = answer.body!.getReader();
+    const reader = response.body!.getReader();
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       size += part.value.length;
       if (size > maxBytes) throw linkError("media_too_large");
       parts.push(part.value);
     }
-    return new Blob(parts, { type: answer.headers.get("content-type") ?? "" });
+    return new Blob(parts, { type: response.headers.get("content-type") ?? "" });
   } catch (cause) {
     if ((cause as Error).name === "LinkError") throw cause;
     throw Object.assign(linkError("media_unavailable"), { cause });
   } finally {
     clock.clearTimeout(timer);
-    left.abort();
+    controller.abort();
   }
 }

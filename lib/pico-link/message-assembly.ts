@@ -1,12 +1,13 @@
+// Assembles the updates of a message into complete messages.
 import type { ServerFrame, ServerMessage } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import { update, notify, type StepContext } from "./step-context.ts";
 import type { LinkMessage, PartialMessage } from "./types.ts";
 
-/* A message arrives in parts: a create, then updates with the full text so far. A server of extension 1
- * marks the last part. Other servers do not; their message is complete when they attach `context_usage`,
- * send `typing.stop` or begin the next message, and assumed to be complete after `silenceMs` without an
- * update. Placeholders, thoughts and tool calls are not messages. */
+// A message arrives in parts: a create, then updates with the full text so far. A server of
+// extension 1 marks the last part. Other servers do not: their message is complete when they attach
+// `context_usage`, send `typing.stop` or begin the next message. It is assumed to be complete after
+// `silenceMs` without an update. Placeholders, thoughts and tool calls are not messages.
 
 type MessageFrame = Extract<
   ServerFrame,
@@ -16,7 +17,7 @@ type MessageFrame = Extract<
 const isSideContent = ({ placeholder, thought, kind }: ServerMessage): boolean =>
   (placeholder ?? thought ?? kind) !== undefined;
 
-/** Servers of the field say seconds. */
+/** Deployed servers send seconds. */
 const toMillis = (timestamp: number | undefined, now: number): number =>
   timestamp === undefined ? now : timestamp < 1e11 ? timestamp * 1_000 : timestamp;
 
@@ -33,14 +34,15 @@ export function assemble(context: StepContext, frame: MessageFrame, isExtension:
     final:
       payload.final === true ||
       isNameless ||
-      // The original server attaches the usage to the finished message only.
+      // The original server attaches the usage to finished messages only.
       (!isExtension && (type === "media.create" || payload.context_usage !== undefined)),
   };
   const { id } = message;
-  const { parts, told } = context.core;
+  const { parts, completedIds } = context.core;
   const isKnown = parts.some(({ message }) => message.id === id);
-  if (type !== "message.update") update(context, { told: told.filter((name) => name !== id) });
-  if (!isExtension && !isKnown && !context.core.told.includes(id)) completeBefore(context);
+  if (type !== "message.update")
+    update(context, { completedIds: completedIds.filter((name) => name !== id) });
+  if (!isExtension && !isKnown && !context.core.completedIds.includes(id)) completeBefore(context);
   dropPartial(context, id);
   if (message.final) return deliverWhole(context, message);
   notify(context, "onUpdate", message);
@@ -51,19 +53,24 @@ export function assemble(context: StepContext, frame: MessageFrame, isExtension:
 }
 
 function deliverWhole(context: StepContext, message: LinkMessage): void {
-  const { told } = context.core;
+  const { completedIds } = context.core;
   const final = { ...message, final: true };
   notify(context, "onUpdate", final);
-  if (told.includes(message.id)) return;
+  if (completedIds.includes(message.id)) return;
   notify(context, "onMessage", final);
-  update(context, { told: [...told, message.id].slice(-bounds.told) });
+  update(context, { completedIds: [...completedIds, message.id].slice(-bounds.maxCompletedIds) });
 }
 
 export function dropPartial(context: StepContext, id: string): void {
   update(context, { parts: context.core.parts.filter(({ message }) => message.id !== id) });
 }
 
-/** Completes the messages of a server that marks no end: those due by `by`, as assumed, or all of them. */
+/**
+ * Completes the messages of a server that does not mark their end.
+ *
+ * @param by - Completes only messages that are due by this time, as assumed ones. Undefined: all of
+ * them.
+ */
 export function completeBefore(context: StepContext, by?: number): void {
   const isDue = ({ wholeAt }: PartialMessage): boolean => wholeAt <= (by ?? Number.MAX_VALUE);
   const { parts } = context.core;

@@ -1,10 +1,11 @@
+// Keeps messages until the server confirms them, and sends them at the permitted rate.
 import { frameLimits } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import * as timing from "./limits.ts";
 import { addEffect, updateConnection, update, type StepContext } from "./step-context.ts";
 import type { LinkData, Effect, OutboxEntry, LinkReceipt } from "./types.ts";
 
-/* Messages nobody has confirmed yet. Nothing is dropped silently: what does not fit is refused at once. */
+// No message is dropped silently: a message that does not fit is rejected immediately.
 
 export function enqueue(
   context: StepContext,
@@ -28,10 +29,10 @@ export function enqueue(
   update(context, { outbox: [...outbox, entry] });
 }
 
-/** Takes the message out and tells its sender. Unknown ids are of messages that were told already. */
-function settleEntry(context: StepContext, id: string, news: Effect): void {
+/** Removes the message and notifies its sender. A message with an unknown id was settled before. */
+function settleEntry(context: StepContext, id: string, effect: Effect): void {
   const outbox = context.core.outbox.filter((entry) => entry.id !== id);
-  if (outbox.length < context.core.outbox.length) addEffect(context, news);
+  if (outbox.length < context.core.outbox.length) addEffect(context, effect);
   update(context, { outbox });
 }
 
@@ -41,17 +42,17 @@ export const confirm = (context: StepContext, id: string, status: LinkReceipt["s
 export const reject = (context: StepContext, id: string, code: string, message?: string): void =>
   settleEntry(context, id, { type: "refused", id, code, ...(message && { message }) });
 
-/** What was written has left. A server without the extension lets know no more than that. */
+/** The socket has sent everything. A server without the extension confirms no more than that. */
 export function handleFlush(context: StepContext): void {
   if (context.core.connection?.mode !== "plain") return;
   for (const { id, sent } of context.core.outbox) if (sent) confirm(context, id, "written");
 }
 
-/** The socket is gone, and with it what it had not delivered. */
+/** The socket is closed. Messages without a confirmation may be lost. */
 export const markAllUnsent = (context: StepContext): void =>
   update(context, { outbox: context.core.outbox.map((entry) => ({ ...entry, sent: false })) });
 
-/** The largest message of the connection was too large for it. */
+/** Rejects the largest message of a connection that was closed because of a large message. */
 export function rejectLargest(context: StepContext): void {
   const [largest] = context.core.outbox
     .filter(({ sent }) => sent)
@@ -69,11 +70,14 @@ const burstMs = bounds.messageBurst * intervalMs;
 
 const isSent = ({ sent }: OutboxEntry): boolean => sent;
 
-/** Servers without the extension cannot tell a repeated message from a new one. So they get one at a time: if the
- *  connection ends, only that one is repeated. The same holds until the server has said which kind it is. */
+/**
+ * A server without the extension cannot tell a repeated message from a new one. It therefore gets
+ * one message at a time: if the connection ends, only that one is repeated. The same applies while
+ * the kind of server is unknown.
+ */
 const isFull = ({ cursor, outbox }: LinkData): boolean => !cursor && outbox.some(isSent);
 
-/** Writes the waiting messages, in order, no faster than servers accept them. */
+/** Writes the queued messages in order, no faster than servers accept them. */
 export function sendQueued(context: StepContext): void {
   const { connection, outbox, cursor } = context.core;
   if (!connection || outbox.every(isSent)) return;
@@ -90,7 +94,7 @@ export function sendQueued(context: StepContext): void {
   updateConnection(context, { paceAt });
 }
 
-/** When the next waiting message may be written. */
+/** @returns When the next queued message may be written; `Infinity` if there is none. */
 export const nextSendAt = (linkData: LinkData): number =>
   linkData.connection && !linkData.outbox.every(isSent) && !isFull(linkData)
     ? Math.ceil(linkData.connection.paceAt - burstMs)

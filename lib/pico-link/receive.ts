@@ -1,3 +1,4 @@
+// Handles the frames that a server sends.
 import type { ErrorPayload, ServerFrame } from "../pico-wire/index.ts";
 import { assemble, completeBefore, dropPartial } from "./message-assembly.ts";
 import { reject, confirm } from "./outbox.ts";
@@ -5,18 +6,21 @@ import { updateConnection, update, notify, type StepContext } from "./step-conte
 import { handleGap, startStream, handleHello, acceptNumbered } from "./stream.ts";
 import { scheduleRetry } from "./retry.ts";
 
-/** Any sign of life. */
+/** Records that the server is alive. */
 export const markAlive = (context: StepContext): void =>
   updateConnection(context, { heardAt: context.now });
 
-/** The server has no extension. */
+/** Records that the server lacks the extension. */
 export function assumePlainServer(context: StepContext): void {
   updateConnection(context, { mode: "plain" });
   update(context, { isPlain: true });
   startStream(context, undefined);
 }
 
-/** A frame arrived; undefined when it could not be read or is of a kind from the future: life, and nothing else. */
+/**
+ * Handles a frame. An undefined frame could not be read or has an unknown type: it only shows that
+ * the server is alive.
+ */
 export function receiveFrame(context: StepContext, frame: ServerFrame | undefined): void {
   updateConnection(context, { heardAt: context.now, hasSpoken: true });
   if (frame?.type === "hello") return handleHello(context, frame.payload);

@@ -1,32 +1,40 @@
+// Decides what happens after a failed handshake or a closed connection.
 import { interpretClose } from "../pico-wire/index.ts";
 import * as timing from "./limits.ts";
 import { markAllUnsent, rejectLargest } from "./outbox.ts";
 import { addEffect, enterState, hasSocket, update, type StepContext } from "./step-context.ts";
 import type { HandshakeRejection, LinkData } from "./types.ts";
 
-/** Going away is said by servers that stop: the first tries after it are as rare as the fourth otherwise. */
+/**
+ * The minimum attempt number after `going_away`, which servers send when they stop. The first
+ * attempts are then as rare as the fourth otherwise.
+ */
 export const minAttemptAfterRestart = 3;
 
-/** Milliseconds to the next try. Full jitter between the least wait and a bound that doubles with every failure. A wait
- *  the server named (milliseconds) is kept to, and spread a little so that not everybody returns at once. `floor`: the
- *  failures to assume when there were fewer. */
+/**
+ * Calculates the delay to the next attempt with full jitter between a minimum and a bound that
+ * doubles with every failure.
+ *
+ * @param named - Milliseconds that the server asked for. They are kept and spread a little, so that
+ * not all clients return together.
+ * @param floor - The minimum number of failures to assume.
+ * @returns Milliseconds.
+ */
 export function retryDelay(
   { attempt, hello }: LinkData,
   random: number,
   named?: number,
   floor = 0,
 ): number {
-  const least = hello?.retry.min || timing.minRetryMs;
-  const most = Math.max(least, hello?.retry.max || timing.maxRetryMs);
-  const bound = Math.min(most, least * 2 ** (Math.max(attempt, floor) + 1));
-  const spread = named === undefined ? bound - least : least;
+  const minMs = hello?.retry.min || timing.minRetryMs;
+  const maxMs = Math.max(minMs, hello?.retry.max || timing.maxRetryMs);
+  const bound = Math.min(maxMs, minMs * 2 ** (Math.max(attempt, floor) + 1));
+  const spread = named === undefined ? bound - minMs : minMs;
   return Math.round(
-    Math.min(named ?? least, timing.maxServerDelayMs) +
+    Math.min(named ?? minMs, timing.maxServerDelayMs) +
       random * Math.min(spread, timing.maxServerDelayMs),
   );
 }
-
-/* What follows when a connection could not be had, or ended. */
 
 const token = "Is the token the same on both sides?";
 const header = 'Is the header "Authorization: Bearer <token>"?';
@@ -46,7 +54,7 @@ const codeByStatus: Readonly<Record<number, string>> = {
   426: "upgrade_required",
 };
 
-/** Leaves the socket, if there is one: whatever it still says is ignored. */
+/** Drops the socket, if there is one. Its later events are ignored. */
 export function dropConnection(context: StepContext): void {
   const { connection, generation, quietMs } = context.core;
   if (hasSocket(context.core)) addEffect(context, { type: "drop" });
@@ -55,7 +63,8 @@ export function dropConnection(context: StepContext): void {
   update(context, {
     connection: undefined,
     generation: generation + 1,
-    // A longer silence would have been noticed, had the process not been suspended: it shows nothing.
+    // Without suspension, a longer silence would have been noticed. It proves nothing about the
+    // server.
     quietMs: quietMs + (quiet < timing.helloTimeoutMs ? quiet : 0),
   });
 }
@@ -91,15 +100,15 @@ function waitFor(
   enterState(context, state, reason, context.now + ms, check);
 }
 
-/** The same token is shown twice, never more often, before a person is asked. */
+/** After the second rejection in a row, the user must change something. */
 function handleRejection(context: StepContext, reason: string, named?: number): void {
-  const refusals = context.core.refusals + 1;
-  update(context, { refusals });
-  if (refusals > 1) enterBlocked(context, reason);
+  const rejections = context.core.rejections + 1;
+  update(context, { rejections });
+  if (rejections > 1) enterBlocked(context, reason);
   else scheduleRetry(context, reason, named);
 }
 
-/** The handshake failed. */
+/** Handles a failed handshake. */
 export function handleFailure(
   context: StepContext,
   { status, code, retryAfterMs }: HandshakeRejection,
@@ -112,7 +121,7 @@ export function handleFailure(
   scheduleRetry(context, reason, retryAfterMs);
 }
 
-/** The connection ended with this code. */
+/** Handles a closed connection. */
 export function handleClose(context: StepContext, code: number, text: string): void {
   const { name, client, retryMs } = interpretClose(code, text);
   const reason = name ?? (code === 1006 ? "network" : `close_${code}`);
@@ -127,7 +136,7 @@ export function handleClose(context: StepContext, code: number, text: string): v
   );
 }
 
-/** For good: who waits for a message is told. */
+/** Stops permanently and rejects all unconfirmed messages. */
 export function stopLink(context: StepContext, reason: string): void {
   dropConnection(context);
   for (const { id } of context.core.outbox)

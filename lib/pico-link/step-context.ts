@@ -1,3 +1,4 @@
+// The state during one step, and the functions that change it.
 import type {
   ConnectionData,
   LinkData,
@@ -7,11 +8,11 @@ import type {
   NotifyEffect,
 } from "./types.ts";
 
-/** One step under way: the state so far, and what the world is asked to do. */
+/** The data of a step: the state so far, and the effects to carry out. */
 export interface StepContext {
   core: LinkData;
   readonly now: number;
-  /** From 0 up to, but without, 1. */
+  /** At least 0 and less than 1. */
   readonly random: number;
   /** Milliseconds after which an unmarked message is assumed to be complete. */
   readonly silenceMs: number;
@@ -23,17 +24,17 @@ export const initialData: LinkData = {
   reason: "",
   generation: 0,
   attempt: 0,
-  refusals: 0,
+  rejections: 0,
   due: Infinity,
   outbox: [],
   parts: [],
-  told: [],
+  completedIds: [],
   isPlain: false,
   quietMs: 0,
   isTypingUnknown: false,
 };
 
-/** There is one that says something, or will. */
+/** Whether there is a socket that can report events. */
 export const hasSocket = ({ state }: LinkData): boolean =>
   state === "open" || state === "connecting";
 
@@ -46,10 +47,10 @@ export const addEffect = (context: StepContext, effect: Effect): void =>
 export const notify = <K extends keyof LinkNotifications>(
   context: StepContext,
   handler: K,
-  news: LinkNotifications[K],
-): void => addEffect(context, { type: "tell", handler, news } as NotifyEffect);
+  payload: LinkNotifications[K],
+): void => addEffect(context, { type: "notify", handler, payload } as NotifyEffect);
 
-/** Changes what is known of the connection, if there is one. */
+/** Updates the data of the connection, if there is one. */
 export function updateConnection(context: StepContext, change: Partial<ConnectionData>): void {
   if (context.core.connection)
     update(context, { connection: { ...context.core.connection, ...change } });

@@ -1,3 +1,4 @@
+// The logic of the link as one pure function.
 import { completeBefore } from "./message-assembly.ts";
 import { markAlive, assumePlainServer, receiveFrame } from "./receive.ts";
 import * as timing from "./limits.ts";
@@ -14,7 +15,10 @@ import { ackDeadline, acknowledge } from "./stream.ts";
 import type { ConnectionData, LinkData, Effect, LinkEvent } from "./types.ts";
 import { handleClose, handleFailure, stopLink, scheduleRetry } from "./retry.ts";
 
-/** The whole link as one function: it changes nothing and asks nothing. `effects` are to be carried out in order. */
+/**
+ * Calculates the next state and the effects of an event, without side effects of its own. The
+ * caller carries out the effects in order.
+ */
 export function step(
   linkData: LinkData,
   event: LinkEvent,
@@ -36,10 +40,11 @@ function handleEvent(context: StepContext, event: LinkEvent): void {
     case "start":
       return state === "idle" ? startConnecting(context) : undefined;
     case "stop":
-      if (context.core.connection) acknowledge(context, 0); // who goes on with the conversation must not hear it again
+      // Another client that continues the conversation must not receive these frames again.
+      if (context.core.connection) acknowledge(context, 0);
       return state === "stopped" ? undefined : stopLink(context, "stopped");
     case "retry":
-      update(context, { refusals: 0 });
+      update(context, { rejections: 0 });
       return state === "waiting" || state === "blocked" ? startConnecting(context) : undefined;
     case "send":
       return enqueue(context, event);
@@ -73,7 +78,7 @@ function startConnecting(context: StepContext): void {
 function handleOpen(context: StepContext): void {
   const { now, core } = context;
   update(context, {
-    refusals: 0,
+    rejections: 0,
     connection: {
       mode: core.isPlain ? "plain" : undefined,
       openedAt: now,
@@ -97,7 +102,9 @@ function sendTyping(context: StepContext, on: boolean): void {
     writeFrame(context, on ? "typing.start" : "typing.stop");
 }
 
-/** Times of a connection, milliseconds: how often and when to ask for a sign of life, and when to give up. */
+/**
+ * The interval and time of the next ping, and the time to close the connection, in milliseconds.
+ */
 function livenessDeadlines({ hello }: LinkData, { heardAt, pingedAt }: ConnectionData) {
   const dead = Math.min(
     (hello?.read_timeout ?? 0) * 1_000 || timing.idleTimeoutMs,
@@ -111,8 +118,10 @@ function livenessDeadlines({ hello }: LinkData, { heardAt, pingedAt }: Connectio
   };
 }
 
-/** When silence shows that the server lacks the extension. Short connections add up. A server that had the extension
- *  still has it: there, silence means a dead line. */
+/**
+ * When silence proves that the server lacks the extension. Several short connections add up. A
+ * server that had the extension still has it, so its silence means a broken connection.
+ */
 const helloDeadline = ({ connection, cursor, quietMs }: LinkData): number =>
   connection && !connection.mode && !cursor
     ? connection.openedAt + timing.helloTimeoutMs - quietMs
@@ -129,7 +138,12 @@ function handleTimer(context: StepContext): void {
   else startConnecting(context);
 }
 
-/** `late`: this process slept. That says nothing about the peer, which is asked again before it is given up. */
+/**
+ * Checks whether the server is alive.
+ *
+ * @param late - How late the timer ran. If this process was suspended, the silence proves nothing,
+ * and the server gets another ping before the connection is closed.
+ */
 function checkLiveness(context: StepContext, connection: ConnectionData, late: number): void {
   const { now } = context;
   const { openedAt, hasSpoken } = connection;
@@ -145,7 +159,7 @@ function checkLiveness(context: StepContext, connection: ConnectionData, late: n
   if (hasSpoken && openedAt + timing.stableAfterMs <= now) update(context, { attempt: 0 });
 }
 
-/** When `handleTimer` has something to do; `Infinity`: never. */
+/** @returns When `handleTimer` has something to do; `Infinity` if never. */
 export function nextAt(linkData: LinkData): number {
   const { connection, due, outbox, parts, attempt } = linkData;
   const times = [due, outbox[0]?.expiresAt ?? Infinity, ...parts.map(({ wholeAt }) => wholeAt)];

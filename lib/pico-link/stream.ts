@@ -1,3 +1,4 @@
+// Tracks the position in the stream of a session.
 import type { Cursor, Gap, Hello, StreamPosition } from "../pico-wire/index.ts";
 import * as bounds from "./limits.ts";
 import * as timing from "./limits.ts";
@@ -5,15 +6,17 @@ import { addEffect, updateConnection, update, notify, type StepContext } from ".
 import type { LinkGap } from "./types.ts";
 import { scheduleRetry } from "./retry.ts";
 
-/* The place in the session's stream: every numbered frame is seen once, or a gap says that it will not be. */
+// Every numbered frame is delivered once, or a gap reports that it is missing.
 
 function reportGap(context: StepContext, gap: LinkGap): void {
   notify(context, "onGap", gap);
   update(context, { parts: [] });
 }
 
-/** The server says where it stands, and whether it can go on from where we are. When a gap is to follow, the old place
- *  is kept until it has come: a connection may end in between. */
+/**
+ * The server reports its position, and whether it can resume the stream. If a gap frame follows,
+ * the old cursor is kept until it arrives, because the connection may end before.
+ */
 export function handleHello(context: StepContext, hello: Hello): void {
   const { epoch, seq, replay, resumed } = hello;
   const next = { epoch, seq: Math.max(0, seq - replay) };
@@ -23,7 +26,7 @@ export function handleHello(context: StepContext, hello: Hello): void {
   else if (!resumed || context.core.cursor?.epoch !== epoch) startStream(context, next);
 }
 
-/** Of another stream, or of none: what the one before kept for us is lost. */
+/** Starts another stream, or none. Frames that the server kept in the old one are lost. */
 export function startStream(context: StepContext, cursor: Cursor | undefined): void {
   if (context.core.cursor) reportGap(context, { reason: "epoch_changed" });
   update(context, { cursor });
@@ -40,7 +43,7 @@ export function handleGap(context: StepContext, { from, to, reason }: Gap): void
   reportGap(context, { ...(hasRange && { from, to }), reason });
 }
 
-/** Whether the frame is to be heard: without a number always, else once. */
+/** Whether to deliver the frame: always if it has no number, otherwise once. */
 export function acceptNumbered(context: StepContext, { seq, epoch }: StreamPosition): boolean {
   const { cursor, connection, holeAt } = context.core;
   if (seq === undefined || epoch === undefined || connection?.mode !== "extension") return true;
@@ -60,7 +63,7 @@ export function acceptNumbered(context: StepContext, { seq, epoch }: StreamPosit
   return true;
 }
 
-/** Tells the server what has arrived: it may forget it. */
+/** Acknowledges the received frames, so that the server can drop them. */
 export function acknowledge(context: StepContext, at = ackDeadline(context.core)): void {
   const { cursor } = context.core;
   if (!cursor || at > context.now) return;

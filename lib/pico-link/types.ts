@@ -1,7 +1,11 @@
+// Types of the link.
 import type { Attachment, Cursor, Hello, ServerFrame } from "../pico-wire/index.ts";
 import type { Dial } from "./dial.ts";
 
-/** `waiting`: for the next try. `blocked`: a person has to change something; one slow try every five minutes. */
+/**
+ * State of a link. `waiting`: until the next attempt. `blocked`: the user must change something;
+ * there is one attempt every five minutes.
+ */
 export type LinkState = "idle" | "connecting" | "open" | "waiting" | "blocked" | "stopped";
 
 /** XState's `Clock` plus `now()` in Unix milliseconds. */
@@ -11,133 +15,166 @@ export interface Clock {
   clearTimeout(id: unknown): void;
 }
 
+/** A change of the link state. */
 export interface LinkChange {
   readonly from: LinkState;
   readonly to: LinkState;
-  /** Failures in a row. */
+  /** The number of failures in a row. */
   readonly attempt: number;
-  /** A code: of the server's refusal, of a close, or `network`, `timeout`, `heartbeat`, `hole`. */
+  /** The code of a rejection or a close, or `network`, `timeout`, `heartbeat` or `hole`. */
   readonly reason: string;
-  /** What a person should look at; there in `blocked`. */
+  /** A question that leads the user to the cause. Present in `blocked`. */
   readonly check?: string;
-  /** Until the next try, in `waiting` and `blocked`. */
+  /** Milliseconds to the next attempt. Present in `waiting` and `blocked`. */
   readonly retryInMs?: number;
 }
 
-/** A message of the server, as it stands. */
+/** The present state of a server message. */
 export interface LinkMessage {
   readonly id: string;
-  /** The whole text so far. */
+  /** The full text so far. */
   readonly content: string;
-  /** The message of ours, or of another client in this conversation, that it answers, where the server says so. */
+  /**
+   * The id of the message that it answers, if the server sends it. That may be a message of another
+   * client in this conversation.
+   */
   readonly requestId?: string;
   readonly attachments: readonly Attachment[];
   /** Unix milliseconds. */
   readonly at: number;
-  /** True if nothing will be added. */
+  /** True if the text is complete. */
   readonly final: boolean;
-  /** Present if `final` is a guess: the server does not mark the end of a message, and sent nothing more for
-   *  `silenceMs`. The message may be incomplete. */
+  /**
+   * Present if `final` is a guess: the server does not mark the end of a message, and has sent
+   * nothing for `silenceMs`. The message may be incomplete.
+   */
   readonly assumed?: true;
 }
 
-/** Messages that will not come: from and to are numbers of the stream, inclusive. Without a range, the server cannot
- *  know which: it began anew. */
+/**
+ * Messages that will not arrive. `from` and `to` are sequence numbers, inclusive. Without a range,
+ * the server started a new stream and cannot know the numbers.
+ */
 export interface LinkGap {
   readonly from?: number;
   readonly to?: number;
-  /** `overflow`, `epoch_changed`, or `missing`: the server skipped numbers. */
+  /** `overflow`, `epoch_changed`, or `missing` if the server skipped numbers. */
   readonly reason: string;
 }
 
-/** `delivered`: the application has it. `written`: it left for a server that confirms nothing. */
+/**
+ * `delivered`: the application has accepted it. `written`: it was sent to a server that confirms
+ * nothing.
+ */
 export interface LinkReceipt {
   readonly id: string;
   readonly status: "delivered" | "written";
 }
 
+/** An unconfirmed message. */
 export interface OutboxEntry {
   readonly id: string;
   readonly text: string;
   readonly bytes: number;
   readonly expiresAt: number;
-  /** On the present connection. */
+  /** True if it was sent on the present connection. */
   readonly sent: boolean;
 }
 
-/** A message that is not whole yet. */
+/** An unfinished message. */
 export interface PartialMessage {
   readonly message: LinkMessage;
-  /** Unix milliseconds after which the message is assumed to be complete; `Infinity` if the server marks the end. */
+  /**
+   * Unix milliseconds after which the message is assumed to be complete; `Infinity` if the server
+   * marks the end.
+   */
   readonly wholeAt: number;
 }
 
-/** What is known of the present connection. */
+/** The data of the present connection. */
 export interface ConnectionData {
   readonly openedAt: number;
   readonly heardAt: number;
   readonly pingedAt: number;
-  /** Undefined while neither a `hello` nor anything else came. */
+  /** Undefined until the first frame or the hello deadline. */
   readonly mode?: "plain" | "extension" | undefined;
   readonly hasSpoken: boolean;
-  /** Where the stream goes on behind the gap that was announced. */
+  /** The cursor after the announced gap. */
   readonly next?: Cursor | undefined;
-  /** The server announced that an epoch is over. */
+  /** True if the server announced the end of an epoch. */
   readonly epochIsOver: boolean;
   readonly unacked: number;
   readonly ackedAt: number;
-  /** When the messages written so far are due, at the rate servers take; at most a burst ahead. */
+  /**
+   * The time at which the messages written so far are permitted by the rate limit. At most one
+   * burst in the future.
+   */
   readonly paceAt: number;
 }
 
+/** The complete state of a link, as plain data. */
 export interface LinkData {
   readonly state: LinkState;
   readonly reason: string;
-  /** Events of an older socket carry an older number and are ignored. */
+  /**
+   * Number of the present socket. Events with a lower number are from an older socket and are
+   * ignored.
+   */
   readonly generation: number;
   readonly attempt: number;
-  /** Refusals of the present token in a row. */
-  readonly refusals: number;
-  /** Unix milliseconds: end of `connecting`, next try of `waiting` and `blocked`; else `Infinity`. */
+  /** Rejections of the present token in a row. */
+  readonly rejections: number;
+  /**
+   * Unix milliseconds: the end of `connecting`, or the next attempt in `waiting` and `blocked`;
+   * otherwise `Infinity`.
+   */
   readonly due: number;
   readonly connection?: ConnectionData | undefined;
-  /** Of the newest server; bounds and timing stay valid between connections. */
+  /** The latest hello. Its limits and times remain valid between connections. */
   readonly hello?: Hello | undefined;
   readonly cursor?: Cursor | undefined;
-  /** The number a reconnect was tried for; a second hole there is a gap. */
+  /**
+   * The missing number that caused the last reconnect. If it is missing again, it is reported as a
+   * gap.
+   */
   readonly holeAt?: number | undefined;
   readonly outbox: readonly OutboxEntry[];
   readonly parts: readonly PartialMessage[];
-  /** The latest ids passed to `onMessage`: later updates of them do not repeat it. */
-  readonly told: readonly string[];
-  /** The server is known to lack the extension. Outlives connections, until a server sends `hello`. */
+  /** The latest ids passed to `onMessage`. Later updates of these messages do not call it again. */
+  readonly completedIds: readonly string[];
+  /**
+   * True if the server lacks the extension. Remains valid between connections, until a server sends
+   * `hello`.
+   */
   readonly isPlain: boolean;
-  /** Milliseconds of earlier connections that ended before the server sent anything. */
+  /** Total milliseconds of earlier connections that ended before the server sent anything. */
   readonly quietMs: number;
-  /** The server does not know `typing.*`. */
+  /** True if the server does not support `typing.*`. */
   readonly isTypingUnknown: boolean;
 }
 
+/** Why a handshake failed. */
 export interface HandshakeRejection {
-  /** HTTP status; undefined: nothing answered. */
+  /** HTTP status; undefined if there was no response. */
   readonly status?: number | undefined;
-  /** `error` of the answer's body. */
+  /** The field `error` of the response body. */
   readonly code?: string | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 
-/** What a socket tells the link. After `closed` or `failed` it says nothing. */
+/** An event of a socket. After `closed` or `failed` there are no more. */
 export type SocketEvent =
-  /** `heard`: a sign of life that is no message. */
+  /** `heard`: a ping arrived, so the server is alive. */
   | { readonly type: "opened" | "heard" }
   | { readonly type: "message"; readonly data: string | Uint8Array }
-  /** It never opened. */
+  /** The socket never opened. */
   | ({ readonly type: "failed" } & HandshakeRejection)
   | { readonly type: "closed"; readonly code: number; readonly reason: string };
 
+/** An event for `step`. */
 export type LinkEvent =
   | { readonly type: "start" | "stop" | "tick" }
-  /** The token is another one, or somebody knows that a try is worth it now. */
+  /** The token has changed, or the caller expects that an attempt can succeed now. */
   | { readonly type: "retry" }
   | { readonly type: "send"; readonly id: string; readonly text: string; readonly bytes: number }
   | { readonly type: "typing"; readonly on: boolean }
@@ -149,12 +186,13 @@ export type LinkEvent =
       readonly frame: ServerFrame | undefined;
     };
 
-/** Where to go on, and as whom. */
+/** The position from which to resume, and the id of the former connection. */
 export interface ResumePoint {
   readonly cursor: Cursor;
   readonly conn: string;
 }
 
+/** A side effect that `step` asks for. */
 export type Effect =
   | {
       readonly type: "connect";
@@ -172,81 +210,96 @@ export type Effect =
     }
   | NotifyEffect;
 
-/** What the owner of a link can hear; the names are those of its handlers. */
+/** The notifications of a link. The names are those of the handlers. */
 export interface LinkNotifications {
-  /** A whole answer, once. */
+  /** A complete message, once. */
   readonly onMessage: LinkMessage;
-  /** An answer's text so far, and the whole one: what a page shows. */
+  /** Every update of a message, including the complete one, for display. */
   readonly onUpdate: LinkMessage;
-  /** The id of a message the server took back. */
+  /** The id of a message that the server removed. */
   readonly onRemoved: string;
   readonly onTyping: boolean;
   readonly onState: LinkChange;
   readonly onGap: LinkGap;
-  /** An error of the server that belongs to no message of ours. */
+  /** An error of the server that does not belong to a sent message. */
   readonly onError: { readonly code: string; readonly message: string };
-  /** Everything the server sent but its `hello`, each numbered frame once. */
+  /** Every frame except `hello`; each numbered frame once. */
   readonly onFrame: ServerFrame;
 }
 
+/** The effect that calls a handler. */
 export type NotifyEffect = {
   readonly [K in keyof LinkNotifications]: {
-    readonly type: "tell";
+    readonly type: "notify";
     readonly handler: K;
-    readonly news: LinkNotifications[K];
+    readonly payload: LinkNotifications[K];
   };
 }[keyof LinkNotifications];
 
+/** Callbacks of a link, all optional. */
 export type LinkHandlers = {
-  readonly [K in keyof LinkNotifications]?: (news: LinkNotifications[K]) => void;
+  readonly [K in keyof LinkNotifications]?: (payload: LinkNotifications[K]) => void;
 };
 
-/** Runs the steps: one event after the other, none inside another. */
+/** Runs the steps one after the other; an event during a step waits. */
 export type Driver = (run: {
   readonly initial: LinkData;
   readonly step: (linkData: LinkData, event: LinkEvent) => readonly [LinkData, readonly Effect[]];
   readonly perform: (effects: readonly Effect[], linkData: LinkData) => void;
 }) => { send(event: LinkEvent): void; core(): LinkData };
 
+/** Options of `createLink`. */
 export interface LinkOptions extends LinkHandlers {
   /** `ws:`, `wss:`, `http:` or `https:` address of the channel. */
   readonly url: string;
-  /** A function is asked before each try. */
+  /** The channel token. A function is called before each attempt to connect. */
   readonly token: string | (() => string | Promise<string>);
   readonly sessionId: string;
-  /** Loaded by the first try, when it is a promise. */
+  /** Opens sockets. A promise is awaited by the first attempt. */
   readonly dial: Dial | Promise<Dial>;
   readonly clock: Clock;
-  /** From 0 up to, but without, 1. */
+  /** Returns a number of at least 0 and less than 1. */
   readonly random: () => number;
-  /** A new name that nobody had before. */
+  /** Returns a new unique id. */
   readonly newId: () => string;
   readonly drive?: Driver;
-  /** Milliseconds without an update after which a message is assumed to be complete, for servers that do not mark the
-   *  end. At most one hour. @defaultValue 30,000 */
+  /**
+   * Milliseconds without an update after which a message is assumed to be complete, for servers
+   * that do not mark the end. At most one hour. @defaultValue 30,000
+   */
   readonly silenceMs?: number | undefined;
 }
 
+/** A message to send. */
 export interface LinkOutgoing {
   readonly content: string;
   /** Images as `data:` URLs. */
   readonly media?: readonly (string | { readonly url: string; readonly filename?: string })[];
-  /** Bridges the message has crossed. */
+  /** The number of bridges that the message has crossed. */
   readonly hops?: number;
-  /** Unset: a new one. */
+  /** @defaultValue A new random id. */
   readonly id?: string;
 }
 
+/** A connection to a channel that reconnects by itself. */
 export interface Link {
   readonly sessionId: string;
   start(): void;
-  /** Settles when the server confirmed the message. Rejects with a `LinkError`: `outbox_full`, `too_large`, `expired`,
-   *  `stopped`, `id_reused` (another message with this id is still to be confirmed), or what the server answered. */
+  /**
+   * Sends a message.
+   *
+   * @returns When the server has confirmed the message.
+   * @throws LinkError `outbox_full`, `too_large`, `expired`, `stopped`, `id_reused` (another
+   * message with this id is unconfirmed), or a code of the server.
+   */
   send(message: string | LinkOutgoing): Promise<LinkReceipt>;
   typing(on: boolean): void;
   state(): LinkState;
-  /** Tries at once instead of waiting: the token is another one, or the network came back. */
+  /**
+   * Attempts to connect immediately instead of waiting, for example because the token has changed
+   * or the network is back.
+   */
   retry(): void;
-  /** For good. Messages nobody confirmed reject `stopped`. */
+  /** Stops permanently. Unconfirmed messages reject with `stopped`. */
   stop(): void;
 }

@@ -1,39 +1,42 @@
-/* Every reason the channel gives, once: the same name stands in HTTP bodies, `error` frames, close reasons, facts and
- * counters. */
+// Lists every code of the channel: rejected requests, message errors, close codes and gap reasons.
+// A code has the same name in HTTP bodies, `error` frames, close reasons, events and counters.
 
 interface RejectionRow {
   /** HTTP status. */
   readonly status: number;
-  /** One sentence for a person; says nothing about the value that was wrong. */
+  /** One sentence for users. It says nothing about the wrong value. */
   readonly message: string;
 }
 
-/** Refused requests and handshakes. */
+/** Rejected requests and handshakes. */
 export const rejections = {
   not_found: {
     status: 404,
     message:
-      "Nothing is at this address, or the channel is off: its path is /pico, its switch channels.pico.enabled.",
+      "Nothing is served at this address, or the channel is off. " +
+      "Its path is /pico; the setting channels.pico.enabled turns it on.",
   },
   unavailable: { status: 503, message: "The channel is starting or stopping; try again shortly." },
   token_not_configured: {
     status: 503,
-    message: "The channel has no token: its owner has to set channels.pico.token.",
+    message: "The channel has no token: its owner must set channels.pico.token.",
   },
   store_unavailable: { status: 503, message: "The token is being replaced; try again shortly." },
   method_not_allowed: {
     status: 405,
-    message: "This address does not take that method; Allow names those it takes.",
+    message: "This address does not support the method; the Allow header lists the supported ones.",
   },
   origin_not_allowed: {
     status: 403,
-    message: "Pages of this origin may not use the channel; allow_origins lists those that may.",
+    message:
+      "Pages of this origin may not use the channel; allow_origins lists the allowed origins.",
   },
   bad_handshake: { status: 400, message: "The handshake is malformed." },
   token_missing: {
     status: 401,
     message:
-      "A token is required: send Authorization: Bearer <token>, or offer the subprotocol token.<token>.",
+      "A token is required: send Authorization: Bearer <token>, " +
+      "or offer the subprotocol token.<token>.",
   },
   token_malformed: {
     status: 401,
@@ -42,7 +45,7 @@ export const rejections = {
   },
   token_mismatch: {
     status: 401,
-    message: "The token is not the channel's token: compare it with the one that is configured.",
+    message: "The token is not the channel token: compare it with the configured one.",
   },
   token_query_disabled: {
     status: 401,
@@ -50,7 +53,7 @@ export const rejections = {
   },
   rate_limited: {
     status: 429,
-    message: "Too many different wrong tokens came from here; wait for Retry-After.",
+    message: "Too many different wrong tokens came from this address; wait for Retry-After.",
   },
   upgrade_required: {
     status: 426,
@@ -63,66 +66,76 @@ export const rejections = {
   },
   too_many_connections: {
     status: 503,
-    message: "All max_connections are taken; try again shortly.",
+    message: "The limit max_connections is reached; try again shortly.",
   },
   request_timeout: {
     status: 408,
-    message: "The body takes over 30 s and comes slower than 16 KiB a second.",
+    message: "The body takes more than 30 s and arrives slower than 16 KiB per second.",
   },
   body_too_large: { status: 413, message: "The body is larger than max_payload; send less." },
   unsupported_media_type: {
     status: 415,
-    message: "The body is JSON: send Content-Type: application/json.",
+    message: "The body must be JSON: send Content-Type: application/json.",
   },
 } as const satisfies Record<string, RejectionRow>;
 
-/** Refused messages: the connection stays open. `status` is the answer when the message came by HTTP. */
+/**
+ * Rejected messages. The connection stays open. `status` is the HTTP status if the message came by
+ * HTTP.
+ */
 export const messageErrors = {
   invalid_message: { status: 400, message: "The message could not be read." },
   unknown_type: {
     status: 400,
     message:
-      'The "type" is none that clients send: message.send, media.send, typing.start, typing.stop, ping, ack.',
+      'The "type" is unknown. Clients send: message.send, media.send, typing.start, ' +
+      "typing.stop, ping, ack.",
   },
   invalid_media: {
     status: 422,
     message:
-      "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, at most 20 MiB decoded.",
+      "A medium must be a data: URL of a jpeg, png, gif, webp or bmp image in base64, " +
+      "at most 20 MiB decoded.",
   },
   empty_content: {
     status: 422,
     message: 'A message needs "content" that is not blank, or at least one medium.',
   },
-  rate_limited: { status: 429, message: "Too many messages; slow down to message_rate a second." },
-  too_large: { status: 413, message: "The content is larger than 1 MiB; send less at once." },
+  rate_limited: {
+    status: 429,
+    message: "Too many messages; send at most message_rate per second.",
+  },
+  too_large: { status: 413, message: "The content is larger than 1 MiB; split the message." },
   no_application: {
     status: 503,
-    message: "No application answers on this channel; its owner has to add one.",
+    message: "No application answers on this channel; its owner must add one.",
   },
   id_reused: {
     status: 409,
-    message: "Another message with this id was taken before; give each its own.",
+    message: "Another message used this id before; use a new id for each message.",
   },
   loop: {
     status: 409,
-    message: "The message has crossed more than 4 bridges: it runs in a circle.",
+    message: "The message has crossed more than 4 bridges, so it probably runs in a circle.",
   },
-  application_refused: { status: 422, message: "The application refused the message." },
+  application_refused: { status: 422, message: "The application rejected the message." },
   application_ended: {
     status: 502,
-    message: "The program that answers ended before it had answered this message.",
+    message: "The program ended before it answered this message.",
   },
   bad_answer: {
     status: 502,
-    message: "The program that answers wrote something that cannot be sent as a message.",
+    message: "The program wrote a reply that cannot be sent as a message.",
   },
   no_answer: { status: 504, message: "The application did not answer in time." },
-  busy: { status: 503, message: "The service takes no messages at the moment." },
-  internal: { status: 500, message: "Something went wrong here; the log has the details." },
+  busy: { status: 503, message: "The service does not accept messages at the moment." },
+  internal: { status: 500, message: "An internal error occurred; the log has the details." },
 } as const satisfies Record<string, RejectionRow>;
 
-/** What a client does after a close. `new-token`: retries only with another token; `smaller`: without the message that
- *  was too big. */
+/**
+ * The reaction of a client to a close: `new-token` retries only with another token; `smaller`
+ * retries without the message that was too large.
+ */
 export type ClientAction =
   | "stop"
   | "retry"
@@ -136,43 +149,45 @@ interface CloseRow {
   readonly client: ClientAction;
 }
 
-/** Why a connection ends. */
+/** Reasons why a connection is closed. */
 export const closeCodes = {
-  /** Either side is done. */
+  /** The client or the server closed the connection normally. */
   normal: { code: 1000, client: "stop" },
-  /** The service stops, or the channel was switched off. */
+  /** The server stops, or the channel was turned off. */
   going_away: { code: 1001, client: "retry-slowly" },
   protocol_error: { code: 1002, client: "retry" },
   unsupported_data: { code: 1003, client: "retry" },
   invalid_data: { code: 1007, client: "retry" },
-  /** The sign-in behind a dashboard's connection ended. */
+  /** The sign-in that the connection of the dashboard belongs to has ended. */
   session_ended: { code: 1008, client: "stop" },
-  /** A message over the server's `max_payload`. */
+  /** A message was larger than `max_payload` of the server. */
   too_big: { code: 1009, client: "smaller" },
-  /** A fault of the server. */
+  /** An internal error of the server. */
   internal: { code: 1011, client: "retry" },
   restart: { code: 1012, client: "retry-after" },
-  /** The token the connection used was replaced. */
+  /** The token of the connection was replaced. */
   token_rotated: { code: 1012, client: "retry-after" },
   /** Overload. */
   try_later: { code: 1013, client: "retry-after" },
   /** Twenty malformed frames in a minute. */
   bad_request: { code: 4400, client: "stop" },
-  /** The token was removed and none is left. */
+  /** The token was removed and there is no other one. */
   unauthorized: { code: 4401, client: "new-token" },
-  /** An owner disconnected it. */
+  /** The owner disconnected it. */
   forbidden: { code: 4403, client: "stop" },
-  /** Nothing heard for the server's `read_timeout`. */
+  /** The server received nothing within its `read_timeout`. */
   heartbeat: { code: 4408, client: "retry" },
   /** The same client resumed on another socket. */
   replaced: { code: 4409, client: "stop" },
-  /** The peer reads too slowly: the queue for it is full. */
+  /** The client reads too slowly, so its queue is full. */
   slow_consumer: { code: 4410, client: "retry" },
   /** Five `rate_limited` errors. */
   rate_limited: { code: 4429, client: "retry-after" },
 } as const satisfies Record<string, CloseRow>;
 
-/** Why a client does not get what it missed: more than is kept, or a stream that began anew. */
+/**
+ * Reasons why missed frames cannot be replayed: more frames than the server keeps, or a new stream.
+ */
 export const gapReasons = ["overflow", "epoch_changed"] as const;
 
 export type GapReason = (typeof gapReasons)[number];
@@ -181,11 +196,14 @@ export type ErrorCode = keyof typeof messageErrors;
 export type CloseName = keyof typeof closeCodes;
 export type AnyCode = RejectionCode | ErrorCode | CloseName;
 
-/** What a received close means. `name` is undefined for codes and names this version does not know. */
+/**
+ * The meaning of a received close. `name` is undefined for codes and names that this version does
+ * not know.
+ */
 export interface ReceivedClose {
   readonly name: CloseName | undefined;
   readonly client: ClientAction;
-  /** Milliseconds to wait, when the server named them. */
+  /** Milliseconds to wait, if the server sent them. */
   readonly retryMs: number | undefined;
 }
 
@@ -193,19 +211,23 @@ const closeRows = Object.entries(closeCodes) as [
   CloseName,
   { code: number; client: ClientAction },
 ][];
-/** Said by the library, which knows no names. */
+/** Closes sent by the WebSocket library, which does not know the names. */
 const codesWithoutReason: readonly CloseName[] = [
   "protocol_error",
   "unsupported_data",
   "invalid_data",
 ];
 
-/** The text of a close frame: `<name>` or `<name>; retry=<ms>`; empty where the code says it all. */
+/**
+ * Formats the text of a close frame: `<name>` or `<name>; retry=<ms>`. It is empty if the code is
+ * sufficient.
+ */
 export function closeReason(name: CloseName, retryMs?: number): string {
   if (codesWithoutReason.includes(name)) return "";
   return retryMs === undefined ? name : `${name}; retry=${Math.max(0, Math.round(retryMs))}`;
 }
 
+/** Parses the text of a close frame. */
 export function parseCloseReason(text: string): { name: string; retryMs: number | undefined } {
   const retry = /;\s*retry=(\d{1,9})\b/.exec(text)?.[1];
   return {
@@ -214,7 +236,7 @@ export function parseCloseReason(text: string): { name: string; retryMs: number 
   };
 }
 
-/** The row for a close as it was received. Codes of nobody's table, 1006 among them, mean: retry. */
+/** Finds the meaning of a received close. Unknown codes, including 1006, mean `retry`. */
 export function interpretClose(code: number, reason = ""): ReceivedClose {
   const { name, retryMs } = parseCloseReason(reason);
   const candidates = closeRows.filter(([, row]) => row.code === code);

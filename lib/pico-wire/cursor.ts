@@ -1,15 +1,20 @@
+// Formats and parses cursors.
 import { isId } from "./json.ts";
 
-/** A place in a session's stream. A stream that was forgotten begins again with another epoch. */
+/**
+ * A position in the stream of a session. A stream that the server has forgotten starts again with a
+ * new epoch.
+ */
 export interface Cursor {
   readonly epoch: string;
-  /** Of the last numbered frame; 0 before the first. */
+  /** The number of the last numbered frame; 0 before the first. */
   readonly seq: number;
 }
 
-/** `EPOCH:SEQ`, as `resume` and the ids of server-sent events have it. */
+/** Formats a cursor as `EPOCH:SEQ`, which `resume` and the ids of server-sent events use. */
 export const formatCursor = ({ epoch, seq }: Cursor): string => `${epoch}:${seq}`;
 
+/** @returns Undefined if the text is not a cursor. */
 export function parseCursor(text: string): Cursor | undefined {
   const found = /^(.+):(\d{1,15})$/s.exec(text);
   const epoch = found?.[1];

@@ -1,3 +1,4 @@
+// Decodes the frames of clients, with a fast path for plain messages.
 import { isCount, readEnvelope, readFrame, readObject, readText } from "./envelope.ts";
 import { WireError, wireError } from "./errors.ts";
 import { ownValue, decodeUtf8, fitsInBytes, isId, isSessionId, type JsonObject } from "./json.ts";
@@ -5,21 +6,28 @@ import { limits } from "./limits.ts";
 import { emptyMedia, readMedia } from "./media.ts";
 import type { ClientFrame, Envelope, MessagePayload, MessageRequest } from "./messages.ts";
 
-/** What nearly every frame is: a message of plain text with its names, as `JSON.stringify` writes it. Texts with an
- *  escape, other keys or another order are parsed. */
+/**
+ * Matches nearly every frame: a plain text message with its ids, as `JSON.stringify` writes it.
+ * Texts with an escape, other keys or another order are parsed.
+ */
 const plainMessagePattern = new RegExp(
-  '^\\{"type":"message\\.send"(?:,"id":"([ !#-[\\]-~]{1,256})")?(?:,"session_id":"([ !#-[\\]-~]{1,256})")?' +
+  '^\\{"type":"message\\.send"(?:,"id":"([ !#-[\\]-~]{1,256})")?' +
+    '(?:,"session_id":"([ !#-[\\]-~]{1,256})")?' +
     '(?:,"timestamp":([1-9]\\d{0,14}))?,"payload":\\{"content":"([^"\\\\\\x00-\\x1f]*)"\\}\\}$',
 );
-/** Characters: what was found is a part of the text, which lives as long as a part of it. */
+/**
+ * In characters. A matched part keeps the whole text in memory, so long texts are parsed instead.
+ */
 const maxFastPathLength = 512;
 
-/** The frame when its text is a simple one: what parsing and checking would give. */
+/**
+ * @returns The frame that parsing and checking would give, or undefined if the text needs parsing.
+ */
 function decodePlainMessage(text: string): ClientFrame | undefined {
   if (text.length > maxFastPathLength) return undefined;
-  const found = plainMessagePattern.exec(text);
-  if (!found) return undefined;
-  const [, id, session, timestamp, content = ""] = found;
+  const match = plainMessagePattern.exec(text);
+  if (!match) return undefined;
+  const [, id, session, timestamp, content = ""] = match;
   if (content.trim() === "") return undefined;
   const envelope: { -readonly [K in keyof Envelope]: Envelope[K] } = {};
   if (id !== undefined) envelope.id = id;
@@ -32,9 +40,13 @@ function decodePlainMessage(text: string): ClientFrame | undefined {
   });
 }
 
-/** A client's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. */
+/**
+ * Decodes a frame of a client. Unknown keys are ignored.
+ *
+ * @throws WireError and nothing else, whatever the input.
+ */
 export function decodeClient(input: string | Uint8Array): ClientFrame {
-  const text = decodeUtf8(input) ?? ""; // which is no frame either
+  const text = decodeUtf8(input) ?? ""; // An empty text is not a frame.
   const frame = decodePlainMessage(text);
   if (frame) return frame;
   const object = readObject(text, "A frame");
@@ -45,7 +57,11 @@ export function decodeClient(input: string | Uint8Array): ClientFrame {
   }
 }
 
-/** Reads the body of `POST /pico/messages`: a message with its names beside it. Throws `WireError` and nothing else. */
+/**
+ * Decodes the body of `POST /pico/messages`: a message with its ids in the same object.
+ *
+ * @throws WireError and nothing else, whatever the input.
+ */
 export function decodeRequest(body: string | Uint8Array): MessageRequest {
   const object = readObject(body, "The body");
   try {
@@ -60,7 +76,7 @@ export function decodeRequest(body: string | Uint8Array): MessageRequest {
   }
 }
 
-/** Adds to an error the names that could be read, so that the peer knows which of its frames is meant. */
+/** Adds the readable ids to an error, so that the client knows which of its frames was rejected. */
 function attachIds(object: JsonObject, error: unknown): unknown {
   if (!(error instanceof WireError)) return error;
   const id = ownValue(object, "id");
@@ -87,7 +103,7 @@ function decodeBody(type: string, envelope: Envelope, payload: JsonObject): Clie
   }
 }
 
-/** The envelope becomes the frame: no copy is made for each frame that comes. */
+/** Turns the envelope into the frame, so that no frame is copied. */
 function completeFrame(
   envelope: Envelope,
   type: ClientFrame["type"],
@@ -101,7 +117,7 @@ function completeFrame(
 
 function readAck(payload: JsonObject): number {
   const seq = ownValue(payload, "seq");
-  if (!isCount(seq)) throw new WireError("invalid_message", '"seq" is a whole number.');
+  if (!isCount(seq)) throw new WireError("invalid_message", '"seq" must be a whole number.');
   return seq;
 }
 
@@ -110,7 +126,7 @@ function readMessage(payload: JsonObject): MessagePayload {
   if (!fitsInBytes(content, limits.content)) throw wireError("too_large");
   const hops = ownValue(payload, "hops") ?? 0;
   if (!isCount(hops) || hops > 255)
-    throw new WireError("invalid_message", '"hops" is a whole number from 0 to 255.');
+    throw new WireError("invalid_message", '"hops" must be a whole number from 0 to 255.');
   const media = readMedia(ownValue(payload, "media"), ownValue(payload, "attachments"));
   if (media.length === 0 && content.trim() === "") throw wireError("empty_content");
   return { content, media, hops };

@@ -1,3 +1,4 @@
+// Decodes the frames of servers.
 import { isCount, readFrame, readName, readObject, readText } from "./envelope.ts";
 import { WireError } from "./errors.ts";
 import {
@@ -20,8 +21,13 @@ import type {
   ServerMessage,
 } from "./messages.ts";
 
-/** A server's frame. Throws `WireError` and nothing else, whatever the input; unknown keys are ignored. `base`: the
- *  `http:` or `https:` address of the server, against which attachments with a path are resolved. */
+/**
+ * Decodes a frame of a server. Unknown keys are ignored.
+ *
+ * @param base - The `http:` or `https:` address of the server. Attachments with a path are resolved
+ * against it.
+ * @throws WireError and nothing else, whatever the input.
+ */
 export function decodeServer(input: string | Uint8Array, base?: string): ServerFrame {
   const object = readObject(input, "A frame");
   return readFrame(object, (type, envelope, payload) =>
@@ -29,7 +35,7 @@ export function decodeServer(input: string | Uint8Array, base?: string): ServerF
   );
 }
 
-interface Whole {
+interface FrameSource {
   readonly object: JsonObject;
   readonly base: string | undefined;
 }
@@ -38,7 +44,7 @@ function decodeBody(
   type: string,
   envelope: Envelope,
   payload: JsonObject,
-  { object, base }: Whole,
+  { object, base }: FrameSource,
 ): ServerFrame {
   switch (type) {
     case "message.create":
@@ -81,7 +87,7 @@ function requireName(payload: JsonObject, key: string, fits = isId): string {
   return name;
 }
 
-/** Both or neither: a number means nothing without its epoch. */
+/** Reads both fields or neither: a number has no meaning without its epoch. */
 function readPosition(object: JsonObject): StreamPosition {
   const seq = ownValue(object, "seq");
   const epoch = readName(object, "epoch", isId);
@@ -93,7 +99,7 @@ const readRequestId = (payload: JsonObject): { readonly request_id?: string } =>
   return request_id ? { request_id } : {};
 };
 
-/** What is said to people and kept in logs; a frame could hold megabytes of it. */
+/** Text for users and logs, limited because a frame could contain megabytes of it. */
 const readDisplayText = (payload: JsonObject, key: string): string =>
   readText(payload, key).slice(0, 1_000).toWellFormed();
 
@@ -139,7 +145,7 @@ const readHello = (payload: JsonObject): Hello => ({
 const objectField = (payload: JsonObject, key: string): JsonObject =>
   asObject(ownValue(payload, key)) ?? {};
 
-/** Zero: not said. */
+/** Missing numbers become 0. */
 function numberFields<K extends string>(
   object: JsonObject,
   ...keys: readonly K[]

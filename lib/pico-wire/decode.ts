@@ -1,9 +1,16 @@
+// Decodes the frames of both roles.
 import { decodeClient } from "./decode-client.ts";
 import { decodeServer } from "./decode-server.ts";
 import type { ClientFrame, Frame, Role, ServerFrame } from "./messages.ts";
 
-/** Reads a frame that `sender` sent. Throws `WireError` and nothing else, whatever the input; unknown keys are
- *  ignored. */
+/**
+ * Decodes a frame. Unknown keys are ignored.
+ *
+ * @param sender - The role that sent the frame.
+ * @throws WireError and nothing else, whatever the input.
+ * @example
+ * const frame = decode(text, "server");
+ */
 export function decode(input: string | Uint8Array, sender: "client"): ClientFrame;
 export function decode(input: string | Uint8Array, sender: "server"): ServerFrame;
 export function decode(input: string | Uint8Array, sender: Role): Frame {

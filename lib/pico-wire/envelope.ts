@@ -1,14 +1,15 @@
+// Reads the fields that frames have in common.
 import { WireError } from "./errors.ts";
 import { asObject, ownValue, parseObject, isId, isSessionId, type JsonObject } from "./json.ts";
 import type { Envelope } from "./messages.ts";
 
 export function readObject(input: string | Uint8Array, what: string): JsonObject {
   const object = parseObject(input);
-  if (!object) throw new WireError("invalid_message", `${what} is one JSON object.`);
+  if (!object) throw new WireError("invalid_message", `${what} must be one JSON object.`);
   return object;
 }
 
-/** What every frame has, handed to the reader of its type. */
+/** Reads the common fields and passes them to the reader of the frame type. */
 export function readFrame<T>(
   object: JsonObject,
   read: (type: string, envelope: Envelope, payload: JsonObject) => T,
@@ -30,7 +31,7 @@ export function readEnvelope(object: JsonObject): Envelope {
   return envelope;
 }
 
-/** Empty is absent: peers of the field write `""` for what they do not set. */
+/** Empty counts as absent, because deployed servers and clients send `""` for unset fields. */
 export function readName(
   object: JsonObject,
   key: string,
@@ -41,7 +42,7 @@ export function readName(
   if (typeof value === "string" && fits(value)) return value;
   throw new WireError(
     "invalid_message",
-    `"${key}" is text of at most 256 bytes without control characters.`,
+    `"${key}" must be text of at most 256 bytes without control characters.`,
   );
 }
 
@@ -49,14 +50,14 @@ function readPayload(object: JsonObject): JsonObject {
   const payload = ownValue(object, "payload");
   if (payload === undefined) return {};
   const found = asObject(payload);
-  if (!found) throw new WireError("invalid_message", '"payload" is an object.');
+  if (!found) throw new WireError("invalid_message", '"payload" must be an object.');
   return found;
 }
 
-/** Text that is not well-formed could not be sent on as UTF-8: its broken halves become U+FFFD here. */
+/** Replaces halves of surrogate pairs by U+FFFD, because they cannot be sent as UTF-8. */
 export function readText(payload: JsonObject, key: string): string {
   const value = ownValue(payload, key) ?? "";
-  if (typeof value !== "string") throw new WireError("invalid_message", `"${key}" is text.`);
+  if (typeof value !== "string") throw new WireError("invalid_message", `"${key}" must be text.`);
   return value.toWellFormed();
 }
 

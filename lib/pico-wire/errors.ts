@@ -1,7 +1,10 @@
+// The error class of the codec.
 import { messageErrors, type ErrorCode } from "./codes.ts";
 
-/** The only thing the codec throws. `message` is fit for the peer; the names are there when those of a client's frame
- *  could be read. */
+/**
+ * The only error that the codec throws. `message` may be sent to the client. The ids are present if
+ * they could be read from a client frame.
+ */
 export class WireError extends Error {
   override readonly name = "WireError";
   readonly code: ErrorCode;
@@ -14,6 +17,9 @@ export class WireError extends Error {
   }
 }
 
-/** The error with the sentence of the table: what reads servers does without the table, to be small in pages. */
+/**
+ * Creates an error with the message of the table. The decoder of server frames does not use it, so
+ * the browser bundle does not contain the table.
+ */
 export const wireError = (code: ErrorCode): WireError =>
   new WireError(code, messageErrors[code].message);

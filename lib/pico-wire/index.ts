@@ -1,5 +1,5 @@
-/* The Pico Protocol as data and pure functions: what a frame may say, how it is read and written, why a request,
- * a message or a connection is refused. No socket, no timer, no dependency; it runs in browsers as it is. */
+// The codec of the Pico Protocol: frame types, encoding, decoding, limits and codes. It uses no
+// sockets, timers or dependencies, and runs in browsers.
 export { formatCursor, parseCursor, type Cursor } from "./cursor.ts";
 export { decode } from "./decode.ts";
 export { decodeRequest } from "./decode-client.ts";

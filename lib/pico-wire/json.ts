@@ -1,17 +1,18 @@
+// Parses JSON and UTF-8 safely.
 import { frameLimits } from "./frame-limits.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const utf8Decoder = new TextDecoder("utf-8", { fatal: true });
-const quote = 0x22,
-  COMMA = 0x2c,
-  BACKSLASH = 0x5c,
-  ARRAY = 0x5b,
-  ARRAY_END = 0x5d,
-  OBJECT = 0x7b,
-  OBJECT_END = 0x7d;
+const quote = 0x22;
+const comma = 0x2c;
+const backslash = 0x5c;
+const arrayStart = 0x5b;
+const arrayEnd = 0x5d;
+const objectStart = 0x7b;
+const objectEnd = 0x7d;
 
-/** `undefined`: bytes that are no UTF-8. */
+/** @returns Undefined if the bytes are not UTF-8. */
 export function decodeUtf8(input: string | Uint8Array): string | undefined {
   try {
     return typeof input === "string" ? input : utf8Decoder.decode(input);
@@ -20,7 +21,11 @@ export function decodeUtf8(input: string | Uint8Array): string | undefined {
   }
 }
 
-/** The object in a frame; `undefined` when there is none. Its keys must be read with `ownValue`. */
+/**
+ * Parses a frame. Its keys must be read with `ownValue`.
+ *
+ * @returns Undefined if the input is not a JSON object, or exceeds the limits.
+ */
 export function parseObject(input: string | Uint8Array): JsonObject | undefined {
   const text = decodeUtf8(input);
   if (text === undefined || !isWithinDepth(text)) return undefined;
@@ -31,7 +36,10 @@ export function parseObject(input: string | Uint8Array): JsonObject | undefined 
   }
 }
 
-/** A key of the object itself: neither inherited names nor a `__proto__` in the input reach it. `null` is absent. */
+/**
+ * Reads a key of the object itself, so that inherited names and `__proto__` have no effect. `null`
+ * counts as absent.
+ */
 export function ownValue(object: JsonObject, key: string): unknown {
   const value = object[key];
   return value !== undefined && value !== null && Object.hasOwn(object, key) ? value : undefined;
@@ -42,26 +50,30 @@ export const asObject = (value: unknown): JsonObject | undefined =>
     ? (value as JsonObject)
     : undefined;
 
-/** A copy of something that was JSON, without `__proto__` keys: for what is handed on unread. */
+/**
+ * Copies a JSON value without `__proto__` keys. For values that are passed on without being read.
+ */
 export const withoutPrototypeKeys = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (key, inner: unknown) =>
     key === "__proto__" ? undefined : inner,
   );
 
-/** Counts levels and values before parsing; strings, which hold the megabytes, are jumped over. Text that is too short
- *  to be deep is not looked at. */
+/**
+ * Counts levels and values before parsing. Strings, which make up most of a large frame, are
+ * skipped. A text that is too short to exceed the limits is not scanned.
+ */
 function isWithinDepth(text: string): boolean {
   if (text.length <= 2 * frameLimits.depth) return true;
   let depth = 0;
   let values = 0;
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at);
-    if (unit === quote) at = endOfString(text, at);
-    else if (unit === ARRAY_END || unit === OBJECT_END) depth--;
-    else if (unit === ARRAY || unit === OBJECT) {
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit === quote) index = endOfString(text, index);
+    else if (unit === arrayEnd || unit === objectEnd) depth--;
+    else if (unit === arrayStart || unit === objectStart) {
       depth++;
       values++;
-    } else if (unit === COMMA) values++;
+    } else if (unit === comma) values++;
     if (depth > frameLimits.depth || values > frameLimits.values) return false;
   }
   return true;
@@ -70,7 +82,7 @@ function isWithinDepth(text: string): boolean {
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = 0;
-    while (text.charCodeAt(end - 1 - escapes) === BACKSLASH) escapes++;
+    while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
     if (escapes % 2 === 0) return end;
   }
   return text.length;
@@ -78,20 +90,27 @@ function endOfString(text: string, start: number): number {
 
 const utf8Encoder = new TextEncoder();
 
-/** The text as UTF-8. */
+/** Encodes text as UTF-8. */
 export const encodeUtf8 = (text: string): Uint8Array => utf8Encoder.encode(text);
 
-/** Whether it has at most that many bytes as UTF-8: between one and three for each unit, counted only where that does
- *  not decide. */
+/**
+ * Whether the text has at most this many bytes as UTF-8. A unit takes one to three bytes, so most
+ * texts need not be encoded.
+ */
 export const fitsInBytes = (text: string, bytes: number): boolean =>
   text.length <= bytes && (text.length * 3 <= bytes || encodeUtf8(text).length <= bytes);
 
-/** ASCII, as nearly all names are, is seen at one look; the rest without control characters and halves of pairs. */
+/**
+ * The first alternative matches ASCII, as nearly all names are. The second one rejects control
+ * characters and halves of surrogate pairs.
+ */
 const namePattern = /^(?:[!-~]+|[^\p{Cc}\p{Cs}]+)$/u;
 
-/** A name both sides print and compare, bounded. */
+/** Whether both client and server can print and compare the name, and it is short enough. */
 const isName = (text: string, bytes: number): boolean =>
   fitsInBytes(text, bytes) && namePattern.test(text);
 
+/** Whether the text can be a session id: at most 256 bytes without control characters. */
 export const isSessionId = (text: string): boolean => isName(text, frameLimits.sessionId);
+/** Whether the text can be an id: at most 256 bytes without control characters. */
 export const isId = (text: string): boolean => isName(text, frameLimits.id);

@@ -1,3 +1,4 @@
+// Reads the media and attachments of messages.
 import { frameLimits } from "./frame-limits.ts";
 import { limits } from "./limits.ts";
 import { asObject, ownValue } from "./json.ts";
@@ -8,13 +9,17 @@ const inlineImage = /^data:(image\/(?:jpeg|png|gif|webp|bmp));base64,/i;
 export const emptyMedia: readonly InlineImage[] = [];
 const notBase64 = /[^A-Za-z0-9+/]/;
 
-/** `media` and `attachments` of a client's message. Throws `invalid_media`. */
+/**
+ * Reads `media` and `attachments` of a client message.
+ *
+ * @throws WireError `invalid_media`.
+ */
 export function readMedia(media: unknown, attachments: unknown): readonly InlineImage[] {
   if (media === undefined && attachments === undefined) return emptyMedia;
   const all = [...asList(media), ...asList(attachments)];
-  const { media: most } = frameLimits;
-  if (all.length > most)
-    throw new WireError("invalid_media", `A message holds at most ${most} media.`);
+  const { media: maxMedia } = frameLimits;
+  if (all.length > maxMedia)
+    throw new WireError("invalid_media", `A message may have at most ${maxMedia} media.`);
   return all.map(readInline);
 }
 
@@ -43,11 +48,18 @@ function isBase64(text: string): boolean {
   return wrong === -1 || wrong === text.length - padding(text);
 }
 
-/** `data:`, `https:`, or a path on the server. `//host` and what browsers take for it are not paths. */
+/**
+ * `data:`, `https:`, or a path on the server. Browsers read `//host` and similar forms as another
+ * server, so they do not match.
+ */
 const safeUrl = /^(?:data:|https:|\/(?![/\\\s]))/i;
 
-/** Attachments of a server's message; those a page could not show safely are left out. Paths are resolved against
- *  `base`, the `http:` or `https:` address of the server, if there is one. */
+/**
+ * Reads the attachments of a server message. Attachments that are unsafe to show in a page are left
+ * out.
+ *
+ * @param base - The `http:` or `https:` address of the server. Paths are resolved against it.
+ */
 export function readAttachments(value: unknown, base?: string): Attachment[] {
   if (!Array.isArray(value)) return [];
   return value.slice(0, frameLimits.media).flatMap((item) => {

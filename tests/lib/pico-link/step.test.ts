@@ -51,15 +51,15 @@ function play() {
     fail: (refusal: { status?: number; code?: string; retryAfterMs?: number }) =>
       stand.do({ type: "failed", generation: linkData.generation, ...refusal }),
     send: (id: string, bytes = 10) => stand.do({ type: "send", id, text: id, bytes }),
-    news: <K extends keyof LinkNotifications>(handler: K): LinkNotifications[K][] =>
+    notifications: <K extends keyof LinkNotifications>(handler: K): LinkNotifications[K][] =>
       all.flatMap((effect) =>
-        effect.type === "tell" && effect.handler === handler
-          ? [effect.news as LinkNotifications[K]]
+        effect.type === "notify" && effect.handler === handler
+          ? [effect.payload as LinkNotifications[K]]
           : [],
       ),
     written: () => all.flatMap((effect) => (effect.type === "write" ? [effect.text] : [])),
     told: () => all.filter((effect) => effect.type === "confirmed" || effect.type === "refused"),
-    last: (): LinkChange => stand.news("onState").at(-1)!,
+    last: (): LinkChange => stand.notifications("onState").at(-1)!,
   };
   return stand;
 }
@@ -244,7 +244,7 @@ describe("life", () => {
     stand.pass(59_000);
     expect(stand.core().state).toBe("open");
     stand.pass(2_000);
-    expect(stand.news("onState")).toContainEqual(
+    expect(stand.notifications("onState")).toContainEqual(
       expect.objectContaining({ to: "waiting", reason: "heartbeat" }),
     );
   });
@@ -256,7 +256,7 @@ describe("life", () => {
     stand.pass(timing.pongTimeoutMs);
     expect(stand.core().state).toBe("open");
     stand.pass(1_000);
-    expect(stand.news("onState")).toContainEqual(
+    expect(stand.notifications("onState")).toContainEqual(
       expect.objectContaining({ to: "waiting", reason: "heartbeat" }),
     );
   });
@@ -271,7 +271,7 @@ describe("life", () => {
     stand.pass(timing.pongTimeoutMs - 1);
     expect(stand.core().state).toBe("open");
     stand.pass(60_000);
-    expect(stand.news("onState")).toContainEqual(
+    expect(stand.notifications("onState")).toContainEqual(
       expect.objectContaining({ to: "waiting", reason: "heartbeat" }),
     );
   });
@@ -333,13 +333,15 @@ describe("a server of the original kind", () => {
     stand.open();
     stand.frame(create("1", "one"));
     stand.frame(create("2", "thinking", { kind: "thought" }));
-    expect(stand.news("onMessage")).toEqual([]);
+    expect(stand.notifications("onMessage")).toEqual([]);
     stand.frame(create("3", "two"));
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["one"]);
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual(["one"]);
     stand.frame(update("3", "two!", { context_usage: { used_tokens: 1 } }));
     stand.frame(create("4", "three"));
     stand.frame({ type: "typing.stop" });
-    expect(stand.news("onMessage").map(({ content, assumed }) => [content, assumed])).toEqual([
+    expect(
+      stand.notifications("onMessage").map(({ content, assumed }) => [content, assumed]),
+    ).toEqual([
       ["one", undefined],
       ["two!", undefined],
       ["three", undefined],
@@ -351,14 +353,20 @@ describe("a server of the original kind", () => {
     stand.open();
     stand.frame(create("1", "half"));
     stand.pass(timing.messageIdleMs);
-    expect(stand.news("onMessage")).toMatchObject([{ content: "half", assumed: true }]);
+    expect(stand.notifications("onMessage")).toMatchObject([{ content: "half", assumed: true }]);
     stand.frame(update("1", "half and half"));
     stand.frame({ type: "typing.stop" });
-    expect(stand.news("onMessage").length).toBe(1);
-    expect(stand.news("onUpdate").at(-1)).toMatchObject({ content: "half and half", final: true });
+    expect(stand.notifications("onMessage").length).toBe(1);
+    expect(stand.notifications("onUpdate").at(-1)).toMatchObject({
+      content: "half and half",
+      final: true,
+    });
     stand.frame(create("1", "again"));
     stand.frame({ type: "typing.stop" });
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["half", "again"]);
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual([
+      "half",
+      "again",
+    ]);
   });
 
   test("its answers are whole after typing.stop, and assumed to be after the silence", () => {
@@ -366,14 +374,17 @@ describe("a server of the original kind", () => {
     stand.open();
     stand.frame(create("1", "He"));
     stand.frame(update("1", "Hello"));
-    expect(stand.news("onMessage")).toEqual([]);
+    expect(stand.notifications("onMessage")).toEqual([]);
     stand.frame({ type: "typing.stop" });
     stand.frame(create("2", "there"));
     stand.pass(timing.messageIdleMs - 1);
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["Hello"]);
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual(["Hello"]);
     stand.pass(1);
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["Hello", "there"]);
-    expect(stand.news("onUpdate").map(({ content }) => content)).toEqual([
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual([
+      "Hello",
+      "there",
+    ]);
+    expect(stand.notifications("onUpdate").map(({ content }) => content)).toEqual([
       "He",
       "Hello",
       "Hello",
@@ -390,8 +401,8 @@ describe("a server of the original kind", () => {
     stand.frame(create("3", "", { kind: "tool_calls" }));
     stand.frame(update("1", "the answer"));
     stand.frame({ type: "typing.stop" });
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["the answer"]);
-    expect(stand.news("onFrame").length).toBe(5);
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual(["the answer"]);
+    expect(stand.notifications("onFrame").length).toBe(5);
   });
 
   test("messages without an id are whole at once and differ from each other; seconds become milliseconds", () => {
@@ -400,7 +411,7 @@ describe("a server of the original kind", () => {
     stand.frame({ ...create("", "a"), timestamp: 1_700_000_000 });
     stand.pass(1);
     stand.frame({ ...create("", "b"), timestamp: 1_700_000_000_123 });
-    const [a, b] = stand.news("onMessage");
+    const [a, b] = stand.notifications("onMessage");
     expect([a!.content, b!.content, a!.at, b!.at]).toEqual([
       "a",
       "b",
@@ -417,7 +428,7 @@ describe("a server of the original kind", () => {
     stand.frame({ type: "error", payload: { code: "unknown_type", message: "?" } });
     stand.do({ type: "typing", on: false });
     expect(stand.written()).toEqual([encode({ type: "typing.start" })]);
-    expect(stand.news("onError")).toEqual([]);
+    expect(stand.notifications("onError")).toEqual([]);
   });
 
   test("frames of kinds from the future are life and nothing else", () => {
@@ -425,7 +436,7 @@ describe("a server of the original kind", () => {
     stand.open();
     stand.frame(undefined);
     expect(stand.core()).toMatchObject({ state: "open", connection: { mode: "plain" } });
-    expect(stand.news("onFrame")).toEqual([]);
+    expect(stand.notifications("onFrame")).toEqual([]);
   });
 });
 
@@ -507,8 +518,8 @@ describe("extension 1", () => {
     stand.open();
     stand.frame(hello({ seq: 3, resumed: true, replay: 2 }));
     for (const seq of [1, 2, 3]) stand.frame(numbered(seq));
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["1", "2", "3"]);
-    expect(stand.news("onGap")).toEqual([]);
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual(["1", "2", "3"]);
+    expect(stand.notifications("onGap")).toEqual([]);
   });
 
   test("a server that began anew and does not say so, or has no extension any more, is a gap", () => {
@@ -519,7 +530,7 @@ describe("extension 1", () => {
       stand.pass(2_000);
       stand.open();
       stand.frame(frame);
-      expect(stand.news("onGap")).toEqual([{ reason: "epoch_changed" }]);
+      expect(stand.notifications("onGap")).toEqual([{ reason: "epoch_changed" }]);
     }
   });
 
@@ -529,8 +540,8 @@ describe("extension 1", () => {
       stand.frame(numbered(1));
       if (announces) stand.frame({ type: "gap", payload: { reason: "epoch_changed" } });
       stand.frame(numbered(1, "other"));
-      expect(stand.news("onGap")).toEqual([{ reason: "epoch_changed" }]);
-      expect(stand.news("onMessage").length).toBe(2);
+      expect(stand.notifications("onGap")).toEqual([{ reason: "epoch_changed" }]);
+      expect(stand.notifications("onMessage").length).toBe(2);
     }
   });
 
@@ -543,8 +554,8 @@ describe("extension 1", () => {
     stand.open();
     stand.frame(hello({ seq: 4, resumed: true, replay: 3 }));
     stand.frame(numbered(4));
-    expect(stand.news("onGap")).toEqual([{ from: 2, to: 3, reason: "missing" }]);
-    expect(stand.news("onMessage").map(({ content }) => content)).toEqual(["1", "4"]);
+    expect(stand.notifications("onGap")).toEqual([{ from: 2, to: 3, reason: "missing" }]);
+    expect(stand.notifications("onMessage").map(({ content }) => content)).toEqual(["1", "4"]);
   });
 
   test("an answer in pieces is whole with its final update and not before", () => {
@@ -552,9 +563,11 @@ describe("extension 1", () => {
     stand.frame({ ...create("1", "a"), seq: 1, epoch: "e" } as ServerFrame);
     stand.frame({ type: "typing.stop" });
     stand.pass(20_000);
-    expect(stand.news("onMessage")).toEqual([]);
+    expect(stand.notifications("onMessage")).toEqual([]);
     stand.frame({ ...update("1", "a b", { final: true }), seq: 2, epoch: "e" } as ServerFrame);
-    expect(stand.news("onMessage")).toMatchObject([{ id: "1", content: "a b", final: true }]);
+    expect(stand.notifications("onMessage")).toMatchObject([
+      { id: "1", content: "a b", final: true },
+    ]);
   });
 
   test("times that no timer counts are cut: it comes back, and asks for a sign of life", () => {

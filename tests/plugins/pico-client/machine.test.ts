@@ -69,6 +69,6 @@ test("what an event causes is carried out before the next event, also when that 
     },
   });
   send({ type: "start" });
-  expect(seen).toEqual(["tell", "connect", "done", "tell", "done"]);
+  expect(seen).toEqual(["notify", "connect", "done", "notify", "done"]);
   expect(core().state).toBe("open");
 });
