@@ -1,5 +1,4 @@
-// What a kernel uses when the host passes nothing: the system clock, the console and secure random
-// bytes.
+// Defaults of a kernel: the system clock, the console and secure random bytes.
 import type { Clock, Log, LogLine } from "./plugin.ts";
 
 export const noop = (): void => undefined;

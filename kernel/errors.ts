@@ -1,4 +1,5 @@
-// The error class, the helper for tables of errors, and the kernel's own table.
+// The error class, the helper for tables of errors, and the table of the kernel.
+/** Additional data of an error. */
 export interface ErrorContext {
   /** Values for programs and for the log; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
@@ -31,6 +32,10 @@ type ErrorFactories<T> = { readonly [K in keyof T]: ErrorFactory<T[K]> };
 /**
  * Turns a table of `code: sentence` into error factories. A sentence may be a function of the
  * values it contains.
+ *
+ * @example
+ * const errors = errorTable({ PORT_IN_USE: (port: number) => `Port ${port} is in use.` });
+ * throw errors.PORT_IN_USE(8080);
  */
 export function errorTable<const T extends Record<string, MessageTemplate>>(
   table: T,
@@ -80,7 +85,7 @@ export const kernelErrors = errorTable({
     `No plugin reads the configuration section "${path}".${hint}`,
   KERNEL_UNKNOWN_KEY: (path: string, hint: string) => `"${path}" is not a setting.${hint}`,
   KERNEL_TOKEN_IN_CONFIG: (path: string) =>
-    `"${path}" holds a token; tokens are given to the token store, not to the configuration.`,
+    `"${path}" holds a token; tokens belong to the token store, not to the configuration.`,
   KERNEL_BAD_CONFIG: (path: string, problem: string) =>
     `The setting "${path}" is not valid: ${problem}.`,
   KERNEL_BUSY: "The kernel is already started; stop it before starting it again.",

@@ -11,7 +11,9 @@ import type { AnyPlugin, ConfigOf, EventsOf, ServicesOf, Wired } from "./wiring.
 // Checks a list of plugins before anything starts.
 
 /**
- * Throws the errors that a start would throw about names, versions and settings. Starts nothing.
+ * Checks names, versions and settings of a plugin list without starting anything.
+ *
+ * @throws The errors that a start would throw about them.
  */
 export function checkPlugins(
   plugins: readonly AnyPlugin[],
@@ -24,7 +26,7 @@ export function checkPlugins(
 const namePattern = /^(?!(kernel|host)$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
 const pluginForm = "a plugin is { name, api: 1, start }";
 
-/** For an entry that is not a plugin: what it is, and the fix. */
+/** @returns A description of an entry that is not a plugin, and the fix. */
 function describeMistake(entry: unknown): readonly [what: string, fix: string] | undefined {
   if (typeof entry === "function") {
     const name = entry.name || "it";
@@ -55,6 +57,7 @@ export function validatePlugins(plugins: readonly AnyPlugin[]): void {
 
 const defaultStopMs = 10_000;
 
+/** Options of `createKernel`. */
 export interface KernelOptions<L extends readonly unknown[] = readonly unknown[]> {
   /**
    * Sections by path, `"channels.pico": { … }`. Tokens are rejected: they belong to the token
@@ -85,6 +88,7 @@ export interface KernelOptions<L extends readonly unknown[] = readonly unknown[]
   readonly inspect?: (event: any) => void;
 }
 
+/** The health of a kernel. */
 export interface Health {
   readonly live: boolean;
   readonly ready: boolean;
@@ -93,17 +97,24 @@ export interface Health {
   readonly plugins: { name: string; phase: PluginPhase; reason?: string }[];
 }
 
+/** A list of plugins that starts and stops together. */
 export interface Kernel<L extends readonly unknown[]> extends AsyncDisposable {
   readonly services: ServicesOf<L>;
   /**
-   * Rejects with a sentence that a person can act on, after everything that had started has been
+   * Starts all plugins in list order.
+   *
+   * @throws The error of the first plugin that fails, after everything that had started was
    * stopped.
+   * @throws KERNEL_BUSY if the kernel is started already.
+   * @throws KERNEL_START_ABORTED if the start was aborted.
    */
   start(options?: { signal?: AbortSignal }): Promise<void>;
   /**
-   * Stops all plugins, the last one started first; also while a start is under way. A plugin that
-   * hangs takes no time from the others. After `timeoutMs` (default 10,000) it is named in the log
-   * and left as it is. A second call can bring the end forward, but cannot postpone it.
+   * Stops all plugins, the last one started first; also while a start is in progress. A plugin that
+   * does not stop takes no time from the others. After `timeoutMs` its name is logged and it is
+   * left as it is. A second call can shorten the time, but not extend it.
+   *
+   * @param options.timeoutMs - Milliseconds. @defaultValue 10,000
    */
   stop(options?: { timeoutMs?: number }): Promise<void>;
   state(): LauncherState;

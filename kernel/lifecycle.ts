@@ -40,7 +40,7 @@ const launcher = {
 const commands = new Set(Object.values(launcher.states).flatMap(({ on }) => Object.keys(on)));
 
 /**
- * What an invoked sequence of steps over all plugins receives. Leaving the state aborts its signal.
+ * The input of an invoked sequence of steps over all plugins. Leaving the state aborts its signal.
  */
 export interface SequenceInput extends MachineContext {
   readonly send: (event: MachineEvent) => void;

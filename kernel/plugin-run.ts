@@ -180,7 +180,7 @@ export class PluginRun {
       const { registrations } = this;
       for (const entry of [...steps].reverse()) {
         if (steps.delete(entry)) await Promise.race([this.runStep(entry.step), expired]);
-        // What a step registers is cleaned up next.
+        // Steps that a step registers are cleaned up next.
         if (this.registrations !== registrations) break;
       }
     }

@@ -5,16 +5,21 @@
  *  2. start    in list order, awaited, within a time limit; all `needs` have been offered before
  *  3. ready    steps passed to `onReady`, after every start; a failure fails the start
  *  4. running  listeners begin in one order for the whole kernel and are not awaited
- *  5. stop     cleanup of ready steps, then of starts; last in first out, within a share of the time
+ *  5. stop     cleanup of ready steps, then of starts; last in first out, each within its time
  *
  * @module
  */
 
+/** A value or a promise of it. */
 export type Awaitable<T> = T | Promise<T>;
+/** Ends a registration. */
 export type Release = () => void;
+/** Payloads by event name. */
 export type EventMap = Record<string, object>;
 
+/** The state of the launcher, which depends on its token. */
 export type LauncherState = "unconfigured" | "setup" | "running" | "rotating";
+/** A command that changes the launcher state. */
 export type LauncherCommand =
   | "accept-credentials"
   | "begin-setup"
@@ -23,9 +28,10 @@ export type LauncherCommand =
   | "finish-rotation"
   | "abandon-rotation";
 
+/** The state of the kernel. */
 export type ProcessState = "stopped" | "starting" | "ready" | "stopping" | "failed";
 
-/** What a plugin is, as one type. Every key is optional. */
+/** Everything about a plugin, as one type. Every key is optional. */
 export interface PluginShape {
   /** The validated value of its section. */
   readonly config?: unknown;
@@ -50,9 +56,12 @@ export interface PluginShape {
   readonly configures?: true;
 }
 
+/** The type of one key of a shape, or `Otherwise` if the shape does not have the key. */
 export type ShapePart<S, K extends keyof PluginShape, Otherwise> =
   S extends Record<K, infer V> ? V : Otherwise;
+/** An object without keys. */
 export type EmptyMap = Record<never, never>;
+/** Turns `A | B` into `A & B`. */
 export type UnionToIntersection<U> = (U extends unknown ? (u: U) => void : never) extends (
   u: infer I,
 ) => void
@@ -100,6 +109,16 @@ type DependencyFlags<S, K extends "needs" | "uses"> =
     ? { readonly [P in K]?: { readonly [N in keyof V]: true } }
     : { readonly [P in K]?: never };
 
+/**
+ * A plugin of a shape.
+ *
+ * @example
+ * const greeter: Plugin<{ listens: { "http:listening": { url: string } } }> = {
+ *   name: "greeter",
+ *   api: 1,
+ *   start: ({ on, log }) => on("http:listening", ({ url }) => log.info({ url }, "hello")),
+ * };
+ */
 export type Plugin<S extends PluginShape = PluginShape> = PluginBase<S> &
   DependencyFlags<S, "needs"> &
   DependencyFlags<S, "uses"> &
@@ -109,6 +128,7 @@ export type Plugin<S extends PluginShape = PluginShape> = PluginBase<S> &
     ? { readonly config: Section<C, SectionName<S>> }
     : { readonly config?: never });
 
+/** The events that a plugin may listen to: those in its shape, its own, and those of the kernel. */
 export type SubscribableEvents<S> = ShapePart<S, "listens", EmptyMap> &
   ShapePart<S, "emits", EmptyMap> &
   KernelEvents;
@@ -167,11 +187,16 @@ export interface Scope<S extends PluginShape> {
   onStop(step: () => Awaitable<void>): void;
 }
 
+/** Reads and changes the configuration at run time. */
 export interface Configuration {
   describe(): { section: string; schema: object; value: unknown }[];
   /**
-   * Applies `raw` to every plugin of the section, or to none. Returns the fields that take effect
-   * now and those that take effect after a restart.
+   * Applies `raw` to every plugin of the section, or to none.
+   *
+   * @returns The fields that take effect now and those that take effect after a restart.
+   * @throws KERNEL_BAD_CONFIG if a value is not valid.
+   * @throws KERNEL_UNKNOWN_KEY if a key is not a setting.
+   * @throws KERNEL_UNKNOWN_SECTION if no plugin reads the section.
    */
   apply(section: string, raw: unknown): Promise<{ now: string[]; afterRestart: string[] }>;
 }
@@ -189,6 +214,7 @@ export interface Clock {
   clearTimeout(id: unknown): void;
 }
 
+/** Writes a log line with fields and a text. */
 export type LogLine = (fields: object, text: string) => void;
 /** A pino logger fits. */
 export interface Log {
@@ -198,6 +224,7 @@ export interface Log {
   readonly error: LogLine;
 }
 
+/** The events of the kernel. */
 export type KernelEvents = {
   /** Emitted once when everything is ready (`from: null`), then at every transition. */
   "kernel:state-changed": { from: LauncherState | null; to: LauncherState };

@@ -1,5 +1,5 @@
-// Builds dist/: the program, the browser modules and the documentation of the dashboard, and the files that are copied
-// as they are.
+// Builds dist/: the program, the browser modules and documentation of the dashboard, and copied
+// files.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, copyFile, mkdir, readdir, rm } from "node:fs/promises";
@@ -27,7 +27,7 @@ const compiled = await Promise.all([
   copy(path.join("plugins", "tray", "scripts"), /\.(js|ps1)$/),
   writeDocs(root, path.join(dist, "plugins", "dashboard", "docs")),
 ]);
-// The program is no entry point for others: its modules and their declarations give way to the bundle.
+// No package entry point uses the program, so the bundle replaces its modules and declarations.
 await rm(path.join(dist, "bin"), { recursive: true, force: true });
 compiled.push(await bundleProgram(root, path.join(dist, "bin")));
 await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
@@ -35,16 +35,20 @@ await chmod(path.join(dist, "bin", "doorward.js"), 0o755).catch((error) => {
 });
 process.exitCode = compiled.every(Boolean) ? 0 : 1;
 
-/** Compiler messages go straight to the terminal; false when there were errors. */
+/**
+ * Runs the compiler, whose messages go to the terminal.
+ *
+ * @returns False if there were errors.
+ */
 async function compile(project) {
   const child = spawn(process.execPath, [tsc, "-p", project], { cwd: root, stdio: "inherit" });
   const [code] = await once(child, "exit");
   return code === 0;
 }
 
-/** Copies what is used as it is: the files of a folder whose names fit. */
-async function copy(folder, fits) {
-  const names = (await readdir(path.join(root, folder))).filter((name) => fits.test(name));
+/** Copies the files of a folder whose names match. */
+async function copy(folder, pattern) {
+  const names = (await readdir(path.join(root, folder))).filter((name) => pattern.test(name));
   await mkdir(path.join(dist, folder), { recursive: true });
   await Promise.all(
     names.map((name) => copyFile(path.join(root, folder, name), path.join(dist, folder, name))),

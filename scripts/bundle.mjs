@@ -1,18 +1,21 @@
-// Bundles what is loaded as a whole: the program (one file per part that is loaded by itself, instead of some 240
-// modules at each start) and the scripts and styles of the dashboard's pages.
+// Bundles the program into one file per part that is loaded separately, instead of about 240
+// modules at each start. Also bundles the scripts and styles of the dashboard pages.
 import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { build, transform } from "esbuild";
 
-/** Fastify asks for these when a route has a schema or a test injects a request; none does. */
+/**
+ * Fastify loads these if a route has a schema or a test injects a request, which Doorward never
+ * does.
+ */
 const unused = [
   "@fastify/ajv-compiler",
   "@fastify/fast-json-stringify-compiler",
   "light-my-request",
 ];
 
-/** The modules that pages load; what several of them share becomes files of its own. */
+/** The modules that pages load. Code that several of them share is written to separate files. */
 const pages = [
   "chat",
   "connect",
@@ -28,7 +31,9 @@ const pages = [
   "tokens",
 ];
 
-/** Writes scripts and styles of the dashboard's pages, minified, from `folder` of `root` to `target`. */
+/**
+ * Writes minified scripts and styles of the dashboard pages from `folder` of `root` to `target`.
+ */
 export async function bundlePages(root, folder, target) {
   const names = await readdir(path.join(root, folder));
   const styles = names.filter((name) => name.endsWith(".css"));
@@ -51,11 +56,15 @@ export async function bundlePages(root, folder, target) {
 
 const node = { platform: "node", target: "node20.19", logLevel: "warning" };
 
-/** Writes `bin/` of `root` to `folder`, with the notices of what is inside: `doorward.js`, which loads the other files
- *  (bin/code). Messages go to the terminal; false when there were errors. What is loaded with `createRequire` stays in
- *  its package. */
+/**
+ * Bundles `bin/` of `root` into `folder`, with the license notices of its packages. `doorward.js`
+ * loads the other files through bin/compile-cache. Modules loaded with `createRequire` stay in
+ * their packages. Messages go to the terminal.
+ *
+ * @returns False if there were errors.
+ */
 export async function bundleProgram(root, folder) {
-  const all = {
+  const shared = {
     ...node,
     absWorkingDir: root,
     outdir: folder,
@@ -64,9 +73,9 @@ export async function bundleProgram(root, folder) {
     metafile: true,
   };
   const [entry, parts] = await Promise.all([
-    built({ ...all, entryPoints: ["bin/doorward.ts"] }),
+    built({ ...shared, entryPoints: ["bin/doorward.ts"] }),
     built({
-      ...all,
+      ...shared,
       entryPoints: ["bin/main.ts"],
       splitting: true,
       write: false,
@@ -97,12 +106,15 @@ export async function bundleProgram(root, folder) {
   return true;
 }
 
-/** A module as the function that `bin/compile-cache/loader.ts` calls: V8 gives what it compiled of a script, functions that
- *  were called included; of a module it would give only what it compiles at once. */
+/**
+ * Wraps a module as the function that `bin/compile-cache/loader.ts` calls. For a script, the code
+ * cache of V8 contains all functions that were called; for a module, only those compiled at load
+ * time.
+ */
 async function asFunction(text, imports) {
   const names = ["__unit", "__load", "__foreign", "__url"];
-  const taken = names.find((name) => text.includes(name));
-  if (taken) throw new Error(`the program uses the name ${taken} by itself`);
+  const used = names.find((name) => text.includes(name));
+  if (used) throw new Error(`the program uses the reserved name ${used}`);
   const { code } = await transform(text, {
     ...node,
     format: "cjs",
@@ -115,11 +127,11 @@ async function asFunction(text, imports) {
     if (!code.includes(`${from}(${name})`)) throw new Error(`the bundle has no ${from}(${name})`);
     body = body.replaceAll(`${from}(${name})`, `${to}(${name})`);
   }
-  const whole = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "__foreign(");
-  return `(function (exports, module, require, ${names.join(", ")}) {"use strict";${whole}})\n`;
+  const script = body.replaceAll(/\bimport\((?=\s*[^\s"'])/g, "__foreign(");
+  return `(function (exports, module, require, ${names.join(", ")}) {"use strict";${script}})\n`;
 }
 
-/** Undefined after errors, which the bundler has shown. */
+/** @returns Undefined after errors, which the bundler has printed. */
 async function built(options) {
   try {
     return await build(options);
@@ -129,13 +141,13 @@ async function built(options) {
   }
 }
 
-/** The licence of every package that one of these files belongs to. */
+/** Collects the license of every package that one of these files belongs to. */
 async function notices(files) {
   const ofPackage = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/;
   const folders = new Set(files.flatMap((file) => ofPackage.exec(file)?.[0] ?? []));
   const texts = await Promise.all([...folders].map(noticeOf));
   const intro =
-    "The program holds code of these packages. Doorward's own licence is the file LICENSE.";
+    "The program contains code of these packages. The license of Doorward is in the file LICENSE.";
   return `${[intro, ...texts.sort()].join(`\n\n${"-".repeat(80)}\n\n`)}\n`;
 }
 
@@ -146,10 +158,10 @@ async function noticeOf(folder) {
   const found = (await readdir(folder))
     .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
     .sort();
-  if (license === undefined && found.length === 0) throw new Error(`${name} names no licence`);
+  if (license === undefined && found.length === 0) throw new Error(`${name} names no license`);
   const by = typeof author === "string" ? author : (author?.name ?? "its authors");
   const texts = await Promise.all(found.map((file) => readFile(path.join(folder, file), "utf8")));
   if (found.length === 0)
-    texts.push(`By ${by}. The package brings no text of the licence it names.`);
+    texts.push(`By ${by}. The package does not contain the text of its license.`);
   return [`${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join("\n\n");
 }

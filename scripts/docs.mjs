@@ -1,4 +1,4 @@
-// Writes the pages of docs/ as HTML for the dashboard, whose readers may have no way to the internet.
+// Writes the pages of docs/ as HTML for the dashboard, whose users may have no internet access.
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Marked } from "marked";
@@ -6,7 +6,7 @@ import { Marked } from "marked";
 const escaped = (text) =>
   text.replace(/[&<>]/g, (sign) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[sign]);
 const plain = (html) => html.replace(/<[^>]*>|&(?:lt|gt|amp|quot|#39);/g, "");
-/** Names a heading as code hosts do, so that links work in both places. */
+/** Creates the id of a heading in the way code hosts do, so that links work in both places. */
 const slug = (html) =>
   plain(html)
     .toLowerCase()
@@ -14,33 +14,36 @@ const slug = (html) =>
     .trim()
     .replace(/\s/g, "-");
 
-/** `titles`: name of a page -> its first heading. */
+/** @param titles - The first heading of each page by name. */
 const rendererOf = (titles) => ({
   heading: (text, level) =>
     level === 1 ? "" : `<h${level} id="${slug(text)}">${text}</h${level}>\n`,
-  // The dashboard puts its own address in place of `docs:`.
+  // The dashboard replaces `docs:` by its address.
   link(href, _title, text) {
     const [, page, place = ""] = /^([a-z-]+)\.md(#.*)?$/.exec(href) ?? [];
     const name = text === `${page}.md` ? titles.get(page) : text;
     if (titles.has(page)) return `<a href="docs:${page}${place}">${name}</a>`;
     if (href.startsWith("#")) return `<a href="${href}">${text}</a>`;
     if (href.startsWith("https://")) return `<a href="${href}" rel="noreferrer">${text}</a>`;
-    return text; // a file of the repository
+    return text; // A file of the repository.
   },
   table(head, body) {
     const titles = head.replaceAll("<th></th>", "<td></td>");
-    return `<div class="sheet" tabindex="0"><table><thead>${titles}</thead><tbody>${body}</tbody></table></div>\n`;
+    const table = `<table><thead>${titles}</thead><tbody>${body}</tbody></table>`;
+    return `<div class="sheet" tabindex="0">${table}</div>\n`;
   },
   code: (text) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
   image: () => "",
   html(text) {
-    if (/^\s*<(?:!--|picture>)/.test(text)) return ""; // names of examples, pictures
+    if (/^\s*<(?:!--|picture>)/.test(text)) return ""; // Names of examples and images.
     if (/^<(?:a id="[\w-]+"|\/a)>$/.test(text)) return text;
-    throw new Error(`docs: "${text.slice(0, 60)}" is no Markdown; write it between backquotes`);
+    throw new Error(`docs: "${text.slice(0, 60)}" isn't Markdown; write it between backquotes`);
   },
 });
 
-/** From `docs/` and the list of its pages in `README.md` of `root` to `folder`: a file for each, and `index.html`. */
+/**
+ * Renders the pages of `docs/`, and the list of pages in `README.md`, to HTML files in `folder`.
+ */
 export async function writeDocs(root, folder) {
   const read = (...names) => readFile(path.join(root, ...names), "utf8");
   const files = (await readdir(path.join(root, "docs"))).filter((name) => name.endsWith(".md"));

@@ -1,33 +1,55 @@
+// A test client of the pico channel, which waits for frames.
 import { WebSocket } from "ws";
 import { testingErrors } from "./errors.ts";
 
 export const defaultTimeoutMs = 10_000;
 
-/** Waits in real time, which a stopped clock does not stop; `what` names the wait in the rejection. */
-export async function withTimeout<T>(ms: number, what: string, fact: Promise<T>): Promise<T> {
+/**
+ * Waits in real time, even if the kernel clock is stopped.
+ *
+ * @param what - The awaited event, for the error message.
+ * @throws TEST_WAITED after `ms` milliseconds.
+ */
+export async function withTimeout<T>(ms: number, what: string, event: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    // A process that was held up hears first what came meanwhile.
+    // If the process was busy, events that have already arrived are handled first.
     timer = setTimeout(() => setImmediate(() => reject(testingErrors.TEST_WAITED(what, ms))), ms);
   });
   try {
-    return await Promise.race([fact, late]);
+    return await Promise.race([event, late]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** What came and was not asked for yet. */
+/** Items that have arrived and were not read yet. */
 export interface Queue<T> {
   push(item: T): void;
-  /** The oldest one that fits, when it comes; those before it stay. Rejects `TEST_WAITED` or the end's reason. */
+  /**
+   * Removes and returns the oldest matching item, when it arrives. Items before it stay.
+   *
+   * @throws TEST_WAITED if it does not arrive in time, or the error of `end`.
+   */
   next(what: string, fits?: (item: T) => boolean): Promise<T>;
-  /** Nothing comes any more: waits reject with what `reason` makes of their name. */
+  /**
+   * Ends the queue: pending and later waits reject with the error that `reason` creates from their
+   * description.
+   */
   end(reason: (what: string) => Error): void;
   readonly waiting: readonly T[];
 }
 
-export function createQueue<T>(patienceMs = defaultTimeoutMs): Queue<T> {
+/**
+ * Creates a queue whose reader waits for items.
+ *
+ * @param timeoutMs - Maximum wait in real milliseconds. @defaultValue 10,000
+ * @example
+ * const messages = createQueue<string>();
+ * messages.push("hello");
+ * await messages.next("a greeting"); // "hello"
+ */
+export function createQueue<T>(timeoutMs = defaultTimeoutMs): Queue<T> {
   interface Wait {
     readonly what: string;
     fits(item: T): boolean;
@@ -39,46 +61,50 @@ export function createQueue<T>(patienceMs = defaultTimeoutMs): Queue<T> {
   let ended: ((what: string) => Error) | undefined;
 
   function wait(what: string, fits: (item: T) => boolean): Promise<T> {
-    let own: Wait;
-    const come = new Promise<T>((take, fail) => void waits.add((own = { what, fits, take, fail })));
-    return withTimeout(patienceMs, what, come).finally(() => waits.delete(own));
+    let current: Wait;
+    const arrival = new Promise<T>((take, fail) => {
+      current = { what, fits, take, fail };
+      waits.add(current);
+    });
+    return withTimeout(timeoutMs, what, arrival).finally(() => waits.delete(current));
   }
 
   return {
     waiting: items,
     push(item) {
-      const first = [...waits].find((each) => each.fits(item));
+      const first = [...waits].find((pending) => pending.fits(item));
       if (!first) return void items.push(item);
       waits.delete(first);
       first.take(item);
     },
     async next(what, fits = () => true) {
-      const at = items.findIndex(fits);
-      if (at !== -1) return items.splice(at, 1)[0]!;
+      const index = items.findIndex(fits);
+      if (index !== -1) return items.splice(index, 1)[0]!;
       if (ended) throw ended(what);
       return wait(what, fits);
     },
     end(reason) {
       ended = reason;
-      for (const each of waits) each.fail(reason(each.what));
+      for (const pending of waits) pending.fail(reason(pending.what));
       waits.clear();
     },
   };
 }
 
+/** Options of `connectTestClient`. */
 export interface ClientOptions {
-  /** Of the channel; offered as a subprotocol, as browsers do. */
+  /** The channel token; offered as a subprotocol, as browsers do. */
   readonly token?: string;
-  /** Default: one the server makes. */
+  /** The session id. @defaultValue The server assigns one. */
   readonly session?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Offered beside the token's. */
+  /** Subprotocols that are offered before the one with the token. */
   readonly protocols?: readonly string[];
-  /** Longest wait for anything, in real milliseconds; default 10,000. */
-  readonly patienceMs?: number;
+  /** Maximum wait in real milliseconds. @defaultValue 10,000 */
+  readonly timeoutMs?: number;
 }
 
-/** One frame as it came. */
+/** A received frame. */
 export interface ReceivedFrame {
   readonly type: string;
   readonly id?: string;
@@ -88,36 +114,50 @@ export interface ReceivedFrame {
   readonly [field: string]: unknown;
 }
 
-/** A client that waits for facts: nothing sleeps, and nothing that came is lost. */
+/** A test client. It never sleeps but waits for frames, and keeps every frame until it is read. */
 export interface TestClient extends AsyncDisposable {
   /** The subprotocol the server chose. */
   readonly protocol: string;
-  /** An object goes out as JSON, text as it is. */
+  /** Sends an object as JSON, and text unchanged. */
   send(frame: object | string): void;
-  /** Sends a message and answers its id. */
+  /**
+   * Sends a message.
+   *
+   * @returns The id of the message.
+   */
   say(content: string, more?: { readonly id?: string; readonly session?: string }): string;
-  /** The oldest frame nobody asked for, or the oldest of a type. */
+  /** Waits for the oldest unread frame, or the oldest one of a type. */
   next(type?: string): Promise<ReceivedFrame>;
-  /** What came and was not asked for. */
+  /** Unread frames. */
   readonly waiting: readonly ReceivedFrame[];
-  /** Resolves when the server has read everything sent before and its answers are here. */
+  /** Resolves when the server has read everything sent before, and its replies have arrived. */
   settled(): Promise<void>;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   close(): Promise<void>;
 }
 
-/** Connects to a pico channel: `ws:`, or `http:` of the same place. Rejects `TEST_REFUSED` with the HTTP status. */
+/**
+ * Connects to a pico channel.
+ *
+ * @param channel - The `ws:` or `http:` address.
+ * @throws TEST_REFUSED with the HTTP status if the handshake is rejected.
+ * @throws TEST_WAITED if the connection is not open in time.
+ * @example
+ * const client = await connectTestClient(url, { token: testTokens.pico });
+ * client.say("hello");
+ * const reply = await client.next("message.create");
+ */
 export async function connectTestClient(
   channel: string | URL,
   options: ClientOptions = {},
 ): Promise<TestClient> {
-  const { token, session, headers = {}, protocols = [], patienceMs = defaultTimeoutMs } = options;
+  const { token, session, headers = {}, protocols = [], timeoutMs = defaultTimeoutMs } = options;
   const url = new URL(channel);
   url.protocol = url.protocol.replace(/^http/, "ws");
   if (session !== undefined) url.searchParams.set("session_id", session);
   const offered = [...protocols, ...(token === undefined ? [] : [`token.${token}`])];
   const ws = new WebSocket(url, offered, { headers: { ...headers } });
-  const frames = createQueue<ReceivedFrame>(patienceMs);
+  const frames = createQueue<ReceivedFrame>(timeoutMs);
   ws.on("message", (data) => frames.push(JSON.parse(String(data)) as ReceivedFrame));
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     ws.once("close", (code, reason) => {
@@ -125,8 +165,8 @@ export async function connectTestClient(
       frames.end((what) => testingErrors.TEST_CLOSED(what, code));
     });
   });
-  await withTimeout(patienceMs, "the connection", whenOpen(ws));
-  ws.on("error", () => undefined); // its close follows
+  await withTimeout(timeoutMs, "the connection", whenOpen(ws));
+  ws.on("error", () => undefined); // A close event follows.
   let count = 0;
 
   const client: TestClient = {

@@ -1,31 +1,35 @@
+// A TCP proxy that delays, stalls, drops and cuts connections.
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
-/** What happens to the bytes of one direction. Order and content never change. */
+/** The treatment of the bytes of one direction. Their order and content never change. */
 export type Fault =
   | "none"
-  /** Nothing is read: once the buffers between are full, the sender is told that there is no room. */
+  /** Reads nothing. When the buffers are full, the sender cannot write any more. */
   | "stall"
-  /** Read and thrown away, ends and resets too: the other side has vanished without a word. */
+  /**
+   * Reads and discards everything, also ends and resets: the sender has disappeared without a
+   * notice.
+   */
   | "swallow"
-  /** Every byte arrives so much later. */
+  /** Delays every byte by this time. */
   | { readonly delayMs: number }
-  /** So many bytes at a time, with so much time between. */
+  /** Passes on this many bytes at a time, with this interval. */
   | { readonly bytes: number; readonly everyMs: number };
 
-/** Waits in a line at most; beyond it, its sender has to wait. */
+/** Maximum bytes in a line. When it is full, the sender must wait. */
 const maxBufferedBytes = 1024 * 1024;
 
 interface Piece {
-  /** Undefined: the sender has ended. */
+  /** Undefined if the sender has ended the connection. */
   readonly bytes: Buffer | undefined;
-  readonly cameAt: number;
+  readonly receivedAt: number;
 }
 
-/** One direction of one connection: the bytes of `from` reach `to` as its fault lets them. */
+/** One direction of one connection: bytes of `from` reach `to` as the fault permits. */
 export interface FaultLine {
   set(fault: Fault): void;
-  /** Nobody is told that `from` is gone. */
+  /** @returns True if the end of `from` is hidden from `to`. */
   isSilent(): boolean;
   stop(): void;
 }
@@ -33,7 +37,7 @@ export interface FaultLine {
 export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLine {
   let fault = first;
   let pieces: Piece[] = [];
-  let held = 0;
+  let bufferedBytes = 0;
   let timer: NodeJS.Timeout | undefined;
   let isFull = false;
 
@@ -41,17 +45,18 @@ export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLi
     typeof fault === "object" && "delayMs" in fault ? fault.delayMs : 0;
   const drip = () => (typeof fault === "object" && "bytes" in fault ? fault : undefined);
 
-  function pass({ bytes, cameAt }: Piece, most: number): void {
+  function pass({ bytes, receivedAt }: Piece, limit: number): void {
     if (!bytes) return void to.end();
-    const now = bytes.subarray(0, most);
-    held -= now.byteLength;
-    if (now.byteLength < bytes.byteLength) pieces.unshift({ bytes: bytes.subarray(most), cameAt });
+    const now = bytes.subarray(0, limit);
+    bufferedBytes -= now.byteLength;
+    if (now.byteLength < bytes.byteLength)
+      pieces.unshift({ bytes: bytes.subarray(limit), receivedAt });
     isFull = !to.write(now);
   }
 
   function passOn(): void {
     while (!isFull && fault !== "stall" && pieces.length > 0) {
-      const wait = pieces[0]!.cameAt + delayMs() - performance.now();
+      const wait = pieces[0]!.receivedAt + delayMs() - performance.now();
       if (wait > 0) return later(wait);
       const slow = drip();
       pass(pieces.shift()!, slow?.bytes ?? Infinity);
@@ -63,16 +68,16 @@ export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLi
     clearTimeout(timer);
     timer = undefined;
     passOn();
-    if (fault === "stall" || held >= maxBufferedBytes) from.pause();
+    if (fault === "stall" || bufferedBytes >= maxBufferedBytes) from.pause();
     else from.resume();
   }
   const later = (ms: number): void => void (timer = setTimeout(pump, ms));
 
   function take(bytes: Buffer | undefined): void {
     if (fault === "swallow") return;
-    pieces.push({ bytes, cameAt: performance.now() });
-    held += bytes?.byteLength ?? 0;
-    if (held >= maxBufferedBytes) from.pause();
+    pieces.push({ bytes, receivedAt: performance.now() });
+    bufferedBytes += bytes?.byteLength ?? 0;
+    if (bufferedBytes >= maxBufferedBytes) from.pause();
     if (!timer) pump();
   }
 
@@ -89,7 +94,7 @@ export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLi
       fault = next;
       if (fault === "swallow") {
         pieces = [];
-        held = 0;
+        bufferedBytes = 0;
       }
       pump();
     },
@@ -100,36 +105,41 @@ export function createFaultLine(from: Socket, to: Socket, first: Fault): FaultLi
   };
 }
 
-/** By direction: `up` to the server, `down` to the client. */
+/** Faults by direction: `up` to the server, `down` to the client. */
 export interface Faults {
   readonly up: Fault;
   readonly down: Fault;
 }
 
+/** Options of `createFaultProxy`. */
 export interface FaultProxyOptions {
-  /** Of the server on this machine. */
+  /** The TCP port of the server. */
   readonly port: number;
-  /** Default `127.0.0.1`. */
+  /** The host of the server. @defaultValue `"127.0.0.1"` */
   readonly host?: string;
-  /** From the first byte on; default none. */
+  /** Faults from the first byte on. @defaultValue None. */
   readonly faults?: Partial<Faults>;
 }
 
-/** A network between clients and a server that fails when it is told to. Without a fault it passes every byte on. */
+/** A faulty network between clients and a server. Without a fault, it passes every byte on. */
 export interface FaultProxy extends AsyncDisposable {
-  /** Clients connect to it on `127.0.0.1`. */
+  /** The TCP port of the proxy on `127.0.0.1`. */
   readonly port: number;
-  /** The same address with the proxy's place in it. */
+  /** Replaces host and port of an address by those of the proxy. */
   through(url: string | URL): string;
-  /** Connections that are open on either side. */
+  /** @returns The number of connections that are open on either side. */
   connections(): number;
-  /** Holds for the connections there are and for those that come; a direction that is left out stays as it is. */
+  /** Sets faults for present and future connections. A missing direction is unchanged. */
   set(faults: Partial<Faults>): void;
-  /** Resets every connection, both sides; what was on its way is lost. Answers how many there were. */
+  /**
+   * Resets both sides of every connection. Buffered bytes are lost.
+   *
+   * @returns The number of connections.
+   */
   cut(): number;
-  /** From now on new connections lead to this port. */
+  /** Connects new connections to this TCP port. */
   lead(port: number): void;
-  /** Cuts, and lets nobody in any more. */
+  /** Cuts all connections and accepts no more. */
   close(): Promise<void>;
 }
 
@@ -140,7 +150,14 @@ interface SocketPair {
   readonly down: FaultLine;
 }
 
-/** Listens on a port of its own on `127.0.0.1`. */
+/**
+ * Creates a proxy that listens on a free TCP port of `127.0.0.1`.
+ *
+ * @example
+ * await using proxy = await createFaultProxy({ port });
+ * const client = await connectTestClient(proxy.through(url), { token });
+ * proxy.cut();
+ */
 export async function createFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const { host = "127.0.0.1" } = options;
   let { port: target } = options;
@@ -153,8 +170,11 @@ export async function createFaultProxy(options: FaultProxyOptions): Promise<Faul
     pair.down.stop();
   }
 
-  /** A side that is gone without an end is gone for the other one too, unless that direction is swallowed. One that is
-   *  reset after its end is seen to be at the next byte for it: Node does not look before. */
+  /**
+   * Destroys the other socket if one is closed without an end, unless that direction is swallowed.
+   * A socket that was reset after its end is only noticed at the next byte for it, because Node
+   * does not check before.
+   */
   function watch(pair: SocketPair, gone: Socket, other: Socket, line: FaultLine): void {
     let broken = false;
     gone.on("error", () => void (broken = true));
@@ -177,13 +197,13 @@ export async function createFaultProxy(options: FaultProxyOptions): Promise<Faul
   }
 
   function cut(): number {
-    const all = [...pairs];
-    for (const pair of all) {
+    const open = [...pairs];
+    for (const pair of open) {
       forget(pair);
       pair.near.resetAndDestroy();
       pair.far.resetAndDestroy();
     }
-    return all.length;
+    return open.length;
   }
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, carry);

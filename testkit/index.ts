@@ -1,5 +1,5 @@
-/* The kit for tests of plugins and hosts: a kernel under a stopped clock, tokens in memory, a client of the channel
- * that waits for frames, a network that fails, and the rules that every channel keeps. It needs no test runner. */
+// The kit for tests of plugins and hosts: a kernel with a stopped clock, tokens in memory, a
+// channel client, a faulty network, and the rules for channels. It works with any test runner.
 import type { Plugin } from "../kernel/index.ts";
 import { memory, tokenStore, type TokenStoreShape } from "../plugins/token-store/index.ts";
 
@@ -30,12 +30,19 @@ export {
 export type { Peer, PeerEvent } from "./rig.ts";
 export type { ChannelRule } from "./conformance.ts";
 
+/** The tokens of `memoryTokens`. */
 export const testTokens = {
   launcher: "launcher-correct-horse-battery-staple",
   pico: "pico-correct-horse-battery-staple",
 } as const;
 
-/** A token store in memory that holds `testTokens`, or others. */
+/**
+ * Creates a token store in memory.
+ *
+ * @param tokens - Tokens by name. @defaultValue `testTokens`
+ * @example
+ * const kernel = createKernel([memoryTokens(), channels(), http({ port: 0 }), picoServer()]);
+ */
 export const memoryTokens = (
   tokens: Readonly<Record<string, string>> = testTokens,
 ): Plugin<TokenStoreShape> => tokenStore(memory(tokens));

@@ -1,3 +1,4 @@
+// Runs a channel under test with an application and peers that the rules control.
 import { createKernel, type AnyPlugin, type Awaitable, type Plugin } from "../kernel/index.ts";
 import { createCapturedLog } from "../kernel/testing.ts";
 import {
@@ -13,20 +14,20 @@ export interface ConformanceRunOptions {
   readonly channel: AnyPlugin;
   readonly before: readonly AnyPlugin[];
   readonly config: Readonly<Record<string, unknown>>;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
   readonly keeps: boolean;
   join(services: Readonly<Record<string, unknown>>): Awaitable<Peer>;
 }
 
-/** A peer whose next sight does not wait for ever. */
+/** A peer whose waits end with an error after a timeout. */
 export interface ObservedPeer extends Pick<Peer, "session" | "say" | "leave"> {
-  /** The oldest sight of these kinds; others before it are passed over. */
+  /** Waits for the oldest event of these kinds; earlier events of other kinds are skipped. */
   sees<W extends PeerEvent["what"]>(...kinds: W[]): Promise<Extract<PeerEvent, { what: W }>>;
 }
 
-/** One run of the channel under test, with its application in the hands of a rule. */
+/** One run of the channel under test, whose application the rule controls. */
 export interface ConformanceRun {
-  /** What is said while the channel is stopped is kept for it. */
+  /** Whether the channel keeps messages that peers send while it is stopped. */
   readonly keeps: boolean;
   readonly channels: Channels;
   readonly ports: readonly ChannelAdapter[];
@@ -34,15 +35,15 @@ export interface ConformanceRun {
   readonly attached: () => number;
   readonly messages: Queue<Message>;
   readonly faults: readonly string[];
-  /** What the application does with a message beside noting it. */
+  /** Sets what the application does with a message, in addition to recording it. */
   answerWith(run: (message: Message) => void): void;
   join(): Promise<ObservedPeer>;
-  /** Starts again what has stopped. */
+  /** Starts the stopped kernel again. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** The real channels, with an eye on who attaches. */
+/** The real channels plugin, which also records the adapters that attach. */
 function observePeer(
   ports: ChannelAdapter[],
   open: Set<string>,
@@ -67,13 +68,13 @@ export async function startConformanceRun({
   channel,
   before,
   config,
-  patienceMs,
+  timeoutMs,
   keeps,
   join,
 }: ConformanceRunOptions): Promise<ConformanceRun> {
   const ports: ChannelAdapter[] = [];
   const open = new Set<string>();
-  const messages = createQueue<Message>(patienceMs);
+  const messages = createQueue<Message>(timeoutMs);
   const faults: string[] = [];
   let run = (_: Message): void => undefined;
   const taking = application((message) => {
@@ -90,7 +91,7 @@ export async function startConformanceRun({
     ({ plugin, during, message }) => void faults.push(`${plugin} in ${during}: ${message}`),
   );
   const services = kernel.services as { readonly channels: Channels };
-  await withTimeout(patienceMs, "the start", kernel.start());
+  await withTimeout(timeoutMs, "the start", kernel.start());
 
   return {
     keeps,
@@ -105,12 +106,12 @@ export async function startConformanceRun({
     messages,
     faults,
     answerWith: (answer) => void (run = answer),
-    start: () => withTimeout(patienceMs, "the start", kernel.start()),
-    stop: () => withTimeout(patienceMs, "the stop", kernel.stop({ timeoutMs: patienceMs * 2 })),
+    start: () => withTimeout(timeoutMs, "the start", kernel.start()),
+    stop: () => withTimeout(timeoutMs, "the stop", kernel.stop({ timeoutMs: timeoutMs * 2 })),
 
     async join() {
       const peer = await withTimeout(
-        patienceMs,
+        timeoutMs,
         "a peer to join",
         Promise.resolve(join(services as never)),
       );
@@ -128,7 +129,7 @@ export async function startConformanceRun({
             }
           };
           return (await withTimeout(
-            patienceMs,
+            timeoutMs,
             `the peer to see "${kinds.join('" or "')}"`,
             find(),
           )) as never;
@@ -138,10 +139,10 @@ export async function startConformanceRun({
   };
 }
 
-/** What the other end of a channel sees, in words that all channels share. */
+/** An event that a peer of a channel sees, in terms that all channels share. */
 export type PeerEvent =
   | { readonly what: "create"; readonly id: string; readonly content: string }
-  /** With the full text so far. */
+  /** `content` is the full text so far. */
   | {
       readonly what: "update";
       readonly id: string;
@@ -152,13 +153,13 @@ export type PeerEvent =
   | { readonly what: "typing"; readonly on: boolean }
   | { readonly what: "error"; readonly code: string };
 
-/** Somebody at the other end of a channel, as its author knows how to be one. */
+/** A peer of a channel, implemented by the author of the channel. */
 export interface Peer {
-  /** Where messages for this peer are sent. */
+  /** The session of this peer. */
   readonly session: string;
   say(content: string): Awaitable<unknown>;
-  /** What it sees next, in the order it came; pending while there is nothing. */
+  /** Waits for the next event, in the order of arrival. */
   next(): Promise<PeerEvent>;
-  /** Resolves when the channel knows that it has gone. */
+  /** Disconnects the peer, and resolves when the channel has noticed. */
   leave(): Awaitable<unknown>;
 }

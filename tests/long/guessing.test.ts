@@ -84,7 +84,7 @@ test.skipIf(!hydra)(
           redirect: "manual",
         });
       const bearer = (value: string) => ({ authorization: `Bearer ${value}` });
-      const client = await connectTestClient(at("/pico"), { token, patienceMs: 60_000 });
+      const client = await connectTestClient(at("/pico"), { token, timeoutMs: 60_000 });
       const cookie = sessionCookie(await login());
 
       const hydra = Promise.all([

@@ -85,7 +85,7 @@ describe("the client of the channel", () => {
     await once(mute, "listening");
     const { port } = mute.address() as AddressInfo;
     expect(
-      await codeFrom(connectTestClient(`ws://127.0.0.1:${port}/pico`, { patienceMs: 20 })),
+      await codeFrom(connectTestClient(`ws://127.0.0.1:${port}/pico`, { timeoutMs: 20 })),
     ).toBe("TEST_WAITED");
     mute.closeAllConnections();
     mute.close();

@@ -22,11 +22,11 @@ async function verdict(
   breaks: Breaks,
   rules: readonly ChannelRule[] = channelRules,
   keeps = false,
-  patienceMs = briefMs,
+  timeoutMs = briefMs,
 ): Promise<string[]> {
   const { plugin, join } = paper(breaks);
   try {
-    await runChannelConformance(plugin, { join, rules, patienceMs, keeps });
+    await runChannelConformance(plugin, { join, rules, timeoutMs, keeps });
     return [];
   } catch (error) {
     expect(codeOf(error)).toBe("CHANNEL_NOT_CONFORMING");
@@ -36,11 +36,11 @@ async function verdict(
 }
 
 const broken: Readonly<Record<ChannelRule, Breaks>> = {
-  "attaches one port and lets go of it when it stops": { keepsInlet: true },
-  "hands over what a peer says: whole, once, with a name and a time": {
+  "attaches one adapter and detaches it when it stops": { keepsInlet: true },
+  "delivers peer messages complete, once, with an id and a time": {
     inlet: (inlet) => ({ ...inlet, deliver: (m) => (void inlet.deliver(m), inlet.deliver(m)) }),
   },
-  "keeps the order of what a peer says": {
+  "keeps the order of peer messages": {
     inlet: (inlet) => {
       let held: Parameters<typeof inlet.deliver>[0] | undefined;
       return {
@@ -55,7 +55,7 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
       };
     },
   },
-  "shows a peer what is sent: whole, once, in order, under the receipt's id": {
+  "shows sent messages complete, once, in order, under the receipt id": {
     port: (port) => ({
       ...port,
       send: (s, id, m) => port.send(s, id, { ...m, content: m.content.slice(0, 4_096) }),
@@ -70,7 +70,7 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
       },
     }),
   },
-  "does not claim to have written to a session where nobody is": {
+  "does not report a message without peers as written": {
     port: (port) => ({
       ...port,
       async send(session, id, message) {
@@ -82,8 +82,8 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
       },
     }),
   },
-  "tells a peer when the application could not take its message": { failed: () => undefined },
-  "updates a message in place, up to its last text": {
+  "reports an error if the application rejects a message": { failed: () => undefined },
+  "updates a message in place, up to its final text": {
     port: (port) => ({
       ...port,
       update: (session, id, message) => port.send(session, `${id}-again`, message),
@@ -92,14 +92,14 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
   "removes a message": {
     port: (port) => ({ ...port, remove: (_, id) => ({ id, status: "written" }) }),
   },
-  "shows typing, and is silent about it where nobody is": {
+  "shows typing, and ignores it in sessions without peers": {
     port: (port, rooms) => ({
       ...port,
       typing: (session, on) => rooms.get(session)!.push({ what: "typing", on }),
     }),
   },
-  "serves the others when one peer has gone": { gone: (rooms) => rooms.clear() },
-  "stops while peers are there, hands over nothing more, and can start again": { remembers: true },
+  "serves the other peers after one has left": { gone: (rooms) => rooms.clear() },
+  "stops with connected peers, delivers nothing more, and starts again": { remembers: true },
   "causes no fault": { stop: () => Promise.reject(new Error("it cannot stop")) },
 };
 
@@ -134,8 +134,7 @@ describe("a channel in memory", () => {
   });
 
   test("behind a mailbox, what was said while it was stopped is handed over first, or is found lost", async () => {
-    const rule: ChannelRule =
-      "stops while peers are there, hands over nothing more, and can start again";
+    const rule: ChannelRule = "stops with connected peers, delivers nothing more, and starts again";
     expect(await verdict({ remembers: true }, [rule], true, longMs)).toEqual([]);
     expect(await verdict({}, [rule], true)).toEqual([rule]);
   });

@@ -19,10 +19,10 @@ import {
 /** Rules that ask for what a link has not, and why. */
 const strange: Readonly<Partial<Record<ChannelRule, string>>> = {
   "keeps sessions apart": "there is one session",
-  "serves the others when one peer has gone": "there is one session",
-  "tells a peer when the application could not take its message":
+  "serves the other peers after one has left": "there is one session",
+  "reports an error if the application rejects a message":
     "a server does not hear what becomes of its answers",
-  "shows typing, and is silent about it where nobody is":
+  "shows typing, and ignores it in sessions without peers":
     "what a server does with typing is not for its application",
 };
 
