@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { codeOf, DoorwardError, errorTable } from "../../kernel/index.ts";
 
 const errors = errorTable({
@@ -6,29 +6,31 @@ const errors = errorTable({
   NOT_THERE: (place: string, why: string) => `It is not in ${place}: ${why}.`,
 });
 
-test("a table makes errors with a code, a sentence, details and a cause", () => {
-  const cause = new Error("below");
-  const plain = errors.NOT_HERE({ details: { tried: 3 }, cause });
-  expect(plain).toBeInstanceOf(DoorwardError);
-  expect(plain).toMatchObject({
-    code: "NOT_HERE",
-    message: "It is not here.",
-    details: { tried: 3 },
-    cause,
+describe("errorTable", () => {
+  test("creates errors with code, sentence, details and cause", () => {
+    const cause = new Error("below");
+    const plain = errors.NOT_HERE({ details: { tried: 3 }, cause });
+    expect(plain).toBeInstanceOf(DoorwardError);
+    expect(plain).toMatchObject({
+      code: "NOT_HERE",
+      message: "It is not here.",
+      details: { tried: 3 },
+      cause,
+    });
+    expect(errors.NOT_THERE("Rome", "closed", { details: { at: 1 } })).toMatchObject({
+      code: "NOT_THERE",
+      message: "It is not in Rome: closed.",
+      details: { at: 1 },
+    });
+    expect(errors.NOT_HERE()).not.toHaveProperty("cause");
   });
-  expect(errors.NOT_THERE("Rome", "closed", { details: { at: 1 } })).toMatchObject({
-    code: "NOT_THERE",
-    message: "It is not in Rome: closed.",
-    details: { at: 1 },
-  });
-  expect(errors.NOT_HERE()).not.toHaveProperty("cause");
-});
 
-test("the code of another copy of the package is read, everything else is internal", () => {
-  expect(codeOf(errors.NOT_HERE())).toBe("NOT_HERE");
-  expect(codeOf({ name: "DoorwardError", code: "OTHER_COPY" })).toBe("OTHER_COPY");
-  const system = Object.assign(new Error("no entry"), { code: "ENOENT" });
-  for (const thrown of [system, "text", null, undefined, 7, { name: "DoorwardError", code: 7 }]) {
-    expect(codeOf(thrown)).toBe("internal");
-  }
+  test("reads codes of other package copies, and `internal` otherwise", () => {
+    expect(codeOf(errors.NOT_HERE())).toBe("NOT_HERE");
+    expect(codeOf({ name: "DoorwardError", code: "OTHER_COPY" })).toBe("OTHER_COPY");
+    const system = Object.assign(new Error("no entry"), { code: "ENOENT" });
+    for (const thrown of [system, "text", null, undefined, 7, { name: "DoorwardError", code: 7 }]) {
+      expect(codeOf(thrown)).toBe("internal");
+    }
+  });
 });

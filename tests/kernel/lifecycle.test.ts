@@ -27,7 +27,7 @@ const accepted: Readonly<Record<LauncherState, Partial<Record<LauncherCommand, L
 for (const state of Object.keys(paths) as LauncherState[]) {
   for (const command of commands) {
     const target = accepted[state][command];
-    test(`in ${state}, ${command} ${target ? `leads to ${target}` : "is ignored"}`, () => {
+    test(`${target ? `enters ${target}` : "ignores the command"}: ${command} in ${state}`, () => {
       const launcher = createLauncher(createStoppedClock());
       for (const step of paths[state]) launcher.send(step);
       expect(launcher.state()).toBe(state);
@@ -37,7 +37,7 @@ for (const state of Object.keys(paths) as LauncherState[]) {
   }
 }
 
-test("every transition is reported once with where it came from, and ignored commands are not", () => {
+test("reports every transition once, and no ignored command", () => {
   const launcher = createLauncher(createStoppedClock());
   const changes: string[] = [];
   launcher.onChange((from, to) => void changes.push(`${from}>${to}`));
@@ -48,7 +48,7 @@ test("every transition is reported once with where it came from, and ignored com
   expect(changes).toEqual(["unconfigured>setup", "setup>running"]);
 });
 
-test("no time ends a rotation: only its driver does", () => {
+test("keeps a rotation until its driver ends it", () => {
   const clock = createStoppedClock();
   const launcher = createLauncher(clock);
   launcher.send("accept-credentials");

@@ -23,8 +23,8 @@ async function started(plugins: readonly AnyPlugin[], clock = createStoppedClock
   };
 }
 
-describe("an optional plugin", () => {
-  test("that fails in its start or its ready step is undone alone; the others run", async () => {
+describe("optional plugins", () => {
+  test("stop alone if they fail, while the others run", async () => {
     const steps: string[] = [];
     const one = plugin("one", ({ onStop }) => onStop(() => void steps.push("one stops")));
     const two = plugin(
@@ -70,7 +70,7 @@ describe("an optional plugin", () => {
     ]);
   });
 
-  test("that needs what nobody offers fails with the name of it", async () => {
+  test("fail with the name of a missing service", async () => {
     const { kernel, starting } = await started([
       plugin("one", undefined, { ...optional, needs: { tea: true } }),
     ]);
@@ -82,7 +82,7 @@ describe("an optional plugin", () => {
     await kernel.stop();
   });
 
-  test("that hangs is given up after ten seconds, and what it registers afterwards is undone at once", async () => {
+  test("time out after ten seconds; later registrations are cleaned up", async () => {
     const clock = createStoppedClock();
     const late = gate();
     const steps: string[] = [];
@@ -127,7 +127,7 @@ describe("an optional plugin", () => {
     await kernel.stop();
   });
 
-  test("that hangs does not keep the kernel from being stopped", async () => {
+  test("do not delay the stop of the kernel while starting", async () => {
     const clock = createStoppedClock();
     const { kernel, starting } = await started(
       [plugin("one", () => gate().promise, optional)],
@@ -142,13 +142,15 @@ describe("an optional plugin", () => {
   });
 });
 
-test("plugins and their settings can be checked without a start", async () => {
-  expect(await codeFrom(() => checkPlugins([plugin("one", fails, { api: 2 })]))).toBe(
-    "KERNEL_PLUGIN_API",
-  );
-  expect(await codeFrom(() => checkPlugins([plugin("one")], { tea: {} }))).toBe(
-    "KERNEL_UNKNOWN_SECTION",
-  );
-  expect((await refusal(() => checkPlugins([plugin("Tea Cup")]))).message).toContain('"Tea Cup"');
-  checkPlugins([plugin("one", fails)]);
+describe("checkPlugins", () => {
+  test("checks plugins and settings without starting them", async () => {
+    expect(await codeFrom(() => checkPlugins([plugin("one", fails, { api: 2 })]))).toBe(
+      "KERNEL_PLUGIN_API",
+    );
+    expect(await codeFrom(() => checkPlugins([plugin("one")], { tea: {} }))).toBe(
+      "KERNEL_UNKNOWN_SECTION",
+    );
+    expect((await refusal(() => checkPlugins([plugin("Tea Cup")]))).message).toContain('"Tea Cup"');
+    checkPlugins([plugin("one", fails)]);
+  });
 });

@@ -19,7 +19,7 @@ async function advance(clock: StoppedClock, ms: number): Promise<void> {
 }
 
 describe("Kernel.stop", () => {
-  test("joins the stop under way when a cleanup step or listener calls it", async () => {
+  test("joins the present stop when a cleanup step or listener calls it", async () => {
     const steps: string[] = [];
     const { kernel } = createTestKernel([
       plugin("one", ({ onStop, on }) => {

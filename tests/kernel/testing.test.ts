@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withKernel } from "../../kernel/testing.ts";
 import { plugin } from "../support/sample-plugins.ts";
 
@@ -9,42 +9,44 @@ const undoing = (undone: string[]) =>
     after(60_000, () => log.info({}, "a minute"));
   });
 
-test("the visit sees a running kernel, the log and a clock that stands still; then the kernel is stopped", async () => {
-  const undone: string[] = [];
-  let stopped = (): boolean => false;
-  await withKernel([undoing(undone)], ({ kernel, clock, lines }) => {
-    stopped = () => !kernel.health().live;
-    expect(kernel.state()).toBe("running");
-    expect(lines).toEqual([{ level: "warn", plugin: "one", n: 1, text: "careful" }]);
-    clock.increment(60_000);
-    expect(lines.at(-1)).toMatchObject({ level: "info", text: "a minute" });
-    expect(undone).toEqual([]);
+describe("withKernel", () => {
+  test("passes a running kernel, its log and a stopped clock, then stops", async () => {
+    const undone: string[] = [];
+    let stopped = (): boolean => false;
+    await withKernel([undoing(undone)], ({ kernel, clock, lines }) => {
+      stopped = () => !kernel.health().live;
+      expect(kernel.state()).toBe("running");
+      expect(lines).toEqual([{ level: "warn", plugin: "one", n: 1, text: "careful" }]);
+      clock.increment(60_000);
+      expect(lines.at(-1)).toMatchObject({ level: "info", text: "a minute" });
+      expect(undone).toEqual([]);
+    });
+    expect(undone).toEqual(["undone"]);
+    expect(stopped()).toBe(true);
   });
-  expect(undone).toEqual(["undone"]);
-  expect(stopped()).toBe(true);
-});
 
-test("a visit that fails stops the kernel too and keeps its own reason", async () => {
-  const undone: string[] = [];
-  await expect(
-    withKernel([undoing(undone)], () => Promise.reject(new Error("the visit failed"))),
-  ).rejects.toThrow("the visit failed");
-  expect(undone).toEqual(["undone"]);
-});
+  test("stops the kernel and rethrows if the visit fails", async () => {
+    const undone: string[] = [];
+    await expect(
+      withKernel([undoing(undone)], () => Promise.reject(new Error("the visit failed"))),
+    ).rejects.toThrow("the visit failed");
+    expect(undone).toEqual(["undone"]);
+  });
 
-test("a start that fails is what the caller hears, and there is no visit", async () => {
-  let visited = false;
-  await expect(
-    withKernel(
-      [
-        plugin("one", () => {
-          throw new Error("no");
-        }),
-      ],
-      () => {
-        visited = true;
-      },
-    ),
-  ).rejects.toThrow("no");
-  expect(visited).toBe(false);
+  test("rejects with the error of the start, without a visit", async () => {
+    let visited = false;
+    await expect(
+      withKernel(
+        [
+          plugin("one", () => {
+            throw new Error("no");
+          }),
+        ],
+        () => {
+          visited = true;
+        },
+      ),
+    ).rejects.toThrow("no");
+    expect(visited).toBe(false);
+  });
 });

@@ -28,8 +28,8 @@ const plugins = () =>
   ] as const;
 const channel = ({ addresses }: { addresses(): URL[] }): URL => new URL("pico", addresses()[0]);
 
-describe("the client of the channel", () => {
-  test("waits for the answer, in a kernel whose clock stands still", async () => {
+describe("connectTestClient", () => {
+  test("waits for the reply of a kernel with a stopped clock", async () => {
     await withKernel(
       plugins(),
       async ({ kernel, clock }) => {
@@ -50,7 +50,7 @@ describe("the client of the channel", () => {
     );
   });
 
-  test("says with which status it was turned away", async () => {
+  test("reports the status of a rejected handshake", async () => {
     await withKernel(
       plugins(),
       async ({ kernel }) => {
@@ -63,7 +63,7 @@ describe("the client of the channel", () => {
     );
   });
 
-  test("a wait ends when the server closes", async () => {
+  test("ends a wait when the server closes", async () => {
     await withKernel(
       plugins(),
       async ({ kernel }) => {
@@ -78,7 +78,7 @@ describe("the client of the channel", () => {
     );
   });
 
-  test("a server that never answers does not hold it for ever", async () => {
+  test("times out if the server never responds", async () => {
     const mute = createServer()
       .on("upgrade", () => undefined)
       .listen(0, "127.0.0.1");
@@ -92,8 +92,8 @@ describe("the client of the channel", () => {
   });
 });
 
-describe("the queue", () => {
-  test("gives each item once, the oldest that fits first, also to those who wait", async () => {
+describe("createQueue", () => {
+  test("returns each item once, the oldest match first", async () => {
     const queue = createQueue<number>(20);
     const odd = queue.next("an odd number", (item) => item % 2 === 1);
     [2, 4, 3].forEach(queue.push);
@@ -109,12 +109,14 @@ describe("the queue", () => {
   });
 });
 
-test("the stopped clock moves only when it is told to", () => {
-  const clock = createStoppedClock();
-  const ran: number[] = [];
-  clock.setTimeout(() => ran.push(clock.now()), 50);
-  clock.increment(49);
-  expect(ran).toEqual([]);
-  clock.increment(1);
-  expect(ran).toEqual([50]);
+describe("createStoppedClock", () => {
+  test("stands still until a test advances it", () => {
+    const clock = createStoppedClock();
+    const ran: number[] = [];
+    clock.setTimeout(() => ran.push(clock.now()), 50);
+    clock.increment(49);
+    expect(ran).toEqual([]);
+    clock.increment(1);
+    expect(ran).toEqual([50]);
+  });
 });

@@ -15,7 +15,7 @@ import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../../plugins/channels/index.ts";
 import { paper, type Breaks } from "../support/paper-peer.ts";
 
-/** For what never comes; what keeps the rules is waited for longer. */
+/** For events that never happen; conforming channels get more time. */
 const [briefMs, longMs] = [300, 20_000];
 
 async function verdict(
@@ -103,19 +103,19 @@ const broken: Readonly<Record<ChannelRule, Breaks>> = {
   "causes no fault": { stop: () => Promise.reject(new Error("it cannot stop")) },
 };
 
-describe("a channel in memory", () => {
-  test("keeps every rule", async () => {
+describe("runChannelConformance", () => {
+  test("accepts a channel that keeps every rule", async () => {
     expect(await verdict({}, channelRules, false, longMs)).toEqual([]);
   });
 
   test.each(Object.entries(broken) as [ChannelRule, Breaks][])(
-    "is found out when it breaks: %s",
+    "reports a channel that breaks: %s",
     async (rule, breaks) => {
       expect(await verdict(breaks, [rule])).toEqual([rule]);
     },
   );
 
-  test("an update that nobody sees, a receipt of its own making, a stop that never ends are found out", async () => {
+  test("detects lost updates, invented receipts and endless stops", async () => {
     const [attaches, , , shows, , , , updates] = channelRules as [ChannelRule, ...ChannelRule[]];
     const lost: Breaks = {
       port: (port) => ({ ...port, update: (_, id) => ({ id, status: "written" }) }),
@@ -133,13 +133,13 @@ describe("a channel in memory", () => {
     ]);
   });
 
-  test("behind a mailbox, what was said while it was stopped is handed over first, or is found lost", async () => {
+  test("requires a mailbox to deliver kept messages first", async () => {
     const rule: ChannelRule = "stops with connected peers, delivers nothing more, and starts again";
     expect(await verdict({ remembers: true }, [rule], true, longMs)).toEqual([]);
     expect(await verdict({}, [rule], true)).toEqual([rule]);
   });
 
-  test("a peer joins with the services of the channel and of what stands before it", async () => {
+  test("passes the services of the channel and earlier plugins to join", async () => {
     const {
       plugin: { shape: _, ...plugin },
       join,
@@ -165,13 +165,13 @@ describe("a channel in memory", () => {
     expect(joined).toEqual([7, 7, "function"]);
   });
 
-  test("what it cannot do is not asked of it", async () => {
+  test("skips rules for unsupported methods", async () => {
     const simple: Breaks = { port: ({ name, send }) => ({ name, send }) };
     expect(await verdict(simple, channelRules, false, longMs)).toEqual([]);
   });
 });
 
-describe("the pico channel", () => {
+describe("pico channel", () => {
   const words: Record<string, PeerEvent["what"]> = {
     "message.create": "create",
     "message.update": "update",

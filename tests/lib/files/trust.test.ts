@@ -4,8 +4,8 @@ import { describe, expect, test } from "vitest";
 import { assertTrusted, withParentFolders } from "../../../lib/files/index.ts";
 import { temporaryFolder } from "./support.ts";
 
-describe.skipIf(process.platform === "win32")("files that decide which program runs", () => {
-  test("what only its owner can change is taken", async () => {
+describe.skipIf(process.platform === "win32")("assertTrusted", () => {
+  test("accepts files that only the owner can change", async () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "agent.py"), "", { mode: 0o755 });
     await expect(assertTrusted([folder, join(folder, "agent.py"), "/"])).resolves.toBeUndefined();
@@ -27,7 +27,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     });
   });
 
-  test("a shared folder is not to be closed but left", async () => {
+  test("advises against a shared folder instead of closing it", async () => {
     const folder = join(temporaryFolder(), "shared");
     mkdirSync(folder);
     chmodSync(folder, 0o1777);
@@ -37,7 +37,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
   });
 
   test.runIf(process.getuid?.() === 0)(
-    "a file of another user is refused whatever its mode",
+    "rejects a file of another user, whatever its mode",
     async () => {
       const path = join(temporaryFolder(), "agent.py");
       writeFileSync(path, "", { mode: 0o600 });
@@ -48,7 +48,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     },
   );
 
-  test("behind a link both folders count", async () => {
+  test("checks both folders of a link", async () => {
     const folder = temporaryFolder();
     const [real, links] = [join(folder, "real"), join(folder, "links")];
     for (const each of [real, links]) mkdirSync(each, { mode: 0o755 });
@@ -60,7 +60,7 @@ describe.skipIf(process.platform === "win32")("files that decide which program r
     });
   });
 
-  test("a folder on the way that others can write to is refused, also on the way to what a link means", async () => {
+  test("rejects a writable folder on the path, also behind links", async () => {
     const folder = temporaryFolder();
     const [open, real, links] = ["open", "open/real", "links"].map((name) => join(folder, name));
     for (const each of [open, real, links]) mkdirSync(each!, { mode: 0o755 });

@@ -16,7 +16,7 @@ async function folder(): Promise<string> {
   return path;
 }
 
-/** Watches a file and collects what it held whenever it was called. */
+/** Watches a file and collects its content at each call. */
 function follow(path: string) {
   const seen: (string | undefined)[] = [];
   const stop = watchFiles([path], async (changed) => {
@@ -31,8 +31,8 @@ function follow(path: string) {
   return { seen, sees, stop };
 }
 
-describe("watching a file", () => {
-  test("an edit in place, one by renaming and one of ours are seen", async () => {
+describe("watchFiles", () => {
+  test("notices edits in place, by renaming and by writeFileAtomic", async () => {
     const path = join(await folder(), "config.json");
     await writeFile(path, "v0");
     const { sees } = follow(path);
@@ -46,7 +46,7 @@ describe("watching a file", () => {
     await sees("v3");
   });
 
-  test("editors that move the old file away and write a new one are followed", async () => {
+  test("follows editors that replace the file", async () => {
     const path = join(await folder(), "config.json");
     await writeFile(path, "v0");
     const { sees } = follow(path);
@@ -58,7 +58,7 @@ describe("watching a file", () => {
     }
   });
 
-  test("a mounted folder whose `..data` link is swapped is followed", async () => {
+  test("follows a mounted folder whose `..data` link is replaced", async () => {
     const root = await folder();
     const put = async (content: string): Promise<void> => {
       const real = `..2026_${content}`;
@@ -77,7 +77,7 @@ describe("watching a file", () => {
     await sees("v2");
   });
 
-  test("a file behind a link in another folder is followed", async () => {
+  test("follows a file behind a link in another folder", async () => {
     const [here, there] = [await folder(), await folder()];
     await writeFile(join(there, "real.yml"), "v0");
     await symlink(join(there, "real.yml"), join(here, "s.yml"));
@@ -87,7 +87,7 @@ describe("watching a file", () => {
     await sees("v1");
   });
 
-  test("a file that goes and comes back, and one that did not exist, are seen", async () => {
+  test("notices removed, restored and new files", async () => {
     const path = join(await folder(), "config.json");
     const { sees } = follow(path);
     await sees(undefined);
@@ -99,7 +99,7 @@ describe("watching a file", () => {
     await sees("v2");
   });
 
-  test("a folder that is made only later is found", async () => {
+  test("finds a folder that is created later", async () => {
     const home = join(await folder(), "home");
     const { sees } = follow(join(home, "config.json"));
     await sees(undefined);
@@ -108,7 +108,7 @@ describe("watching a file", () => {
     await sees("v1");
   });
 
-  test("the same content written again, and files beside it, are no change", async () => {
+  test("ignores equal content and other files of the folder", async () => {
     const root = await folder();
     const path = join(root, "config.json");
     await writeFile(path, "v0");
@@ -122,7 +122,7 @@ describe("watching a file", () => {
     expect(seen).toEqual(["v0", "v1"]);
   });
 
-  test("nothing is told after the end", async () => {
+  test("reports nothing after it was stopped", async () => {
     const path = join(await folder(), "config.json");
     await writeFile(path, "v0");
     const { seen, sees, stop } = follow(path);
@@ -135,8 +135,8 @@ describe("watching a file", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("what is no file", () => {
-  test("a pipe and a device in a file's place hold up nothing", async () => {
+describe.skipIf(process.platform === "win32")("watchFiles for special files", () => {
+  test("continues despite a pipe or a device", async () => {
     const root = await folder();
     const [pipe, device, path] = [join(root, "a.yml"), join(root, "b.json"), join(root, "c.json")];
     execFileSync("mkfifo", [pipe]);

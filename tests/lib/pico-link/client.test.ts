@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebSocket as NodeWebSocket } from "ws";
 import {
   connect,
@@ -9,7 +9,7 @@ import {
 } from "../../../lib/pico-link/client.ts";
 import { createPeer, hurriedClock, type Peer } from "../../support/scripted-peer.ts";
 
-/** A browser's WebSocket: it takes protocols and no headers. */
+/** A WebSocket as in browsers: it accepts protocols but no headers. */
 class PageWebSocket extends NodeWebSocket {
   constructor(url: string, protocols: string | string[] = []) {
     if (typeof protocols !== "string" && !Array.isArray(protocols))
@@ -18,7 +18,7 @@ class PageWebSocket extends NodeWebSocket {
   }
 }
 
-/** Nobody waits for a backoff. */
+/** Makes backoffs short. */
 const clock = hurriedClock(20);
 
 interface Talk extends Disposable {
@@ -77,169 +77,171 @@ const echo: NonNullable<Parameters<typeof createPeer>[0]>["answer"] = (frame, so
   );
 };
 
-test("a native client shows its token in a header, names its session and the extension, and offers no subprotocol", async () => {
-  await using peer = await createPeer({ answer: echo });
-  using talking = talk(peer, { sessionId: "mine" });
-  const { client, message } = talking;
-  await expect(client.send("hello")).resolves.toMatchObject({ status: "written" });
-  await message("you said hello");
-  const { headers, url } = peer.knocks[0]!;
-  expect(headers.authorization).toBe("Bearer secret");
-  expect(headers["sec-websocket-protocol"]).toBeUndefined();
-  expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
-    session_id: "mine",
-    pico_ext: "1",
+describe("connect", () => {
+  test("sends token, session and extension without a subprotocol in Node", async () => {
+    await using peer = await createPeer({ answer: echo });
+    using talking = talk(peer, { sessionId: "mine" });
+    const { client, message } = talking;
+    await expect(client.send("hello")).resolves.toMatchObject({ status: "written" });
+    await message("you said hello");
+    const { headers, url } = peer.knocks[0]!;
+    expect(headers.authorization).toBe("Bearer secret");
+    expect(headers["sec-websocket-protocol"]).toBeUndefined();
+    expect(Object.fromEntries(new URL(url!, peer.url).searchParams)).toEqual({
+      session_id: "mine",
+      pico_ext: "1",
+    });
   });
-});
 
-test.each([
-  ["secret", "token.secret"],
-  ["geheim/wörtlich=", "token64.Z2VoZWltL3fDtnJ0bGljaD0"],
-])("a page shows the token %s as the subprotocol %s", async (token, offered) => {
-  await using peer = await createPeer({ answer: echo });
-  using talking = talk(peer, { token, WebSocket: PageWebSocket, headers: false });
-  const { client, message } = talking;
-  await client.send("hello");
-  await message("you said hello");
-  expect(peer.knocks[0]!.headers["sec-websocket-protocol"]).toBe(offered);
-  expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
-});
-
-test("in Node without a constructor it finds one", async () => {
-  await using peer = await createPeer({ answer: echo });
-  const heard: string[] = [];
-  const client = connect({
-    url: peer.url,
-    token: async () => "asked for",
-    onMessage: ({ content }) => heard.push(content),
+  test.each([
+    ["secret", "token.secret"],
+    ["geheim/wörtlich=", "token64.Z2VoZWltL3fDtnJ0bGljaD0"],
+  ])("sends the token %s of a page as the subprotocol %s", async (token, offered) => {
+    await using peer = await createPeer({ answer: echo });
+    using talking = talk(peer, { token, WebSocket: PageWebSocket, headers: false });
+    const { client, message } = talking;
+    await client.send("hello");
+    await message("you said hello");
+    expect(peer.knocks[0]!.headers["sec-websocket-protocol"]).toBe(offered);
+    expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
   });
-  await client.send("hello");
-  expect(peer.knocks[0]!.headers.authorization).toBe("Bearer asked for");
-  client.stop();
-  expect(client.state()).toBe("stopped");
-});
 
-test("a wrong token is told from a dead network by a plain request, shown twice, and asked a person about", async () => {
-  await using peer = await createPeer({
-    refuse: () => ({ status: 401, body: { error: "token_mismatch", message: "" } }),
+  test("finds a WebSocket constructor in Node", async () => {
+    await using peer = await createPeer({ answer: echo });
+    const heard: string[] = [];
+    const client = connect({
+      url: peer.url,
+      token: async () => "asked for",
+      onMessage: ({ content }) => heard.push(content),
+    });
+    await client.send("hello");
+    expect(peer.knocks[0]!.headers.authorization).toBe("Bearer asked for");
+    client.stop();
+    expect(client.state()).toBe("stopped");
   });
-  using talking = talk(peer);
-  const { client, state } = talking;
-  const { check } = await state(({ to }) => to === "blocked");
-  expect(check).toBe("Is the token the same on both sides?");
-  expect(peer.knocks.length).toBe(2);
-  expect(client.state()).toBe("blocked");
-});
 
-test("a blocked client connects at once when the token changes", async () => {
-  let right = "old";
-  await using peer = await createPeer({
-    refuse: () => (right === "new" ? undefined : { status: 401 }),
+  test("distinguishes a wrong token from a network failure", async () => {
+    await using peer = await createPeer({
+      refuse: () => ({ status: 401, body: { error: "token_mismatch", message: "" } }),
+    });
+    using talking = talk(peer);
+    const { client, state } = talking;
+    const { check } = await state(({ to }) => to === "blocked");
+    expect(check).toBe("Is the token the same on both sides?");
+    expect(peer.knocks.length).toBe(2);
+    expect(client.state()).toBe("blocked");
   });
-  using talking = talk(peer, { token: () => right });
-  const { client, state } = talking;
-  await state(({ to }) => to === "blocked");
-  right = "new";
-  client.retry();
-  await state(({ to }) => to === "open");
-});
 
-test("a proxy that strips Upgrade is named", async () => {
-  await using peer = await createPeer({ refuse: () => ({ status: 502 }), probe: () => 200 });
-  using talking = talk(peer);
-  const { state } = talking;
-  expect(await state(({ to }) => to === "blocked")).toMatchObject({
-    reason: "upgrade_required",
-    check: "Does a proxy strip Upgrade?",
+  test("connects immediately when the token of a blocked client changes", async () => {
+    let right = "old";
+    await using peer = await createPeer({
+      refuse: () => (right === "new" ? undefined : { status: 401 }),
+    });
+    using talking = talk(peer, { token: () => right });
+    const { client, state } = talking;
+    await state(({ to }) => to === "blocked");
+    right = "new";
+    client.retry();
+    await state(({ to }) => to === "open");
   });
-});
 
-test("Retry-After is kept to", async () => {
-  await using peer = await createPeer({
-    refuse: () => ({ status: 503, headers: { "Retry-After": "120" } }),
+  test("names a proxy that strips Upgrade", async () => {
+    await using peer = await createPeer({ refuse: () => ({ status: 502 }), probe: () => 200 });
+    using talking = talk(peer);
+    const { state } = talking;
+    expect(await state(({ to }) => to === "blocked")).toMatchObject({
+      reason: "upgrade_required",
+      check: "Does a proxy strip Upgrade?",
+    });
   });
-  using talking = talk(peer);
-  const { state } = talking;
-  const { retryInMs } = await state(({ to }) => to === "waiting");
-  expect(retryInMs).toBeGreaterThanOrEqual(120_000);
-  expect(retryInMs).toBeLessThan(121_000);
-});
 
-test("nobody there is a network failure, and the message waits", async () => {
-  const peer = await createPeer();
-  await peer[Symbol.asyncDispose]();
-  using talking = talk(peer);
-  const { client, state } = talking;
-  const sending = client.send("hello");
-  expect(await state(({ to }) => to === "waiting")).toMatchObject({ reason: "network" });
-  client.stop();
-  await expect(sending).rejects.toMatchObject({ name: "LinkError", code: "stopped" });
-});
+  test("waits for Retry-After", async () => {
+    await using peer = await createPeer({
+      refuse: () => ({ status: 503, headers: { "Retry-After": "120" } }),
+    });
+    using talking = talk(peer);
+    const { state } = talking;
+    const { retryInMs } = await state(({ to }) => to === "waiting");
+    expect(retryInMs).toBeGreaterThanOrEqual(120_000);
+    expect(retryInMs).toBeLessThan(121_000);
+  });
 
-test("a cut connection is resumed where it was, and what nobody confirmed is sent again", async () => {
-  let connections = 0;
-  const hello = (resumed: boolean) => ({
-    type: "hello",
-    payload: {
-      version: 1,
-      conn_id: `c${connections}`,
+  test("keeps the message while the server is unreachable", async () => {
+    const peer = await createPeer();
+    await peer[Symbol.asyncDispose]();
+    using talking = talk(peer);
+    const { client, state } = talking;
+    const sending = client.send("hello");
+    expect(await state(({ to }) => to === "waiting")).toMatchObject({ reason: "network" });
+    client.stop();
+    await expect(sending).rejects.toMatchObject({ name: "LinkError", code: "stopped" });
+  });
+
+  test("resumes a cut connection and repeats unconfirmed messages", async () => {
+    let connections = 0;
+    const hello = (resumed: boolean) => ({
+      type: "hello",
+      payload: {
+        version: 1,
+        conn_id: `c${connections}`,
+        session_id: "s",
+        epoch: "e",
+        seq: 1,
+        resumed,
+        replay: resumed ? 0 : 1,
+        gap: false,
+      },
+    });
+    await using peer = await createPeer({
+      greet(socket) {
+        connections += 1;
+        socket.send(JSON.stringify(hello(connections > 1)));
+        if (connections === 1) {
+          const payload = { message_id: "m", content: "first", final: true };
+          socket.send(JSON.stringify({ type: "message.create", seq: 1, epoch: "e", payload }));
+        }
+      },
+      answer(frame, socket) {
+        if (frame["type"] !== "message.send") return;
+        if (connections === 1) return socket.terminate();
+        socket.send(
+          JSON.stringify({
+            type: "message.ack",
+            payload: { request_id: frame["id"], status: "accepted" },
+          }),
+        );
+      },
+    });
+    using talking = talk(peer, { sessionId: "s" });
+    const { client, message } = talking;
+    await message("first");
+    const receipt = await client.send("hello");
+    expect(receipt.status).toBe("delivered");
+    expect(peer.frames.filter(({ type }) => type === "message.send").map(({ id }) => id)).toEqual([
+      receipt.id,
+      receipt.id,
+    ]);
+    const { searchParams } = new URL(peer.knocks[1]!.url!, peer.url);
+    expect(Object.fromEntries(searchParams)).toEqual({
       session_id: "s",
-      epoch: "e",
-      seq: 1,
-      resumed,
-      replay: resumed ? 0 : 1,
-      gap: false,
-    },
+      pico_ext: "1",
+      resume: "e:1",
+      conn: "c1",
+    });
   });
-  await using peer = await createPeer({
-    greet(socket) {
-      connections += 1;
-      socket.send(JSON.stringify(hello(connections > 1)));
-      if (connections === 1) {
-        const payload = { message_id: "m", content: "first", final: true };
-        socket.send(JSON.stringify({ type: "message.create", seq: 1, epoch: "e", payload }));
-      }
-    },
-    answer(frame, socket) {
-      if (frame["type"] !== "message.send") return;
-      if (connections === 1) return socket.terminate();
-      socket.send(
-        JSON.stringify({
-          type: "message.ack",
-          payload: { request_id: frame["id"], status: "accepted" },
-        }),
-      );
-    },
-  });
-  using talking = talk(peer, { sessionId: "s" });
-  const { client, message } = talking;
-  await message("first");
-  const receipt = await client.send("hello");
-  expect(receipt.status).toBe("delivered");
-  expect(peer.frames.filter(({ type }) => type === "message.send").map(({ id }) => id)).toEqual([
-    receipt.id,
-    receipt.id,
-  ]);
-  const { searchParams } = new URL(peer.knocks[1]!.url!, peer.url);
-  expect(Object.fromEntries(searchParams)).toEqual({
-    session_id: "s",
-    pico_ext: "1",
-    resume: "e:1",
-    conn: "c1",
-  });
-});
 
-test("names in the address are kept, and http addresses are those of their sockets", async () => {
-  await using peer = await createPeer({ answer: echo });
-  using talking = talk(peer, {
-    url: `${peer.url.replace("ws:", "http:")}?session_id=theirs&token=q`,
-    token: "",
+  test("keeps query parameters and accepts http addresses", async () => {
+    await using peer = await createPeer({ answer: echo });
+    using talking = talk(peer, {
+      url: `${peer.url.replace("ws:", "http:")}?session_id=theirs&token=q`,
+      token: "",
+    });
+    await talking.client.send("hello");
+    expect(peer.knocks[0]!.url).toBe("/pico?session_id=theirs&token=q&pico_ext=1");
+    expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
   });
-  await talking.client.send("hello");
-  expect(peer.knocks[0]!.url).toBe("/pico?session_id=theirs&token=q&pico_ext=1");
-  expect(peer.knocks[0]!.headers.authorization).toBeUndefined();
-});
 
-test("an address that is none is refused at once", () => {
-  expect(() => connect({ url: "not an address", token: "" })).toThrow(TypeError);
+  test("rejects an invalid address immediately", () => {
+    expect(() => connect({ url: "not an address", token: "" })).toThrow(TypeError);
+  });
 });

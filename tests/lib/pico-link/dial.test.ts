@@ -3,7 +3,7 @@ import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createDialer, type SocketConstructor } from "../../../lib/pico-link/dial.ts";
 import type { SocketEvent } from "../../../lib/pico-link/types.ts";
 
-/** Sockets that never open; each tells it by these events, as platforms do. */
+/** Sockets that never open. Each reports it by other events, as platforms do. */
 function refusing(events: readonly string[]): SocketConstructor {
   return class {
     readonly binaryType = "";
@@ -16,14 +16,14 @@ function refusing(events: readonly string[]): SocketConstructor {
   };
 }
 
-describe("a connection that is refused", () => {
+describe("createDialer", () => {
   test.each([
     ["by an error and a close", ["error", "close"]],
     ["by an error alone", ["error"]],
     ["by a close alone", ["close"]],
-  ])("is noticed once when the platform tells it %s", async (_, events) => {
+  ])("reports a refused connection once when the platform emits %s", async (_, events) => {
     const news: SocketEvent[] = [];
-    const fetch = () => Promise.reject(new Error("nobody listens"));
+    const fetch = () => Promise.reject(new Error("connection refused"));
     const dial = createDialer(refusing(events), {
       headers: false,
       clock: createStoppedClock(),

@@ -11,7 +11,9 @@ import {
 import { encode, type ServerFrame } from "../../../lib/pico-wire/index.ts";
 import { turn } from "../../support/sample-plugins.ts";
 
-/** A link whose clock jumps: timers run first then, as they do in a process that was held up, and sockets after them. */
+/**
+ * A link whose clock jumps. As in a busy process, timers run first then, and sockets after them.
+ */
 function stand() {
   const clock = createStoppedClock();
   const [changes, answers, receipts]: [LinkChange[], LinkMessage[], LinkReceipt[]] = [[], [], []];
@@ -75,8 +77,8 @@ const acknowledged: ServerFrame = {
   payload: { request_id: "m1", status: "accepted" },
 };
 
-describe("a process that was held up", () => {
-  test("hears the hello that waited for it before it takes the server for one without the extension", async () => {
+describe("createLink after a busy period", () => {
+  test("reads a waiting hello before it assumes a plain server", async () => {
     const { clock, opened, send, frame, receipts } = stand();
     await opened();
     send();
@@ -90,7 +92,7 @@ describe("a process that was held up", () => {
     expect(receipts).toEqual([{ id: "m1", status: "delivered" }]);
   });
 
-  test("does not take an answer for whole of which more has come", async () => {
+  test("does not complete a message whose next part is waiting", async () => {
     const { clock, opened, frame, answers } = stand();
     await opened();
     frame({ type: "message.create", payload: { message_id: "1", content: "He" } });
@@ -100,7 +102,7 @@ describe("a process that was held up", () => {
     expect(answers.map(({ content }) => content)).toEqual(["Hello"]);
   });
 
-  test("gives up neither a handshake nor a peer that has answered", async () => {
+  test("keeps a handshake and a server that have responded", async () => {
     const { clock, dialled, hear, frame, states } = stand();
     await dialled();
     clock.increment(timing.connectTimeoutMs + 1_000);
@@ -113,7 +115,7 @@ describe("a process that was held up", () => {
     expect(states()).toEqual(["connecting", "open"]);
   });
 
-  test("gives up soon after that what has not come", async () => {
+  test("closes soon after if nothing has arrived", async () => {
     const { clock, dialled, states } = stand();
     await dialled();
     clock.increment(timing.connectTimeoutMs + 1_000);

@@ -1,9 +1,9 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createStoppedClock } from "../../../kernel/testing.ts";
 import { createLink, type SocketListener, type LinkChange } from "../../../lib/pico-link/index.ts";
 import { turn } from "../../support/sample-plugins.ts";
 
-/** A link whose sockets are told what to say; `setBack` sets the clock, and leaves its timers. */
+/** A link with scripted sockets. `setBack` sets the clock back but not its timers. */
 function stand() {
   const clock = createStoppedClock();
   const changes: LinkChange[] = [];
@@ -37,51 +37,53 @@ function stand() {
   };
 }
 
-test("the same message again is the one that waits; another one with its id is refused", async () => {
-  const { link, socket } = stand();
-  link.start();
-  await turn();
-  socket({ type: "opened" });
-  const hello = { conn_id: "c", session_id: "s", epoch: "e" };
-  socket({ type: "message", data: JSON.stringify({ type: "hello", payload: hello }) });
-  const first = link.send({ id: "a", content: "hello" });
-  const same = link.send({ id: "a", content: "hello" });
-  await expect(link.send({ id: "a", content: "other" })).rejects.toMatchObject({
-    name: "LinkError",
-    code: "id_reused",
-  });
-  const acknowledge = () =>
-    socket({
-      type: "message",
-      data: JSON.stringify({
-        type: "message.ack",
-        payload: { request_id: "a", status: "accepted" },
-      }),
+describe("createLink", () => {
+  test("joins a repeated message and rejects a reused id", async () => {
+    const { link, socket } = stand();
+    link.start();
+    await turn();
+    socket({ type: "opened" });
+    const hello = { conn_id: "c", session_id: "s", epoch: "e" };
+    socket({ type: "message", data: JSON.stringify({ type: "hello", payload: hello }) });
+    const first = link.send({ id: "a", content: "hello" });
+    const same = link.send({ id: "a", content: "hello" });
+    await expect(link.send({ id: "a", content: "other" })).rejects.toMatchObject({
+      name: "LinkError",
+      code: "id_reused",
     });
-  acknowledge();
-  const delivered = { id: "a", status: "delivered" };
-  await expect(Promise.all([first, same])).resolves.toEqual([delivered, delivered]);
-  const again = link.send({ id: "a", content: "hello" });
-  acknowledge();
-  await expect(again).resolves.toEqual(delivered);
-});
+    const acknowledge = () =>
+      socket({
+        type: "message",
+        data: JSON.stringify({
+          type: "message.ack",
+          payload: { request_id: "a", status: "accepted" },
+        }),
+      });
+    acknowledge();
+    const delivered = { id: "a", status: "delivered" };
+    await expect(Promise.all([first, same])).resolves.toEqual([delivered, delivered]);
+    const again = link.send({ id: "a", content: "hello" });
+    acknowledge();
+    await expect(again).resolves.toEqual(delivered);
+  });
 
-test("a clock that is set back delays no try and no wait", async () => {
-  const { link, clock, changes, setBack, dialled, socket } = stand();
-  link.start();
-  await turn();
-  const sent = link.send("hello");
-  socket({ type: "failed" });
-  const { retryInMs = 0 } = changes.at(-1)!;
-  setBack(86_400_000);
-  clock.increment(retryInMs);
-  await turn();
-  expect(dialled).toHaveLength(2);
-  setBack(86_400_000);
-  clock.increment(20_000);
-  expect(changes.at(-1)).toMatchObject({ to: "waiting", reason: "timeout" });
-  const failed = expect(sent).rejects.toMatchObject({ code: "expired" });
-  for (let second = 0; second < 300; second++) clock.increment(1_000);
-  await failed;
-  link.stop();
+  test("delays nothing when the clock is set back", async () => {
+    const { link, clock, changes, setBack, dialled, socket } = stand();
+    link.start();
+    await turn();
+    const sent = link.send("hello");
+    socket({ type: "failed" });
+    const { retryInMs = 0 } = changes.at(-1)!;
+    setBack(86_400_000);
+    clock.increment(retryInMs);
+    await turn();
+    expect(dialled).toHaveLength(2);
+    setBack(86_400_000);
+    clock.increment(20_000);
+    expect(changes.at(-1)).toMatchObject({ to: "waiting", reason: "timeout" });
+    const failed = expect(sent).rejects.toMatchObject({ code: "expired" });
+    for (let second = 0; second < 300; second++) clock.increment(1_000);
+    await failed;
+    link.stop();
+  });
 });

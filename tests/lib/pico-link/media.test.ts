@@ -44,7 +44,7 @@ const clock = {
 const sourceOf = (origin: string) => ({ base: `${origin}/pico`, token: () => "secret", clock });
 const at = (url: string): Attachment => ({ url });
 
-/** A server that attaches this to its one answer. */
+/** A server that attaches this to its only reply. */
 async function attached(attachment: object): Promise<LinkMessage & { readonly server: string }> {
   await using peer = await createPeer({
     greet: (socket) =>
@@ -63,8 +63,8 @@ async function attached(attachment: object): Promise<LinkMessage & { readonly se
   return { ...message, server: new URL(peer.url).host };
 }
 
-describe("attachments of a message", () => {
-  test("come with their path resolved against the server", async () => {
+describe("LinkMessage.attachments", () => {
+  test("have paths that are resolved against the server", async () => {
     const url = "/pico/media/7";
     const { attachments, server } = await attached({ type: "image", url, filename: "cat.png" });
     expect(attachments).toEqual([
@@ -80,7 +80,7 @@ describe("attachments of a message", () => {
     ["javascript:alert(1)"],
     ["http://elsewhere.example/a.png"],
     ["media/7"],
-  ])("are left out at %j", (url) => {
+  ])("omit the unsafe address %j", (url) => {
     const frame = { type: "message.create", payload: { content: "", attachments: [{ url }] } };
     const read = decodeServer(JSON.stringify(frame), "https://server.example/pico");
     expect(read).toEqual({ type: "message.create", payload: { message_id: "", content: "" } });
@@ -108,7 +108,7 @@ describe("Client.fetchMedia", () => {
 });
 
 describe("fetchMedia", () => {
-  test("shows the token to the origin of the server alone", async () => {
+  test("sends the token only to the origin of the server", async () => {
     await using own = await store((_, response) => response.end("own"));
     await using other = await store((_, response) => response.end("other"));
     const source = sourceOf(own.origin);

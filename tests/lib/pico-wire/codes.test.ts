@@ -31,17 +31,17 @@ const table: [number, CloseName, ClientAction][] = [
   [4429, "rate_limited", "retry-after"],
 ];
 
-describe("close codes", () => {
-  test.each(table)("%i %s: the client does %s", (code, name, client) => {
+describe("interpretClose", () => {
+  test.each(table)("maps close code %i %s to the client action %s", (code, name, client) => {
     expect(closeCodes[name]).toMatchObject({ code, client });
     expect(interpretClose(code, name)).toEqual({ name, client, retryMs: undefined });
   });
 
-  test("no row is missing", () => {
+  test("covers every close code", () => {
     expect(Object.keys(closeCodes).sort()).toEqual(table.map(([, name]) => name).sort());
   });
 
-  test("a reason names itself and the milliseconds to wait", () => {
+  test("formats a reason with the milliseconds to wait", () => {
     expect(closeReason("token_rotated", 1500.4)).toBe("token_rotated; retry=1500");
     expect(closeReason("heartbeat")).toBe("heartbeat");
     expect(closeReason("protocol_error")).toBe("");
@@ -56,7 +56,7 @@ describe("close codes", () => {
     });
   });
 
-  test("codes and reasons of nobody's table mean: retry", () => {
+  test("retries after unknown codes and reasons", () => {
     expect(interpretClose(1006)).toEqual({ name: undefined, client: "retry", retryMs: undefined });
     expect(interpretClose(4999, "whatever; retry=x")).toEqual({
       name: undefined,
@@ -66,15 +66,17 @@ describe("close codes", () => {
     expect(interpretClose(4408, "")).toMatchObject({ name: "heartbeat" });
   });
 
-  test("a close reason fits into a close frame", () => {
+  test("limits reasons to the size of a close frame", () => {
     for (const name of Object.keys(closeCodes) as CloseName[])
       expect(closeReason(name, 999_999_999).length).toBeLessThanOrEqual(123);
   });
 });
 
-test("a name that stands for two things answers the same status for both", () => {
-  for (const [code, { status }] of Object.entries(rejections)) {
-    if (code in messageErrors)
-      expect(messageErrors[code as keyof typeof messageErrors].status).toBe(status);
-  }
+describe("rejections and messageErrors", () => {
+  test("have the same HTTP status for the same name", () => {
+    for (const [code, { status }] of Object.entries(rejections)) {
+      if (code in messageErrors)
+        expect(messageErrors[code as keyof typeof messageErrors].status).toBe(status);
+    }
+  });
 });

@@ -1,4 +1,4 @@
-// Rewrites a large file for ever; prints each number after its write has settled.
+// Rewrites a large file indefinitely; prints each number after its write has settled.
 import { writeSync } from "node:fs";
 
 const [module, path] = process.argv.slice(2);
