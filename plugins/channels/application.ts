@@ -1,7 +1,18 @@
+/** Creates the plugin that turns one function into the application of a kernel. */
 import type { Plugin } from "../../kernel/index.ts";
 import type { Application, ApplicationOptions, Channels } from "./service.ts";
 
-/** Makes a function the one application: it gets every message of every channel, each session in order. */
+/**
+ * Registers a function as the application: it receives every message of every channel.
+ * Messages of one session run in order.
+ *
+ * @throws application_taken if the kernel already has an application.
+ * @example
+ * const kernel = createKernel([
+ *   tokenStore(memory()), channels(), picoServer(),
+ *   application(async ({ content, reply }) => void (await reply({ content }))),
+ * ]);
+ */
 export function application(
   handler: Application,
   options: ApplicationOptions = {},

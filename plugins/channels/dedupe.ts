@@ -1,154 +1,159 @@
+/** Remembers recent message ids, so that a message sent twice reaches the application once. */
 import { createHash } from "node:crypto";
 import type { Clock } from "../../kernel/index.ts";
 import type { InboundMessage, DeliveryCallbacks } from "./service.ts";
 
 const retentionMs = 600_000;
-/** Of the newest, and as many of those before them. */
+/** Ids in the newer of the two maps of a session; the older map has as many. */
 const maxPerSession = 1_024;
 const maxTotal = 65_536;
 
-/** A delivery under an id. */
+/** The first delivery under a message id. */
 export interface DeliveryRecord {
   readonly digest: string;
+  /** Milliseconds of the monotonic clock. */
   readonly at: number;
   isAccepted: boolean;
-  /** Who sent it again and waits for the outcome of the first. */
+  /** Callbacks of repeated deliveries that wait for the outcome of the first. */
   waiting: DeliveryCallbacks[] | undefined;
 }
 
 type MessageKey = Pick<InboundMessage, "channel" | "session" | "id">;
 
-/** Remembers the ids a session has used: 1,024 of them or more, for ten minutes. */
-export interface Dedupe {
-  find(message: MessageKey): DeliveryRecord | undefined;
-  isSame(deliveryRecord: DeliveryRecord, message: InboundMessage): boolean;
-  remember(message: InboundMessage): DeliveryRecord;
-  /** A delivery that was rejected can be tried again. */
-  forget(message: MessageKey, deliveryRecord: DeliveryRecord): void;
-}
-
-/** Text shorter than a digest stands for itself. */
+/** Text of at most this length is compared directly, because a digest is longer. */
 const maxInlineLength = 42;
 
-/** Of what makes two messages the same: content and media, each part with its length before it. */
+/** Covers content and media. Each part follows its length, so that parts cannot run together. */
 function digestOf({ content, media }: InboundMessage): string {
   if (media.length === 0 && content.length <= maxInlineLength) return content;
   const hash = createHash("sha256");
-  const part = (bytes: string | Uint8Array): void => {
-    hash
-      .update(`${typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.byteLength}:`)
-      .update(bytes);
+  const addPart = (bytes: string | Uint8Array): void => {
+    const length = typeof bytes === "string" ? Buffer.byteLength(bytes) : bytes.byteLength;
+    hash.update(`${length}:`).update(bytes);
   };
-  part(content);
+  addPart(content);
   for (const { type, url, bytes } of media) {
-    part(type);
-    part(url ?? "");
-    part(bytes ?? "");
+    addPart(type);
+    addPart(url ?? "");
+    addPart(bytes ?? "");
   }
   return hash.digest("base64url");
 }
 
-/** The older ones leave all at once: a map that loses its first key with each new one finds the next one slowly. */
+/**
+ * Two maps of ids: when the newer one is full it replaces the older one. A map that loses its
+ * first key with each new one becomes slow to find the next first key.
+ */
 interface SessionRecords {
-  /** By its name. */
+  /** The sessions of the same channel, by name. */
   readonly channel: Map<string, SessionRecords>;
   readonly name: string;
-  newest: Map<string, DeliveryRecord>;
+  newer: Map<string, DeliveryRecord>;
   older: Map<string, DeliveryRecord>;
   usedAt: number;
-  /** Since it was last passed over. */
+  /** True if the session was used since `makeRoom` last skipped it. */
   isUsed: boolean;
 }
 
-export function createDedupe(clock: Clock): Dedupe {
-  const channels = new Map<string, Map<string, SessionRecords>>();
-  const sessions = new Set<SessionRecords>();
-  const time = (): number => clock.monotonic();
-  let count = 0;
+/** Remembers at least the latest 1,024 ids of each session, for ten minutes. */
+export class Dedupe {
+  private readonly clock: Clock;
+  private readonly channels = new Map<string, Map<string, SessionRecords>>();
+  private readonly sessions = new Set<SessionRecords>();
+  private count = 0;
 
-  function drop(session: SessionRecords): void {
-    const { channel, name, newest, older } = session;
-    channel.delete(name);
-    sessions.delete(session);
-    count -= newest.size + older.size;
+  constructor(clock: Clock) {
+    this.clock = clock;
   }
 
-  function open(of: string, name: string, now: number): SessionRecords {
-    for (const session of sessions) {
-      if (now - session.usedAt < retentionMs) break;
-      drop(session);
+  find({ channel, session: name, id }: MessageKey): DeliveryRecord | undefined {
+    const session = this.channels.get(channel)?.get(name);
+    const record = session && (session.newer.get(id) ?? session.older.get(id));
+    return record && this.time() - record.at < retentionMs ? record : undefined;
+  }
+
+  isSame(record: DeliveryRecord, message: InboundMessage): boolean {
+    return record.digest === digestOf(message);
+  }
+
+  remember(message: InboundMessage): DeliveryRecord {
+    const now = this.time();
+    const { channel, session: name, id } = message;
+    const session = this.channels.get(channel)?.get(name) ?? this.open(channel, name, now);
+    if (session.newer.size >= maxPerSession) {
+      this.count -= session.older.size;
+      session.older = session.newer;
+      session.newer = new Map();
     }
-    const channel = channels.get(of) ?? new Map<string, SessionRecords>();
-    channels.set(of, channel);
-    const session = {
+    const { newer } = session;
+    const before = newer.size;
+    session.isUsed = before > 0;
+    session.usedAt = now;
+    const record: DeliveryRecord = {
+      digest: digestOf(message),
+      at: now,
+      isAccepted: false,
+      waiting: undefined,
+    };
+    newer.set(id, record);
+    this.count += newer.size - before;
+    if (this.count > maxTotal) this.makeRoom();
+    return record;
+  }
+
+  /** Forgets a rejected delivery, so that the client can send the message again. */
+  forget({ channel, session: name, id }: MessageKey, record: DeliveryRecord): void {
+    const session = this.channels.get(channel)?.get(name);
+    for (const ids of session ? [session.newer, session.older] : []) {
+      if (ids.get(id) === record && ids.delete(id)) this.count -= 1;
+    }
+  }
+
+  private time(): number {
+    return this.clock.monotonic?.() ?? this.clock.now();
+  }
+
+  private open(channelName: string, name: string, now: number): SessionRecords {
+    for (const session of this.sessions) {
+      if (now - session.usedAt < retentionMs) break;
+      this.drop(session);
+    }
+    const channel = this.channels.get(channelName) ?? new Map<string, SessionRecords>();
+    this.channels.set(channelName, channel);
+    const session: SessionRecords = {
       channel,
       name,
-      newest: new Map(),
+      newer: new Map(),
       older: new Map(),
       usedAt: now,
       isUsed: false,
     };
     channel.set(name, session);
-    sessions.add(session);
+    this.sessions.add(session);
     return session;
   }
 
-  /** From the front, those that were used meanwhile once to the end: sessions used longest ago leave first, and a use
-   *  costs no more than a mark. */
-  function makeRoom(): void {
-    for (const session of sessions) {
-      if (count <= maxTotal) return;
+  private drop(session: SessionRecords): void {
+    const { channel, name, newer, older } = session;
+    channel.delete(name);
+    this.sessions.delete(session);
+    this.count -= newer.size + older.size;
+  }
+
+  /**
+   * Drops the least recently used sessions. A used session moves to the end once, so that each use
+   * costs only a flag.
+   */
+  private makeRoom(): void {
+    for (const session of this.sessions) {
+      if (this.count <= maxTotal) return;
       if (!session.isUsed) {
-        drop(session);
+        this.drop(session);
         continue;
       }
       session.isUsed = false;
-      sessions.delete(session);
-      sessions.add(session);
+      this.sessions.delete(session);
+      this.sessions.add(session);
     }
   }
-
-  return {
-    find({ channel, session: name, id }) {
-      const session = channels.get(channel)?.get(name);
-      const deliveryRecord = session && (session.newest.get(id) ?? session.older.get(id));
-      return deliveryRecord && time() - deliveryRecord.at < retentionMs
-        ? deliveryRecord
-        : undefined;
-    },
-
-    isSame: (deliveryRecord, message) => deliveryRecord.digest === digestOf(message),
-
-    remember(message) {
-      const now = time();
-      const { channel, session: name, id } = message;
-      const session = channels.get(channel)?.get(name) ?? open(channel, name, now);
-      if (session.newest.size >= maxPerSession) {
-        count -= session.older.size;
-        session.older = session.newest;
-        session.newest = new Map();
-      }
-      const { newest } = session;
-      const before = newest.size;
-      session.isUsed = before > 0;
-      session.usedAt = now;
-      const deliveryRecord: DeliveryRecord = {
-        digest: digestOf(message),
-        at: now,
-        isAccepted: false,
-        waiting: undefined,
-      };
-      newest.set(id, deliveryRecord);
-      count += newest.size - before;
-      if (count > maxTotal) makeRoom();
-      return deliveryRecord;
-    },
-
-    forget({ channel, session: name, id }, deliveryRecord) {
-      const session = channels.get(channel)?.get(name);
-      for (const ids of session ? [session.newest, session.older] : []) {
-        if (ids.get(id) === deliveryRecord && ids.delete(id)) count -= 1;
-      }
-    },
-  };
 }

@@ -1,5 +1,6 @@
+/** Delivers inbound messages to the application and reports the outcome to their channel. */
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
-import { createDedupe, type Dedupe, type DeliveryRecord } from "./dedupe.ts";
+import { Dedupe, type DeliveryRecord } from "./dedupe.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   Application,
@@ -10,15 +11,18 @@ import type {
   Message,
   OutboundMessage,
 } from "./service.ts";
-import { createSessionQueues } from "./session-queues.ts";
+import { createSessionQueues, type SessionQueues } from "./session-queues.ts";
 
-/** One delivery: settles once, whoever is first. */
+/** One delivery; it settles once. */
 export interface PendingDelivery {
   readonly outcome: DeliveryCallbacks;
   settled: boolean;
 }
 
-/** All deliveries that have not settled. Each call answers `false` when the delivery had settled before. */
+/**
+ * The deliveries that have not settled. `accept` and `reject` return `false` if the delivery has
+ * already settled.
+ */
 export interface PendingDeliveries {
   open(deliveryCallbacks: DeliveryCallbacks): PendingDelivery;
   accept(pendingDelivery: PendingDelivery): boolean;
@@ -26,11 +30,14 @@ export interface PendingDeliveries {
   rejectAll(error: () => Error): void;
 }
 
-/** Settled ones that may stay listed for each open one, so that looking through the list costs little. */
+/** Settled deliveries kept per open one, so that filtering the list stays cheap. */
 const maxSettledPerOpen = 2;
 const minListLength = 64;
 
-/** `failed`: a channel threw when it was told; the next messages of its session have nothing to do with it. */
+/**
+ * @param failed - Receives errors thrown by the callbacks of a channel. Such an error must not stop
+ *   the next messages of the session.
+ */
 export function createPendingDeliveries(failed: (error: unknown) => void): PendingDeliveries {
   let listed: PendingDelivery[] = [];
   let openCount = 0;
@@ -57,10 +64,10 @@ export function createPendingDeliveries(failed: (error: unknown) => void): Pendi
   return {
     reject,
     open(deliveryCallbacks) {
-      const ticket = { outcome: deliveryCallbacks, settled: false };
+      const pendingDelivery = { outcome: deliveryCallbacks, settled: false };
       openCount += 1;
-      listed.push(ticket);
-      return ticket;
+      listed.push(pendingDelivery);
+      return pendingDelivery;
     },
     accept(pendingDelivery) {
       if (!settle(pendingDelivery)) return false;
@@ -77,20 +84,8 @@ export function createPendingDeliveries(failed: (error: unknown) => void): Pendi
   };
 }
 
+/** Bridges a message may cross. */
 export const maxHops = 4;
-
-export interface Inbound {
-  handle(application: Application, options?: ApplicationOptions): Release;
-  deliver(
-    message: InboundMessage,
-    deliveryCallbacks: DeliveryCallbacks,
-    options?: { dedupe?: boolean },
-  ): void;
-  isBusy(channel: string, session?: string): boolean;
-  start(): void;
-  /** Tells the application, and rejects every delivery that it has not settled. */
-  stop(): void;
-}
 
 export interface InboundOptions {
   readonly clock: Clock;
@@ -98,12 +93,14 @@ export interface InboundOptions {
   readonly send: Channels["send"];
   readonly stream: Channels["stream"];
   readonly received: (message: InboundMessage) => void;
-  /** The application failed after it had accepted the message. */
+  /** Runs when the application fails after it has accepted the message. */
   readonly failed: (message: InboundMessage, error: unknown) => void;
 }
 
-/** A copy that names what it answers, made key by key: the engine gives a copy by spread a new hidden class each time,
- *  and reading one of those is slow. */
+/**
+ * Copies a message and sets `inReplyTo`. The copy is made key by key: V8 gives each spread copy a
+ * new hidden class, which is slow to read.
+ */
 function toReply(id: string, message: OutboundMessage): OutboundMessage {
   const {
     content,
@@ -116,66 +113,66 @@ function toReply(id: string, message: OutboundMessage): OutboundMessage {
     contextUsage,
     hops,
   } = message;
-  const answer: { -readonly [K in keyof OutboundMessage]: OutboundMessage[K] } = {
+  const reply: { -readonly [K in keyof OutboundMessage]: OutboundMessage[K] } = {
     content,
     inReplyTo,
   };
-  if (kind !== undefined) answer.kind = kind;
-  if (placeholder !== undefined) answer.placeholder = placeholder;
-  if (toolCalls !== undefined) answer.toolCalls = toolCalls;
-  if (attachments !== undefined) answer.attachments = attachments;
-  if (model !== undefined) answer.model = model;
-  if (contextUsage !== undefined) answer.contextUsage = contextUsage;
-  if (hops !== undefined) answer.hops = hops;
-  return answer;
+  if (kind !== undefined) reply.kind = kind;
+  if (placeholder !== undefined) reply.placeholder = placeholder;
+  if (toolCalls !== undefined) reply.toolCalls = toolCalls;
+  if (attachments !== undefined) reply.attachments = attachments;
+  if (model !== undefined) reply.model = model;
+  if (contextUsage !== undefined) reply.contextUsage = contextUsage;
+  if (hops !== undefined) reply.hops = hops;
+  return reply;
 }
 
-/** What became of the first message under an id, told, too, to those who sent it again meanwhile. */
+/** Reports the outcome of the first delivery under an id to the repeated deliveries as well. */
 class DedupedDelivery implements DeliveryCallbacks {
   private readonly dedupe: Dedupe;
   private readonly message: InboundMessage;
-  private readonly taken: DeliveryRecord;
+  private readonly record: DeliveryRecord;
   private readonly outcome: DeliveryCallbacks;
 
   constructor(
     dedupe: Dedupe,
     message: InboundMessage,
-    deliveryRecord: DeliveryRecord,
+    record: DeliveryRecord,
     deliveryCallbacks: DeliveryCallbacks,
   ) {
     this.dedupe = dedupe;
     this.message = message;
-    this.taken = deliveryRecord;
+    this.record = record;
     this.outcome = deliveryCallbacks;
   }
 
   accepted(status: Parameters<DeliveryCallbacks["accepted"]>[0]): void {
-    this.taken.isAccepted = true;
+    this.record.isAccepted = true;
     try {
       this.outcome.accepted(status);
     } finally {
-      this.tellOthers((other) => other.accepted("duplicate"));
+      this.notifyOthers((other) => other.accepted("duplicate"));
     }
   }
 
   rejected(error: unknown): void {
-    this.dedupe.forget(this.message, this.taken);
+    this.dedupe.forget(this.message, this.record);
     try {
       this.outcome.rejected(error);
     } finally {
-      this.tellOthers((other) => other.rejected(error));
+      this.notifyOthers((other) => other.rejected(error));
     }
   }
 
-  /** Each of them, also when one throws. */
-  private tellOthers(tell: (other: DeliveryCallbacks) => void): void {
-    const { waiting } = this.taken;
+  /** Calls all waiting callbacks, then throws the first error of one of them. */
+  private notifyOthers(notify: (other: DeliveryCallbacks) => void): void {
+    const { waiting } = this.record;
     if (!waiting) return;
-    this.taken.waiting = undefined;
+    this.record.waiting = undefined;
     let failure: { readonly error: unknown } | undefined;
     for (const other of waiting) {
       try {
-        tell(other);
+        notify(other);
       } catch (error) {
         failure ??= { error };
       }
@@ -184,30 +181,142 @@ class DedupedDelivery implements DeliveryCallbacks {
   }
 }
 
-/** From the channels to the one application: each session in order, sessions side by side. */
-export function createInbound({
-  clock,
-  log,
-  send,
-  stream,
-  received,
-  failed,
-}: InboundOptions): Inbound {
-  let current: { readonly application: Application; readonly width: number } | undefined;
-  let stopping: AbortController | undefined;
-  let isWarned = false;
-  const pendingDeliveries = createPendingDeliveries((err) =>
-    log.error({ err }, "a channel could not be told what became of a message"),
-  );
-  const dedupe = createDedupe(clock);
-  const lanes = createSessionQueues(() => current?.width ?? 1);
+/** Delivers messages to the application: each session in order, different sessions in parallel. */
+export class Inbound {
+  readonly isBusy: SessionQueues["has"];
+  private readonly options: InboundOptions;
+  private current: { readonly application: Application; readonly width: number } | undefined;
+  private stopping: AbortController | undefined;
+  private hasWarned = false;
+  private readonly pendingDeliveries: PendingDeliveries;
+  private readonly dedupe: Dedupe;
+  private readonly queues: SessionQueues;
 
-  function messageOf(inboundMessage: InboundMessage, accept: () => void): Message {
+  constructor(options: InboundOptions) {
+    this.options = options;
+    this.pendingDeliveries = createPendingDeliveries((err) =>
+      options.log.error({ err }, "a channel failed to process the outcome of a message"),
+    );
+    this.dedupe = new Dedupe(options.clock);
+    this.queues = createSessionQueues(() => this.current?.width ?? 1);
+    this.isBusy = this.queues.has;
+  }
+
+  handle(application: Application, { perSession = 1 }: ApplicationOptions = {}): Release {
+    if (this.current) throw channelsErrors.application_taken();
+    const registration = { application, width: Math.max(1, perSession) };
+    this.current = registration;
+    return () => {
+      if (this.current === registration) this.current = undefined;
+    };
+  }
+
+  deliver(
+    inboundMessage: InboundMessage,
+    deliveryCallbacks: DeliveryCallbacks,
+    { dedupe: isDeduplicated = false }: { dedupe?: boolean } = {},
+  ): void {
+    const { dedupe } = this;
+    if (!this.stopping) return deliveryCallbacks.rejected(channelsErrors.not_running());
+    if (inboundMessage.hops > maxHops) return deliveryCallbacks.rejected(channelsErrors.loop());
+    const before = isDeduplicated ? dedupe.find(inboundMessage) : undefined;
+    if (before) return this.deliverAgain(inboundMessage, before, deliveryCallbacks);
+    if (!this.current) {
+      this.warnOfMissingApplication(inboundMessage);
+      return deliveryCallbacks.rejected(channelsErrors.no_application());
+    }
+    if (!isDeduplicated) return this.enqueue(inboundMessage, deliveryCallbacks);
+    const record = dedupe.remember(inboundMessage);
+    this.enqueue(
+      inboundMessage,
+      new DedupedDelivery(dedupe, inboundMessage, record, deliveryCallbacks),
+    );
+  }
+
+  start(): void {
+    this.stopping = new AbortController();
+  }
+
+  /** Rejects all pending deliveries, then aborts the signal of the application. */
+  stop(): void {
+    const controller = this.stopping;
+    this.stopping = undefined;
+    this.queues.clear();
+    this.pendingDeliveries.rejectAll(channelsErrors.not_running);
+    controller?.abort(channelsErrors.not_running());
+  }
+
+  private warnOfMissingApplication({ channel }: InboundMessage): void {
+    if (!this.hasWarned)
+      this.options.log.warn({ channel }, channelsErrors.no_application().message);
+    this.hasWarned = true;
+  }
+
+  private deliverAgain(
+    inboundMessage: InboundMessage,
+    before: DeliveryRecord,
+    deliveryCallbacks: DeliveryCallbacks,
+  ): void {
+    if (!this.dedupe.isSame(before, inboundMessage))
+      deliveryCallbacks.rejected(channelsErrors.id_reused());
+    else if (before.isAccepted) deliveryCallbacks.accepted("duplicate");
+    else (before.waiting ??= []).push(deliveryCallbacks);
+  }
+
+  private enqueue(inboundMessage: InboundMessage, deliveryCallbacks: DeliveryCallbacks): void {
+    const pendingDelivery = this.pendingDeliveries.open(deliveryCallbacks);
+    this.options.received(inboundMessage);
+    this.queues.add(inboundMessage.channel, inboundMessage.session, (done) =>
+      this.run(inboundMessage, pendingDelivery, done),
+    );
+  }
+
+  private run(
+    inboundMessage: InboundMessage,
+    pendingDelivery: PendingDelivery,
+    done: () => void,
+  ): void {
+    const { pendingDeliveries, current, stopping } = this;
+    const onSuccess = (): void => {
+      pendingDeliveries.accept(pendingDelivery);
+      done();
+    };
+    const onFailure = (error: unknown): void => {
+      if (!pendingDeliveries.reject(pendingDelivery, error))
+        this.failedAfterAcceptance(inboundMessage, error);
+      done();
+    };
+    if (!current || !stopping) {
+      pendingDeliveries.reject(pendingDelivery, channelsErrors.no_application());
+      return done();
+    }
+    let result: void | Promise<void>;
+    try {
+      result = current.application(
+        this.toMessage(inboundMessage, () => void pendingDeliveries.accept(pendingDelivery)),
+        stopping.signal,
+      );
+    } catch (error) {
+      return onFailure(error);
+    }
+    if (result === undefined) onSuccess();
+    else Promise.resolve(result).then(onSuccess, onFailure);
+  }
+
+  private failedAfterAcceptance(inboundMessage: InboundMessage, error: unknown): void {
+    const { channel, session, id } = inboundMessage;
+    const fields = { channel, session, id, code: codeOf(error), err: error };
+    this.options.log.error(fields, "the application failed after it had accepted a message");
+    this.options.failed(inboundMessage, error);
+  }
+
+  private toMessage(inboundMessage: InboundMessage, accept: () => void): Message {
+    const { send, stream: openStream } = this.options;
     const { channel, session, id, content, media, sender, inReplyTo, at, hops } = inboundMessage;
     const to = { channel, session };
     const reply: Message["reply"] = (message) => send(to, toReply(id, message));
-    const grow: Message["stream"] = (options) => stream(to, { inReplyTo: id, ...options });
-    const message = { channel, session, id, content, media, at, hops, accept, reply, stream: grow };
+    const stream: Message["stream"] = (options) => openStream(to, { inReplyTo: id, ...options });
+    const message = { channel, session, id, content, media, at, hops, accept, reply, stream };
     if (sender === undefined && inReplyTo === undefined) return message;
     return {
       ...message,
@@ -215,106 +324,4 @@ export function createInbound({
       ...(inReplyTo !== undefined && { inReplyTo }),
     };
   }
-
-  function failedLate(inboundMessage: InboundMessage, error: unknown): void {
-    const { channel, session, id } = inboundMessage;
-    const fields = { channel, session, id, code: codeOf(error), err: error };
-    log.error(fields, "the application failed after it had accepted a message");
-    failed(inboundMessage, error);
-  }
-
-  function run(
-    inboundMessage: InboundMessage,
-    pendingDelivery: PendingDelivery,
-    done: () => void,
-  ): void {
-    function taken(): void {
-      pendingDeliveries.accept(pendingDelivery);
-      done();
-    }
-    function threw(error: unknown): void {
-      if (!pendingDeliveries.reject(pendingDelivery, error)) failedLate(inboundMessage, error);
-      done();
-    }
-    if (!current || !stopping) {
-      pendingDeliveries.reject(pendingDelivery, channelsErrors.no_application());
-      return done();
-    }
-    let answer: void | Promise<void>;
-    try {
-      answer = current.application(
-        messageOf(inboundMessage, () => void pendingDeliveries.accept(pendingDelivery)),
-        stopping.signal,
-      );
-    } catch (error) {
-      return threw(error);
-    }
-    if (answer === undefined) taken();
-    else Promise.resolve(answer).then(taken, threw);
-  }
-
-  function again(
-    inboundMessage: InboundMessage,
-    before: DeliveryRecord,
-    deliveryCallbacks: DeliveryCallbacks,
-  ): void {
-    if (!dedupe.isSame(before, inboundMessage))
-      deliveryCallbacks.rejected(channelsErrors.id_reused());
-    else if (before.isAccepted) deliveryCallbacks.accepted("duplicate");
-    else (before.waiting ??= []).push(deliveryCallbacks);
-  }
-
-  function take(inboundMessage: InboundMessage, deliveryCallbacks: DeliveryCallbacks): void {
-    const pendingDelivery = pendingDeliveries.open(deliveryCallbacks);
-    received(inboundMessage);
-    lanes.add(inboundMessage.channel, inboundMessage.session, (done) =>
-      run(inboundMessage, pendingDelivery, done),
-    );
-  }
-
-  return {
-    handle(application, { perSession = 1 } = {}) {
-      if (current) throw channelsErrors.application_taken();
-      const mine = { application, width: Math.max(1, perSession) };
-      current = mine;
-      return () => {
-        if (current === mine) current = undefined;
-      };
-    },
-
-    deliver(inboundMessage, deliveryCallbacks, { dedupe: once = false } = {}) {
-      if (!stopping) return deliveryCallbacks.rejected(channelsErrors.not_running());
-      if (inboundMessage.hops > maxHops) return deliveryCallbacks.rejected(channelsErrors.loop());
-      const before = once ? dedupe.find(inboundMessage) : undefined;
-      if (before) return again(inboundMessage, before, deliveryCallbacks);
-      if (!current) {
-        if (!isWarned)
-          log.warn({ channel: inboundMessage.channel }, channelsErrors.no_application().message);
-        isWarned = true;
-        return deliveryCallbacks.rejected(channelsErrors.no_application());
-      }
-      if (!once) return take(inboundMessage, deliveryCallbacks);
-      take(
-        inboundMessage,
-        new DedupedDelivery(
-          dedupe,
-          inboundMessage,
-          dedupe.remember(inboundMessage),
-          deliveryCallbacks,
-        ),
-      );
-    },
-
-    isBusy: lanes.has,
-
-    start: () => void (stopping = new AbortController()),
-
-    stop() {
-      const controller = stopping;
-      stopping = undefined;
-      lanes.clear();
-      pendingDeliveries.rejectAll(channelsErrors.not_running);
-      controller?.abort(channelsErrors.not_running());
-    },
-  };
 }

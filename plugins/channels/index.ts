@@ -1,4 +1,5 @@
-import type { Plugin } from "../../kernel/index.ts";
+/** The channels plugin: connects channels with the one application of a kernel. */
+import type { Plugin, Scope } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
   ChannelsEvents,
@@ -7,9 +8,9 @@ import type {
   InboundMessage,
   ChannelHandle,
 } from "./service.ts";
-import { createInbound } from "./inbound.ts";
-import { createIdGenerator, createOutbound, createReceiptTracker } from "./outbound.ts";
-import { createReplyStreams } from "./reply-streams.ts";
+import { Inbound } from "./inbound.ts";
+import { createIdGenerator, createOutbound, ReceiptTracker } from "./outbound.ts";
+import { createReplyStreams, type ReplyStreams } from "./reply-streams.ts";
 
 export { application } from "./application.ts";
 export type {
@@ -37,54 +38,116 @@ const bytesOf = ({ content, media }: InboundMessage): number =>
   Buffer.byteLength(content) +
   media.reduce((sum, { bytes, url }) => sum + (bytes?.byteLength ?? url?.length ?? 0), 0);
 
-/** Between the channels and the one application. Taking a message is a question: its answer is the acknowledgement,
- *  its delay the backpressure. Messages are taken from ready on; answers still go out while the channels stop. */
+type ChannelsScope = Scope<{ emits: ChannelsEvents }>;
+
+interface HandleOptions {
+  readonly name: string;
+  readonly isAttached: () => boolean;
+  readonly detach: () => void;
+  readonly inbound: Inbound;
+  readonly receipts: ReceiptTracker;
+  readonly streams: ReplyStreams;
+  readonly emit: ChannelsScope["emit"];
+}
+
+/** Creates the handle of one attached channel. After `close` it ignores or rejects all calls. */
+function createChannelHandle(options: HandleOptions): ChannelHandle {
+  const { name, isAttached, detach, inbound, receipts, streams, emit } = options;
+  const hand: ChannelHandle["hand"] = (message, outcome, deliverOptions) => {
+    if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
+    inbound.deliver(
+      message.channel === name ? message : { ...message, channel: name },
+      outcome,
+      deliverOptions,
+    );
+  };
+  return {
+    hand,
+    deliver: (message, deliverOptions) =>
+      new Promise((accepted, rejected) => hand(message, { accepted, rejected }, deliverOptions)),
+    receipt(session, receipt) {
+      if (isAttached()) receipts.update(name, session, receipt);
+    },
+    typing(session, on) {
+      if (isAttached()) emit("channels:typing-changed", () => ({ channel: name, session, on }));
+    },
+    sessionIdle(session) {
+      if (isAttached()) streams.sessionIdle({ channel: name, session });
+    },
+    isBusy: (session) => isAttached() && inbound.isBusy(name, session),
+    close() {
+      if (isAttached()) detach();
+    },
+  };
+}
+
+/** Creates the object that delivers messages to the application and emits the events about them. */
+function createInbound(
+  { clock, log, emit }: ChannelsScope,
+  { send, stream }: Pick<Channels, "send" | "stream">,
+  adapters: ReadonlyMap<string, ChannelAdapter>,
+): Inbound {
+  return new Inbound({
+    clock,
+    log,
+    send,
+    stream,
+    failed({ channel, session, id }, error) {
+      try {
+        adapters.get(channel)?.failed?.(session, id, error);
+      } catch (thrown) {
+        log.error(
+          { err: thrown, channel, session, id },
+          "the channel could not report a failed message to its client",
+        );
+      }
+    },
+    received: (message) =>
+      emit("channels:message-received", () => {
+        const { channel, session, id, at } = message;
+        return { channel, session, id, bytes: bytesOf(message), at };
+      }),
+  });
+}
+
+/**
+ * Creates the plugin that connects channels with the one application.
+ *
+ * A delivery settles when the application has processed the message; until then the channel can
+ * pause its client. Deliveries start when the kernel is ready. While the kernel stops, replies can
+ * still be sent until the channels stop.
+ *
+ * @example
+ * const kernel = createKernel([tokenStore(memory()), channels(), picoServer(), echo()]);
+ */
 export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: Channels } }> {
   return {
     name: "channels",
     api: 1,
 
-    start({ clock, log, random, emit, after, onReady, onStop }) {
-      const ports = new Map<string, ChannelAdapter>();
+    start(scope) {
+      const { clock, random, emit, after, onReady, onStop } = scope;
+      const adapters = new Map<string, ChannelAdapter>();
       let sending = false;
 
-      const receipts = createReceiptTracker((channel, session, { id, status, reason }) => {
-        const why = reason === undefined ? {} : { reason };
-        emit("channels:receipt-changed", () => ({ channel, session, id, status, ...why }));
+      const receipts = new ReceiptTracker((channel, session, { id, status, reason }) => {
+        const optional = reason === undefined ? {} : { reason };
+        emit("channels:receipt-changed", () => ({ channel, session, id, status, ...optional }));
       });
       const outbound = createOutbound({
-        port: (name) => ports.get(name),
+        adapter: (name) => adapters.get(name),
         running: () => sending,
         receipts,
         newId: createIdGenerator(random),
       });
       const streams = createReplyStreams({
         ...outbound,
-        updates: ({ channel }) => ports.get(channel)?.update !== undefined,
+        updates: ({ channel }) => adapters.get(channel)?.update !== undefined,
         clock,
         after,
       });
-      const inbound = createInbound({
-        clock,
-        log,
-        send: outbound.send,
-        stream: streams.open,
-        failed({ channel, session, id }, error) {
-          try {
-            ports.get(channel)?.failed?.(session, id, error);
-          } catch (thrown) {
-            log.error(
-              { err: thrown, channel, session, id },
-              "the channel could not tell of a failure",
-            );
-          }
-        },
-        received: (message) =>
-          emit("channels:message-received", () => {
-            const { channel, session, id, at } = message;
-            return { channel, session, id, bytes: bytesOf(message), at };
-          }),
-      });
+      const stream = streams.open;
+      const inbound = createInbound(scope, { send: outbound.send, stream }, adapters);
 
       onStop(() => void (sending = false));
       onReady(() => {
@@ -98,41 +161,23 @@ export function channels(): Plugin<{ emits: ChannelsEvents; offers: { channels: 
 
       const offered: Channels = {
         ...outbound,
-        handle: inbound.handle,
-        stream: streams.open,
-
-        attach(port) {
-          const { name } = port;
-          if (ports.has(name)) throw channelsErrors.channel_taken(name);
-          ports.set(name, port);
-          const isAttached = (): boolean => ports.get(name) === port;
-          const hand: ChannelHandle["hand"] = (message, outcome, options) => {
-            if (!isAttached()) return outcome.rejected(channelsErrors.not_running());
-            inbound.deliver(
-              message.channel === name ? message : { ...message, channel: name },
-              outcome,
-              options,
-            );
-          };
-          return {
-            hand,
-            deliver: (message, options) =>
-              new Promise((accepted, rejected) => hand(message, { accepted, rejected }, options)),
-            receipt(session, receipt) {
-              if (isAttached()) receipts.update(name, session, receipt);
-            },
-            typing(session, on) {
-              if (isAttached())
-                emit("channels:typing-changed", () => ({ channel: name, session, on }));
-            },
-            sessionIdle(session) {
-              if (isAttached()) streams.sessionIdle({ channel: name, session });
-            },
-            isBusy: (session) => isAttached() && inbound.isBusy(name, session),
-            close() {
-              if (isAttached()) ports.delete(name);
-            },
-          };
+        handle: (application, options) => inbound.handle(application, options),
+        stream,
+        attach(adapter) {
+          const { name } = adapter;
+          if (adapters.has(name)) throw channelsErrors.channel_taken(name);
+          adapters.set(name, adapter);
+          const isAttached = (): boolean => adapters.get(name) === adapter;
+          const detach = (): void => void adapters.delete(name);
+          return createChannelHandle({
+            name,
+            isAttached,
+            detach,
+            inbound,
+            receipts,
+            streams,
+            emit,
+          });
         },
       };
       return { channels: offered };

@@ -1,53 +1,55 @@
+/** Sends messages of the application to channels, and tracks their delivery receipts. */
 import { codeOf, type Awaitable } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import { maxHops } from "./inbound.ts";
 import type { AdapterReceipt, Address, ChannelAdapter, Channels, Receipt } from "./service.ts";
 
 export interface OutboundOptions {
-  readonly port: (channel: string) => ChannelAdapter | undefined;
+  readonly adapter: (channel: string) => ChannelAdapter | undefined;
   readonly running: () => boolean;
   readonly receipts: ReceiptTracker;
   readonly newId: () => string;
 }
 
-/** From the application to the channel a session belongs to. */
 export function createOutbound(
   options: OutboundOptions,
 ): Pick<Channels, "send" | "update" | "remove" | "typing"> {
-  const { port, running, receipts, newId } = options;
+  const { adapter, running, receipts, newId } = options;
 
-  function portFor({ channel }: Address): ChannelAdapter {
+  function adapterFor({ channel }: Address): ChannelAdapter {
     if (!running()) throw channelsErrors.not_running();
-    const found = port(channel);
+    const found = adapter(channel);
     if (found === undefined) throw channelsErrors.undeliverable(channel);
     return found;
   }
 
-  /** Errors without a code are the channel's own; the application learns that the message did not go out. */
+  /** An error without a code is internal to the channel, so it is wrapped in `undeliverable`. */
   function failed(tracked: TrackedMessage, error: unknown): Promise<never> {
     receipts.failed(tracked);
-    const isOwn = codeOf(error) === "internal";
+    const isInternal = codeOf(error) === "internal";
     return Promise.reject(
-      isOwn ? channelsErrors.undeliverable(tracked.channel, { cause: error }) : (error as Error),
+      isInternal
+        ? channelsErrors.undeliverable(tracked.channel, { cause: error })
+        : (error as Error),
     );
   }
 
-  /** Rejects and never throws. A channel that answers at once costs one promise. */
+  /** Rejects and never throws. A channel that returns synchronously costs one promise. */
   function ask(
     to: Address,
     id: string,
-    call: (port: ChannelAdapter) => Awaitable<AdapterReceipt>,
+    call: (adapter: ChannelAdapter) => Awaitable<AdapterReceipt>,
   ): Promise<Receipt> {
     let tracked: TrackedMessage | undefined;
     try {
-      const channel = portFor(to);
-      const own = (tracked = receipts.track(to.channel, to.session, id));
-      const answer = call(channel);
-      if (!("then" in answer)) return Promise.resolve(receipts.answered(own, answer));
-      receipts.waits(own);
-      return answer
-        .then((receipt) => receipts.answered(own, receipt))
-        .catch((error: unknown) => failed(own, error));
+      const channel = adapterFor(to);
+      const message = (tracked = receipts.track(to.channel, to.session, id));
+      const result = call(channel);
+      if (!("then" in result)) return Promise.resolve(receipts.returned(message, result));
+      receipts.waits(message);
+      return result
+        .then((receipt) => receipts.returned(message, receipt))
+        .catch((error: unknown) => failed(message, error));
     } catch (error) {
       return tracked ? failed(tracked, error) : Promise.reject(error as Error);
     }
@@ -63,7 +65,7 @@ export function createOutbound(
     },
     update: (to, id, message) =>
       ask(to, id, (channel) => {
-        if (!channel.update) throw channelsErrors.unsupported(to.channel, "change");
+        if (!channel.update) throw channelsErrors.unsupported(to.channel, "update");
         return channel.update(to.session, id, message);
       }),
     remove: (to, id) =>
@@ -72,149 +74,150 @@ export function createOutbound(
         return channel.remove(to.session, id);
       }),
     typing(to, on) {
-      if (running()) port(to.channel)?.typing?.(to.session, on);
+      if (running()) adapter(to.channel)?.typing?.(to.session, on);
     },
   };
 }
 
 const idBytes = 16;
-/** Few, since a name that lives on keeps the text it was cut from. */
+/** Small, because an id that stays in use keeps the text of its whole batch in memory. */
 const idsPerBatch = 16;
-/** Random bytes are drawn ahead: asking the system costs far more than the bytes do. */
+/** Random bytes are drawn in blocks: the system call costs far more than the bytes. */
 const randomBlockBytes = 4_096;
 
-/** Names of messages: 16 random bytes each, as hexadecimal digits, written out some at a time. */
+/** Creates message ids: 16 random bytes each, as hexadecimal digits, made in batches. */
 export function createIdGenerator(random: (bytes: number) => Uint8Array): () => string {
-  let drawn = Buffer.alloc(0);
+  let block = Buffer.alloc(0);
   let used = 0;
-  let ahead = "";
-  let at = 0;
+  let batch = "";
+  let position = 0;
 
-  function writeOut(): void {
-    if (used === drawn.length) {
-      drawn = Buffer.from(random(randomBlockBytes));
+  function makeBatch(): void {
+    if (used === block.length) {
+      block = Buffer.from(random(randomBlockBytes));
       used = 0;
     }
-    ahead = drawn.toString("hex", used, (used += idBytes * idsPerBatch));
-    at = 0;
+    batch = block.toString("hex", used, (used += idBytes * idsPerBatch));
+    position = 0;
   }
 
   return () => {
-    if (at === ahead.length) writeOut();
-    return ahead.slice(at, (at += 2 * idBytes));
+    if (position === batch.length) makeBatch();
+    return batch.slice(position, (position += 2 * idBytes));
   };
 }
 
 const maxTracked = 10_000;
 const statusRank = { buffered: 1, written: 2, delivered: 3, undelivered: 3 } as const;
 
-/** A message of which news may come. */
+/** A sent message whose status may still change. */
 export interface TrackedMessage {
   readonly channel: string;
   readonly session: string;
   readonly id: string;
-  /** Undefined: the channel has not answered yet. */
+  /** Undefined until the channel returns a receipt. */
   status: Receipt["status"] | undefined;
   reason: string | undefined;
 }
 
-/** Statuses of what was sent: they only grow, and each growth is announced. */
-export interface ReceiptTracker {
-  /** Before the channel is asked to send, so that news which overtakes its answer is not lost. `answered`, `waits` or
-   *  `failed` follows as soon as the channel returns. */
-  track(channel: string, session: string, id: string): TrackedMessage;
-  /** The channel answers later. */
-  waits(tracked: TrackedMessage): void;
-  /** What the channel answered, or the news that overtook it. */
-  answered(tracked: TrackedMessage, receipt: AdapterReceipt): Receipt;
-  failed(tracked: TrackedMessage): void;
-  update(channel: string, session: string, receipt: Receipt): void;
+const isSettled = ({ status }: TrackedMessage): boolean =>
+  status !== undefined && statusRank[status] === statusRank.delivered;
+
+/** @returns `false` if the new status does not rank above the current one. */
+function setStatus(
+  message: TrackedMessage,
+  status: Receipt["status"],
+  reason: string | undefined,
+): boolean {
+  if (message.status && statusRank[status] <= statusRank[message.status]) return false;
+  message.status = status;
+  message.reason = reason;
+  return true;
 }
 
-export function createReceiptTracker(
-  announce: (channel: string, session: string, receipt: Receipt) => void,
-): ReceiptTracker {
-  /* The newest, and those before them, which leave all at once: a map that loses its first key with each new one finds
-   * the next one slowly. */
-  let newest = new Map<string, TrackedMessage>();
-  let older = new Map<string, TrackedMessage>();
-  /** Those the channel is being asked to send: most are answered at once, and no news of them will come. */
-  const asked: TrackedMessage[] = [];
+/** Keeps the status of sent messages. A status only advances, and each advance is announced. */
+export class ReceiptTracker {
+  private readonly announce: (channel: string, session: string, receipt: Receipt) => void;
+  /** When this map is full it replaces `older`: deleting single first keys makes a map slow. */
+  private newer = new Map<string, TrackedMessage>();
+  private older = new Map<string, TrackedMessage>();
+  /** Messages in a current call to a channel. Most calls return synchronously and are never
+   *  added to the maps. */
+  private readonly calls: TrackedMessage[] = [];
 
-  function list(entry: TrackedMessage): void {
-    if (newest.size === maxTracked) {
-      older = newest;
-      newest = new Map();
+  constructor(announce: (channel: string, session: string, receipt: Receipt) => void) {
+    this.announce = announce;
+  }
+
+  /**
+   * Starts before the call to the channel, so that an update which arrives before the receipt is
+   * not lost. `returned`, `waits` or `failed` follows as soon as the call returns.
+   */
+  track(channel: string, session: string, id: string): TrackedMessage {
+    const message: TrackedMessage = { channel, session, id, status: undefined, reason: undefined };
+    this.calls.push(message);
+    return message;
+  }
+
+  /** The channel returned a promise. */
+  waits(message: TrackedMessage): void {
+    if (this.popCall(message) && !isSettled(message)) this.add(message);
+  }
+
+  /** @returns The receipt of the channel, or the update that arrived before it. */
+  returned(message: TrackedMessage, { status, reason, isLast = false }: AdapterReceipt): Receipt {
+    setStatus(message, status, reason);
+    const isFinal = isLast || isSettled(message);
+    if (this.popCall(message)) {
+      if (!isFinal) this.add(message);
+    } else if (isFinal) {
+      this.forget(message);
     }
-    newest.set(entry.id, entry);
+    const { id, status: latest = status } = message;
+    return message.reason === undefined
+      ? { id, status: latest }
+      : { id, status: latest, reason: message.reason };
   }
 
-  function forget(entry: TrackedMessage): void {
-    const { id } = entry;
-    if ((newest.get(id) ?? older.get(id)) !== entry) return;
-    newest.delete(id);
-    older.delete(id);
+  failed(message: TrackedMessage): void {
+    if (!this.popCall(message)) this.forget(message);
   }
 
-  /** The channel has just returned from being asked. */
-  function returned(entry: TrackedMessage): boolean {
-    if (asked.at(-1) !== entry) return false;
-    asked.pop();
+  update(channel: string, session: string, receipt: Receipt): void {
+    const message = this.find(receipt.id);
+    if (message?.channel !== channel || message.session !== session) return;
+    if (!setStatus(message, receipt.status, receipt.reason)) return;
+    if (isSettled(message)) this.forget(message);
+    this.announce(channel, session, receipt);
+  }
+
+  private find(id: string): TrackedMessage | undefined {
+    return (
+      this.calls.findLast((message) => message.id === id) ??
+      this.newer.get(id) ??
+      this.older.get(id)
+    );
+  }
+
+  private add(message: TrackedMessage): void {
+    if (this.newer.size === maxTracked) {
+      this.older = this.newer;
+      this.newer = new Map();
+    }
+    this.newer.set(message.id, message);
+  }
+
+  private forget(message: TrackedMessage): void {
+    const { id } = message;
+    if ((this.newer.get(id) ?? this.older.get(id)) !== message) return;
+    this.newer.delete(id);
+    this.older.delete(id);
+  }
+
+  /** @returns `true` if the call for this message has just returned. */
+  private popCall(message: TrackedMessage): boolean {
+    if (this.calls.at(-1) !== message) return false;
+    this.calls.pop();
     return true;
   }
-
-  /** `false`: the status does not grow. */
-  function keep(
-    entry: TrackedMessage,
-    status: Receipt["status"],
-    reason: string | undefined,
-  ): boolean {
-    if (entry.status && statusRank[status] <= statusRank[entry.status]) return false;
-    entry.status = status;
-    entry.reason = reason;
-    return true;
-  }
-
-  const isSettled = ({ status }: TrackedMessage): boolean =>
-    status !== undefined && statusRank[status] === statusRank.delivered;
-  const find = (id: string): TrackedMessage | undefined =>
-    asked.findLast((entry) => entry.id === id) ?? newest.get(id) ?? older.get(id);
-
-  return {
-    track(channel, session, id) {
-      const entry: TrackedMessage = { channel, session, id, status: undefined, reason: undefined };
-      asked.push(entry);
-      return entry;
-    },
-
-    waits(entry) {
-      if (returned(entry) && !isSettled(entry)) list(entry);
-    },
-
-    answered(entry, { status, reason, isLast = false }) {
-      keep(entry, status, reason);
-      const isOver = isLast || isSettled(entry);
-      if (returned(entry)) {
-        if (!isOver) list(entry);
-      } else if (isOver) {
-        forget(entry);
-      }
-      const { id, status: latest = status } = entry;
-      return entry.reason === undefined
-        ? { id, status: latest }
-        : { id, status: latest, reason: entry.reason };
-    },
-
-    failed(entry) {
-      if (!returned(entry)) forget(entry);
-    },
-
-    update(channel, session, receipt) {
-      const entry = find(receipt.id);
-      if (entry?.channel !== channel || entry.session !== session) return;
-      if (!keep(entry, receipt.status, receipt.reason)) return;
-      if (isSettled(entry)) forget(entry);
-      announce(channel, session, receipt);
-    },
-  };
 }

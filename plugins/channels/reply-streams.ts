@@ -1,3 +1,4 @@
+/** Sends growing replies as updates of one message, at most nine updates per second. */
 import { codeOf, type Clock, type Release } from "../../kernel/index.ts";
 import { channelsErrors } from "./errors.ts";
 import type {
@@ -9,13 +10,13 @@ import type {
   StreamOptions,
 } from "./service.ts";
 
-/** Between two updates: nine in any second leave room for the final one, which does not wait. */
+/** Nine updates in any second leave room for the final update, which does not wait. */
 export const updateIntervalMs = 112;
-/** The next update may go better, and the final one tells. */
+/** With these codes a later update may succeed, and the final update reports the failure. */
 const transientCodes: readonly string[] = ["undeliverable", "rate_limited", "busy"];
 
 export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
-  /** Whether the channel can change what it has sent. */
+  /** Returns whether the channel can update a sent message. */
   readonly updates: (to: Address) => boolean;
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
@@ -23,160 +24,184 @@ export interface ReplyStreamOptions extends Pick<Channels, "send" | "update"> {
 
 export interface ReplyStreams {
   open(to: Address, options?: StreamOptions): ReplyStream;
-  /** Nobody hears the session any more. */
+  /** Aborts streams with `cancelWhenAlone`: no client of this session is connected. */
   sessionIdle(to: Address): void;
-  /** Aborts them all; resolves when what they had is shown as far as it could be. */
+  /** Aborts all streams. Resolves when their text so far was sent, as far as possible. */
   stop(): Promise<void>;
 }
 
 const emptyReceipt: Receipt = { id: "", status: "undelivered", reason: "aborted" };
 
-interface OpenStream {
-  readonly to: Address;
-  readonly cancelWhenAlone: boolean;
-  readonly stream: ReplyStream;
-  readonly settled: () => Promise<unknown>;
-}
-
 export function createReplyStreams(options: ReplyStreamOptions): ReplyStreams {
-  const live = new Set<OpenStream>();
+  const writers = new Set<ReplyWriter>();
   return {
-    open(to, { cancelWhenAlone = false, ...first } = {}) {
-      const { stream, settled } = createReplyStream(
+    open(to, streamOptions = {}) {
+      const writer: ReplyWriter = new ReplyWriter(
         options,
         to,
-        first,
-        cancelWhenAlone,
-        () => void live.delete(entry),
+        streamOptions,
+        () => void writers.delete(writer),
       );
-      const entry: OpenStream = { to, cancelWhenAlone, stream, settled };
-      live.add(entry);
-      return stream;
+      writers.add(writer);
+      return writer.stream;
     },
     sessionIdle({ channel, session }) {
-      for (const { to, cancelWhenAlone, stream } of [...live]) {
+      for (const { to, cancelWhenAlone, stream } of [...writers]) {
         if (cancelWhenAlone && to.channel === channel && to.session === session) stream.abort();
       }
     },
     async stop() {
-      const all = [...live];
+      const all = [...writers];
       for (const { stream } of all) stream.abort(channelsErrors.not_running());
-      await Promise.all(all.map(({ settled }) => settled()));
+      await Promise.all(all.map((writer) => writer.settled()));
     },
   };
 }
 
-function createReplyStream(
-  { send, update, updates, clock, after }: ReplyStreamOptions,
-  to: Address,
-  first: Partial<OutboundMessage>,
-  cancelWhenAlone: boolean,
-  over: () => void,
-): { stream: ReplyStream; settled: () => Promise<unknown> } {
-  const controller = new AbortController();
-  let text = "";
-  let shown = "";
-  let receipt: Receipt | undefined;
-  let shownAt = -Infinity;
-  let cancelTimer: Release | undefined;
-  /** The call to the channel under way; never rejects. */
-  let under: Promise<void> | undefined;
-  let failure: unknown;
-  let ended = false;
-  let finishing: Promise<Receipt> | undefined;
+const isUndelivered = ({ status }: Receipt): boolean =>
+  status === "buffered" || status === "undelivered";
 
-  /** Every update says again what it is and what it answers: clients know a thought from an answer by it, and one
-   *  answer from another. */
-  const { kind, inReplyTo } = first;
-  const same = {
-    ...(kind !== undefined && { kind }),
-    ...(inReplyTo !== undefined && { inReplyTo }),
-  };
-  const grown = (content: string): OutboundMessage => ({ ...same, content });
-  const isAlone = ({ status }: Receipt): boolean =>
-    status === "buffered" || status === "undelivered";
+/** State of one growing reply. */
+class ReplyWriter {
+  readonly to: Address;
+  readonly cancelWhenAlone: boolean;
+  readonly stream: ReplyStream;
+  private readonly options: ReplyStreamOptions;
+  private readonly onClose: () => void;
+  private readonly controller = new AbortController();
+  private readonly first: Partial<OutboundMessage>;
+  /** Repeated in every update, because clients tell thoughts from replies by these fields. */
+  private readonly common: Pick<OutboundMessage, "kind" | "inReplyTo">;
+  private text = "";
+  private shown = "";
+  private receipt: Receipt | undefined;
+  private shownAt = -Infinity;
+  private cancelTimer: Release | undefined;
+  /** The current call to the channel; never rejects. */
+  private pending: Promise<void> | undefined;
+  private failure: unknown;
+  private ended = false;
+  private finishing: Promise<Receipt> | undefined;
 
-  async function show(): Promise<void> {
-    const content = text;
-    shownAt = clock.now();
-    try {
-      receipt = receipt
-        ? await update(to, receipt.id, grown(content))
-        : await send(to, { ...first, content, final: false });
-      shown = content;
-      if (cancelWhenAlone && isAlone(receipt)) abort();
-    } catch (error) {
-      const code = codeOf(error);
-      if (!transientCodes.includes(code)) abort((failure = error));
-      else if (cancelWhenAlone && code === "undeliverable") abort();
-    }
+  constructor(
+    options: ReplyStreamOptions,
+    to: Address,
+    { cancelWhenAlone = false, ...first }: StreamOptions,
+    onClose: () => void,
+  ) {
+    this.options = options;
+    this.to = to;
+    this.cancelWhenAlone = cancelWhenAlone;
+    this.first = first;
+    this.onClose = onClose;
+    const { kind, inReplyTo } = first;
+    this.common = {
+      ...(kind !== undefined && { kind }),
+      ...(inReplyTo !== undefined && { inReplyTo }),
+    };
+    this.stream = {
+      signal: this.controller.signal,
+      abort: (reason) => this.abort(reason),
+      write: (more) => this.write(more),
+      end: (last) => this.end(last),
+    };
   }
 
-  /** One call at a time, not before its time, and only when there is something new. */
-  function pace(): void {
-    if (under || cancelTimer || ended || text === shown || !updates(to)) return;
-    const wait = Math.min(updateIntervalMs, shownAt + updateIntervalMs - clock.now());
-    if (wait > 0) {
-      cancelTimer = after(wait, () => {
-        cancelTimer = undefined;
-        pace();
-      });
-      return;
-    }
-    let returned = (): void => undefined;
-    under = new Promise((resolve) => void (returned = resolve)); // before the channel is asked: that may abort
-    void show().finally(() => {
-      under = undefined;
-      returned();
-      pace();
-    });
+  /** Resolves when the final update was sent or failed. */
+  settled(): Promise<unknown> {
+    return Promise.resolve(this.finishing).catch(() => undefined);
   }
 
-  function close(): boolean {
-    if (ended) return false;
-    ended = true;
-    cancelTimer?.();
-    cancelTimer = undefined;
-    over();
+  private write(more: string): void {
+    if (this.controller.signal.aborted) return;
+    if (this.ended) throw channelsErrors.stream_ended();
+    this.text += more;
+    this.schedule();
+  }
+
+  private async end(last: Partial<OutboundMessage> = {}): Promise<Receipt> {
+    if (this.close()) this.finishing = this.finish(last);
+    const receipt = await this.finishing!;
+    if (this.failure !== undefined) throw this.failure;
+    return receipt;
+  }
+
+  private abort(reason?: unknown): void {
+    if (!this.close()) return;
+    this.finishing = this.finishAborted().catch(() => this.receipt ?? emptyReceipt);
+    this.controller.abort(reason);
+  }
+
+  /** @returns `false` if the stream was closed before. */
+  private close(): boolean {
+    if (this.ended) return false;
+    this.ended = true;
+    this.cancelTimer?.();
+    this.cancelTimer = undefined;
+    this.onClose();
     return true;
   }
 
-  /** Clients wait for the end of what they have begun to show. */
-  async function leave(): Promise<Receipt> {
-    await under;
-    const content = failure === undefined ? text : shown;
-    return receipt ? update(to, receipt.id, { ...grown(content), final: true }) : emptyReceipt;
+  private withText(content: string): OutboundMessage {
+    return { ...this.common, content };
   }
 
-  async function finish(last: Partial<OutboundMessage>): Promise<Receipt> {
-    await under;
-    if (failure !== undefined) throw failure;
+  private async show(): Promise<void> {
+    const { options, to } = this;
+    const content = this.text;
+    this.shownAt = options.clock.now();
+    try {
+      this.receipt = this.receipt
+        ? await options.update(to, this.receipt.id, this.withText(content))
+        : await options.send(to, { ...this.first, content, final: false });
+      this.shown = content;
+      if (this.cancelWhenAlone && isUndelivered(this.receipt)) this.abort();
+    } catch (error) {
+      const code = codeOf(error);
+      if (!transientCodes.includes(code)) this.abort((this.failure = error));
+      else if (this.cancelWhenAlone && code === "undeliverable") this.abort();
+    }
+  }
+
+  /** Sends new text when the interval has passed and no other call to the channel is pending. */
+  private schedule(): void {
+    if (this.pending || this.cancelTimer || this.ended) return;
+    const { clock, after, updates } = this.options;
+    if (this.text === this.shown || !updates(this.to)) return;
+    const wait = Math.min(updateIntervalMs, this.shownAt + updateIntervalMs - clock.now());
+    if (wait > 0) {
+      this.cancelTimer = after(wait, () => {
+        this.cancelTimer = undefined;
+        this.schedule();
+      });
+      return;
+    }
+    let resolvePending = (): void => undefined;
+    // Set before the call to the channel, because the channel may abort the stream in that call.
+    this.pending = new Promise((resolve) => void (resolvePending = resolve));
+    void this.show().finally(() => {
+      this.pending = undefined;
+      resolvePending();
+      this.schedule();
+    });
+  }
+
+  /** Sends the final update of an aborted stream: clients wait for the end of a begun reply. */
+  private async finishAborted(): Promise<Receipt> {
+    await this.pending;
+    const { options, to, receipt } = this;
+    const content = this.failure === undefined ? this.text : this.shown;
     return receipt
-      ? update(to, receipt.id, { ...last, ...grown(text), final: true })
-      : send(to, { ...first, ...last, content: text });
+      ? options.update(to, receipt.id, { ...this.withText(content), final: true })
+      : emptyReceipt;
   }
 
-  function abort(reason?: unknown): void {
-    if (!close()) return;
-    finishing = leave().catch(() => receipt ?? emptyReceipt);
-    controller.abort(reason);
+  private async finish(last: Partial<OutboundMessage>): Promise<Receipt> {
+    await this.pending;
+    if (this.failure !== undefined) throw this.failure;
+    const { options, to, receipt, text } = this;
+    return receipt
+      ? options.update(to, receipt.id, { ...last, ...this.withText(text), final: true })
+      : options.send(to, { ...this.first, ...last, content: text });
   }
-
-  const stream: ReplyStream = {
-    signal: controller.signal,
-    abort,
-    write(more) {
-      if (controller.signal.aborted) return;
-      if (ended) throw channelsErrors.stream_ended();
-      text += more;
-      pace();
-    },
-    async end(last = {}) {
-      if (close()) finishing = finish(last);
-      const answer = await finishing!;
-      if (failure !== undefined) throw failure;
-      return answer;
-    },
-  };
-  return { stream, settled: () => Promise.resolve(finishing).catch(() => undefined) };
 }

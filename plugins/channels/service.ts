@@ -1,23 +1,27 @@
+/** Types and events of the channels service. */
 import type { Awaitable, Release } from "../../kernel/index.ts";
 
+/** The destination of a message: a session of a channel. */
 export interface Address {
   readonly channel: string;
   readonly session: string;
 }
+/** A file or image of a message. */
 export interface Media {
-  /** MIME type, or only its first part (`image`) where the sender named no more. */
+  /** MIME type, or only its first part (`image`) if the sender gave no more. */
   readonly type: string;
   readonly bytes?: Uint8Array;
   readonly url?: string;
   readonly filename?: string;
 }
+/** A tool call of a language model. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
   /** JSON. */
   readonly arguments: string;
 }
-/** Tokens of a language model's context. */
+/** Use of a language model's context window, in tokens. */
 export interface ContextUsage {
   readonly used: number;
   readonly total: number;
@@ -30,129 +34,183 @@ export interface ContextUsage {
   /** From 0 to 100. */
   readonly usedPercent?: number;
 }
+/** A message to a client. */
 export interface OutboundMessage {
   readonly content: string;
-  /** What clients may fold away: thoughts, and calls of tools. */
+  /** Marks content that clients may fold: thoughts and tool calls. */
   readonly kind?: "thought" | "tool_calls";
-  /** A sign of life that a later update of this message replaces; clients that come later do not get it. */
+  /** Marks a progress message. A later update replaces it, and it is not replayed to clients that
+   *  connect afterwards. */
   readonly placeholder?: boolean;
-  /** Goes with `kind: "tool_calls"`. */
+  /** Set with `kind: "tool_calls"`. */
   readonly toolCalls?: readonly ToolCall[];
   readonly attachments?: readonly Media[];
   readonly inReplyTo?: string;
-  /** Name of the language model that wrote it. */
+  /** Name of the language model that wrote the message. */
   readonly model?: string;
   readonly contextUsage?: ContextUsage;
-  /** Bridges the message has crossed: whoever passes on what came in gives one more than it had. More than 4 is
-   *  refused as `loop`. A channel that can carry the number does. */
+  /** Bridges the message has crossed. A bridge sets the received number plus one. More than 4 is
+   *  rejected as `loop`. A channel transmits the number if its protocol allows it. */
   readonly hops?: number;
 }
+/** A message from a client. */
 export interface InboundMessage extends Address {
   readonly id: string;
   readonly content: string;
   readonly media: readonly Media[];
   readonly sender?: string;
-  /** The message of ours that it answers, where the other end says so. */
+  /** Id of the sent message that this one replies to, if the client names it. */
   readonly inReplyTo?: string;
   /** Unix milliseconds. */
   readonly at: number;
-  /** Bridges the message has crossed; more than 4 is a loop. */
+  /** Bridges the message has crossed; more than 4 is rejected as `loop`. */
   readonly hops: number;
 }
-/** Statuses only grow: written or buffered, then delivered or undelivered. */
+/** Delivery status of a sent message. It only advances: written or buffered, then delivered or
+ *  undelivered. */
 export interface Receipt {
   readonly id: string;
   readonly status: "written" | "buffered" | "delivered" | "undelivered";
   readonly reason?: string;
 }
+/** A message as the application receives it. */
 export interface Message extends InboundMessage {
-  /** Acknowledges now, answers later: for work that takes minutes. */
+  /** Acknowledges the message before the application returns, for work that takes minutes. */
   accept(): void;
+  /** Sends a reply to this message. */
   reply(message: OutboundMessage): Promise<Receipt>;
-  /** An answer that grows. */
+  /** Opens a reply that grows. */
   stream(options?: StreamOptions): ReplyStream;
 }
 
+/** Options of a growing reply. */
 export interface StreamOptions extends Pick<OutboundMessage, "kind" | "inReplyTo" | "model"> {
-  /** Aborts when the channel finds that nobody hears the answer; default false: it is finished for those who return. */
+  /** Aborts the stream when no client of the session is connected. Without it the reply continues
+   *  for clients that return. @defaultValue `false` */
   readonly cancelWhenAlone?: boolean;
 }
-/** One message, shown as it grows: made with the first text, then updated with the full text so far, at most ten times
- *  a second, the last time as final. A channel that cannot change messages gets it whole at the end. */
+/**
+ * A message that is shown while it grows. The first text sends it; updates with the full text so
+ * far follow, at most ten per second; the last update is final. A channel that cannot update
+ * messages receives the whole text at the end.
+ */
 export interface ReplyStream {
-  /** Adds text. Does nothing after an abort; throws `stream_ended` after `end`. */
+  /**
+   * Adds text. Does nothing after an abort.
+   *
+   * @throws stream_ended after `end`.
+   */
   write(text: string): void;
-  /** Shows the whole text and ends. Rejects `undeliverable`, `too_large` or `not_running`; after an abort it resolves
-   *  with the receipt of what was shown. */
+  /**
+   * Sends the whole text and ends the reply.
+   *
+   * @returns The receipt; after an abort, the receipt of the text that was sent.
+   * @throws undeliverable if the channel could not send the text.
+   * @throws too_large if the text exceeds the limit of the channel.
+   * @throws not_running if the kernel is not running.
+   */
   end(last?: Pick<OutboundMessage, "attachments" | "contextUsage" | "model">): Promise<Receipt>;
-  /** Ends with the text so far. */
+  /** Ends the reply with the text so far. */
   abort(reason?: unknown): void;
-  /** Aborts with the stream: by `abort`, when the service stops, when the channel refuses the text, and when nobody
-   *  hears it (`cancelWhenAlone`). Give it to whatever makes the text. */
+  /**
+   * Aborts when the stream does: by `abort`, when the kernel stops, when the channel rejects the
+   * text, and with `cancelWhenAlone` when no client is connected. Pass it to the text generator.
+   */
   readonly signal: AbortSignal;
 }
-/** `signal` aborts when the kernel stops. */
+/** A function that processes messages. `signal` aborts when the kernel stops. */
 export type Application = (message: Message, signal: AbortSignal) => Awaitable<void>;
 
+/** Options of an application. */
 export interface ApplicationOptions {
-  /** Messages of one session that run side by side; default 1: in order, one at a time. */
+  /** Messages of one session that run in parallel. @defaultValue `1`: in order */
   readonly perSession?: number;
 }
 
-/** Rejections: `not_running`, `too_large`, `rate_limited`, `unsupported`, `undeliverable`. */
+/**
+ * The channels service. Calls that send reject with `not_running`, `too_large`, `rate_limited`,
+ * `unsupported` or `undeliverable`.
+ */
 export interface Channels {
-  /** A name twice: `channel_taken`. */
-  attach(port: ChannelAdapter): ChannelHandle;
-  /** Exactly one: `application_taken`. */
+  /**
+   * Attaches a channel.
+   *
+   * @throws channel_taken if a channel with this name is attached.
+   */
+  attach(adapter: ChannelAdapter): ChannelHandle;
+  /**
+   * Registers the application.
+   *
+   * @returns A function that removes it.
+   * @throws application_taken if the kernel already has an application.
+   */
   handle(application: Application, options?: ApplicationOptions): Release;
-  /** `final: false`: updates follow, the last one with `final: true`. Clients take anything else for whole. */
+  /** Sends a message. `final: false` announces updates, the last of which has `final: true`;
+   *  otherwise clients treat the message as complete. */
   send(to: Address, message: OutboundMessage & { readonly final?: boolean }): Promise<Receipt>;
+  /** Replaces the content of a sent message. */
   update(
     to: Address,
     id: string,
     message: OutboundMessage & { readonly final?: boolean },
   ): Promise<Receipt>;
+  /** Removes a sent message. */
   remove(to: Address, id: string): Promise<Receipt>;
+  /** Shows or hides the typing indicator of a session. */
   typing(to: Address, on: boolean): void;
+  /** Opens a message that grows. */
   stream(to: Address, options?: StreamOptions): ReplyStream;
 }
 
-/** Who is told how a delivery ended: by one of both, once. */
+/** Callbacks for the outcome of a delivery: one of them runs, once. */
 export interface DeliveryCallbacks {
   accepted(status: "accepted" | "duplicate"): void;
   rejected(error: unknown): void;
 }
 
+/** The calls that an attached channel makes. */
 export interface ChannelHandle {
-  /** Settles when the application has: resolved = accepted, rejected = the channel reports an error, pending = the
-   *  channel pauses. Rejects: `not_running`, `no_application`, `id_reused`, `loop`, or what the application threw. */
+  /**
+   * Delivers a message to the application. While the promise is pending, the channel pauses.
+   *
+   * @returns A promise that resolves when the application has accepted the message. It rejects with
+   *   the error of the application.
+   * @throws not_running before the kernel is ready and after it stops.
+   * @throws no_application if the kernel has no application.
+   * @throws id_reused if another message of the session used the id.
+   * @throws loop if the message has crossed more than 4 bridges.
+   */
   deliver(
     message: InboundMessage,
     options?: { dedupe?: boolean },
   ): Promise<"accepted" | "duplicate">;
-  /** The same for a channel that has many: `outcome` is told in place of a promise, maybe before this returns. */
+  /** Delivers without a promise, for channels with many messages. A callback may run before this
+   *  call returns. */
   hand(
     message: InboundMessage,
     deliveryCallbacks: DeliveryCallbacks,
     options?: { dedupe?: boolean },
   ): void;
-  /** Later news of a message: delivered, undelivered. */
+  /** Reports a later status of a sent message: delivered, undelivered. */
   receipt(session: string, receipt: Receipt): void;
-  /** Somebody in this session writes, or stopped. */
+  /** Reports that the client of a session began or stopped typing. */
   typing(session: string, on: boolean): void;
-  /** Nobody hears this session any more. */
+  /** Reports that no client of the session is connected. */
   sessionIdle(session: string): void;
-  /** The application is at a message of this session, or of any: what it acknowledged and still answers included. */
+  /** Returns true while the application processes a message of this session (default: of any
+   *  session), even after it has acknowledged the message. */
   isBusy(session?: string): boolean;
+  /** Detaches the channel. */
   close(): void;
 }
 
-/** What a channel answers. `isLast`: no news of the message will come, so that nobody has to wait for it. */
+/** The receipt a channel returns. */
 export interface AdapterReceipt extends Receipt {
+  /** True if no later status will follow, so that the message need not be tracked. */
   readonly isLast?: boolean;
 }
 
-/** What a channel can do; what is absent is refused as `unsupported`. */
+/** A plugin's implementation of a channel. A missing method is rejected as `unsupported`. */
 export interface ChannelAdapter {
   readonly name: string;
   send(
@@ -167,19 +225,22 @@ export interface ChannelAdapter {
   ): Awaitable<AdapterReceipt>;
   remove?(session: string, id: string): Awaitable<AdapterReceipt>;
   typing?(session: string, on: boolean): void;
-  /** The application had accepted this message and failed afterwards: whoever sent it waits for nothing. */
+  /** Reports that the application failed after it had accepted this message, so that the client
+   *  stops waiting for a reply. */
   failed?(session: string, id: string, error: unknown): void;
 }
 
+/** Events of the channels plugin. */
 export type ChannelsEvents = {
-  /** A channel delivered, before the application runs; not for duplicates. Without content. */
+  /** A channel delivered a message; emitted before the application runs, not for duplicates.
+   *  Without content. */
   "channels:message-received": Address & {
     readonly id: string;
     readonly bytes: number;
     readonly at: number;
   };
-  /** Somebody at the other end began to write, or stopped. */
+  /** A client began or stopped typing. */
   "channels:typing-changed": Address & { readonly on: boolean };
-  /** A sent message reached another status. */
+  /** The status of a sent message advanced. */
   "channels:receipt-changed": Address & Receipt;
 };

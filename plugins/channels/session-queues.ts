@@ -1,79 +1,80 @@
+/** Runs tasks of one session in order, and tasks of different sessions in parallel. */
+
 /** Calls `done` once, now or later. */
 export type Task = (done: () => void) => void;
 
-/** Idle lanes that are kept: most sessions go on. */
+/** Idle queues that are kept for reuse, because most sessions continue. */
 const maxIdleQueues = 1_024;
 
-/** Work in order within a lane, lanes side by side. */
 export interface SessionQueues {
-  /** Runs when its turn comes; `run` never throws. A lane is a session of a channel. */
+  /** Runs `task` when its turn comes; `task` must not throw. */
   add(channel: string, session: string, task: Task): void;
-  /** Work of this session, or of any of the channel, is running or waits. */
+  /** True if tasks of this session (default: of any session of the channel) run or wait. */
   has(channel: string, session?: string): boolean;
-  /** Forgets all that waits. */
+  /** Drops all waiting tasks. */
   clear(): void;
 }
 
 interface SessionQueue {
   waiting: Task[];
   running: number;
-  /** Somebody further up the stack looks for the next one. */
-  looking: boolean;
+  /** True while `runNext` is on the stack; prevents re-entrant calls. */
+  isDraining: boolean;
   readonly done: () => void;
 }
 
 const isIdle = ({ running, waiting }: SessionQueue): boolean =>
   running === 0 && waiting.length === 0;
 
-/** `width`: how many of one lane run side by side. */
+/** @param width - Returns how many tasks of one session may run in parallel. */
 export function createSessionQueues(width: () => number): SessionQueues {
   const channels = new Map<string, Map<string, SessionQueue>>();
 
-  function next(lanes: Map<string, SessionQueue>, name: string, sessionQueue: SessionQueue): void {
-    if (sessionQueue.looking) return;
-    sessionQueue.looking = true;
-    while (sessionQueue.running < width()) {
-      const task = sessionQueue.waiting.shift();
+  function runNext(queues: Map<string, SessionQueue>, name: string, queue: SessionQueue): void {
+    if (queue.isDraining) return;
+    queue.isDraining = true;
+    while (queue.running < width()) {
+      const task = queue.waiting.shift();
       if (task === undefined) break;
-      sessionQueue.running += 1;
-      task(sessionQueue.done);
+      queue.running += 1;
+      task(queue.done);
     }
-    sessionQueue.looking = false;
-    if (isIdle(sessionQueue) && lanes.size > maxIdleQueues && lanes.get(name) === sessionQueue)
-      lanes.delete(name);
+    queue.isDraining = false;
+    if (isIdle(queue) && queues.size > maxIdleQueues && queues.get(name) === queue)
+      queues.delete(name);
   }
 
-  function open(lanes: Map<string, SessionQueue>, name: string): SessionQueue {
+  function open(queues: Map<string, SessionQueue>, name: string): SessionQueue {
     const done = (): void => {
-      sessionQueue.running -= 1;
-      next(lanes, name, sessionQueue);
+      queue.running -= 1;
+      runNext(queues, name, queue);
     };
-    const sessionQueue: SessionQueue = { waiting: [], running: 0, looking: false, done };
-    lanes.set(name, sessionQueue);
-    return sessionQueue;
+    const queue: SessionQueue = { waiting: [], running: 0, isDraining: false, done };
+    queues.set(name, queue);
+    return queue;
   }
 
-  function lanesOf(channel: string): Map<string, SessionQueue> {
-    const lanes = channels.get(channel) ?? new Map<string, SessionQueue>();
-    if (lanes.size === 0) channels.set(channel, lanes);
-    return lanes;
+  function queuesOf(channel: string): Map<string, SessionQueue> {
+    const queues = channels.get(channel) ?? new Map<string, SessionQueue>();
+    if (queues.size === 0) channels.set(channel, queues);
+    return queues;
   }
 
   return {
     add(channel, session, task) {
-      const lanes = lanesOf(channel);
-      const sessionQueue = lanes.get(session) ?? open(lanes, session);
-      sessionQueue.waiting.push(task);
-      next(lanes, session, sessionQueue);
+      const queues = queuesOf(channel);
+      const queue = queues.get(session) ?? open(queues, session);
+      queue.waiting.push(task);
+      runNext(queues, session, queue);
     },
     clear() {
-      for (const lanes of channels.values())
-        for (const sessionQueue of lanes.values()) sessionQueue.waiting = [];
+      for (const queues of channels.values())
+        for (const queue of queues.values()) queue.waiting = [];
     },
     has(channel, session) {
-      const lanes = channels.get(channel) ?? new Map<string, SessionQueue>();
-      const asked = session === undefined ? [...lanes.values()] : [lanes.get(session)];
-      return asked.some((sessionQueue) => sessionQueue !== undefined && !isIdle(sessionQueue));
+      const queues = channels.get(channel) ?? new Map<string, SessionQueue>();
+      const candidates = session === undefined ? [...queues.values()] : [queues.get(session)];
+      return candidates.some((queue) => queue !== undefined && !isIdle(queue));
     },
   };
 }

@@ -1,7 +1,15 @@
+/** The echo plugin: an application that replies with the message it received. */
 import { codeOf, type Plugin } from "../../kernel/index.ts";
 import type { Channels } from "../channels/index.ts";
 
-/** The application a new owner meets: it answers with what it received. */
+/**
+ * Creates an application that replies with the received content and media. It is the default
+ * application of a new installation.
+ *
+ * @throws application_taken if the kernel already has an application.
+ * @example
+ * const kernel = createKernel([tokenStore(memory()), channels(), picoServer(), echo()]);
+ */
 export function echo(): Plugin<{ needs: { channels: Channels }; offers: { application: string } }> {
   return {
     name: "echo",
@@ -11,7 +19,7 @@ export function echo(): Plugin<{ needs: { channels: Channels }; offers: { applic
         try {
           await reply(media.length === 0 ? { content } : { content, attachments: media });
         } catch (error) {
-          // Posted, and nobody of the session listens: the message was taken all the same.
+          // A client that posts over HTTP may not be connected; its message is still accepted.
           if (codeOf(error) !== "undeliverable") throw error;
         }
       });

@@ -1,3 +1,4 @@
+// Tests deliveries: order, outcome, duplicates and shutdown.
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
@@ -7,8 +8,8 @@ import { gate, toy } from "../../support/sample-channel.ts";
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 const nothing: Application = () => {};
 
-describe("a delivery", () => {
-  test("is accepted once the application is done with the message", async () => {
+describe("ChannelHandle.deliver", () => {
+  test("resolves when the application has processed the message", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     let settled = false;
@@ -24,50 +25,47 @@ describe("a delivery", () => {
   });
 
   test.each<[string, Application, string]>([
-    ["at once", nothing, "duplicate"],
-    ["later", async () => {}, "duplicate"],
-    ["to be refused", () => Promise.reject(new Error("no")), "no"],
-  ])(
-    "whose channel throws when it is told (%s) keeps nobody waiting",
-    async (_, handler, expected) => {
-      const { plugin, inlet, message } = toy();
-      const heard: string[] = [];
-      const broken = (): never => {
-        throw new Error("fire");
-      };
-      await withKernel(
-        [
-          channels(),
-          plugin,
-          application(async (...of) => {
-            heard.push(of[0].id);
-            await handler(...of);
-          }),
-        ],
-        async ({ lines }) => {
-          for (let times = 0; times < 2; times++) {
-            inlet().hand(
-              message({ id: "a" }),
-              { accepted: broken, rejected: broken },
-              { dedupe: true },
-            );
-          }
-          const again = inlet()
-            .deliver(message({ id: "a" }), { dedupe: true })
-            .catch(({ message: why }: Error) => why);
-          const next = inlet()
-            .deliver(message({ id: "b" }))
-            .catch(() => undefined);
-          expect(await again).toBe(expected);
-          await next;
-          expect(heard).toEqual(["a", "b"]);
-          expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
-        },
-      );
-    },
-  );
+    ["synchronous", nothing, "duplicate"],
+    ["asynchronous", async () => {}, "duplicate"],
+    ["rejecting", () => Promise.reject(new Error("no")), "no"],
+  ])("continues when a channel callback throws (%s application)", async (_, handler, expected) => {
+    const { plugin, inlet, message } = toy();
+    const received: string[] = [];
+    const broken = (): never => {
+      throw new Error("broken callback");
+    };
+    await withKernel(
+      [
+        channels(),
+        plugin,
+        application(async (...args) => {
+          received.push(args[0].id);
+          await handler(...args);
+        }),
+      ],
+      async ({ lines }) => {
+        for (let times = 0; times < 2; times++) {
+          inlet().hand(
+            message({ id: "a" }),
+            { accepted: broken, rejected: broken },
+            { dedupe: true },
+          );
+        }
+        const again = inlet()
+          .deliver(message({ id: "a" }), { dedupe: true })
+          .catch(({ message: reason }: Error) => reason);
+        const next = inlet()
+          .deliver(message({ id: "b" }))
+          .catch(() => undefined);
+        expect(await again).toBe(expected);
+        await next;
+        expect(received).toEqual(["a", "b"]);
+        expect(lines.filter(({ level }) => level === "error")).toHaveLength(1);
+      },
+    );
+  });
 
-  test("keeps its session and channel busy until the application is done, also after it was accepted", async () => {
+  test("keeps session and channel busy until the application returns", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     const handler: Application = async ({ accept }) => {
@@ -88,7 +86,7 @@ describe("a delivery", () => {
     });
   });
 
-  test("rejects with what the application threw", async () => {
+  test("rejects with the error of the application", async () => {
     const { plugin, inlet, message } = toy();
     const thrown = new Error("no");
     await withKernel(
@@ -105,14 +103,14 @@ describe("a delivery", () => {
     );
   });
 
-  test("accepted by hand settles at once, while the next of its session still waits", async () => {
+  test("resolves on accept() while the next message of the session waits", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     const seen: string[] = [];
-    const handler: Application = async (taken) => {
-      seen.push(taken.id);
-      taken.accept();
-      if (taken.id === "first") await done.opened;
+    const handler: Application = async (received) => {
+      seen.push(received.id);
+      received.accept();
+      if (received.id === "first") await done.opened;
     };
     await withKernel([channels(), plugin, application(handler)], async () => {
       expect(await inlet().deliver(message({ id: "first" }))).toBe("accepted");
@@ -125,10 +123,10 @@ describe("a delivery", () => {
     });
   });
 
-  test("a failure after acceptance is a log line", async () => {
+  test("logs a failure after acceptance without the content", async () => {
     const { plugin, inlet, message } = toy();
-    const handler: Application = (taken) => {
-      taken.accept();
+    const handler: Application = (received) => {
+      received.accept();
       throw new Error("late");
     };
     await withKernel([channels(), plugin, application(handler)], async ({ lines }) => {
@@ -140,7 +138,7 @@ describe("a delivery", () => {
     });
   });
 
-  test("one session waits for itself alone", async () => {
+  test("delivers to other sessions while one session waits", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     const handler: Application = ({ session }) => (session === "slow" ? done.opened : undefined);
@@ -152,7 +150,7 @@ describe("a delivery", () => {
     });
   });
 
-  test("perSession lets that many of one session run side by side", async () => {
+  test("runs up to perSession messages of one session in parallel", async () => {
     const { plugin, inlet, message } = toy();
     const done = gate();
     let running = 0;
@@ -170,20 +168,20 @@ describe("a delivery", () => {
     });
   });
 
-  test("without an application: no_application, and nothing is announced", async () => {
+  test("rejects without an application and emits no event", async () => {
     const { plugin, inlet, message } = toy();
     await withKernel([channels(), plugin], async ({ kernel, lines }) => {
-      const facts: unknown[] = [];
-      kernel.on("channels:message-received", (fact) => void facts.push(fact));
+      const events: unknown[] = [];
+      kernel.on("channels:message-received", (event) => void events.push(event));
       for (let sent = 0; sent < 2; sent += 1)
         await expect(inlet().deliver(message())).rejects.toEqual(code("no_application"));
-      expect(facts).toEqual([]);
+      expect(events).toEqual([]);
       const warnings = lines.filter(({ level }) => level === "warn").map(({ text }) => text);
       expect(warnings).toEqual([expect.stringContaining("add application() or echo()")]);
     });
   });
 
-  test("after more than four bridges: loop", async () => {
+  test("rejects messages that crossed more than four bridges", async () => {
     const { plugin, inlet, message } = toy();
     await withKernel([channels(), plugin, application(nothing)], async () => {
       expect(await inlet().deliver(message({ hops: 4 }))).toBe("accepted");
@@ -191,7 +189,7 @@ describe("a delivery", () => {
     });
   });
 
-  test("before ready, after the channel closed and after stop: not_running", async () => {
+  test("rejects before ready, after close and after stop", async () => {
     const { plugin, inlet, message } = toy();
     let early: Promise<unknown> | undefined;
     const eager = {
@@ -209,7 +207,7 @@ describe("a delivery", () => {
     await expect(inlet().deliver(message())).rejects.toEqual(code("not_running"));
   });
 
-  test("what is pending at stop is told so, and the application's signal aborts", async () => {
+  test("rejects pending deliveries at stop and aborts the signal", async () => {
     const { plugin, inlet, message } = toy();
     let signal: AbortSignal | undefined;
     const handler: Application = (_, aborted) => {
@@ -226,27 +224,27 @@ describe("a delivery", () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test("is announced by size, before the application runs and without content", async () => {
+  test("emits an event with the size and without the content", async () => {
     const { plugin, inlet, message } = toy();
     await withKernel([channels(), plugin, application(nothing)], async ({ kernel }) => {
-      const facts: unknown[] = [];
-      kernel.on("channels:message-received", (fact) => void facts.push(fact));
+      const events: unknown[] = [];
+      kernel.on("channels:message-received", (event) => void events.push(event));
       const media = [{ type: "image/png", bytes: new Uint8Array(7) }];
       await inlet().deliver(message({ id: "a", content: "ä", media, at: 5 }));
-      expect(facts).toEqual([{ channel: "toy", session: "s", id: "a", bytes: 9, at: 5 }]);
+      expect(events).toEqual([{ channel: "toy", session: "s", id: "a", bytes: 9, at: 5 }]);
     });
   });
 });
 
-describe("a delivery that is deduplicated", () => {
-  test("reaches the application once: the same again is a duplicate, another under its id is refused", async () => {
+describe("ChannelHandle.deliver with dedupe", () => {
+  test("reports duplicates and rejects a reused id", async () => {
     const { plugin, inlet, message } = toy();
     let count = 0;
     await withKernel(
       [channels(), plugin, application(() => void (count += 1))],
       async ({ kernel, clock }) => {
-        const facts: unknown[] = [];
-        kernel.on("channels:message-received", (fact) => void facts.push(fact));
+        const events: unknown[] = [];
+        kernel.on("channels:message-received", (event) => void events.push(event));
         const dedupe = { dedupe: true };
         expect(await inlet().deliver(message({ id: "a" }), dedupe)).toBe("accepted");
         expect(await inlet().deliver(message({ id: "a", at: 9 }), dedupe)).toBe("duplicate");
@@ -254,7 +252,7 @@ describe("a delivery that is deduplicated", () => {
           inlet().deliver(message({ id: "a", content: "other" }), dedupe),
         ).rejects.toEqual(code("id_reused"));
         expect(await inlet().deliver(message({ id: "a", session: "t" }), dedupe)).toBe("accepted");
-        expect([count, facts.length]).toEqual([2, 2]);
+        expect([count, events.length]).toEqual([2, 2]);
         clock.increment(600_000);
         expect(await inlet().deliver(message({ id: "a", content: "other" }), dedupe)).toBe(
           "accepted",
@@ -263,7 +261,7 @@ describe("a delivery that is deduplicated", () => {
     );
   });
 
-  test("settles with the first one while that is pending, and can be tried again after a failure", async () => {
+  test("shares a pending outcome and accepts the message after a failure", async () => {
     const { plugin, inlet, message } = toy();
     const thrown = new Error("no");
     const fail = gate();
@@ -284,7 +282,7 @@ describe("a delivery that is deduplicated", () => {
     });
   });
 
-  test("remembers the last 1,024 ids of a session, and less than twice as many", async () => {
+  test("remembers between 1,024 and 2,048 ids of a session", async () => {
     const { plugin, inlet, message } = toy();
     await withKernel([channels(), plugin, application(nothing)], async () => {
       const deliver = (id: string): Promise<string> =>

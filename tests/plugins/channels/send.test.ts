@@ -1,3 +1,4 @@
+// Tests sending: messages, replies, receipts and registration.
 import { describe, expect, test } from "vitest";
 import { createKernel, DoorwardError } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
@@ -12,8 +13,8 @@ import { gate, toy } from "../../support/sample-channel.ts";
 const code = (expected: string): object => expect.objectContaining({ code: expected });
 const to = { channel: "toy", session: "s" };
 
-describe("sending", () => {
-  test("gives the message an id of 16 random bytes and returns the channel's receipt", async () => {
+describe("Channels.send", () => {
+  test("assigns a random 16-byte id and returns the receipt", async () => {
     const { plugin, sent } = toy();
     await withKernel([channels(), plugin], async ({ kernel }) => {
       const receipt = await kernel.services.channels.send(to, { content: "hello" });
@@ -24,7 +25,7 @@ describe("sending", () => {
     });
   });
 
-  test("a reply goes to the message's session and names it", async () => {
+  test("sends a reply to the session of the message", async () => {
     const { plugin, sent, inlet, message } = toy();
     const answer = application(async ({ reply }) => void (await reply({ content: "yes" })));
     await withKernel([channels(), plugin, answer], async () => {
@@ -33,7 +34,7 @@ describe("sending", () => {
     });
   });
 
-  test("what a channel cannot do is unsupported; typing is then nothing", async () => {
+  test("rejects calls that the channel does not support", async () => {
     const { plugin } = toy();
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       await expect(services.channels.update(to, "a", { content: "" })).rejects.toEqual(
@@ -44,7 +45,7 @@ describe("sending", () => {
     });
   });
 
-  test("what a channel can do reaches it", async () => {
+  test("passes supported calls to the channel", async () => {
     const calls: unknown[] = [];
     const { plugin } = toy({
       update: (session, id, message) => (
@@ -63,7 +64,7 @@ describe("sending", () => {
     });
   });
 
-  test("a channel's own error is undeliverable, an error with a code stays", async () => {
+  test("wraps errors without a code in undeliverable", async () => {
     const full = new DoorwardError("too_large", "The message is too large.");
     const { plugin } = toy({
       send: (session) => {
@@ -82,7 +83,7 @@ describe("sending", () => {
     });
   });
 
-  test("what has crossed more than four bridges goes no further: loop", async () => {
+  test("rejects messages that crossed more than four bridges", async () => {
     const { plugin, sent } = toy();
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
       await services.channels.send(to, { content: "", hops: 4 });
@@ -93,7 +94,7 @@ describe("sending", () => {
     });
   });
 
-  test("before ready and after stop: not_running; while stopping answers still go out", async () => {
+  test("sends from ready until the channels stop", async () => {
     const { plugin, inlet, message, sent } = toy();
     let service: Channels | undefined;
     let last: Promise<Receipt> | undefined;
@@ -107,7 +108,7 @@ describe("sending", () => {
       },
     };
     const answer = application(({ reply }, signal) => {
-      signal.addEventListener("abort", () => void (last = reply({ content: "goodbye" })));
+      signal.addEventListener("abort", () => void (last = reply({ content: "last words" })));
       started.open();
       return new Promise(() => {});
     });
@@ -118,31 +119,31 @@ describe("sending", () => {
     await kernel.stop();
     await pending;
     expect((await last)?.status).toBe("written");
-    expect(sent.map((one) => one.message?.content)).toEqual(["goodbye"]);
+    expect(sent.map(({ message: reply }) => reply?.content)).toEqual(["last words"]);
     await expect(service!.send(to, { content: "" })).rejects.toEqual(code("not_running"));
   });
 });
 
-describe("receipts", () => {
-  test("news is announced when the status grows, and only then", async () => {
+describe("ChannelHandle.receipt", () => {
+  test("emits an event when the status advances", async () => {
     const { plugin, inlet } = toy({ send: (_, id) => ({ id, status: "buffered" }) });
     await withKernel([channels(), plugin], async ({ kernel }) => {
-      const facts: unknown[] = [];
-      kernel.on("channels:receipt-changed", (fact) => void facts.push(fact));
+      const events: unknown[] = [];
+      kernel.on("channels:receipt-changed", (event) => void events.push(event));
       const { id } = await kernel.services.channels.send(to, { content: "" });
-      const news = (status: Receipt["status"], session = "s"): void =>
+      const report = (status: Receipt["status"], session = "s"): void =>
         inlet().receipt(session, { id, status });
-      news("buffered");
-      news("delivered", "another session");
-      news("written");
-      news("buffered");
-      news("delivered");
-      news("undelivered");
-      expect(facts).toEqual(["written", "delivered"].map((status) => ({ ...to, id, status })));
+      report("buffered");
+      report("delivered", "another session");
+      report("written");
+      report("buffered");
+      report("delivered");
+      report("undelivered");
+      expect(events).toEqual(["written", "delivered"].map((status) => ({ ...to, id, status })));
     });
   });
 
-  test("news that overtakes the channel's answer is not lost", async () => {
+  test("keeps a status that arrives before the channel returns", async () => {
     const { plugin, inlet } = toy({
       send: async (session, id) => {
         inlet().receipt(session, { id, status: "undelivered", reason: "expired" });
@@ -156,27 +157,27 @@ describe("receipts", () => {
   });
 });
 
-describe("names", () => {
-  test("a channel cannot be attached twice, nor two applications answer", async () => {
+describe("Channels.attach and Channels.handle", () => {
+  test("rejects a second channel of a name and a second application", async () => {
     const { plugin, inlet } = toy();
     await withKernel([channels(), plugin, application(() => {})], ({ kernel: { services } }) => {
-      const again = { name: "toy", send: () => ({ id: "", status: "written" as const }) };
-      expect(() => services.channels.attach(again)).toThrowError(code("channel_taken"));
+      const second = { name: "toy", send: () => ({ id: "", status: "written" as const }) };
+      expect(() => services.channels.attach(second)).toThrowError(code("channel_taken"));
       expect(() => services.channels.handle(() => {})).toThrowError(code("application_taken"));
       inlet().close();
-      services.channels.attach(again).close();
+      services.channels.attach(second).close();
     });
   });
 
-  test("an application that left can be followed by another", async () => {
+  test("accepts a new application after the previous one was removed", async () => {
     const { plugin, inlet, message } = toy();
     const seen: string[] = [];
     await withKernel([channels(), plugin], async ({ kernel: { services } }) => {
-      const leave = services.channels.handle(() => void seen.push("one"));
+      const release = services.channels.handle(() => void seen.push("one"));
       await inlet().deliver(message());
-      leave();
+      release();
       services.channels.handle(() => void seen.push("two"));
-      leave();
+      release();
       await inlet().deliver(message());
       expect(seen).toEqual(["one", "two"]);
     });

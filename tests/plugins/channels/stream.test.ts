@@ -1,3 +1,4 @@
+// Tests growing replies: updates, end, abort and disconnected clients.
 import { describe, expect, test } from "vitest";
 import { createKernel } from "../../../kernel/index.ts";
 import {
@@ -20,16 +21,16 @@ import { gate, toy, type Sent, type Toy } from "../../support/sample-channel.ts"
 
 const to = { channel: "toy", session: "s" };
 
-/** A channel that keeps what it is told, updates too. */
-function growing(port: Partial<ChannelAdapter> = {}): Toy {
-  const own: Toy = toy({
+/** Creates a channel that records messages and updates. */
+function updatable(adapter: Partial<ChannelAdapter> = {}): Toy {
+  const channel: Toy = toy({
     update(session, id, message) {
-      own.sent.push({ what: "update", session, id, message });
+      channel.sent.push({ what: "update", session, id, message });
       return { id, status: "written" };
     },
-    ...port,
+    ...adapter,
   });
-  return own;
+  return channel;
 }
 
 const shown = (sent: readonly Sent[]): unknown[] =>
@@ -39,7 +40,7 @@ const shown = (sent: readonly Sent[]): unknown[] =>
     ...("final" in message ? [message.final] : []),
   ]);
 
-interface Given {
+interface StreamFixture {
   readonly channels: Channels;
   readonly clock: StoppedClock;
   readonly answer: ReplyStream;
@@ -47,7 +48,7 @@ interface Given {
 
 async function streaming(
   { plugin }: Toy,
-  visit: (given: Given) => Promise<void>,
+  visit: (fixture: StreamFixture) => Promise<void>,
   options: StreamOptions = {},
 ): Promise<void> {
   await withKernel([channels(), plugin], async ({ kernel: { services }, clock }) => {
@@ -59,9 +60,9 @@ async function streaming(
   });
 }
 
-describe("a stream", () => {
-  test("makes one message, updates it with the full text so far, and ends with a final update", async () => {
-    const channel = growing();
+describe("ReplyStream", () => {
+  test("sends one message, updates it and ends with a final update", async () => {
+    const channel = updatable();
     await streaming(channel, async ({ answer, clock }) => {
       for (const part of ["one", " two", " three"]) {
         answer.write(part);
@@ -84,8 +85,8 @@ describe("a stream", () => {
     });
   });
 
-  test("is one whole message when it ends before anything was shown, and where nothing can be changed", async () => {
-    const [quick, simple] = [growing(), toy()];
+  test("sends one whole message if the channel cannot update", async () => {
+    const [quick, simple] = [updatable(), toy()];
     await streaming(quick, async ({ answer }) => void (await answer.end()));
     await streaming(simple, async ({ answer, clock }) => {
       answer.write("one");
@@ -100,10 +101,10 @@ describe("a stream", () => {
     ]);
   });
 
-  test("waits for a slow channel, and shows the newest text next", async () => {
+  test("waits for a slow channel, then sends the newest text", async () => {
     const slow = gate();
     let calls = 0;
-    const channel: Toy = growing({
+    const channel: Toy = updatable({
       async update(session, id, message) {
         calls += 1;
         await slow.opened;
@@ -128,8 +129,8 @@ describe("a stream", () => {
     });
   });
 
-  test("a message's own stream answers that message", async () => {
-    const channel = growing();
+  test("refers to the message that opened it", async () => {
+    const channel = updatable();
     const answering = application(async (message) => {
       const answer = message.stream({ kind: "thought" });
       answer.write("hm");
@@ -144,8 +145,8 @@ describe("a stream", () => {
     });
   });
 
-  test("takes no text after its end, and ends once", async () => {
-    const channel = growing();
+  test("rejects text after the end and ends once", async () => {
+    const channel = updatable();
     await streaming(channel, async ({ answer }) => {
       answer.write("all");
       expect(await answer.end()).toEqual(await answer.end());
@@ -158,9 +159,9 @@ describe("a stream", () => {
   });
 });
 
-describe("an aborted stream", () => {
-  test("ends with the text so far; what is written later is dropped", async () => {
-    const channel = growing();
+describe("ReplyStream.abort", () => {
+  test("ends with the text so far and drops later text", async () => {
+    const channel = updatable();
     await streaming(channel, async ({ answer }) => {
       answer.write("so far");
       await turn();
@@ -175,8 +176,8 @@ describe("an aborted stream", () => {
     });
   });
 
-  test("before it began it shows nothing", async () => {
-    const channel = growing();
+  test("sends nothing if the stream has no text", async () => {
+    const channel = updatable();
     await streaming(channel, async ({ answer }) => {
       answer.abort();
       expect(await answer.end()).toMatchObject({ status: "undelivered", reason: "aborted" });
@@ -184,8 +185,8 @@ describe("an aborted stream", () => {
     });
   });
 
-  test("a stop of the kernel ends it, and what it had goes out first", async () => {
-    const channel = growing();
+  test("sends the text so far when the kernel stops", async () => {
+    const channel = updatable();
     const kernel = createKernel([channels(), channel.plugin], {
       clock: createStoppedClock(),
       log: createCapturedLog().log,
@@ -203,14 +204,14 @@ describe("an aborted stream", () => {
   });
 });
 
-describe("a stream that nobody hears", () => {
-  const nobody = channelsErrors.undeliverable("toy");
+describe("ReplyStream without a connected client", () => {
+  const undeliverable = channelsErrors.undeliverable("toy");
 
-  test("is finished for those who come back, and shown whole when they have", async () => {
-    let isThere = true;
-    const channel: Toy = growing({
+  test("continues and sends the whole text when a client returns", async () => {
+    let isConnected = true;
+    const channel: Toy = updatable({
       update(session, id, message) {
-        if (!isThere) throw nobody;
+        if (!isConnected) throw undeliverable;
         channel.sent.push({ what: "update", session, id, message });
         return { id, status: "written" };
       },
@@ -221,10 +222,10 @@ describe("a stream that nobody hears", () => {
         await turn();
         clock.increment(112);
         await turn();
-        isThere = false;
+        isConnected = false;
       }
       expect(answer.signal.aborted).toBe(false);
-      isThere = true;
+      isConnected = true;
       await answer.end();
       expect(shown(channel.sent).at(-1)).toEqual(["update", "abc", true]);
     });
@@ -232,18 +233,15 @@ describe("a stream that nobody hears", () => {
 
   test.each([
     [
-      "the channel finds nobody",
+      "has no client",
       (): never => {
-        throw nobody;
+        throw undeliverable;
       },
     ],
-    [
-      "the channel keeps it for later",
-      (_: string, id: string) => ({ id, status: "buffered" as const }),
-    ],
-  ])("is cancelled on request when %s", async (_, send) => {
+    ["buffers the message", (_: string, id: string) => ({ id, status: "buffered" as const })],
+  ])("aborts with cancelWhenAlone if the channel %s", async (_, send) => {
     await streaming(
-      growing({ send }),
+      updatable({ send }),
       async ({ answer }) => {
         answer.write("a");
         await turn();
@@ -253,15 +251,15 @@ describe("a stream that nobody hears", () => {
     );
   });
 
-  test("is cancelled on request as soon as the channel says that the session is left", async () => {
-    const channel = growing();
+  test("aborts with cancelWhenAlone when the session becomes idle", async () => {
+    const channel = updatable();
     await streaming(
       channel,
       async ({ answer, channels: all }) => {
-        const kept = all.stream(to);
+        const withoutOption = all.stream(to);
         const other = all.stream({ ...to, session: "t" }, { cancelWhenAlone: true });
         channel.inlet().sessionIdle("s");
-        expect([answer, kept, other].map(({ signal }) => signal.aborted)).toEqual([
+        expect([answer, withoutOption, other].map(({ signal }) => signal.aborted)).toEqual([
           true,
           false,
           false,
@@ -270,51 +268,51 @@ describe("a stream that nobody hears", () => {
       { cancelWhenAlone: true },
     );
   });
-});
 
-test("is ended for those who saw its beginning, though they are found gone while they are told of it", async () => {
-  const channel: Toy = growing({
-    send(session, id, message) {
-      channel.sent.push({ what: "send", session, id, message });
-      channel.inlet().sessionIdle(session);
-      return { id, status: "buffered" };
-    },
+  test("ends a begun message if the session becomes idle during the send", async () => {
+    const channel: Toy = updatable({
+      send(session, id, message) {
+        channel.sent.push({ what: "send", session, id, message });
+        channel.inlet().sessionIdle(session);
+        return { id, status: "buffered" };
+      },
+    });
+    await streaming(
+      channel,
+      async ({ answer }) => {
+        answer.write("so far");
+        expect(answer.signal.aborted).toBe(true);
+        await answer.end();
+        expect(shown(channel.sent)).toEqual([
+          ["send", "so far", false],
+          ["update", "so far", true],
+        ]);
+      },
+      { cancelWhenAlone: true },
+    );
   });
-  await streaming(
-    channel,
-    async ({ answer }) => {
-      answer.write("so far");
-      expect(answer.signal.aborted).toBe(true);
-      await answer.end();
+
+  test("aborts on a rejected text and reports the error at the end", async () => {
+    const tooLarge = channelsErrors.unsupported("toy", "take such long");
+    const channel: Toy = updatable({
+      update(session, id, message) {
+        if (message.content.length > 3) throw tooLarge;
+        channel.sent.push({ what: "update", session, id, message });
+        return { id, status: "written" };
+      },
+    });
+    await streaming(channel, async ({ answer, clock }) => {
+      answer.write("abc");
+      await turn();
+      answer.write("def");
+      clock.increment(112);
+      await turn();
+      expect(answer.signal.reason).toBe(tooLarge);
+      expect(await codeFrom(answer.end())).toBe("unsupported");
       expect(shown(channel.sent)).toEqual([
-        ["send", "so far", false],
-        ["update", "so far", true],
+        ["send", "abc", false],
+        ["update", "abc", true],
       ]);
-    },
-    { cancelWhenAlone: true },
-  );
-});
-
-test("a text the channel refuses aborts the stream, leaves what was shown, and the end says why", async () => {
-  const tooLarge = channelsErrors.unsupported("toy", "take such long");
-  const channel: Toy = growing({
-    update(session, id, message) {
-      if (message.content.length > 3) throw tooLarge;
-      channel.sent.push({ what: "update", session, id, message });
-      return { id, status: "written" };
-    },
-  });
-  await streaming(channel, async ({ answer, clock }) => {
-    answer.write("abc");
-    await turn();
-    answer.write("def");
-    clock.increment(112);
-    await turn();
-    expect(answer.signal.reason).toBe(tooLarge);
-    expect(await codeFrom(answer.end())).toBe("unsupported");
-    expect(shown(channel.sent)).toEqual([
-      ["send", "abc", false],
-      ["update", "abc", true],
-    ]);
+    });
   });
 });
