@@ -1,9 +1,9 @@
+/** Reads sections from their files, and writes and applies changes of them. */
 import { createHash } from "node:crypto";
 import { editJson, parseJson, readJson, cachedByStamp, updateFile } from "../../lib/files/index.ts";
 import { codeOf, didYouMean, type Configuration } from "../../kernel/index.ts";
 import { settingsErrors } from "./errors.ts";
-import type { Settings, SettingsSources } from "./service.ts";
-import { isObject } from "../../lib/util.ts";
+import type { Settings, SettingsSection, SettingsSources } from "./service.ts";
 
 type RawSettings = Record<string, unknown>;
 type ApplyResult = Awaited<ReturnType<Configuration["apply"]>>;
@@ -11,13 +11,16 @@ interface EditableProperty {
   readonly editable?: boolean;
 }
 
+const isObject = (value: unknown): value is RawSettings =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 function sectionOf(content: RawSettings | undefined, keys: readonly string[]): RawSettings {
   let node: unknown = content ?? {};
   for (const key of keys) node = isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined;
   return isObject(node) ? node : {};
 }
 
-/** A section that is something else than an object is a slip of the hand, not a wish for the defaults. */
+/** Rejects a section that is not an object: that is a mistake, not a request for the defaults. */
 function assertObjects(content: RawSettings, keys: readonly string[], path: string): void {
   let node: unknown = content;
   for (const [depth, key] of keys.entries()) {
@@ -30,88 +33,146 @@ function assertObjects(content: RawSettings, keys: readonly string[], path: stri
   }
 }
 
-/** Changes only when the section's own settings do: two people can edit two sections. Tokens leave no trace. */
+/** Covers only the settings of this section, so that two people can edit two sections. Tokens are
+ *  left out. */
 function etagOf(raw: Readonly<RawSettings>): string {
-  const own = Object.keys(raw)
+  const keys = Object.keys(raw)
     .filter((key) => !key.endsWith("token") && key !== "setup_pending")
     .sort();
   return createHash("sha256")
-    .update(JSON.stringify(own.map((key) => [key, raw[key]])))
+    .update(JSON.stringify(keys.map((key) => [key, raw[key]])))
     .digest("hex")
     .slice(0, 16);
 }
 
 export interface SectionReloader {
-  /** The section as its file holds it now; `undefined`: there is no file. Rejects what reading it rejects. */
+  /** Reads the section from its file, or undefined if there is no file. Rejects with the error of
+   *  reading it. */
   read(section: string): Promise<RawSettings | undefined>;
-  /** Takes over what `read` finds. Rejects also what a plugin or the schema has against it: then everything stays. */
-  adopt(section: string): Promise<ApplyResult | undefined>;
+  /** Applies the section from its file. If reading fails, or the schema or a plugin rejects it,
+   *  this rejects and the previous values stay. */
+  apply(section: string): Promise<ApplyResult | undefined>;
 }
 
-export function createSettings(
-  sources: SettingsSources,
-  configuration: Configuration,
-  changed: (section: string, keys: readonly string[]) => void,
-  rejected: (section: string) => string | undefined,
-): Omit<Settings, "instance"> & SectionReloader {
-  const readShown = cachedByStamp(readJson);
+export interface SettingsEditorOptions {
+  readonly sources: SettingsSources;
+  readonly configuration: Configuration;
+  readonly changed: (section: string, keys: readonly string[]) => void;
+  /** Why the last edit of the section's file was rejected, or undefined. */
+  readonly rejectionOf: (section: string) => string | undefined;
+}
 
-  async function shown(section: string): Promise<RawSettings> {
-    const { path, keys } = sources.file(section);
-    return sectionOf((await readShown(path))?.value, keys);
+export class SettingsEditor implements Omit<Settings, "instance">, SectionReloader {
+  private readonly options: SettingsEditorOptions;
+  private readonly readCached = cachedByStamp(readJson);
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SettingsEditorOptions) {
+    this.options = options;
   }
 
-  const stored = (section: string): Promise<{ etag: string; problem?: string }> =>
-    shown(section).then(
-      (raw) => ({ etag: etagOf(raw) }),
-      (error: unknown) => {
-        if (codeOf(error) === "internal") throw error;
-        return { etag: "", problem: (error as Error).message };
-      },
-    );
+  update(section: string, patch: object, etag: string): ReturnType<Settings["update"]> {
+    return this.enqueue(() => this.writeAndApply(section, patch as RawSettings, etag));
+  }
 
-  function checkPatch(section: string, patch: Readonly<RawSettings>): void {
+  apply(section: string): Promise<ApplyResult | undefined> {
+    return this.enqueue(async () => {
+      const found = await this.read(section);
+      return found && this.options.configuration.apply(section, found);
+    });
+  }
+
+  async read(section: string): Promise<RawSettings | undefined> {
+    const { sources } = this.options;
+    const { path, keys } = sources.file(section);
+    const parsed = await readJson(path);
+    if (parsed) assertObjects(parsed.value, keys, path);
+    return parsed && sources.overlay(section, sectionOf(parsed.value, keys));
+  }
+
+  async describe(): Promise<SettingsSection[]> {
+    const { sources, configuration, rejectionOf } = this.options;
+    const sections = configuration.describe().map(({ section }) => section);
+    const files = new Map(
+      await Promise.all(sections.map(async (name) => [name, await this.stored(name)] as const)),
+    );
+    // Values are read after the etags. Otherwise an update with a new etag could overwrite a value
+    // that its author has never seen.
+    return configuration.describe().map(({ section, schema, value }) => {
+      const { etag = "", problem = rejectionOf(section) } = files.get(section) ?? {};
+      return {
+        section,
+        schema,
+        value,
+        etag,
+        managedByEnv: [...sources.managed(section).keys()],
+        managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
+        ...(problem === undefined ? {} : { problem }),
+      };
+    });
+  }
+
+  /** Runs one change at a time: undoing a failed write must not interleave with the next change. */
+  private enqueue<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.last.then(run);
+    this.last = result.catch(() => undefined);
+    return result;
+  }
+
+  private async stored(section: string): Promise<{ etag: string; problem?: string }> {
+    const { path, keys } = this.options.sources.file(section);
+    try {
+      return { etag: etagOf(sectionOf((await this.readCached(path))?.value, keys)) };
+    } catch (error) {
+      if (codeOf(error) === "internal") throw error;
+      return { etag: "", problem: (error as Error).message };
+    }
+  }
+
+  private assertEditable(section: string, patch: Readonly<RawSettings>): void {
+    const { sources, configuration } = this.options;
     const schema = configuration.describe().find((found) => found.section === section)?.schema;
     const properties =
       (schema as { properties?: Record<string, EditableProperty> } | undefined)?.properties ?? {};
     const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
     for (const key of Object.keys(patch)) {
-      const variable = sources.managed(section).get(key);
+      const name = `${section}.${key}`;
+      const details = { field: key };
       if (!editable.includes(key)) {
-        const meant = Object.hasOwn(properties, key) ? "" : didYouMean(key, editable);
-        const details = { field: key };
-        if (meant)
-          throw settingsErrors.invalid_setting(`"${section}.${key}" is not a setting.${meant}`, {
+        const suggestion = Object.hasOwn(properties, key) ? "" : didYouMean(key, editable);
+        if (suggestion)
+          throw settingsErrors.invalid_setting(`"${name}" is not a setting.${suggestion}`, {
             details,
           });
-        throw settingsErrors.field_not_editable(`${section}.${key}`, { details });
+        throw settingsErrors.field_not_editable(name, { details });
       }
+      const variable = sources.managed(section).get(key);
       if (variable !== undefined) {
-        throw settingsErrors.invalid_setting(
-          `"${section}.${key}" is held by the environment variable ${variable}; change it there and restart.`,
-          { details: { field: key } },
-        );
+        const problem =
+          `"${name}" is set by the environment variable ${variable}; ` +
+          "change it there and restart.";
+        throw settingsErrors.invalid_setting(problem, { details });
       }
     }
   }
 
-  async function update(
+  private async writeAndApply(
     section: string,
-    given: object,
+    patch: RawSettings,
     etag: string,
   ): ReturnType<Settings["update"]> {
-    const patch = given as RawSettings;
-    checkPatch(section, patch);
+    this.assertEditable(section, patch);
+    const { sources, configuration, changed } = this.options;
     const { path, keys } = sources.file(section);
     let before: RawSettings | undefined;
-    let outcome = { now: [] as string[], afterRestart: [] as string[] };
+    let result = { now: [] as string[], afterRestart: [] as string[] };
     let next: RawSettings = {};
     try {
       await updateFile(path, async (text) => {
         const old = sectionOf(text === undefined ? undefined : parseJson(text, path), keys);
         if (etagOf(old) !== etag) throw settingsErrors.etag_mismatch(section);
         next = { ...old, ...patch };
-        outcome = await configuration.apply(section, sources.overlay(section, next));
+        result = await configuration.apply(section, sources.overlay(section, next));
         before = old;
         return editJson(
           text,
@@ -120,7 +181,7 @@ export function createSettings(
         );
       });
     } catch (error) {
-      // Applied, then not written: what runs and what is stored must not differ.
+      // The change was applied but not written: applied and stored settings must not differ.
       if (before) await configuration.apply(section, sources.overlay(section, before));
       if (!codeOf(error).startsWith("KERNEL_")) throw error;
       throw settingsErrors.invalid_setting((error as Error).message, {
@@ -129,50 +190,6 @@ export function createSettings(
       });
     }
     changed(section, Object.keys(patch));
-    return { ...outcome, etag: etagOf(next) };
+    return { ...result, etag: etagOf(next) };
   }
-
-  async function read(section: string): Promise<RawSettings | undefined> {
-    const { path, keys } = sources.file(section);
-    const parsed = await readJson(path);
-    if (parsed) assertObjects(parsed.value, keys, path);
-    return parsed && sources.overlay(section, sectionOf(parsed.value, keys));
-  }
-  async function adopt(section: string): Promise<ApplyResult | undefined> {
-    const found = await read(section);
-    return found && configuration.apply(section, found);
-  }
-
-  /** One at a time: the way back of a failed write must not cross the next change. */
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(run: () => Promise<T>): Promise<T> => {
-    const mine = last.then(run);
-    last = mine.catch(() => undefined);
-    return mine;
-  };
-
-  return {
-    update: (section, patch, etag) => inTurn(() => update(section, patch, etag)),
-    read,
-    adopt: (section) => inTurn(() => adopt(section)),
-    async describe() {
-      const sections = configuration.describe().map(({ section }) => section);
-      const files = new Map(
-        await Promise.all(sections.map(async (name) => [name, await stored(name)] as const)),
-      );
-      // Values after etags: who changes what was shown must not overwrite what was not.
-      return configuration.describe().map(({ section, schema, value }) => {
-        const { etag = "", problem = rejected(section) } = files.get(section) ?? {};
-        return {
-          section,
-          schema,
-          value,
-          etag,
-          managedByEnv: [...sources.managed(section).keys()],
-          managedByFlag: Object.fromEntries(sources.flags?.(section) ?? []),
-          ...(problem === undefined ? {} : { problem }),
-        };
-      });
-    },
-  };
 }

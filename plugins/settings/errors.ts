@@ -1,3 +1,4 @@
+/** Errors of the settings plugin. */
 import { errorTable } from "../../kernel/index.ts";
 
 export const settingsErrors = errorTable({
@@ -5,5 +6,6 @@ export const settingsErrors = errorTable({
     `"${field}" cannot be changed here; edit the file on the machine instead.`,
   invalid_setting: (problem: string) => problem,
   etag_mismatch: (section: string) =>
-    `The settings of "${section}" changed since you looked at them; look again and repeat the change.`,
+    `The settings of "${section}" changed since you read them; read them again and ` +
+    "repeat the change.",
 });

@@ -1,54 +1,72 @@
+/** Types and events of the settings service. */
+
+/** One section of the configuration, as pages and commands show it. */
 export interface SettingsSection {
   readonly section: string;
-  /** JSON Schema draft-07 of the section's input; a property with `"editable": true` can be changed here. */
+  /** JSON Schema (draft-07) of the section. Properties with `"editable": true` can be changed. */
   readonly schema: object;
   readonly value: unknown;
   /** Fields whose value comes from the environment. */
   readonly managedByEnv: string[];
-  /** Field -> the flag of the command line that holds it, above the environment. */
+  /** Field -> the command-line flag that sets it; flags override the environment. */
   readonly managedByFlag: Readonly<Record<string, string>>;
   /** Empty while the file cannot be read. */
   readonly etag: string;
-  /** Why what stands in the file is not in use; the values before stay until it is mended. */
+  /** Why the content of the file is not in use. The previous values stay until it is fixed. */
   readonly problem?: string;
 }
 
-/** The only writer of `config.json` and of the non-token keys of `launcher-config.json`. */
+/** The settings service: the only writer of `config.json` and of the non-token keys of
+ *  `launcher-config.json`. */
 export interface Settings {
+  /** @returns All sections, with their current values. */
   describe(): Promise<SettingsSection[]>;
-  /** Validates, writes and applies the changed fields. Rejects: `field_not_editable`, `invalid_setting`,
-   *  `etag_mismatch`, `store_unavailable`, or the code of the plugin that refused the change. */
+  /**
+   * Validates, writes and applies the changed fields. A plugin that rejects the change adds its own
+   * error code.
+   *
+   * @param patch - The changed fields only.
+   * @param etag - Version of the section that the caller read.
+   * @returns Fields in use now, fields in use after a restart, and the new etag.
+   * @throws field_not_editable if a field cannot be changed.
+   * @throws invalid_setting if a value is invalid or set by the environment.
+   * @throws etag_mismatch if the section changed in the meantime.
+   * @throws store_unavailable if the file cannot be written.
+   */
   update(
     section: string,
     patch: object,
     etag: string,
   ): Promise<{ now: string[]; afterRestart: string[]; etag: string }>;
-  /** Six hex digits that name this installation's cookies; undefined where the home cannot be written. */
+  /** @returns Six hex digits that name the cookies of this installation, or undefined if the home
+   *  is not writable. */
   instance(): string | undefined;
 }
 
+/** Events of the settings plugin. */
 export type SettingsEvents = {
-  /** Every `onConfig` of the section took the change. `keys` are comma-separated; none: an edit that was refused has
-   *  been taken back. */
+  /** Every `onConfig` of the section accepted the change. `keys` is a comma-separated list. It is
+   *  empty if a rejected edit of the file was undone. */
   "settings:changed": { section: string; keys: string };
-  /** A file edit was invalid or refused by a plugin; the old values stay. */
+  /** An edit of the file was invalid, or a plugin rejected it; the previous values stay. */
   "settings:rejected": { section: string; message: string };
 };
 
 type RawSettings = Readonly<Record<string, unknown>>;
 
-/** Where sections are written and what stands above the files; made by `config/load`, or by a host. */
+/** Locations of the sections and the values that override the files. `config/load` or a host
+ *  creates them. */
 export interface SettingsSources {
   readonly home: string;
-  /** The file of a section and the path of its object in it. */
+  /** The file of a section and the path of its object in that file. */
   file(section: string): { path: string; keys: readonly string[] };
-  /** Field -> environment variable that holds it. */
+  /** Field -> environment variable that sets it. */
   managed(section: string): ReadonlyMap<string, string>;
-  /** Field -> flag of the command line that holds it, `-port`. */
+  /** Field -> command-line flag that sets it, such as `-port`. */
   flags?(section: string): ReadonlyMap<string, string>;
-  /** The section as plugins get it: without tokens, the environment on top. */
+  /** The section as plugins receive it: without tokens, overridden by the environment. */
   overlay(section: string, raw: RawSettings): RawSettings;
-  /** The section as it was when the kernel's configuration was read, so that an edit between then and the start is
-   *  seen. Without it what the file holds at the start counts as what was read. */
+  /** The section as the kernel's configuration was loaded, so that an edit between loading and
+   *  start is noticed. Without it, the content of the file at start counts as loaded. */
   loaded?(section: string): RawSettings | undefined;
 }

@@ -1,3 +1,4 @@
+// Tests manual edits of config.json while the kernel runs.
 import { rename, unlink } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -13,28 +14,28 @@ const schema = z.strictObject({
 });
 type Config = z.output<typeof schema>;
 
-interface Stand {
+interface WatchFixture {
   readonly settings: Settings;
   readonly clock: StoppedClock;
-  readonly facts: readonly object[];
+  readonly events: readonly object[];
   readonly lines: readonly LogEntry[];
   running(): Config;
 }
-interface Options {
+interface FixtureOptions {
   readonly env?: Environment;
-  /** A throw refuses the change. */
-  readonly take?: (next: Config) => void;
-  /** Its clock is moved by the test alone. */
-  readonly stopped?: true;
-  /** After the settings were read and before the kernel starts. */
-  readonly between?: () => Promise<unknown>;
-  /** In place of what was read. */
+  /** Runs before the change; an error rejects it. */
+  readonly beforeChange?: (next: Config) => void;
+  /** Only the test advances the clock. */
+  readonly isClockStopped?: true;
+  /** Runs after the settings were loaded and before the kernel starts. */
+  readonly beforeStart?: () => Promise<unknown>;
+  /** Replaces the loaded configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
 }
-async function withFollowing(
+async function withWatcher(
   home: Home,
-  visit: (stand: Stand) => Promise<void>,
-  options: Options = {},
+  visit: (fixture: WatchFixture) => Promise<void>,
+  options: FixtureOptions = {},
 ): Promise<void> {
   let current: Config | undefined;
   const pico: Plugin<{ config: Config }> = {
@@ -44,27 +45,27 @@ async function withFollowing(
     start({ config, onConfig }) {
       current = config();
       onConfig((next, before) => {
-        options.take?.(next);
+        options.beforeChange?.(next);
         current = next;
         return next.limit === before.limit ? undefined : { afterRestart: ["limit"] };
       });
     },
   };
   const { config, sources } = await load([pico], { home: home.path, env: options.env ?? {} });
-  await options.between?.();
-  const facts: object[] = [];
+  await options.beforeStart?.();
+  const events: object[] = [];
   await withKernel(
     [settings(sources), pico],
     async ({ kernel, lines, clock }) => {
       for (const type of ["settings:changed", "settings:rejected"] as const) {
-        kernel.on(type, (fact) => void facts.push({ type, ...fact }));
+        kernel.on(type, (event) => void events.push({ type, ...event }));
       }
-      const ticking = setInterval(() => options.stopped ?? clock.increment(1_000), 50);
+      const ticking = setInterval(() => options.isClockStopped ?? clock.increment(1_000), 50);
       try {
         await visit({
           clock,
           settings: kernel.services.settings,
-          facts,
+          events,
           lines,
           running: () => current!,
         });
@@ -76,11 +77,11 @@ async function withFollowing(
   );
 }
 
-const pico = (settingsOfIt: object, more: object = {}): object => ({
+const pico = (section: object, more: object = {}): object => ({
   ...more,
-  channels: { pico: settingsOfIt },
+  channels: { pico: section },
 });
-/** In one go: a file that is read while it is written in place is one more refusal. */
+/** Replaces the file atomically: reading a half-written file would add a rejection. */
 async function replace(home: Home, content: string | object): Promise<void> {
   await home.write("config.json.new", content);
   await rename(home.at("config.json.new"), home.at("config.json"));
@@ -88,14 +89,14 @@ async function replace(home: Home, content: string | object): Promise<void> {
 const eventually = (check: () => unknown): Promise<unknown> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
-describe("an edit of config.json by hand", () => {
-  test("takes effect, and says which fields wait for a restart", () =>
+describe("watchSettingsFiles", () => {
+  test("applies an edit and logs fields that need a restart", () =>
     withHome(async (home) => {
-      await withFollowing(home, async ({ facts, running, lines }) => {
+      await withWatcher(home, async ({ events, running, lines }) => {
         await replace(home, pico({ enabled: true, limit: 7, token: "correct-horse-battery" }));
         await eventually(() => expect(running()).toEqual({ enabled: true, limit: 7 }));
         await eventually(() =>
-          expect(facts).toEqual([
+          expect(events).toEqual([
             { type: "settings:changed", section: "channels.pico", keys: "enabled,limit" },
           ]),
         );
@@ -106,10 +107,10 @@ describe("an edit of config.json by hand", () => {
       });
     }));
 
-  test("by renaming takes effect, and a later one too", () =>
+  test("applies edits that rename a new file into place", () =>
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
-      await withFollowing(home, async ({ running }) => {
+      await withWatcher(home, async ({ running }) => {
         for (const limit of [7, 8]) {
           await replace(home, pico({ limit }));
           await eventually(() => expect(running().limit).toBe(limit));
@@ -118,45 +119,47 @@ describe("an edit of config.json by hand", () => {
     }));
 
   test.each([
-    ["corrupt", "{", /line 1, column 2/],
+    ["a syntax error", "{", /line 1, column 2/],
     [
-      "no valid setting",
+      "an invalid value",
       JSON.stringify(pico({ enabled: true, limit: 1_000 })),
       /channels\.pico\.limit/,
     ],
     ["an unknown setting", JSON.stringify(pico({ enabeld: true })), /did you mean/i],
-    ["no object", JSON.stringify({ channels: { pico: true } }), /must be an object/],
-  ])(
-    "that is %s changes nothing and is reported once; mending it takes effect",
-    (_, text, reason) =>
-      withHome(async (home) => {
-        await home.write("config.json", pico({ limit: 6 }));
-        await withFollowing(home, async ({ facts, running, lines }) => {
-          await replace(home, text);
-          await eventually(() =>
-            expect(facts).toEqual([
-              {
-                type: "settings:rejected",
-                section: "channels.pico",
-                message: expect.stringMatching(reason),
-              },
-            ]),
-          );
-          expect(running()).toEqual({ enabled: false, limit: 6 });
-          await replace(home, pico({ limit: 9 }));
-          await eventually(() => expect(running().limit).toBe(9));
-          expect(lines.filter(({ text: line }) => /refused/.test(line))).toHaveLength(1);
-        });
-      }),
-  );
-
-  test("that removes the file keeps the last good settings", () =>
+    [
+      "a section that is not an object",
+      JSON.stringify({ channels: { pico: true } }),
+      /must be an object/,
+    ],
+  ])("rejects %s once and applies the fixed file", (_, text, reason) =>
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
-      await withFollowing(home, async ({ facts, running }) => {
+      await withWatcher(home, async ({ events, running, lines }) => {
+        await replace(home, text);
+        await eventually(() =>
+          expect(events).toEqual([
+            {
+              type: "settings:rejected",
+              section: "channels.pico",
+              message: expect.stringMatching(reason),
+            },
+          ]),
+        );
+        expect(running()).toEqual({ enabled: false, limit: 6 });
+        await replace(home, pico({ limit: 9 }));
+        await eventually(() => expect(running().limit).toBe(9));
+        expect(lines.filter(({ text: line }) => /rejected an edit/.test(line))).toHaveLength(1);
+      });
+    }),
+  );
+
+  test("keeps the last valid settings if the file is removed", () =>
+    withHome(async (home) => {
+      await home.write("config.json", pico({ limit: 6 }));
+      await withWatcher(home, async ({ events, running }) => {
         await unlink(home.at("config.json"));
         await eventually(() =>
-          expect(facts).toContainEqual({
+          expect(events).toContainEqual({
             type: "settings:rejected",
             section: "channels.pico",
             message: expect.stringMatching(/missing/),
@@ -166,68 +169,70 @@ describe("an edit of config.json by hand", () => {
       });
     }));
 
-  test("that a plugin refuses at first takes effect when the plugin can take it", () =>
+  test("retries an edit until the plugin accepts it", () =>
     withHome(async (home) => {
       let ready = false;
-      const take = (): void => {
+      const beforeChange = (): void => {
         if (!ready) throw new Error("not now");
       };
-      await withFollowing(
+      await withWatcher(
         home,
-        async ({ facts, running }) => {
+        async ({ events, running }) => {
           await replace(home, pico({ enabled: true }));
-          await eventually(() => expect(facts).toHaveLength(1));
+          await eventually(() => expect(events).toHaveLength(1));
           ready = true;
           await eventually(() => expect(running().enabled).toBe(true));
         },
-        { take },
+        { beforeChange },
       );
     }));
 
-  test("that is refused again and again is tried again once in two seconds, not once for each edit", () =>
+  test("retries rejected edits with one timer per section", () =>
     withHome(async (home) => {
-      let tries = 0;
-      const take = (): void => {
-        tries += 1;
+      let attempts = 0;
+      const beforeChange = (): void => {
+        attempts += 1;
         throw new Error("not now");
       };
-      await withFollowing(
+      await withWatcher(
         home,
-        async ({ settings: own, clock }) => {
+        async ({ settings: service, clock }) => {
           for (const limit of [11, 12, 13, 14]) {
-            const before = tries;
+            const before = attempts;
             await replace(home, pico({ limit }));
-            await eventually(() => expect(tries).toBeGreaterThan(before));
+            await eventually(() => expect(attempts).toBeGreaterThan(before));
           }
-          const before = tries;
+          const before = attempts;
           clock.increment(2_000);
-          const [section] = await own.describe();
-          await own.update("channels.pico", { limit: 20 }, section!.etag).catch(() => undefined); // waits for its turn
-          expect(tries - before).toBe(2);
+          const [section] = await service.describe();
+          await service
+            .update("channels.pico", { limit: 20 }, section!.etag)
+            .catch(() => undefined);
+          expect(attempts - before).toBe(2);
         },
-        { take, stopped: true },
+        { beforeChange, isClockStopped: true },
       );
     }));
 
-  test("that is refused and taken back is told, though nothing changed by it", () =>
+  test("emits settings:changed without keys if a rejected edit is undone", () =>
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
-      await withFollowing(home, async ({ settings: own, facts }) => {
+      await withWatcher(home, async ({ settings: service, events }) => {
         await replace(home, pico({ limit: 1_000 }));
-        await eventually(() => expect(facts).toHaveLength(1));
+        await eventually(() => expect(events).toHaveLength(1));
         await replace(home, pico({ limit: 6 }));
         await eventually(() =>
-          expect(facts.slice(1)).toEqual([
+          expect(events.slice(1)).toEqual([
             { type: "settings:changed", section: "channels.pico", keys: "" },
           ]),
         );
-        expect((await own.describe())[0]!.problem).toBeUndefined();
+        expect((await service.describe())[0]!.problem).toBeUndefined();
       });
     }));
 
-  test("cannot change what the environment holds", () =>
+  test("never overrides a value from the environment", () =>
     withHome(async (home) => {
-      await withFollowing(
+      await withWatcher(
         home,
         async ({ running }) => {
           await home.write("config.json", pico({ enabled: true, limit: 9 }));
@@ -237,57 +242,57 @@ describe("an edit of config.json by hand", () => {
       );
     }));
 
-  test("is told apart from a change of the dashboard, which is announced once", () =>
+  test("emits one event for an update and one for an edit", () =>
     withHome(async (home) => {
-      await withFollowing(home, async ({ settings: own, facts, running }) => {
-        const [section] = await own.describe();
-        await own.update("channels.pico", { limit: 8 }, section!.etag);
+      await withWatcher(home, async ({ settings: service, events, running }) => {
+        const [section] = await service.describe();
+        await service.update("channels.pico", { limit: 8 }, section!.etag);
         await replace(home, pico({ limit: 9 }));
         await eventually(() => expect(running().limit).toBe(9));
-        await eventually(() => expect(facts).toHaveLength(2));
+        await eventually(() => expect(events).toHaveLength(2));
       });
     }));
 
-  test("that comes after the settings were read and before the start takes effect", () =>
+  test("applies an edit made between load and start", () =>
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
-      const between = (): Promise<void> => replace(home, pico({ limit: 7, enabled: true }));
-      await withFollowing(
+      const beforeStart = (): Promise<void> => replace(home, pico({ limit: 7, enabled: true }));
+      await withWatcher(
         home,
-        async ({ facts, running }) => {
+        async ({ events, running }) => {
           await eventually(() => expect(running()).toEqual({ enabled: true, limit: 7 }));
           await eventually(() =>
-            expect(facts).toEqual([
+            expect(events).toEqual([
               { type: "settings:changed", section: "channels.pico", keys: "enabled,limit" },
             ]),
           );
         },
-        { between },
+        { beforeStart },
       );
     }));
 
   test.each([
     [
-      "makes the file",
+      "an invalid new file",
       undefined,
       (home: Home) => replace(home, pico({ limit: 1_000 })),
       /channels\.pico\.limit/,
     ],
-    ["breaks the file", pico({ limit: 6 }), (home: Home) => replace(home, "{"), /line 1, column 2/],
+    ["a syntax error", pico({ limit: 6 }), (home: Home) => replace(home, "{"), /line 1, column 2/],
     [
-      "removes the file",
+      "a missing file",
       pico({ limit: 6 }),
       (home: Home) => unlink(home.at("config.json")),
       /missing/,
     ],
-  ])("that %s before the start and cannot be taken is told", (_, first, edit, reason) =>
+  ])("reports %s from an edit before the start", (_, first, edit, reason) =>
     withHome(async (home) => {
       if (first) await home.write("config.json", first);
-      await withFollowing(
+      await withWatcher(
         home,
-        async ({ facts, running }) => {
+        async ({ events, running }) => {
           await eventually(() =>
-            expect(facts).toEqual([
+            expect(events).toEqual([
               {
                 type: "settings:rejected",
                 section: "channels.pico",
@@ -297,21 +302,21 @@ describe("an edit of config.json by hand", () => {
           );
           expect(running().limit).toBe(first ? 6 : 5);
         },
-        { between: () => edit(home) },
+        { beforeStart: () => edit(home) },
       );
     }),
   );
 
-  test("is needed for the file to win over what a host started with instead", () =>
+  test("keeps values from the host until the file is edited", () =>
     withHome(async (home) => {
       await home.write("config.json", pico({ limit: 6 }));
-      await withFollowing(
+      await withWatcher(
         home,
-        async ({ facts, running }) => {
+        async ({ events, running }) => {
           expect(running().limit).toBe(50);
           await replace(home, pico({ limit: 7 }));
           await eventually(() => expect(running().limit).toBe(7));
-          await eventually(() => expect(facts).toHaveLength(1));
+          await eventually(() => expect(events).toHaveLength(1));
         },
         { config: { "channels.pico": { limit: 50 } } },
       );
