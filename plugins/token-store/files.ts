@@ -1,7 +1,8 @@
+/** Token backend on environment variables and the files of the home. */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Log } from "../../kernel/index.ts";
+import type { Awaitable, Log, Release } from "../../kernel/index.ts";
 import {
   cachedByStamp,
   editJson,
@@ -26,12 +27,17 @@ import type {
   TokenSource,
 } from "./service.ts";
 
-/** A token of digits alone reads as a number, which is taken when no digit can be lost. Anything else that is not text
- *  is no token and no reason to have none. */
-export function tokenText(value: unknown, file = "", place = ""): string | undefined {
+/**
+ * Converts a value of a file to a token. A token of digits parses as a number; it is accepted if it
+ * is a safe integer, because then no digit is lost.
+ *
+ * @returns The token, or undefined if the value is missing or blank.
+ * @throws token_not_text if the value is not text: such a mistake must not mean "no token".
+ */
+export function tokenText(value: unknown, file = "", path = ""): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "string" && !Number.isSafeInteger(value))
-    throw tokenErrors.token_not_text(file, place);
+    throw tokenErrors.token_not_text(file, path);
   const trimmed = String(value).trim();
   return trimmed === "" ? undefined : trimmed;
 }
@@ -41,7 +47,10 @@ export const valueAt = (value: unknown, ...path: string[]): unknown =>
     return inside ? (node as Record<string, unknown>)[key] : undefined;
   }, value);
 
-/** What a file holds. One that a token in use came from must be there: its absence says nothing about the token. */
+/**
+ * Returns the content of a file. If a token in use came from this file, the file must exist: a
+ * missing file does not mean that the token was removed.
+ */
 export function requireContent(
   parsed: ParsedFile | undefined,
   file: string,
@@ -52,7 +61,8 @@ export function requireContent(
   return parsed?.value;
 }
 
-/** The keys of `launcher-config.json` that hold tokens; a channel's is in `.security.yml`, then in `config.json`. */
+/** Token name -> key in `launcher-config.json`. The tokens of channels are in `.security.yml`, or
+ *  in `config.json`. */
 export const launcherKeys = new Map([
   ["launcher", "launcher_token"],
   ["metrics", "metrics_token"],
@@ -81,7 +91,7 @@ async function readFileLocation(
   return [{ source, value, ...(changedAt === undefined ? {} : { changedAt }) }];
 }
 
-/** Reads every place that holds a value of a name, highest first. */
+/** Creates a function that reads all locations of a token, in the order of precedence. */
 export function createLocations({
   launcherFile,
   securityFile,
@@ -91,8 +101,8 @@ export function createLocations({
 }: LocationsOptions) {
   const [json, yaml] = [cachedByStamp(readJson), cachedByStamp(readYaml)];
   return async (name: TokenName): Promise<TokenLocation[]> => {
-    const given = tokenText(env[variable(name)]);
-    const fromEnv: TokenLocation[] = given === undefined ? [] : [{ source: "env", value: given }];
+    const value = tokenText(env[variable(name)]);
+    const fromEnv: TokenLocation[] = value === undefined ? [] : [{ source: "env", value }];
     const key = launcherKeys.get(name);
     if (key !== undefined)
       return [...fromEnv, ...(await readFileLocation("config", launcherFile, [key], json))];
@@ -105,161 +115,107 @@ export function createLocations({
   };
 }
 
+/** Options of `files()`. */
 export interface FileBackendOptions {
-  /** The folder of `config.json`, `launcher-config.json` and `.security.yml`. */
+  /** The directory of `config.json`, `launcher-config.json` and `.security.yml`. */
   readonly home: string;
-  /** A copy of the environment; read only. */
+  /** A copy of the environment; it is only read. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Prefix of the variables in lower case; default `service`: `SERVICE_LAUNCHER_TOKEN`. */
+  /** Prefix of the environment variables, in lower case. @defaultValue `"service"`, as in
+   *  `SERVICE_LAUNCHER_TOKEN` */
   readonly brand?: string;
-  /** `config.json` elsewhere than in the home. */
+  /** Path of `config.json`. @defaultValue in the home */
   readonly config?: string;
-  /** Told every value that is read or written, so that logs can keep it out. */
+  /** Receives every value that is read or written, so that logs can redact it. */
   readonly secret?: (value: string) => void;
-  /** Told a generated launcher token, after it was stored. */
+  /** Receives a generated launcher token after it was stored. */
   readonly generated?: (value: string) => void;
 }
 
-/** First 16 hex digits of SHA-256: marks a generated token until its owner has confirmed it. */
+/** First 16 hex digits of SHA-256. They mark a generated token until its owner confirms it. */
 const pendingMark = (token: string): string =>
   createHash("sha256").update(token, "utf8").digest("hex").slice(0, 16);
 
-/** Tokens from the environment and from the files of the home, in the order of precedence. */
-export function files({
-  home,
-  env,
-  brand = "service",
-  config,
-  secret,
-  generated,
-}: FileBackendOptions): TokenBackend {
-  const launcherFile = join(home, "launcher-config.json");
-  const securityFile = join(home, ".security.yml");
-  const configFile = config ?? join(home, "config.json");
-  let log: Log | undefined;
-  let homeReady = false;
-  /** Names whose place in `config.json` was remarked on. */
-  const advised = new Set<TokenName>();
-  const asked = new Set<TokenName>();
+/**
+ * Creates a backend that reads tokens from the environment, then from the files of the home. It
+ * writes to the files.
+ *
+ * @throws FILE_CORRUPT from its calls if a file cannot be parsed.
+ * @example
+ * const store = tokenStore(files({ home: "/home/me/.service", env: process.env }));
+ */
+export function files(options: FileBackendOptions): TokenBackend {
+  const backend = new FileBackend(options);
+  return {
+    open: (log) => backend.open(log),
+    resolve: (name, held) => backend.resolve(name, held),
+    write: (name, value, writeOptions) => backend.write(name, value, writeOptions),
+    places: backend.places,
+    variable: (name) => backend.variable(name),
+    watch: (changed) => backend.watch(changed),
+    label: (name) => (launcherKeys.has(name) ? "config" : "security"),
+  };
+}
 
-  const variable = (name: TokenName): string => tokenVariable(name, brand);
+class FileBackend {
+  readonly places: NonNullable<TokenBackend["places"]>;
+  private readonly options: FileBackendOptions;
+  private readonly launcherFile: string;
+  private readonly securityFile: string;
+  private readonly configFile: string;
+  private log: Log | undefined;
+  private isHomeReady = false;
+  /** Tokens in `config.json` that were warned about. */
+  private readonly warned = new Set<TokenName>();
+  private readonly resolved = new Set<TokenName>();
 
-  async function guard(file: string): Promise<void> {
-    const warning = await restrictSecretFile(file);
-    if (warning) log?.warn({ file }, warning);
-  }
-  function advise(name: TokenName): void {
-    if (advised.has(name)) return;
-    advised.add(name);
-    const places = `use .security.yml for production, or ${variable(name)} for containers`;
-    log?.warn(
-      { name },
-      `the ${name} token is in config.json, which suits development only: ${places}`,
-    );
-  }
-  function inLauncher(content: unknown, name: TokenName, key: string): ResolvedToken | undefined {
-    const value = tokenText(valueAt(content, key), launcherFile, key);
-    if (value === undefined) return undefined;
-    const setupPending =
-      name === "launcher" && valueAt(content, "setup_pending") === pendingMark(value);
-    return { value, source: "config", setupPending };
-  }
-  function inSecurity(content: unknown, name: TokenName): ResolvedToken | undefined {
-    const value = tokenText(
-      valueAt(content, "channels", name, "token"),
-      securityFile,
-      `channels.${name}.token`,
-    );
-    return value === undefined ? undefined : { value, source: "security" };
+  constructor(options: FileBackendOptions) {
+    const { home, env, config } = options;
+    this.options = options;
+    this.launcherFile = join(home, "launcher-config.json");
+    this.securityFile = join(home, ".security.yml");
+    this.configFile = config ?? join(home, "config.json");
+    const { launcherFile, securityFile, configFile } = this;
+    const variable = (name: TokenName): string => this.variable(name);
+    this.places = createLocations({ launcherFile, securityFile, configFile, env, variable });
   }
 
-  async function fromLauncherFile(
-    name: TokenName,
-    key: string,
-    held?: TokenSource,
-  ): Promise<ResolvedToken | undefined> {
-    const isNeeded = held === "config" || held === "random";
-    const found = inLauncher(
-      requireContent(await readJson(launcherFile), launcherFile, isNeeded),
-      name,
-      key,
-    );
-    if (found) await guard(launcherFile);
-    return found;
-  }
-  async function fromChannelFiles(
-    name: TokenName,
-    held?: TokenSource,
-  ): Promise<ResolvedToken | undefined> {
-    const guarded = inSecurity(
-      requireContent(await readYaml(securityFile), securityFile, held === "security"),
-      name,
-    );
-    if (guarded !== undefined) {
-      await guard(securityFile);
-      return guarded;
-    }
-    const main = requireContent(await readJson(configFile), configFile, held === "config");
-    const plain = tokenText(
-      valueAt(main, "channels", name, "token"),
-      configFile,
-      `channels.${name}.token`,
-    );
-    if (plain === undefined) return undefined;
-    advise(name);
-    return { value: plain, source: "config" };
+  open(log: Log): void {
+    this.log = log;
   }
 
-  async function resolve(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
-    asked.add(name);
-    const given = tokenText(env[variable(name)]);
+  variable(name: TokenName): string {
+    return tokenVariable(name, this.options.brand);
+  }
+
+  async resolve(name: TokenName, held?: TokenSource): Promise<ResolvedToken | undefined> {
+    this.resolved.add(name);
+    const value = tokenText(this.options.env[this.variable(name)]);
     const key = launcherKeys.get(name);
-    const stored = given
-      ? undefined
-      : await (key ? fromLauncherFile(name, key, held) : fromChannelFiles(name, held));
-    const found: ResolvedToken | undefined = given ? { value: given, source: "env" } : stored;
-    if (found) secret?.(found.value);
+    let found: ResolvedToken | undefined;
+    if (value) found = { value, source: "env" };
+    else if (key) found = await this.fromLauncherFile(name, key, held);
+    else found = await this.fromChannelFiles(name, held);
+    if (found) this.options.secret?.(found.value);
     return found;
   }
 
-  /** Writes what `edit` makes of the file, unless a token has to be the first and another process was faster. */
-  async function put(
-    file: string,
-    first: boolean,
-    standing: (text: string) => ResolvedToken | undefined,
-    edit: (text?: string) => string,
-  ): Promise<ResolvedToken | undefined> {
-    let before: ResolvedToken | undefined;
-    await updateFile(
-      file,
-      (text) => {
-        before = first && text !== undefined ? standing(text) : undefined;
-        return before ? undefined : edit(text);
-      },
-      { mode: 0o600 },
-    );
-    if (before) secret?.(before.value);
-    return before;
-  }
-
-  async function write(
+  async write(
     name: TokenName,
     value: string,
     { setupPending, first = false }: { setupPending: boolean; first?: boolean },
   ): Promise<ResolvedToken | undefined> {
-    secret?.(value);
-    if (!homeReady) {
-      for (const warning of (await ensureHome(home)).warnings) log?.warn({ home }, warning);
-      homeReady = true;
-    }
+    const { launcherFile, securityFile, options } = this;
+    options.secret?.(value);
+    await this.prepareHome();
     const key = launcherKeys.get(name);
     if (key === undefined) {
       const path = ["channels", name, "token"];
-      return put(
+      return this.put(
         securityFile,
         first,
-        (body) => inSecurity(parseYaml(body, securityFile), name),
-        (body) => editYaml(body, path, value, securityFile),
+        (text) => this.parseSecurity(parseYaml(text, securityFile), name),
+        (text) => editYaml(text, path, value, securityFile),
       );
     }
     const pending = {
@@ -267,31 +223,118 @@ export function files({
       ...(setupPending ? { value: pendingMark(value) } : { remove: true as const }),
     };
     const edits = [{ path: [key], value }, ...(name === "launcher" ? [pending] : [])];
-    const before = await put(
+    const before = await this.put(
       launcherFile,
       first,
-      (body) => inLauncher(parseJson(body, launcherFile), name, key),
-      (body) => editJson(body, edits, launcherFile),
+      (text) => this.parseLauncher(parseJson(text, launcherFile), name, key),
+      (text) => editJson(text, edits, launcherFile),
     );
-    if (setupPending && !before) generated?.(value);
+    if (setupPending && !before) options.generated?.(value);
     return before;
   }
 
-  return {
-    open: (own) => {
-      log = own;
-    },
-    resolve,
-    write,
-    places: createLocations({ launcherFile, securityFile, configFile, env, variable }),
-    variable,
-    watch: (changed) =>
-      watchFiles([launcherFile, securityFile, configFile], async (path) => {
-        const names = [...asked].filter(
-          (name) => launcherKeys.has(name) === (path === launcherFile),
-        );
-        for (const name of names) await changed(name);
-      }),
-    label: (name) => (launcherKeys.has(name) ? "config" : "security"),
-  };
+  watch(changed: (name: TokenName) => Awaitable<void>): Release {
+    const { launcherFile, securityFile, configFile } = this;
+    return watchFiles([launcherFile, securityFile, configFile], async (path) => {
+      const names = [...this.resolved].filter(
+        (name) => launcherKeys.has(name) === (path === launcherFile),
+      );
+      for (const name of names) await changed(name);
+    });
+  }
+
+  private async prepareHome(): Promise<void> {
+    if (this.isHomeReady) return;
+    const { home } = this.options;
+    for (const warning of (await ensureHome(home)).warnings) this.log?.warn({ home }, warning);
+    this.isHomeReady = true;
+  }
+
+  private async restrict(file: string): Promise<void> {
+    const warning = await restrictSecretFile(file);
+    if (warning) this.log?.warn({ file }, warning);
+  }
+
+  private warnAboutConfig(name: TokenName): void {
+    if (this.warned.has(name)) return;
+    this.warned.add(name);
+    const advice = `use .security.yml for production, or ${this.variable(name)} for containers`;
+    this.log?.warn(
+      { name },
+      `the ${name} token is in config.json, which is for development only: ${advice}`,
+    );
+  }
+
+  private parseLauncher(content: unknown, name: TokenName, key: string): ResolvedToken | undefined {
+    const value = tokenText(valueAt(content, key), this.launcherFile, key);
+    if (value === undefined) return undefined;
+    const setupPending =
+      name === "launcher" && valueAt(content, "setup_pending") === pendingMark(value);
+    return { value, source: "config", setupPending };
+  }
+
+  private parseSecurity(content: unknown, name: TokenName): ResolvedToken | undefined {
+    const path = `channels.${name}.token`;
+    const value = tokenText(valueAt(content, "channels", name, "token"), this.securityFile, path);
+    return value === undefined ? undefined : { value, source: "security" };
+  }
+
+  private async fromLauncherFile(
+    name: TokenName,
+    key: string,
+    held?: TokenSource,
+  ): Promise<ResolvedToken | undefined> {
+    const { launcherFile } = this;
+    const isNeeded = held === "config" || held === "random";
+    const content = requireContent(await readJson(launcherFile), launcherFile, isNeeded);
+    const found = this.parseLauncher(content, name, key);
+    if (found) await this.restrict(launcherFile);
+    return found;
+  }
+
+  private async fromChannelFiles(
+    name: TokenName,
+    held?: TokenSource,
+  ): Promise<ResolvedToken | undefined> {
+    const { securityFile, configFile } = this;
+    const security = await readYaml(securityFile);
+    const found = this.parseSecurity(
+      requireContent(security, securityFile, held === "security"),
+      name,
+    );
+    if (found !== undefined) {
+      await this.restrict(securityFile);
+      return found;
+    }
+    const config = requireContent(await readJson(configFile), configFile, held === "config");
+    const path = `channels.${name}.token`;
+    const value = tokenText(valueAt(config, "channels", name, "token"), configFile, path);
+    if (value === undefined) return undefined;
+    this.warnAboutConfig(name);
+    return { value, source: "config" };
+  }
+
+  /**
+   * Writes the edited file. With `first` it keeps the token that another process has stored.
+   *
+   * @returns The kept token, or undefined if the file was written.
+   */
+  private async put(
+    file: string,
+    first: boolean,
+    parse: (text: string) => ResolvedToken | undefined,
+    edit: (text?: string) => string,
+  ): Promise<ResolvedToken | undefined> {
+    let before: ResolvedToken | undefined;
+    await updateFile(
+      file,
+      (text) => {
+        before = first && text !== undefined ? parse(text) : undefined;
+        return before ? undefined : edit(text);
+      },
+      { mode: 0o600 },
+    );
+    if (before) this.options.secret?.(before.value);
+    return before;
+  }
 }

@@ -1,7 +1,7 @@
+/** The token store plugin: resolves, verifies, stores and rotates tokens. */
 import type { Plugin } from "../../kernel/index.ts";
-import type { TokenBackend } from "./service.ts";
-import { createStore } from "./store.ts";
-import { type TokenStoreShape } from "./service.ts";
+import type { TokenBackend, TokenStoreShape } from "./service.ts";
+import { TokenStore } from "./store.ts";
 
 export type {
   TokenStoreEvents,
@@ -21,20 +21,26 @@ export { environment, tokenVariable, memory, type EnvironmentOptions } from "./m
 export { tokenWarning, generateToken, weakTokenReason } from "./rules.ts";
 export { files, type FileBackendOptions } from "./files.ts";
 
-/** Resolves, verifies, persists and replaces tokens, and drives the launcher's life with what becomes of its token. */
-export function tokenStore(form: TokenBackend): Plugin<TokenStoreShape> {
+/**
+ * Creates the token store. It also drives the state of the launcher: setup, running, rotating.
+ *
+ * @param backend - The token storage: `files()`, `memory()`, `environment()` or one of a host.
+ * @example
+ * const kernel = createKernel([tokenStore(memory({ launcher: token })), http()]);
+ */
+export function tokenStore(backend: TokenBackend): Plugin<TokenStoreShape> {
   return {
     name: "token-store",
     api: 1,
     drives: true,
     start(scope) {
-      const { tokens, tokenSecrets, claimed, watch } = createStore(form, scope);
-      // Without a launcher token to wait for there is nothing to set up.
+      const store = new TokenStore(backend, scope);
+      // If no plugin claims the launcher token, there is nothing to set up.
       scope.onReady(() => {
-        if (!claimed("launcher")) scope.lifecycle.send("accept-credentials");
-        return watch();
+        if (!store.isClaimed("launcher")) scope.lifecycle.send("accept-credentials");
+        return store.watch();
       });
-      return { tokens, tokenSecrets };
+      return { tokens: store.tokens(), tokenSecrets: store.tokenSecrets() };
     },
   };
 }

@@ -1,11 +1,18 @@
+/** Token backends without files: tokens from the host and from environment variables. */
 import type { ResolvedToken, TokenBackend, TokenName } from "./service.ts";
 
-/** Tokens given by a host and kept for this process only. */
+/**
+ * Creates a backend with tokens from the host. It keeps them in this process only.
+ *
+ * @param tokens - Token name -> value.
+ * @example
+ * const store = tokenStore(memory({ pico: token }));
+ */
 export function memory(tokens: Readonly<Record<TokenName, string>> = {}): TokenBackend {
-  const given = new Map(Object.entries(tokens));
+  const values = new Map(Object.entries(tokens));
   const pending = new Set<TokenName>();
   const resolve = (name: TokenName): ResolvedToken | undefined => {
-    const value = given.get(name)?.trim();
+    const value = values.get(name)?.trim();
     return value ? { value, source: "host", setupPending: pending.has(name) } : undefined;
   };
   return {
@@ -13,7 +20,7 @@ export function memory(tokens: Readonly<Record<TokenName, string>> = {}): TokenB
     write(name, value, { setupPending, first }) {
       const before = first && resolve(name);
       if (before) return before;
-      given.set(name, value);
+      values.set(name, value);
       if (setupPending) pending.add(name);
       else pending.delete(name);
       return undefined;
@@ -22,30 +29,41 @@ export function memory(tokens: Readonly<Record<TokenName, string>> = {}): TokenB
   };
 }
 
+/** Options of `environment()`. */
 export interface EnvironmentOptions {
-  /** The environment, or a copy; read only. */
+  /** The environment, or a copy; it is only read. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Prefix of the variables in lower case; default `service`. */
+  /** Prefix of the variables, in lower case. @defaultValue `"service"` */
   readonly brand?: string;
 }
 
-/** Tokens that are not a channel's. */
 const tokensOutsideChannels: readonly TokenName[] = ["launcher", "metrics"];
 
-/** `SERVICE_LAUNCHER_TOKEN`, `SERVICE_CHANNELS_PICO_TOKEN`. */
+/**
+ * Returns the name of the environment variable of a token.
+ *
+ * @param brand - Prefix of the variable, in lower case. @defaultValue `"service"`
+ * @returns For example `SERVICE_LAUNCHER_TOKEN` or `SERVICE_CHANNELS_PICO_TOKEN`.
+ */
 export const tokenVariable = (name: TokenName, brand = "service"): string =>
   [brand, ...(tokensOutsideChannels.includes(name) ? [] : ["channels"]), name, "token"]
     .join("_")
     .toUpperCase();
 
-/** Tokens from variables alone. What is generated or set in the setup lives as long as this process. */
+/**
+ * Creates a backend that reads tokens from environment variables. A generated token, and one
+ * chosen during setup, is lost when the process exits.
+ *
+ * @example
+ * const store = tokenStore(environment({ env: process.env }));
+ */
 export function environment({ env, brand }: EnvironmentOptions): TokenBackend {
-  const made = memory();
+  const created = memory();
   return {
-    ...made,
+    ...created,
     resolve(name) {
       const value = env[tokenVariable(name, brand)]?.trim();
-      return made.resolve(name) ?? (value ? { value, source: "env" } : undefined);
+      return created.resolve(name) ?? (value ? { value, source: "env" } : undefined);
     },
     variable: (name) => tokenVariable(name, brand),
   };

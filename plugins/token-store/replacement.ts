@@ -1,3 +1,4 @@
+/** Launcher states during a rotation, and the errors of failed checks and writes. */
 import {
   codeOf,
   type ErrorContext,
@@ -14,7 +15,7 @@ interface ReplacementCommands {
   readonly abandon?: LauncherCommand;
 }
 
-/** What a replacement of the launcher's token does to its life, by the state it begins in. */
+/** State of the launcher -> commands that a rotation of the launcher token sends. */
 export const replacements: Readonly<Partial<Record<LauncherState, ReplacementCommands>>> = {
   unconfigured: { finish: "accept-credentials" },
   setup: { finish: "finish-setup" },
@@ -31,7 +32,7 @@ const notStoredError = (reason: string, context?: ErrorContext): Error =>
 export const notCheckedError = (reason: string): Error =>
   tokenErrors.store_unavailable("checked", reason, "Try again in a moment");
 
-/** What a host's own check throws may quote the candidate. */
+/** Hides the error of the host's check, because its message may contain the candidate. */
 export function checkFailedError(log: Log, name: TokenName, error: unknown): Error {
   log.error(
     { name, code: safeErrorCode(error) },
@@ -40,7 +41,7 @@ export function checkFailedError(log: Log, name: TokenName, error: unknown): Err
   return notCheckedError("the host's own check failed");
 }
 
-/** The words of an unknown error may quote the token: neither the log nor the caller gets them. */
+/** Hides the message of an unknown error from log and caller, because it may contain the token. */
 export function storeUnavailableError(log: Log, name: TokenName, error: unknown): Error {
   const known = codeOf(error) !== "internal";
   const reason = known ? { err: error } : { code: safeErrorCode(error) };

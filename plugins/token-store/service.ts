@@ -1,112 +1,154 @@
+/** Types and events of the token services, and the interface of token backends. */
 import type { Awaitable, Log, Release } from "../../kernel/index.ts";
 
 /** `launcher`, `metrics`, or the name of a channel: `pico`, `pico_client`, … */
 export type TokenName = string;
+/** Origin of a token. */
 export type TokenSource = "env" | "security" | "config" | "random" | "host" | "none";
 
+/** State of a token, without its value. */
 export interface TokenInfo {
-  /** Grows by one at every replacement; 0 while there is no token. */
+  /** Grows by one with every replacement; 0 if there is no token. */
   readonly version: number;
   readonly source: TokenSource;
   readonly managedByEnv: boolean;
 }
 
-/** Questions about tokens. The token itself never leaves: callers learn which version matched. */
+/** The token service. It never returns a token: callers learn which version matched. */
 export interface Tokens {
-  /** Called in `start()`. Nothing unclaimed is read, generated or written. `exposed`: other machines can try to guess
-   *  it; then one under 8 characters rejects `token_too_short`. */
+  /**
+   * Claims a token; called in `start()`. The store reads, generates and writes claimed tokens only.
+   *
+   * @param options.generate - Generates and stores the token if there is none.
+   * @param options.exposed - True if other machines can connect and so try to guess the token.
+   * @throws token_claimed_twice if another plugin has claimed the token.
+   * @throws token_too_short if an exposed token has fewer than 8 characters.
+   */
   claim(name: TokenName, options?: { generate?: true; exposed?: boolean }): Promise<TokenInfo>;
-  /** The version the candidate matched. Compared in constant time; the candidate's ends are trimmed.
-   *  Rejects `store_unavailable` after 5 s of replacement, or without an answer of a host's own check. */
+  /**
+   * Compares a candidate in constant time. White space around the candidate is ignored.
+   *
+   * @returns The version that the candidate matches, or `false`.
+   * @throws store_unavailable if a rotation, or the check of a host, takes longer than 5 s.
+   */
   verify(name: TokenName, candidate: string): Promise<number | false>;
+  /** @returns The state of a claimed token. */
   info(name: TokenName): TokenInfo;
-  /** Those that were claimed, in that order. */
+  /** @returns The claimed tokens, in the order of the claims. */
   names(): readonly TokenName[];
-  /** Reads the places again. Rejects what reading them rejects. */
+  /** Reads the locations of the token again. Rejects with the error of reading them. */
   describe(name: TokenName): Promise<TokenDescription>;
-  /** 32 bytes: HMAC-SHA-256(salt, token). A rotation changes it. `salt`: by default 32 random bytes of this process and
-   *  purpose; a salt of the caller belongs to one purpose only. */
+  /**
+   * Derives a key of 32 bytes: HMAC-SHA-256(salt, token). It changes with each rotation.
+   *
+   * @param salt - Use each salt for one purpose only. @defaultValue 32 random bytes per process
+   *   and purpose.
+   */
   derive(name: TokenName, purpose: string, salt?: Uint8Array): Uint8Array;
 }
 
-/** Showing and replacing tokens: named in the `needs` of whoever can. */
+/** Reads and replaces token values. A plugin that may do so names this service in its `needs`. */
 export interface TokenSecrets {
+  /** @returns The token, or undefined if there is none. */
   reveal(name: TokenName): string | undefined;
-  /** `keep` confirms a generated token; without `value` a fresh one is generated. `expect`: the version the caller saw.
-   *  Rejects: `token_managed_by_env`, `busy`, `stale`, `weak_token`, `store_unavailable`. */
+  /**
+   * Replaces a token.
+   *
+   * @param change.value - The new token. @defaultValue a generated token
+   * @param change.keep - Confirms a generated token without changing it.
+   * @param change.expect - The version that the caller has read.
+   * @param change.graceS - Seconds before connections of the old token close. @defaultValue `0`
+   * @throws token_managed_by_env if the token comes from the environment.
+   * @throws busy if another replacement is in progress.
+   * @throws stale if `expect` is not the current version.
+   * @throws weak_token if the value breaks a rule of `weakTokenReason`.
+   * @throws store_unavailable if the backend cannot write.
+   */
   replace(
     name: TokenName,
     change: ({ value?: string } | { keep: true }) & { expect: number; graceS?: number },
   ): Promise<TokenInfo>;
 }
 
+/** A token as a backend returns it. */
 export interface ResolvedToken {
   readonly value: string;
   readonly source: TokenSource;
-  /** The value was generated and its owner has neither confirmed nor replaced it. */
+  /** True if the value was generated, and its owner has neither confirmed nor replaced it. */
   readonly setupPending?: boolean;
 }
 
+/** A location that contains a value of a token. */
 export interface TokenLocation {
   readonly source: TokenSource;
   readonly value: string;
-  /** Unix milliseconds: when the place was last written. */
+  /** Unix milliseconds of the last write. */
   readonly changedAt?: number;
 }
 
-/** A token as its owner may know it, without its value. */
+/** A token as pages and commands show it, without its value. */
 export interface TokenDescription extends TokenInfo {
   readonly name: TokenName;
-  /** The environment variable that holds it or could. */
+  /** The environment variable that can set it. */
   readonly variable?: string;
-  /** Unix milliseconds: when it was replaced or its place written. */
+  /** Unix milliseconds of the last replacement, or of the last write of its location. */
   readonly changedAt?: number;
   /** Why it is weak. */
   readonly concern?: string;
-  /** Places of lower precedence that hold a value too, and whether it is the same one. */
+  /** Other locations that contain a value, and whether that value is the same. */
   readonly others: readonly { readonly source: TokenSource; readonly same: boolean }[];
 }
 
-/** Where tokens live: `memory()`, `files()` or a host's own. One conformance suite tests them all. */
+/** A token storage: `memory()`, `files()`, `environment()` or one of a host. */
 export interface TokenBackend {
-  /** Called once, before anything else. */
+  /** Runs once, before all other calls. */
   open?(log: Log): void;
-  /** `held`: where the token in use came from. When that place as a whole is gone (file missing, empty, unreadable)
-   *  it rejects: then nothing is known about the token. */
+  /**
+   * Reads a token.
+   *
+   * @param held - Source of the token in use. If that location is gone (file missing, empty or
+   *   unreadable) the call rejects, because nothing is known about the token.
+   */
   resolve(name: TokenName, held?: TokenSource): Awaitable<ResolvedToken | undefined>;
-  /** `first`: a generated token; one that stands in its place by now, from another process, is left there and is the
-   *  answer. */
+  /**
+   * Stores a token.
+   *
+   * @param options.first - Set for a generated token: if another process has stored one in the
+   *   meantime, the backend keeps and returns that one.
+   */
   write(
     name: TokenName,
     value: string,
     options: { setupPending: boolean; first?: true },
   ): Awaitable<ResolvedToken | void>;
-  /** The label of a token this form has written; default: the label it had. */
+  /** Returns the source of a token that this backend has written. @defaultValue the old source */
   label?(name: TokenName): TokenSource;
-  /** The environment variable that can hold the token, for sentences. */
+  /** Returns the environment variable that can set the token, for messages. */
   variable?(name: TokenName): string;
-  /** Every place that holds a value now, highest first. */
+  /** Returns all locations that contain a value, in the order of precedence. */
   places?(name: TokenName): Awaitable<TokenLocation[]>;
-  /** Tells names whose places may have changed, one at a time; also once at the start. */
+  /** Reports tokens whose locations may have changed, one at a time, and once at the start. */
   watch?(changed: (name: TokenName) => Awaitable<void>): Release;
-  /** A host's own check, in place of a comparison. */
+  /** Checks a candidate instead of the comparison of the store. */
   verify?(name: TokenName, candidate: string): Awaitable<boolean>;
 }
 
+/** Events of the token store. */
 export type TokenStoreEvents = {
-  /** A claim was answered. */
+  /** A plugin claimed a token. */
   "token-store:resolved": {
     name: TokenName;
     version: number;
     source: TokenSource;
     managedByEnv: boolean;
   };
-  /** The new token is written and the old one no longer verifies. */
+  /** The new token is stored, and the old one no longer verifies. */
   "token-store:rotated": { name: TokenName; version: number; graceS: number };
-  /** An edit took the token away and none is left. */
+  /** An edit removed the token, and no location contains another one. */
   "token-store:removed": { name: TokenName };
 };
 
+/** The plugin shape of the token store. */
 export type TokenStoreShape = {
   drives: true;
   emits: TokenStoreEvents;

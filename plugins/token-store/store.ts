@@ -1,3 +1,4 @@
+/** Claims, verifies and replaces tokens. The only module of the process that holds their values. */
 import type { Awaitable, Release, Scope } from "../../kernel/index.ts";
 import { tokenErrors } from "./errors.ts";
 import {
@@ -12,6 +13,7 @@ import type {
   TokenBackend,
   TokenInfo,
   TokenName,
+  TokenSecrets,
   TokenStoreShape,
   Tokens,
 } from "./service.ts";
@@ -23,162 +25,187 @@ import {
   toTokenInfo,
   type TokenRecord,
 } from "./token.ts";
-import { watchTokens } from "./watch.ts";
+import { TokenWatcher } from "./watch.ts";
 
-/** Longest wait of a check, for a replacement under way or for a host's own answer. */
+/** Longest wait of a check for a replacement, or for the check of a host. */
 const maxWaitMs = 5_000;
 
-type Store = TokenStoreShape["offers"] & {
-  claimed(name: TokenName): boolean;
-  /** Follows edits of the places from now on. */
-  watch(): Release;
-};
+type TokenChange = Parameters<TokenSecrets["replace"]>[1];
 
-/** Claimed tokens in memory: the one place in the process that holds their values. */
-export function createStore(form: TokenBackend, scope: Scope<TokenStoreShape>): Store {
-  const { log, lifecycle } = scope;
-  form.open?.(log);
-  const tokens = new Map<TokenName, TokenRecord>();
-  const watching = watchTokens(form, scope, tokens);
+export class TokenStore {
+  private readonly backend: TokenBackend;
+  private readonly scope: Scope<TokenStoreShape>;
+  private readonly records = new Map<TokenName, TokenRecord>();
+  private readonly watcher: TokenWatcher;
 
-  const held = (name: TokenName): TokenRecord => {
-    const found = tokens.get(name);
-    if (!found) throw tokenErrors.token_unclaimed(name);
-    return found;
-  };
-  const info = (name: TokenName): TokenInfo => toTokenInfo(held(name));
-
-  /** Of two launchers that start at once with one home the first makes the token. */
-  async function make(name: TokenName): Promise<ResolvedToken> {
-    const value = generateToken(name, scope.random);
-    const setupPending = name === "launcher";
-    const before = await form.write(name, value, { setupPending, first: true });
-    return before ?? { value, source: "random", setupPending };
+  constructor(backend: TokenBackend, scope: Scope<TokenStoreShape>) {
+    this.backend = backend;
+    this.scope = scope;
+    backend.open?.(scope.log);
+    this.watcher = new TokenWatcher(backend, scope, this.records);
   }
 
-  const claim: Tokens["claim"] = async (name, { generate: wanted, exposed = false } = {}) => {
-    if (tokens.has(name)) throw tokenErrors.token_claimed_twice(name);
+  isClaimed(name: TokenName): boolean {
+    return this.records.has(name);
+  }
+
+  /** Follows edits of the locations from now on. */
+  watch(): Release {
+    return this.backend.watch?.((name) => this.watcher.check(name)) ?? (() => undefined);
+  }
+
+  tokens(): Tokens {
+    return {
+      claim: (name, options) => this.claim(name, options),
+      verify: (name, candidate) => this.verify(name, candidate),
+      info: (name) => toTokenInfo(this.record(name)),
+      names: () => [...this.records.keys()],
+      describe: (name) => describeToken(this.backend, name, this.record(name)),
+      derive: (name, purpose, salt) => this.derive(name, purpose, salt),
+    };
+  }
+
+  tokenSecrets(): TokenSecrets {
+    return {
+      reveal: (name) => this.record(name).value,
+      replace: (name, change) => this.replace(name, change),
+    };
+  }
+
+  private record(name: TokenName): TokenRecord {
+    const found = this.records.get(name);
+    if (!found) throw tokenErrors.token_unclaimed(name);
+    return found;
+  }
+
+  private async claim(
+    name: TokenName,
+    { generate = false, exposed = false }: { generate?: boolean; exposed?: boolean } = {},
+  ): Promise<TokenInfo> {
+    const { backend, records, scope } = this;
+    const { log, lifecycle } = scope;
+    if (records.has(name)) throw tokenErrors.token_claimed_twice(name);
     const token = createTokenRecord();
-    tokens.set(name, token);
-    const stored = await form.resolve(name);
-    const isMissing = !stored?.value.trim() && !form.verify;
-    const found = isMissing && wanted ? await make(name) : stored;
+    records.set(name, token);
+    const stored = await backend.resolve(name);
+    const isMissing = !stored?.value.trim() && !backend.verify;
+    const found = isMissing && generate ? await this.generate(name) : stored;
     const value = found?.value.trim();
     if (found && value) {
       if (exposed && isGuessable(value)) throw tokenErrors.token_too_short(name, found.source);
       setToken(token, value);
       token.source = found.source;
       token.setupPending = found.setupPending ?? false;
-      const doubt = tokenWarning(name, value);
-      if (doubt) log.warn({ name, source: found.source }, `the ${name} token is weak: ${doubt}`);
-    } else if (form.verify) {
+      const warning = tokenWarning(name, value);
+      if (warning)
+        log.warn({ name, source: found.source }, `the ${name} token is weak: ${warning}`);
+    } else if (backend.verify) {
       token.source = "host";
       token.version = 1;
     }
-    if (token.source === "env") await watching.note(name);
-    // Without any token the launcher stays unconfigured: nothing could be compared with a candidate.
+    if (token.source === "env") await this.watcher.checkBelowEnvironment(name);
+    // Without a token the launcher stays unconfigured: no candidate could match.
     if (name === "launcher" && token.version > 0) {
       lifecycle.send(token.setupPending ? "begin-setup" : "accept-credentials");
     }
-    const answer = info(name);
-    log.info({ name, source: answer.source }, `${name} token source: ${answer.source}`);
-    scope.emit("token-store:resolved", { name, ...answer });
-    return answer;
-  };
+    const info = toTokenInfo(token);
+    log.info({ name, source: info.source }, `${name} token source: ${info.source}`);
+    scope.emit("token-store:resolved", { name, ...info });
+    return info;
+  }
 
-  /** What a check waits for, such as the replacement under way; rejects after five seconds of it. */
-  async function inTime<T>(work: Awaitable<T>, reason: string): Promise<T> {
+  /** If two launchers start with one home at the same time, both use the token stored first. */
+  private async generate(name: TokenName): Promise<ResolvedToken> {
+    const value = generateToken(name, this.scope.random);
+    const setupPending = name === "launcher";
+    const before = await this.backend.write(name, value, { setupPending, first: true });
+    return before ?? { value, source: "random", setupPending };
+  }
+
+  private async verify(name: TokenName, candidate: string): Promise<number | false> {
+    const { backend } = this;
+    const token = this.record(name);
+    if (token.replacing) await this.withTimeout(token.replacing, "it is being replaced");
+    if (candidate.trim() === "") return false;
+    if (backend.verify)
+      return (await this.verifyByHost(name, candidate.trim())) ? token.version : false;
+    return token.compare?.matches(candidate) ? token.version : false;
+  }
+
+  private async verifyByHost(name: TokenName, candidate: string): Promise<boolean> {
+    try {
+      const result = this.backend.verify?.(name, candidate);
+      return (await this.withTimeout(result, "the host's own check does not answer")) ?? false;
+    } catch (error) {
+      throw checkFailedError(this.scope.log, name, error);
+    }
+  }
+
+  /** Waits for `work`; rejects after 5 s. */
+  private async withTimeout<T>(work: Awaitable<T>, reason: string): Promise<T> {
     let cancel = (): void => undefined;
-    const tooLong = new Promise<never>((_, reject) => {
-      cancel = scope.after(maxWaitMs, () => reject(notCheckedError(reason)));
+    const timeout = new Promise<never>((_, reject) => {
+      cancel = this.scope.after(maxWaitMs, () => reject(notCheckedError(reason)));
     });
     try {
-      return await Promise.race([work, tooLong]);
+      return await Promise.race([work, timeout]);
     } finally {
       cancel();
     }
   }
 
-  async function ask(name: TokenName, candidate: string): Promise<boolean> {
-    try {
-      return (
-        (await inTime(form.verify?.(name, candidate), "the host's own check does not answer")) ??
-        false
-      );
-    } catch (error) {
-      throw checkFailedError(log, name, error);
-    }
+  private derive(name: TokenName, purpose: string, given?: Uint8Array): Uint8Array {
+    const token = this.record(name);
+    const salt = given ?? token.salts.get(purpose) ?? this.scope.random(32);
+    if (!given) token.salts.set(purpose, salt);
+    return token.compare?.derive(salt) ?? createComparison("").derive(salt);
   }
 
-  async function verify(name: TokenName, candidate: string): Promise<number | false> {
-    const token = held(name);
-    if (token.replacing) await inTime(token.replacing, "it is being replaced");
-    if (candidate.trim() === "") return false;
-    if (form.verify) return (await ask(name, candidate.trim())) ? token.version : false;
-    return token.compare?.matches(candidate) ? token.version : false;
-  }
-
-  async function replace(
-    name: TokenName,
-    change: ({ value?: string } | { keep: true }) & { expect: number; graceS?: number },
-  ): Promise<TokenInfo> {
-    const token = held(name);
+  /** @returns The new value; for `keep`, the current one. */
+  private assertReplaceable(name: TokenName, token: TokenRecord, change: TokenChange): string {
     if (token.source === "env")
-      throw tokenErrors.token_managed_by_env(name, form.variable?.(name) ?? "of its name");
+      throw tokenErrors.token_managed_by_env(name, this.backend.variable?.(name) ?? "of its name");
     if (token.replacing) throw tokenErrors.busy(name);
     if (change.expect !== token.version) throw tokenErrors.stale(name);
     const keep = "keep" in change;
-    const next = keep ? token.value : (change.value?.trim() ?? generateToken(name, scope.random));
+    const next = keep
+      ? token.value
+      : (change.value?.trim() ?? generateToken(name, this.scope.random));
     if (next === undefined) throw tokenErrors.stale(name);
-    const weak = keep ? undefined : weakTokenReason(next);
-    if (weak) throw tokenErrors.weak_token(weak);
+    const reason = keep ? undefined : weakTokenReason(next);
+    if (reason) throw tokenErrors.weak_token(reason);
+    return next;
+  }
 
-    const life = name === "launcher" ? replacements[lifecycle.state()] : undefined;
-    if (life?.begin && !lifecycle.send(life.begin)) throw tokenErrors.busy(name);
-    let done = (): void => undefined;
+  private async replace(name: TokenName, change: TokenChange): Promise<TokenInfo> {
+    const { backend, scope } = this;
+    const { log, lifecycle } = scope;
+    const token = this.record(name);
+    const next = this.assertReplaceable(name, token, change);
+    const commands = name === "launcher" ? replacements[lifecycle.state()] : undefined;
+    if (commands?.begin && !lifecycle.send(commands.begin)) throw tokenErrors.busy(name);
+    let finish = (): void => undefined;
     token.replacing = new Promise((resolve) => {
-      done = resolve;
+      finish = resolve;
     });
     try {
-      await form.write(name, next, { setupPending: false });
+      await backend.write(name, next, { setupPending: false });
       token.setupPending = false;
-      if (!keep) {
-        token.source = form.label?.(name) ?? token.source;
+      if (!("keep" in change)) {
+        token.source = backend.label?.(name) ?? token.source;
         setToken(token, next);
         token.changedAt = scope.clock.now();
-        scope.emit("token-store:rotated", {
-          name,
-          version: token.version,
-          graceS: change.graceS ?? 0,
-        });
+        const { graceS = 0 } = change;
+        scope.emit("token-store:rotated", { name, version: token.version, graceS });
       }
-      if (life) lifecycle.send(life.finish);
+      if (commands) lifecycle.send(commands.finish);
     } catch (error) {
-      if (life?.abandon) lifecycle.send(life.abandon);
+      if (commands?.abandon) lifecycle.send(commands.abandon);
       throw storeUnavailableError(log, name, error);
     } finally {
       token.replacing = undefined;
-      done();
+      finish();
     }
-    return info(name);
+    return toTokenInfo(token);
   }
-
-  return {
-    watch: () => form.watch?.(watching.look) ?? (() => undefined),
-    claimed: (name) => tokens.has(name),
-    tokens: {
-      claim,
-      verify,
-      info,
-      names: () => [...tokens.keys()],
-      describe: (name) => describeToken(form, name, held(name)),
-      derive(name, purpose, given) {
-        const token = held(name);
-        const salt = given ?? token.salts.get(purpose) ?? scope.random(32);
-        if (!given) token.salts.set(purpose, salt);
-        return token.compare?.derive(salt) ?? createComparison("").derive(salt);
-      },
-    },
-    tokenSecrets: { reveal: (name) => held(name).value, replace },
-  };
 }

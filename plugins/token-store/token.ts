@@ -1,3 +1,4 @@
+/** Claimed tokens in memory: comparison in constant time, versions, and descriptions. */
 import { createHmac, hash, timingSafeEqual } from "node:crypto";
 import { tokenWarning } from "./rules.ts";
 import type {
@@ -8,16 +9,15 @@ import type {
   TokenSource,
 } from "./service.ts";
 
-// UTF-16 keeps unpaired surrogates apart, which UTF-8 would all turn into one replacement character.
+// UTF-16 keeps unpaired surrogates distinct; UTF-8 would turn all of them into the same character.
 const digest = (text: string): Buffer => hash("sha256", Buffer.from(text, "utf16le"), "buffer");
 
 export interface TokenComparison {
-  /** Constant time: digests of equal length, no early exit. */
+  /** Compares in constant time: digests of equal length, without early exit. */
   matches(candidate: string): boolean;
   derive(salt: Uint8Array): Uint8Array;
 }
 
-/** Holds a token so that it can be compared and derived from. */
 export function createComparison(token: string): TokenComparison {
   const expected = digest(token);
   return {
@@ -26,19 +26,19 @@ export function createComparison(token: string): TokenComparison {
   };
 }
 
-/** A claimed token in memory. */
+/** A claimed token. */
 export interface TokenRecord {
   value: string | undefined;
   compare: TokenComparison | undefined;
-  /** 0 while there is none. */
+  /** 0 if there is no token. */
   version: number;
-  /** The highest version there has been: a removed token's number never comes back. */
+  /** The highest version so far. The version of a removed token is never used again. */
   newest: number;
   source: TokenSource;
   setupPending: boolean;
-  /** Unix milliseconds of the replacement in this process. */
+  /** Unix milliseconds of the last replacement in this process. */
   changedAt: number | undefined;
-  /** Settles, never rejects, when the replacement under way has. */
+  /** Settles with the current replacement; never rejects. */
   replacing: Promise<void> | undefined;
   readonly salts: Map<string, Uint8Array>;
 }
@@ -75,26 +75,26 @@ export const toTokenInfo = ({ version, source }: TokenRecord): TokenInfo => ({
   managedByEnv: source === "env",
 });
 
-/** All that may be said of a token without saying it. Reads the places again. */
+/** Describes a token without its value. Reads the locations of the backend again. */
 export async function describeToken(
-  form: TokenBackend,
+  backend: TokenBackend,
   name: TokenName,
   token: TokenRecord,
 ): Promise<TokenDescription> {
-  const places = (await form.places?.(name)) ?? [];
+  const locations = (await backend.places?.(name)) ?? [];
   const label = token.source === "random" ? "config" : token.source;
-  const own = places.find(({ source }) => source === label);
-  const changedAt = token.changedAt ?? own?.changedAt;
-  const variable = form.variable?.(name);
-  const doubt = token.value === undefined ? undefined : tokenWarning(name, token.value);
+  const current = locations.find(({ source }) => source === label);
+  const changedAt = token.changedAt ?? current?.changedAt;
+  const variable = backend.variable?.(name);
+  const concern = token.value === undefined ? undefined : tokenWarning(name, token.value);
   return {
     name,
     ...toTokenInfo(token),
     ...(variable === undefined ? {} : { variable }),
     ...(changedAt === undefined ? {} : { changedAt }),
-    ...(doubt === undefined ? {} : { concern: doubt }),
-    others: places
-      .filter((place) => place !== own)
+    ...(concern === undefined ? {} : { concern }),
+    others: locations
+      .filter((location) => location !== current)
       .map(({ source, value }) => ({ source, same: token.compare?.matches(value) ?? false })),
   };
 }

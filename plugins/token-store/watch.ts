@@ -1,3 +1,4 @@
+/** Applies edits of token files while the kernel runs. */
 import { createHash } from "node:crypto";
 import { codeOf, type Scope } from "../../kernel/index.ts";
 import { clearToken, setToken, type TokenRecord } from "./token.ts";
@@ -5,26 +6,76 @@ import { replacements } from "./replacement.ts";
 import { tokenWarning, invalidTokenReason } from "./rules.ts";
 import type { ResolvedToken, TokenBackend, TokenName, TokenStoreShape } from "./service.ts";
 
-/** Follows edits of the places a form keeps tokens in: compares what stands there with what is held. */
-export function watchTokens(
-  form: TokenBackend,
-  scope: Scope<TokenStoreShape>,
-  tokens: ReadonlyMap<TokenName, TokenRecord>,
-) {
-  const { log, lifecycle, emit, clock } = scope;
-  /** Name -> the last thing said about it: an odd file is looked at often and reported once. */
-  const said = new Map<TokenName, string>();
-  /** Name -> digest of what stands below the environment. */
-  const below = new Map<TokenName, string>();
+/** Compares the locations of a backend with the tokens in use. */
+export class TokenWatcher {
+  private readonly backend: TokenBackend;
+  private readonly scope: Scope<TokenStoreShape>;
+  private readonly tokens: ReadonlyMap<TokenName, TokenRecord>;
+  /** Name -> the last warning. The same problem is read often and logged once. */
+  private readonly reported = new Map<TokenName, string>();
+  /** Name -> digest of the locations below the environment. */
+  private readonly digests = new Map<TokenName, string>();
 
-  function once(name: TokenName, text: string, fields: object = {}): void {
-    if (said.get(name) === text) return;
-    said.set(name, text);
-    log.warn({ name, ...fields }, text);
+  constructor(
+    backend: TokenBackend,
+    scope: Scope<TokenStoreShape>,
+    tokens: ReadonlyMap<TokenName, TokenRecord>,
+  ) {
+    this.backend = backend;
+    this.scope = scope;
+    this.tokens = tokens;
   }
 
-  /** Reads the places until nothing else has replaced the token meanwhile; `undefined`: they could not be read. */
-  async function read(
+  /** Reads the locations of a token and applies an edit. */
+  async check(name: TokenName): Promise<void> {
+    const token = this.tokens.get(name);
+    if (!token) return;
+    if (token.source === "env") return this.checkBelowEnvironment(name);
+    const result = await this.read(name, token);
+    if (!result) return;
+    const value = result.found?.value.trim();
+    if (!result.found || !value) return token.version > 0 ? this.remove(name, token) : undefined;
+    const reason = invalidTokenReason(value);
+    if (reason)
+      return this.warnOnce(name, `rejected the new ${name} token, the old one stays: ${reason}`);
+    this.reported.delete(name);
+    if (value === token.value) this.confirm(name, token, result.found);
+    else this.adopt(name, token, result.found, value);
+  }
+
+  /**
+   * Logs once that an edit of the files has no effect on a token from the environment. The first
+   * call, when the token is claimed, only stores what the files contain.
+   */
+  async checkBelowEnvironment(name: TokenName): Promise<void> {
+    const { backend, digests, reported, scope } = this;
+    const locations = await Promise.resolve(backend.places?.(name) ?? []).catch(() => []);
+    const stored = locations
+      .flatMap(({ source, value }) => (source === "env" ? [] : [value]))
+      .join("\n");
+    const digest = createHash("sha256").update(stored).digest("base64");
+    const before = digests.get(name);
+    digests.set(name, digest);
+    if (before === undefined || before === digest || reported.has(name)) return;
+    reported.set(name, "env");
+    scope.log.info(
+      { name },
+      `the ${name} token comes from the environment: an edit of the files changes nothing`,
+    );
+  }
+
+  private warnOnce(name: TokenName, text: string): void {
+    if (this.reported.get(name) === text) return;
+    this.reported.set(name, text);
+    this.scope.log.warn({ name }, text);
+  }
+
+  /**
+   * Reads the locations, again if the token was replaced in the meantime.
+   *
+   * @returns Undefined if the locations cannot be read.
+   */
+  private async read(
     name: TokenName,
     token: TokenRecord,
   ): Promise<{ found: ResolvedToken | undefined } | undefined> {
@@ -32,85 +83,51 @@ export function watchTokens(
       await token.replacing;
       const { newest } = token;
       try {
-        const found = await form.resolve(name, token.source);
+        const found = await this.backend.resolve(name, token.source);
         if (token.replacing === undefined && token.newest === newest) return { found };
       } catch (error) {
         const reason =
           codeOf(error) === "internal" ? "" : ` (${(error as Error).message.replace(/\.$/, "")})`;
         if (token.version > 0)
-          once(name, `the ${name} token stays as it was: its file cannot be used${reason}`);
+          this.warnOnce(name, `the ${name} token stays as it was: its file is not usable${reason}`);
         return undefined;
       }
     }
   }
 
-  async function lookBelow(name: TokenName): Promise<void> {
-    const places = await Promise.resolve(form.places?.(name) ?? []).catch(() => []);
-    const stored = places
-      .flatMap(({ source, value }) => (source === "env" ? [] : [value]))
-      .join("\n");
-    const now = createHash("sha256").update(stored).digest("base64");
-    const before = below.get(name);
-    below.set(name, now);
-    if (before === undefined || before === now || said.has(name)) return;
-    said.set(name, "env");
-    log.info(
-      { name },
-      `the ${name} token comes from the environment: an edit of the files changes nothing`,
-    );
-  }
-
-  function adopt(name: TokenName, token: TokenRecord, found: ResolvedToken, value: string): void {
+  private adopt(name: TokenName, token: TokenRecord, found: ResolvedToken, value: string): void {
+    const { log, lifecycle, emit, clock } = this.scope;
     const state = lifecycle.state();
-    // Another launcher of this home has made one: its owner has not chosen yet.
+    // Another launcher of this home has generated a token, and its owner has not confirmed it yet.
     const isPending = state === "setup" && found.setupPending === true;
-    const life = name === "launcher" && !isPending ? replacements[state] : undefined;
-    if (life?.begin) lifecycle.send(life.begin);
+    const commands = name === "launcher" && !isPending ? replacements[state] : undefined;
+    if (commands?.begin) lifecycle.send(commands.begin);
     setToken(token, value);
     token.source = found.source;
     token.setupPending = isPending;
     token.changedAt = clock.now();
     emit("token-store:rotated", { name, version: token.version, graceS: 0 });
-    if (life) lifecycle.send(life.finish);
-    log.info({ name, source: found.source }, `the ${name} token was replaced by an edit`);
-    const doubt = tokenWarning(name, value);
-    if (doubt) log.warn({ name, source: found.source }, `the ${name} token is weak: ${doubt}`);
+    if (commands) lifecycle.send(commands.finish);
+    log.info({ name, source: found.source }, `an edit replaced the ${name} token`);
+    const warning = tokenWarning(name, value);
+    if (warning) log.warn({ name, source: found.source }, `the ${name} token is weak: ${warning}`);
   }
 
-  /** The same value: what may have changed is where it stands and whether its owner confirmed it. */
-  function confirm(name: TokenName, token: TokenRecord, found: ResolvedToken): void {
+  /** The value is unchanged, but its source may differ, or its owner may have confirmed it. */
+  private confirm(name: TokenName, token: TokenRecord, found: ResolvedToken): void {
+    const { log, lifecycle } = this.scope;
     if (token.source !== "random") token.source = found.source;
     if (!token.setupPending || found.setupPending) return;
     token.setupPending = false;
     if (name === "launcher" && lifecycle.send("finish-setup"))
-      log.info({ name }, "setup was finished by an edit");
+      log.info({ name }, "an edit finished the setup");
   }
 
-  function remove(name: TokenName, token: TokenRecord): void {
+  private remove(name: TokenName, token: TokenRecord): void {
     if (name === "launcher")
-      return once(name, `the ${name} token stays as it was: its file no longer holds one`);
+      return this.warnOnce(name, `the ${name} token stays as it was: its file contains none`);
     clearToken(token);
-    emit("token-store:removed", { name });
-    log.warn({ name }, `the ${name} token was removed by an edit: nobody gets in with it any more`);
+    this.scope.emit("token-store:removed", { name });
+    this.scope.log.warn({ name }, `an edit removed the ${name} token: it no longer grants access`);
   }
-
-  return {
-    /** A token of the environment was claimed: what stands below it now is no edit. */
-    note: lookBelow,
-    async look(name: TokenName): Promise<void> {
-      const token = tokens.get(name);
-      if (!token) return;
-      if (token.source === "env") return lookBelow(name);
-      const reading = await read(name, token);
-      if (!reading) return;
-      const value = reading.found?.value.trim();
-      if (!reading.found || !value) return token.version > 0 ? remove(name, token) : undefined;
-      const refusal = invalidTokenReason(value);
-      if (refusal)
-        return once(name, `the new ${name} token was refused and the old one stays: ${refusal}`);
-      said.delete(name);
-      if (value === token.value) confirm(name, token, reading.found);
-      else adopt(name, token, reading.found, value);
-    },
-  };
 }

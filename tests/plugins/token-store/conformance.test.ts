@@ -1,3 +1,4 @@
+// Runs the conformance tests of token backends on memory() and files().
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { storeFormConformance } from "../../conformance/token-store.ts";
 
 const folders: string[] = [];
 const home = async (): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), "doorward-form-"));
+  const folder = await mkdtemp(join(tmpdir(), "doorward-backend-"));
   folders.push(folder);
   return folder;
 };
@@ -48,9 +49,9 @@ describe("files() with config.json", () => {
 describe("files() in a home that does not exist yet", () => {
   storeFormConformance(async (tokens) => {
     const path = join(await home(), "a", "b");
-    const form = files({ home: path, env: {} });
+    const backend = files({ home: path, env: {} });
     for (const [name, token] of Object.entries(tokens))
-      await form.write(name, token, { setupPending: false });
-    return form;
+      await backend.write(name, token, { setupPending: false });
+    return backend;
   });
 });

@@ -1,3 +1,4 @@
+// Tests two launchers that use the same home.
 import { readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { files, type TokenBackend } from "../../../plugins/token-store/index.ts";
@@ -14,63 +15,63 @@ const stored = async (home: Home): Promise<unknown> =>
     "launcher_token"
   ];
 
-/** Forms of one home that have all looked for a token before any of them makes one. */
-function together(home: Home, count: number): TokenBackend[] {
-  const looked = new Map<string, { left: number; all: Promise<void>; open: () => void }>();
-  const gateOf = (name: string) => {
-    const known = looked.get(name);
+/** Creates backends that write only after all of them have looked for a token. */
+function createParallelBackends(home: Home, count: number): TokenBackend[] {
+  const searches = new Map<string, { left: number; all: Promise<void>; open: () => void }>();
+  const searchOf = (name: string) => {
+    const known = searches.get(name);
     if (known) return known;
     let open = (): void => undefined;
-    const gate = {
+    const search = {
       left: count,
       all: new Promise<void>((done) => {
         open = done;
       }),
       open: () => open(),
     };
-    looked.set(name, gate);
-    return gate;
+    searches.set(name, search);
+    return search;
   };
   return Array.from({ length: count }, () => {
-    const form = files({ home: home.path, env: {} });
+    const backend = files({ home: home.path, env: {} });
     return {
-      ...form,
+      ...backend,
       async resolve(name, held) {
-        const found = await form.resolve(name, held);
-        const gate = gateOf(name);
-        gate.left -= 1;
-        if (gate.left === 0) gate.open();
-        await gate.all;
+        const found = await backend.resolve(name, held);
+        const search = searchOf(name);
+        search.left -= 1;
+        if (search.left === 0) search.open();
+        await search.all;
         return found;
       },
     };
   });
 }
 
-describe("two launchers of one home", () => {
-  test("that start at once for the first time have one token, and their owner is still asked", () =>
+describe("TokenStore with two launchers", () => {
+  test("shares one generated token and stays in setup", () =>
     withHome(async (home) => {
-      const [one, other] = together(home, 2) as [TokenBackend, TokenBackend];
+      const [first, second] = createParallelBackends(home, 2) as [TokenBackend, TokenBackend];
       const stands: TokenStand[] = [];
-      let leave = (): void => undefined;
-      const looked = new Promise<void>((done) => {
-        leave = done;
+      let finish = (): void => undefined;
+      const finished = new Promise<void>((done) => {
+        finish = done;
       });
       const visit = async (stand: TokenStand): Promise<void> => {
         stands.push(stand);
-        if (stands.length < 2) return looked;
+        if (stands.length < 2) return finished;
         for (const name of ["launcher", "pico"]) {
           expect(new Set(stands.map(({ secrets }) => secrets.reveal(name))).size, name).toBe(1);
         }
         expect(stands[0]?.secrets.reveal("launcher")).toBe(await stored(home));
         expect(stands.map(({ kernel }) => kernel.state())).toEqual(["setup", "setup"]);
       };
-      const run = (form: TokenBackend): Promise<void> =>
-        withTokens(form, claims, visit).finally(leave);
-      await Promise.all([run(one), run(other)]);
+      const run = (backend: TokenBackend): Promise<void> =>
+        withTokens(backend, claims, visit).finally(finish);
+      await Promise.all([run(first), run(second)]);
     }));
 
-  test("one whose token another has generated anew goes on asking its owner", () =>
+  test("stays in setup when another launcher generates a token", () =>
     withHome(async (home) => {
       await withTokens(files({ home: home.path, env: {} }), claims, async ({ kernel, secrets }) => {
         expect(kernel.state()).toBe("setup");

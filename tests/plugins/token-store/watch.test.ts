@@ -1,3 +1,4 @@
+// Tests edits of token files while the kernel runs.
 import { rename, unlink, writeFile, readFile } from "node:fs/promises";
 import { describe, expect, test, vi } from "vitest";
 import { files, type TokenBackend } from "../../../plugins/token-store/index.ts";
@@ -19,12 +20,12 @@ const eventually = (check: () => unknown): Promise<unknown> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
 const verifies = ({ tokens }: TokenStand, name: string, token: string): Promise<unknown> =>
   eventually(async () => expect(await tokens.verify(name, token)).not.toBe(false));
-const says = ({ lines }: TokenStand, text: RegExp): Promise<unknown> =>
+const logs = ({ lines }: TokenStand, text: RegExp): Promise<unknown> =>
   eventually(() => expect(lines.map((line) => line.text).join("\n")).toMatch(text));
-const told = ({ facts }: TokenStand, type: string): object[] =>
-  facts.filter((fact) => (fact as { type: string }).type === type);
+const eventsOf = ({ facts }: TokenStand, type: string): object[] =>
+  facts.filter((event) => (event as { type: string }).type === type);
 
-/** A pico token in `.security.yml`, and a launcher's in its file. */
+/** Starts with a pico token in `.security.yml` and a launcher token in `launcher-config.json`. */
 const withPico = (
   visit: (stand: TokenStand, home: Home) => Promise<void>,
   env: Record<string, string> = {},
@@ -37,8 +38,8 @@ const withPico = (
     );
   });
 
-describe("an edit of .security.yml", () => {
-  test("replaces the token at once: the new one verifies with a higher version, the old one no more", () =>
+describe("TokenWatcher with .security.yml", () => {
+  test("replaces the token and increments its version", () =>
     withPico(async (stand, home) => {
       await home.write(".security.yml", security(NEW));
       await verifies(stand, "pico", NEW);
@@ -48,32 +49,32 @@ describe("an edit of .security.yml", () => {
         source: "security",
         managedByEnv: false,
       });
-      expect(told(stand, "token-store:rotated")).toEqual([
+      expect(eventsOf(stand, "token-store:rotated")).toEqual([
         { type: "token-store:rotated", name: "pico", version: 2, graceS: 0 },
       ]);
       expect(stand.lines.some((line) => JSON.stringify(line).includes(NEW))).toBe(false);
     }));
 
-  test("that comes after the token was read and before the start is over replaces it", () =>
+  test("applies an edit made during the start", () =>
     withHome(async (home) => {
       await home.write(".security.yml", security(OLD));
-      const form = files({ home: home.path, env: {} });
+      const backend = files({ home: home.path, env: {} });
       const resolve: TokenBackend["resolve"] = async (name, source) => {
-        const found = await form.resolve(name, source);
+        const found = await backend.resolve(name, source);
         if (source === undefined) await home.write(".security.yml", security(NEW));
         return found;
       };
-      await withTokens({ ...form, resolve }, { pico: {} }, async (stand) => {
+      await withTokens({ ...backend, resolve }, { pico: {} }, async (stand) => {
         await verifies(stand, "pico", NEW);
-        expect(told(stand, "token-store:rotated")).toHaveLength(1);
+        expect(eventsOf(stand, "token-store:rotated")).toHaveLength(1);
       });
     }));
 
-  test("that takes the token out revokes it, and one that brings it back lets it in with a new version", () =>
+  test("revokes a removed token and assigns new versions", () =>
     withPico(async (stand, home) => {
       await home.write(".security.yml", "channels: {}\n");
       await eventually(() =>
-        expect(told(stand, "token-store:removed")).toEqual([
+        expect(eventsOf(stand, "token-store:removed")).toEqual([
           { type: "token-store:removed", name: "pico" },
         ]),
       );
@@ -88,13 +89,13 @@ describe("an edit of .security.yml", () => {
       expect(stand.tokens.info("pico").version).toBe(2);
     }));
 
-  test("that takes it out falls back to the place below", () =>
+  test("falls back to the next location", () =>
     withPico(async (stand, home) => {
       await home.write("config.json", { channels: { pico: { token: NEW } } });
       await home.write(".security.yml", "channels: {}\n");
       await verifies(stand, "pico", NEW);
       expect(stand.tokens.info("pico").source).toBe("config");
-      expect(told(stand, "token-store:removed")).toEqual([]);
+      expect(eventsOf(stand, "token-store:removed")).toEqual([]);
     }));
 
   test.each([
@@ -102,43 +103,41 @@ describe("an edit of .security.yml", () => {
     ["empty", (home: Home) => home.write(".security.yml", "")],
     ["corrupt", (home: Home) => home.write(".security.yml", "channels: {pico: [")],
     ["not text", (home: Home) => home.write(".security.yml", "channels: {pico: {token: [1, 2]}}")],
-  ])(
-    "that leaves it %s keeps the last good token, with a warning, until it is good again",
-    (_, spoil) =>
-      withPico(async (stand, home) => {
-        await spoil(home);
-        await says(stand, /the pico token stays as it was/);
-        expect(await stand.tokens.verify("pico", OLD)).toBe(1);
-        expect(told(stand, "token-store:removed")).toEqual([]);
-        await home.write(".security.yml", security(NEW));
-        await verifies(stand, "pico", NEW);
-      }),
-  );
-
-  test.each([
-    ["short", "1234567"],
-    ["with a control character", "one\\u0007two-three-four"],
-  ])("to a value that is %s is refused, and the old token stays", (_, value) =>
+  ])("keeps the last valid token while the file is %s", (_, breakFile) =>
     withPico(async (stand, home) => {
-      await home.write(".security.yml", security(value));
-      await says(stand, /the new pico token was refused/);
+      await breakFile(home);
+      await logs(stand, /the pico token stays as it was/);
       expect(await stand.tokens.verify("pico", OLD)).toBe(1);
-      expect(told(stand, "token-store:rotated")).toEqual([]);
+      expect(eventsOf(stand, "token-store:removed")).toEqual([]);
+      await home.write(".security.yml", security(NEW));
+      await verifies(stand, "pico", NEW);
     }),
   );
 
-  test("by renaming, as editors do, is followed", () =>
+  test.each([
+    ["too short", "1234567"],
+    ["control character", "one\\u0007two-three-four"],
+  ])("rejects a new value: %s", (_, value) =>
+    withPico(async (stand, home) => {
+      await home.write(".security.yml", security(value));
+      await logs(stand, /rejected the new pico token/);
+      expect(await stand.tokens.verify("pico", OLD)).toBe(1);
+      expect(eventsOf(stand, "token-store:rotated")).toEqual([]);
+    }),
+  );
+
+  test("applies edits that rename a new file into place", () =>
     withPico(async (stand, home) => {
       await writeFile(home.at(".security.yml.swp"), security(NEW));
       await rename(home.at(".security.yml.swp"), home.at(".security.yml"));
       await verifies(stand, "pico", NEW);
     }));
 
-  test("beside a token from the environment changes nothing and is logged once", () =>
+  test("ignores edits if the environment sets the token", () =>
     withPico(
       async (stand, home) => {
         await home.write(".security.yml", security(NEW));
-        await says(
+        await logs(
           stand,
           /the pico token comes from the environment: an edit of the files changes nothing/,
         );
@@ -152,25 +151,27 @@ describe("an edit of .security.yml", () => {
     ));
 });
 
-describe("an edit of launcher-config.json", () => {
-  test("replaces the launcher's token, through rotating and back to running", () =>
+describe("TokenWatcher with launcher-config.json", () => {
+  test("rotates the launcher token", () =>
     withPico(async (stand, home) => {
       await home.write("launcher-config.json", { launcher_token: NEW });
       await verifies(stand, "launcher", NEW);
       expect(await stand.tokens.verify("launcher", OLD)).toBe(false);
-      const states = told(stand, "kernel:state-changed").map((fact) => (fact as { to: string }).to);
+      const states = eventsOf(stand, "kernel:state-changed").map(
+        (event) => (event as { to: string }).to,
+      );
       expect(states.slice(-2)).toEqual(["rotating", "running"]);
     }));
 
-  test("that takes the token out keeps the last good one", () =>
+  test("keeps the last valid token if the file contains none", () =>
     withPico(async (stand, home) => {
       await home.write("launcher-config.json", { port: 18800 });
-      await says(stand, /the launcher token stays as it was: its file no longer holds one/);
+      await logs(stand, /the launcher token stays as it was: its file contains none/);
       expect(await stand.tokens.verify("launcher", OLD)).toBe(1);
       expect(stand.kernel.state()).toBe("running");
     }));
 
-  test("ends setup when it changes the token", () =>
+  test("ends setup when an edit changes the token", () =>
     withHome(async (home) => {
       await withFiles(home, {}, { launcher: { generate: true } }, async (stand) => {
         expect(stand.kernel.state()).toBe("setup");
@@ -180,7 +181,7 @@ describe("an edit of launcher-config.json", () => {
       });
     }));
 
-  test("ends setup when it takes the mark of the generated token out", () =>
+  test("ends setup when an edit removes the mark", () =>
     withHome(async (home) => {
       await withFiles(home, {}, { launcher: { generate: true } }, async (stand) => {
         const { setup_pending: _, ...rest } = JSON.parse(
@@ -193,21 +194,21 @@ describe("an edit of launcher-config.json", () => {
     }));
 });
 
-describe("a replacement of our own", () => {
-  test("is no edit: nothing is replaced a second time", () =>
+describe("TokenWatcher after TokenSecrets.replace", () => {
+  test("emits one event per replacement", () =>
     withPico(async (stand, home) => {
       await stand.secrets.replace("pico", { value: NEW, expect: 1 });
       await stand.secrets.replace("launcher", { value: NEW, expect: 1 });
       await home.write("launcher-config.json", { launcher_token: NEXT });
       await verifies(stand, "launcher", NEXT);
       expect(
-        told(stand, "token-store:rotated").map((fact) => (fact as { name: string }).name),
+        eventsOf(stand, "token-store:rotated").map((event) => (event as { name: string }).name),
       ).toEqual(["pico", "launcher", "launcher"]);
     }));
 });
 
-describe("the description of a token", () => {
-  test("names its variable, when it changed, why it is weak and which lower places disagree, but not its value", () =>
+describe("Tokens.describe", () => {
+  test("names variable, time, weakness and other locations", () =>
     withHome(async (home) => {
       await home.write(".security.yml", security(OLD));
       await home.write("config.json", { channels: { pico: { token: "short-one" } } });
