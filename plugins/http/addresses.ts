@@ -1,12 +1,13 @@
+/** IP addresses: normal form, limiter keys, networks, and the URLs of a server. */
 import type { Server } from "node:http";
 import { BlockList, isIPv6 as fitsIPv6, isIP, isIPv4 } from "node:net";
 import { networkInterfaces } from "node:os";
 import { Server as TlsServer } from "node:tls";
 
-/** Node asks a long pattern; most addresses fail at the first look. */
+/** Most addresses contain no colon; that check is faster than the regular expression of Node. */
 const isIPv6 = (address: string): boolean => address.includes(":") && fitsIPv6(address);
 
-/** The eight groups of an IPv6 address, which the caller has checked with `isIPv6`. */
+/** Returns the eight groups of an IPv6 address. The caller must have checked it with `isIPv6`. */
 function ipv6Groups(address: string): number[] {
   const dotted = address.match(/^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/);
   const [, lead = "", a, b, c, d] = dotted ?? [];
@@ -20,10 +21,10 @@ function ipv6Groups(address: string): number[] {
   return [...head, ...gap, ...tail].map((group) => Number.parseInt(group, 16));
 }
 
-/** Names the peer of a Unix socket, and of a connection that has ended. */
+/** The address of the peer of a Unix socket, and of a closed connection. */
 export const noAddress = "local";
 
-/** One spelling per address: no zone, and an IPv4 address mapped into IPv6 as the IPv4 address it is. */
+/** Returns the normal form: without zone, and IPv4-mapped IPv6 addresses as IPv4. */
 export function normaliseAddress(address: string): string {
   const bare = address.replace(/%.*$/, "").toLowerCase();
   if (!isIPv6(bare)) return bare;
@@ -33,7 +34,8 @@ export function normaliseAddress(address: string): string {
   return [groups[6]! >> 8, groups[6]! & 255, groups[7]! >> 8, groups[7]! & 255].join(".");
 }
 
-/** What the limiter counts by: an IPv4 address, or the /64 of an IPv6 address, which one subscriber is given. */
+/** Returns the limiter key: an IPv4 address, or the /64 of an IPv6 address, because providers
+ *  assign a whole /64 to one subscriber. */
 export function addressKey(address: string): string {
   const normal = normaliseAddress(address);
   if (!isIPv6(normal)) return normal;
@@ -43,7 +45,7 @@ export function addressKey(address: string): string {
   return `${network.join(":")}::/64`;
 }
 
-/** This machine alone, as `host` or the host of an address. A name that only resolves to it is not known to. */
+/** Returns whether a host name or address means this machine only. Names are not resolved. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || /^\[?::1\]?$/.test(host) || (isIPv4(host) && host.startsWith("127."));
 
@@ -53,24 +55,24 @@ function parseNetwork(
   const [address = "", length, ...rest] = text.split("/");
   if (isIP(address) === 0 || address.includes("%") || rest.length > 0) return undefined;
   const family = isIPv4(address) ? "ipv4" : "ipv6";
-  const most = family === "ipv4" ? 32 : 128;
-  if (length === undefined) return { address, family, bits: most };
-  return /^\d{1,3}$/.test(length) && Number(length) <= most
+  const maxBits = family === "ipv4" ? 32 : 128;
+  if (length === undefined) return { address, family, bits: maxBits };
+  return /^\d{1,3}$/.test(length) && Number(length) <= maxBits
     ? { address, family, bits: Number(length) }
     : undefined;
 }
 
-/** `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
+/** Returns whether the text is an address or a network: `10.1.2.3`, `10.0.0.0/8`, `fd00::/8`. */
 export const isNetwork = (text: string): boolean => parseNetwork(text) !== undefined;
 
-/** @returns The networks that hold addresses of this machine alone, such as 127.0.0.1. */
+/** @returns The networks that contain loopback addresses, such as 127.0.0.1. */
 export const loopbackNetworks = (networks: readonly string[]): string[] =>
   networks.filter((network) => {
     const holds = createNetworkMatcher([network]);
     return isLoopback(network.split("/")[0]!) || holds("127.0.0.1") || holds("::1");
   });
 
-/** Tells whether an address (in its normal spelling) lies in one of the networks. */
+/** Creates a function that returns whether a normalised address is in one of the networks. */
 export function createNetworkMatcher(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) {
@@ -85,7 +87,7 @@ export function createNetworkMatcher(networks: readonly string[]): (address: str
 }
 
 const isLinkLocal = (address: string): boolean => /^fe[89ab]|^169\.254\./i.test(address);
-/** Without the interface of a link-local address: that is this machine's own name for it, and no URL holds one. */
+/** Removes the zone of a link-local address: it is valid on this machine only and not in URLs. */
 const toUrlHost = (address: string): string =>
   address.includes(":") ? `[${address.replace(/%.*$/, "")}]` : address;
 
@@ -97,7 +99,7 @@ function machineAddresses(withIpv6: boolean): string[] {
   return [...ipv4, ...ipv6].map(({ address }) => address);
 }
 
-/** Where a server can be reached, this machine's own name for itself first. */
+/** Returns the URLs of a server; `localhost` first if it listens on all interfaces. */
 export function serverUrls(server: Server, basePath: string, host?: string): URL[] {
   const bound = server.address();
   if (bound === null || typeof bound === "string") return []; // not listening, or on a Unix socket
@@ -110,12 +112,12 @@ export function serverUrls(server: Server, basePath: string, host?: string): URL
 
 const cacheMs = 5_000;
 
-/** Every request asks for the addresses; the system is asked at most every 5 s, as interfaces may come and go. */
+/** Caches the URLs for 5 s, because every request needs them and interfaces may change. */
 export function cacheServerUrls(now: () => number, find: () => URL[]): () => URL[] {
-  let found: { readonly at: number; readonly links: readonly URL[] } | undefined;
+  let cached: { readonly at: number; readonly urls: readonly URL[] } | undefined;
   return () => {
     const at = now();
-    if (!found || Math.abs(at - found.at) >= cacheMs) found = { at, links: find() };
-    return found.links.map((link) => new URL(link));
+    if (!cached || Math.abs(at - cached.at) >= cacheMs) cached = { at, urls: find() };
+    return cached.urls.map((url) => new URL(url));
   };
 }

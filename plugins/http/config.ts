@@ -1,3 +1,4 @@
+/** Schemas of the settings of the HTTP listeners. */
 import * as z from "zod";
 import { isNetwork } from "./addresses.ts";
 import { isBasePath, normaliseBasePath } from "./target.ts";
@@ -5,27 +6,27 @@ import { isBasePath, normaliseBasePath } from "./target.ts";
 const port = z.int().min(0).max(65_535);
 const host = z.string().min(1).max(255);
 
-/** The part of the section `launcher` that concerns the listener. */
+/** Settings of the dashboard listener, a part of the section `launcher`. */
 export const launcherSchema = z.strictObject({
   port: port
     .default(18_800)
-    .meta({ title: "Port", description: "Where the dashboard listens. 0 takes a free one." }),
+    .meta({ title: "Port", description: "TCP port of the dashboard. 0 selects a free port." }),
   host: host.optional().meta({
     title: "Interface",
-    description: "The one address it listens on. It wins over “public”.",
+    description: "Address to listen on. It overrides “Public”.",
   }),
   public: z
     .boolean()
     .default(false)
-    .meta({ title: "Public", description: "Listens on all interfaces, not only on 127.0.0.1." }),
+    .meta({ title: "Public", description: "Listens on all interfaces instead of 127.0.0.1 only." }),
   base_path: z
     .string()
-    .refine(isBasePath, "expected a path such as /door")
+    .refine(isBasePath, "expected a path such as /home")
     .overwrite(normaliseBasePath)
     .default("")
     .meta({
       title: "Base path",
-      description: "In front of every path, as in /door, for a proxy that serves more.",
+      description: "Prefix of all paths, such as /home, for a proxy with several programs.",
     }),
   trusted_proxies: z
     .array(z.string().refine(isNetwork, "expected an IP address or a range such as 10.0.0.0/8"))
@@ -33,31 +34,33 @@ export const launcherSchema = z.strictObject({
     .default([])
     .meta({
       title: "Trusted proxies",
-      description: "Addresses and ranges whose X-Forwarded headers count.",
+      description: "Addresses and ranges whose X-Forwarded headers are accepted.",
     }),
   max_unauthenticated_connections: z.int().min(0).max(1_000_000).default(4_096).meta({
     title: "Maximum unauthenticated connections",
-    description:
-      "Further connections are closed until one authenticates or ends. 0 lifts the limit.",
+    description: "New connections beyond this limit are closed. 0 removes the limit.",
   }),
   max_unauthenticated_per_address: z.int().min(0).max(1_000_000).default(256).meta({
     title: "Maximum unauthenticated connections per address",
-    description: "Loopback addresses and trusted proxies are exempt. 0 lifts the limit.",
+    description: "Loopback addresses and trusted proxies are exempt. 0 removes the limit.",
   }),
   tls: z
     .strictObject({ cert: z.string().min(1), key: z.string().min(1) })
     .optional()
     .meta({
       title: "TLS",
-      description: "Paths of the certificate and its key (PEM); with them it serves https.",
+      description: "Paths of the certificate and its key (PEM). They turn HTTPS on.",
     }),
 });
+/** Validated settings of the dashboard listener. */
 export type HttpConfig = z.output<typeof launcherSchema>;
-/** The section as users write it. */
+/** Settings of the dashboard listener as users write them. */
 export type HttpInput = z.input<typeof launcherSchema>;
 
-/** Without a port there is no second listener. `host` defaults to where the first one is bound. */
+/** Settings of the gateway listener. Without a port it is off. `host` defaults to the interface of
+ *  the dashboard listener. */
 export const gatewaySchema = z.strictObject({ port: port.optional(), host: host.optional() });
+/** Validated settings of the gateway listener. */
 export type GatewayConfig = z.output<typeof gatewaySchema>;
-/** The section as users write it. */
+/** Settings of the gateway listener as users write them. */
 export type GatewayInput = z.input<typeof gatewaySchema>;

@@ -10,14 +10,14 @@ import type { Duplex } from "node:stream";
 import { addressKey, isLoopback, noAddress, normaliseAddress } from "./addresses.ts";
 
 export interface ConnectionLimitsOptions {
-  /** 0 lifts a limit. */
+  /** 0 removes a limit. */
   readonly limits: () => { readonly total: number; readonly perAddress: number };
-  /** A trusted proxy carries the connections of many clients. */
+  /** Trusted proxies are exempt, because they forward the connections of many clients. */
   readonly isTrusted: (address: string) => boolean;
   readonly rejected: (address: string, limit: "total" | "address") => void;
 }
 
-/** `undefined`: only the total counts for this connection. */
+/** Undefined if only the total limit applies to the connection. */
 type Key = string | undefined;
 const portKey = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
@@ -26,7 +26,7 @@ export class ConnectionLimits {
   private total = 0;
   private readonly perAddress = new Map<string, number>();
   private readonly counted = new WeakMap<Duplex, { readonly key: Key }>();
-  /** TLS only: connections in their TLS handshake, which requests name by another socket. */
+  /** TLS only: raw sockets by port. After the TLS handshake, requests refer to another socket. */
   private readonly handshakes = new Map<string, Socket>();
   private readonly carriers = new WeakMap<Duplex, Socket>();
 
@@ -39,13 +39,13 @@ export class ConnectionLimits {
     const isTls = server instanceof TlsServer;
     const { counted } = this;
     const release = (socket: Socket): void => this.release(socket);
-    /** One listener for all sockets: an idle WebSocket keeps whatever its socket refers to. */
-    function closed(this: Socket): void {
+    /** One function for all sockets, because each idle WebSocket would keep its own closure. */
+    function onClose(this: Socket): void {
       release(this);
     }
     server.on("connection", (socket: Socket) => {
       if (counted.has(socket) || socket.destroyed || !this.take(socket)) return;
-      socket.on("close", closed);
+      socket.once("close", onClose);
       if (!isTls) return;
       const port = portKey(socket);
       this.handshakes.set(port, socket);
@@ -53,18 +53,18 @@ export class ConnectionLimits {
     });
     if (!isTls) return;
     server.on("secureConnection", (socket: Socket) => {
-      if (socket.remotePort === undefined) return; // it has ended
+      if (socket.remotePort === undefined) return; // already closed
       const carrier = this.handshakes.get(portKey(socket));
       if (carrier) this.carriers.set(socket, carrier);
     });
   }
 
-  /** The connection has proved a token or a sign-in: from now on it counts for no limit. */
+  /** Exempts a connection that has presented a valid token or sign-in. */
   markAuthenticated(socket: Duplex): void {
     this.release(this.carriers.get(socket) ?? socket);
   }
 
-  /** Connections that count at the moment. */
+  /** Returns the number of unauthenticated connections. */
   count(): number {
     return this.total;
   }
@@ -74,15 +74,15 @@ export class ConnectionLimits {
     const { total, perAddress } = this.options.limits();
     const isShared = perAddress === 0 || isLoopback(address) || this.options.isTrusted(address);
     const key = isShared ? undefined : addressKey(address);
-    const own = key === undefined ? 0 : (this.perAddress.get(key) ?? 0);
-    const isOverOwn = key !== undefined && own >= perAddress;
-    if (isOverOwn || (total > 0 && this.total >= total)) {
+    const count = key === undefined ? 0 : (this.perAddress.get(key) ?? 0);
+    const isOverAddressLimit = key !== undefined && count >= perAddress;
+    if (isOverAddressLimit || (total > 0 && this.total >= total)) {
       socket.destroy();
-      this.options.rejected(address, isOverOwn ? "address" : "total");
+      this.options.rejected(address, isOverAddressLimit ? "address" : "total");
       return false;
     }
     this.total += 1;
-    if (key !== undefined) this.perAddress.set(key, own + 1);
+    if (key !== undefined) this.perAddress.set(key, count + 1);
     this.counted.set(socket, { key });
     return true;
   }

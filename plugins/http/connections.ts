@@ -1,11 +1,12 @@
+/** Tracks the connections and responses of a server, and closes them in order at shutdown. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { Server as TlsServer } from "node:tls";
 
-/** Things that come and go by the thousand. */
+/** A set for thousands of short-lived items. */
 export interface ItemSet<T extends object> {
   has(item: T): boolean;
-  /** Once at a time. */
+  /** The item must not be in the set already. */
   add(item: T): void;
   delete(item: T): void;
   all(): T[];
@@ -13,32 +14,35 @@ export interface ItemSet<T extends object> {
 
 type IndexedItem = Record<symbol, number | undefined>;
 
-/** Each item knows its place, and leaves it to the last one. A set would not do: when one that has become old grows
- *  anew, V8 makes its new table old, too, and what stood in the one before lives on until the next full collection,
- *  with all that hangs on it. */
+/**
+ * Creates a set on an array: each item stores its index, and the last item replaces a deleted one.
+ * A `Set` keeps memory: when a `Set` in V8's old generation grows, its new table is old as well,
+ * and the previous table keeps its items alive until the next full collection.
+ */
 export function createItemSet<T extends object>(): ItemSet<T> {
-  const place = Symbol("place");
+  const index = Symbol("index");
   const items: (T | undefined)[] = [];
   let count = 0;
-  const placeOf = (item: T): number | undefined => (item as IndexedItem)[place];
-  const put = (item: T, at: number | undefined): void => void ((item as IndexedItem)[place] = at);
+  const indexOf = (item: T): number | undefined => (item as IndexedItem)[index];
+  const setIndex = (item: T, value: number | undefined): void =>
+    void ((item as IndexedItem)[index] = value);
 
   return {
-    has: (item) => placeOf(item) !== undefined,
+    has: (item) => indexOf(item) !== undefined,
     add(item) {
       items[count] = item;
-      put(item, count);
+      setIndex(item, count);
       count += 1;
     },
     delete(item) {
-      const at = placeOf(item);
-      if (at === undefined) return;
+      const position = indexOf(item);
+      if (position === undefined) return;
       count -= 1;
       const last = items[count]!;
-      items[at] = last;
-      put(last, at);
-      put(item, undefined);
-      items[count] = undefined; // not popped: an array that shrinks is made anew when it grows
+      items[position] = last;
+      setIndex(last, position);
+      setIndex(item, undefined);
+      items[count] = undefined; // not popped: a shrunk array is reallocated when it grows again
     },
     all: () => items.slice(0, count) as T[],
   };
@@ -47,68 +51,69 @@ export function createItemSet<T extends object>(): ItemSet<T> {
 const finishTimeoutMs = 1_000;
 
 export interface ServerShutdown {
-  /** No new connection, no second request on an old one. */
+  /** Accepts no new connections, and no further requests on open ones. */
   stopAccepting(): void;
-  /** Lets what is being answered finish for a second, then ends whatever is left, upgraded sockets included. */
+  /** Waits up to one second for current responses, then closes all sockets, upgraded ones too. */
   finish(): Promise<void>;
 }
 
 function collectSockets(server: Server, event: "connection" | "secureConnection"): ItemSet<Duplex> {
   const sockets = createItemSet<Duplex>();
-  /** One listener for all: an idle WebSocket keeps what hangs on its socket. */
-  function forget(this: Duplex): void {
+  /** One function for all sockets, because each idle WebSocket would keep its own closure. */
+  function onClose(this: Duplex): void {
     sockets.delete(this);
   }
   server.on(event, (socket: Duplex) => {
-    if (sockets.has(socket)) return; // announced again by a request that is served as plain HTTP
+    if (sockets.has(socket)) return; // `serveAsPlain` emits the event a second time
     sockets.add(socket);
-    socket.on("close", forget);
+    socket.on("close", onClose);
   });
   return sockets;
 }
 
-/** Watches a server from its first connection on, so that nothing of it is left when it is closed. */
+/** Tracks a server from its first connection on, so that shutdown closes all of them. */
 export function trackConnections(server: Server): ServerShutdown {
-  const bare = collectSockets(server, "connection");
-  /** Those that requests name: under TLS they are others than the bare ones. */
-  const sockets = server instanceof TlsServer ? collectSockets(server, "secureConnection") : bare;
-  const answers = createItemSet<ServerResponse>();
-  /** One listener for all, here too. */
-  function left(this: ServerResponse): void {
-    answers.delete(this);
+  const rawSockets = collectSockets(server, "connection");
+  /** The sockets that requests refer to; with TLS they differ from the raw ones. */
+  const sockets =
+    server instanceof TlsServer ? collectSockets(server, "secureConnection") : rawSockets;
+  const responses = createItemSet<ServerResponse>();
+  /** One function for all responses, as above. */
+  function onResponseClose(this: ServerResponse): void {
+    responses.delete(this);
     if (closed) server.closeIdleConnections();
   }
   let closed: Promise<void> | undefined;
 
-  server.prependListener("request", (_: IncomingMessage, answer: ServerResponse) => {
-    answers.add(answer);
-    if (closed) answer.setHeader("Connection", "close");
-    answer.on("close", left);
+  server.prependListener("request", (_: IncomingMessage, response: ServerResponse) => {
+    responses.add(response);
+    if (closed) response.setHeader("Connection", "close");
+    response.on("close", onResponseClose);
   });
 
-  const answered = (answer: ServerResponse): Promise<void> =>
-    new Promise((done) => void answer.once("close", () => done()));
+  const waitForClose = (response: ServerResponse): Promise<void> =>
+    new Promise((done) => void response.once("close", () => done()));
 
   return {
     stopAccepting() {
       if (!server.listening) return;
       closed = new Promise((done) => void server.close(() => done()));
-      for (const answer of answers.all())
-        if (!answer.headersSent) answer.setHeader("Connection", "close");
+      for (const response of responses.all())
+        if (!response.headersSent) response.setHeader("Connection", "close");
       server.closeIdleConnections();
     },
 
     async finish() {
-      const busy = new Set<Duplex>(answers.all().map(({ req }) => req.socket));
+      const busy = new Set<Duplex>(responses.all().map(({ req }) => req.socket));
       for (const socket of sockets.all()) if (!busy.has(socket)) socket.destroy();
-      // A timer of Node, not of the clock: sockets do not stand still when a test's clock does.
-      const cut = setTimeout(
+      // A Node timer, because sockets ignore the injected clock of a test.
+      const timer = setTimeout(
         () => sockets.all().forEach((socket) => void socket.destroy()),
         finishTimeoutMs,
       );
-      await Promise.all(answers.all().map(answered));
-      clearTimeout(cut);
-      for (const socket of [...sockets.all(), ...bare.all()]) socket.destroy();
+      await Promise.all(responses.all().map(waitForClose));
+      clearTimeout(timer);
+      for (const socket of [...sockets.all(), ...rawSockets.all()]) socket.destroy();
       await closed;
     },
   };

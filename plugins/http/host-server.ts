@@ -1,3 +1,4 @@
+/** Serves the routes on an HTTP server that belongs to a host application. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Release } from "../../kernel/index.ts";
@@ -7,7 +8,11 @@ import { serveAsPlain, isWebSocketUpgrade } from "./upgrade.ts";
 
 type Emit = Server["emit"];
 
-/** Throws HTTP_SERVER for a value that hosts pass by mistake in place of a server. */
+/**
+ * Checks that a host has passed an HTTP server.
+ *
+ * @throws HTTP_SERVER for undefined, a function, a framework object or any other value.
+ */
 export function assertServer(server: unknown): void {
   if (server === undefined)
     throw httpErrors.HTTP_SERVER("undefined", "create the server first, or leave the option out");
@@ -24,15 +29,15 @@ export function assertServer(server: unknown): void {
 }
 
 /**
- * Serves our routes on a server that belongs to somebody else. Its `emit` is wrapped, since a listener of ours could
- * not keep a request from the listeners beside it, nor from those that are added later. What is not ours goes on
- * untouched. Never listens, never closes.
+ * Serves the routes on a server of a host. It wraps `emit`, because an event listener could not
+ * keep a request from the other listeners of the server, such as those added later. Requests
+ * without a route reach the host unchanged. It never calls `listen` or `close`.
  */
 export function attachToHostServer(server: Server, router: Router): Release {
   let active = true;
   const before: Emit = server.emit;
-  const hadOwn = Object.hasOwn(server, "emit");
-  /** Node announces upgrades only to servers with a listener for them; the wrapped `emit` does the work. */
+  const hadOwnEmit = Object.hasOwn(server, "emit");
+  /** Node emits "upgrade" only if a listener exists; the wrapped `emit` does the work. */
   const marker = (): void => {};
 
   const request = (request: IncomingMessage, response: ServerResponse): boolean =>
@@ -41,8 +46,8 @@ export function attachToHostServer(server: Server, router: Router): Release {
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
     const isWebSocket = isWebSocketUpgrade(request);
     if (isWebSocket && router.upgrade("dashboard", request, socket, head)) return true;
-    const hostTakesUpgrades = server.listenerCount("upgrade") > 1;
-    if (hostTakesUpgrades && (isWebSocket || !router.serves(request))) return false;
+    const hostHandlesUpgrades = server.listenerCount("upgrade") > 1;
+    if (hostHandlesUpgrades && (isWebSocket || !router.serves(request))) return false;
     serveAsPlain(server, request, socket, head);
     return true;
   }
@@ -60,8 +65,9 @@ export function attachToHostServer(server: Server, router: Router): Release {
   return () => {
     active = false;
     server.off("upgrade", marker);
-    if (server.emit !== (wrapped as Emit)) return; // wrapped again by somebody else: stays, and does nothing
-    if (hadOwn) server.emit = before;
+    // If other code has wrapped `emit` again, this wrapper stays and only forwards.
+    if (server.emit !== (wrapped as Emit)) return;
+    if (hadOwnEmit) server.emit = before;
     else delete (server as { emit?: Emit }).emit;
   };
 }

@@ -1,10 +1,11 @@
+/** Finds the identity of a request: a dashboard sign-in, or a session of the host. */
 import type { IncomingMessage } from "node:http";
 import type { Awaitable, Clock, Log } from "../../kernel/index.ts";
 import type { HostIdentity, Http, Identity, Peer } from "./service.ts";
 
 type IdentityResolver = (request: IncomingMessage, peer: Peer) => Identity | undefined;
 
-/** Who a request belongs to, asked of whoever can tell: the dashboard knows its sign-ins. */
+/** Creates the registry of identity resolvers. Plugins such as the dashboard register theirs. */
 export function createIdentities(
   peer: (request: IncomingMessage) => Peer,
 ): Pick<Http, "registerIdentity" | "identityOf"> {
@@ -25,14 +26,15 @@ export function createIdentities(
 const hostCheckTimeoutMs = 5_000;
 
 export interface HostIdentities {
-  /** Answers a promise only while the host takes its time, five seconds at most. Never rejects. */
+  /** Runs the check of the host. Returns a promise only if the check does; it resolves after five
+   *  seconds at the latest and never rejects. */
   ask(request: IncomingMessage): Promise<void> | undefined;
   find(request: IncomingMessage): Identity | undefined;
-  /** Only one who may use the dashboard. */
+  /** Returns the identity only if it may use the dashboard. */
   findOwner(request: IncomingMessage): Identity | undefined;
 }
 
-/** What a host's own check said, asked before anything of ours looks at the request. */
+/** Runs the session check of a host before the handler, and keeps its result per request. */
 export function createHostIdentities(
   check: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>,
   log: Log,
@@ -44,20 +46,20 @@ export function createHostIdentities(
     if (found) known.set(request, { onEnd: () => () => undefined, ...found });
   }
   function failed(error: unknown): void {
-    log.error({ err: error }, "the host's session check failed: the request is nobody's");
+    log.error({ err: error }, "the host's session check failed: the request is unauthenticated");
   }
 
-  async function inTime(
+  async function withTimeout(
     found: Promise<HostIdentity | undefined>,
   ): Promise<HostIdentity | undefined> {
     let timer: unknown;
-    const tooLong = new Promise<never>((_, reject) => {
+    const timeout = new Promise<never>((_, reject) => {
       timer = clock.setTimeout(
-        () => reject(new Error("no answer in 5 seconds")),
+        () => reject(new Error("no result within 5 seconds")),
         hostCheckTimeoutMs,
       );
     });
-    return Promise.race([found, tooLong]).finally(() => clock.clearTimeout(timer));
+    return Promise.race([found, timeout]).finally(() => clock.clearTimeout(timer));
   }
 
   return {
@@ -70,7 +72,7 @@ export function createHostIdentities(
       try {
         const found = check(request);
         if (found instanceof Promise)
-          return inTime(found)
+          return withTimeout(found)
             .then((late) => keep(request, late))
             .catch(failed);
         keep(request, found);

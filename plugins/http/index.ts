@@ -1,6 +1,7 @@
+/** The HTTP plugin: listeners or the server of a host, routes, peers and limiters. */
 import type { IncomingMessage, Server } from "node:http";
 import type { Server as TlsServer } from "node:https";
-import type { Awaitable, Log, Plugin } from "../../kernel/index.ts";
+import type { Awaitable, Log, Plugin, Scope } from "../../kernel/index.ts";
 import { isLoopback, loopbackNetworks, serverUrls } from "./addresses.ts";
 import {
   gatewaySchema,
@@ -16,16 +17,19 @@ import { httpErrors } from "./errors.ts";
 import { assertServer, attachToHostServer } from "./host-server.ts";
 import { createHostIdentities, createIdentities } from "./identities.ts";
 import { createLimiter } from "./limiter.ts";
-import { createLogLimiter, type ClientFault } from "./log-limiter.ts";
+import { createLogLimiter, type ClientFault, type LogLimiter } from "./log-limiter.ts";
 import { createPeerResolver, createTrust } from "./peers.ts";
 import { writeResponse } from "./responses.ts";
 import {
   createRouteTable,
   createRouter,
   type RequestHandler,
+  type Router,
+  type RouteTable,
   type UpgradeHandler,
 } from "./router.ts";
-import { checkTls, createListenerSet } from "./server.ts";
+import { createListenerSet, type ListenerSet } from "./listeners.ts";
+import { checkTls } from "./server.ts";
 import type { HostIdentity, Http, HttpEvents, Limiter } from "./service.ts";
 import { isBasePath, normaliseBasePath } from "./target.ts";
 
@@ -44,30 +48,61 @@ export type {
 } from "./service.ts";
 export type { ClientFault } from "./log-limiter.ts";
 
+/** Options of `http()`. They override the settings. */
 export interface HttpOptions {
-  /** A host's own server: our routes are added to it, it is never listened on nor closed by us. */
+  /** The server of a host. The routes are added to it; Doorward never opens or closes it. */
   readonly server?: Server | TlsServer;
-  /** 0: a free port. It wins over the setting, as `host` and `basePath` do. */
+  /** TCP port; 0 selects a free port. */
   readonly port?: number;
+  /** Address to listen on. */
   readonly host?: string;
+  /** Prefix of all paths, such as `/home`. */
   readonly basePath?: string;
-  /** A host's own session check: who sends the request, or nobody. Asked once for each request that is ours; it stands
-   *  beside the dashboard's sign-in. A rejection is nobody, and so is whoever is not named in 5 s. */
+  /** Session check of a host, in addition to the sign-in of the dashboard. It runs once for each
+   *  routed request. If it rejects, or takes longer than 5 s, the request is unauthenticated. */
   readonly identify?: (request: IncomingMessage) => Awaitable<HostIdentity | undefined>;
 }
+
+type HttpShape = {
+  config: HttpConfig;
+  section: { launcher: HttpInput };
+  emits: HttpEvents;
+  offers: { http: Http };
+};
 
 const restartKeys = ["port", "host", "public", "base_path", "tls"] as const;
 type RestartKey = (typeof restartKeys)[number];
 const changedKeys = (next: HttpConfig, before: HttpConfig): RestartKey[] =>
   restartKeys.filter((key) => JSON.stringify(next[key]) !== JSON.stringify(before[key]));
 
-/** Settings that the options stand above: nothing waits for them. */
+/** Returns the settings that an option overrides; a change of them has no effect. */
 function overriddenKeys({ server, port, host, basePath }: HttpOptions): ReadonlySet<RestartKey> {
   const keys: RestartKey[] = server ? ["port", "host", "public", "tls"] : [];
   if (port !== undefined) keys.push("port");
   if (host !== undefined) keys.push("host", "public");
   if (basePath !== undefined) keys.push("base_path");
   return new Set(keys);
+}
+
+function resolveBasePath(options: HttpOptions, settings: HttpConfig): string {
+  const path = options.basePath ?? settings.base_path;
+  if (!isBasePath(path)) throw httpErrors.HTTP_BASE_PATH(path);
+  return normaliseBasePath(path);
+}
+
+function createConnectionLimits(
+  { config, log }: Scope<HttpShape>,
+  isTrusted: (address: string) => boolean,
+  faults: LogLimiter,
+): ConnectionLimits {
+  return new ConnectionLimits({
+    limits: () => ({
+      total: config().max_unauthenticated_connections,
+      perAddress: config().max_unauthenticated_per_address,
+    }),
+    isTrusted,
+    rejected: (address, limit) => faults.note(log, tooManyConnections(address, limit)),
+  });
 }
 
 function tooManyConnections(address: string, limit: "total" | "address"): ClientFault {
@@ -86,63 +121,174 @@ function warnOfLoopback({ trusted_proxies }: HttpConfig, log: Log): void {
   log.warn({ setting: "trusted_proxies", network }, text);
 }
 
-/** The listener, or a host's server: everybody's routes and upgrades, peers, limiters, links. Opened when all have
- *  started. */
-export function http(options: HttpOptions = {}): Plugin<{
-  config: HttpConfig;
-  section: { launcher: HttpInput };
-  emits: HttpEvents;
-  offers: { http: Http };
-}> {
+/** Reports which changed settings need a restart, and which have no effect. */
+function followSettings({ onConfig, log }: Scope<HttpShape>, options: HttpOptions): void {
+  const overridden = overriddenKeys(options);
+  onConfig((next, before) => {
+    if (String(next.trusted_proxies) !== String(before.trusted_proxies)) warnOfLoopback(next, log);
+    const changed = changedKeys(next, before);
+    const afterRestart = changed.filter((key) => !overridden.has(key));
+    // Unusable files are rejected now, because the next start would fail.
+    if (next.tls && afterRestart.includes("tls")) checkTls(next.tls);
+    return { afterRestart, ignored: changed.filter((key) => overridden.has(key)) };
+  });
+}
+
+/** Opens the listeners when all plugins have started, and closes them at stop. */
+function openWhenReady(
+  { onReady, emit, config }: Scope<HttpShape>,
+  { server }: HttpOptions,
+  router: Router,
+  listeners: ListenerSet,
+): void {
+  const { tls } = config();
+  onReady(async () => {
+    const release = server ? attachToHostServer(server, router) : undefined;
+    try {
+      await listeners.open(router, tls, (url) => emit("http:listening", { url: url.href }));
+    } catch (error) {
+      release?.();
+      throw error;
+    }
+    return () => {
+      release?.();
+      listeners.stopAccepting();
+    };
+  });
+}
+
+type Addresses = Pick<Http, "url" | "addresses" | "isPublic" | "sharesOrigin" | "open">;
+
+interface AddressOptions {
+  readonly server: Server | undefined;
+  readonly basePath: string;
+  /** Undefined for all interfaces. */
+  readonly bindHost: string | undefined;
+  readonly listeners: ListenerSet;
+}
+
+function createAddresses({ server, basePath, bindHost, listeners }: AddressOptions): Addresses {
+  return {
+    url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
+    addresses: (listener = "dashboard") => {
+      if (listener === "gateway" && listeners.isPlanned("gateway"))
+        return listeners.addresses("gateway");
+      return server ? serverUrls(server, basePath) : listeners.addresses("dashboard");
+    },
+    isPublic: () => {
+      const hosts = server
+        ? serverUrls(server, basePath).map(({ hostname }) => hostname)
+        : [bindHost];
+      return hosts.some((name) => name === undefined || !isLoopback(name));
+    },
+    sharesOrigin: () => basePath !== "" || server !== undefined,
+    open: (listener, { port, host }) =>
+      listeners.plan(listener, {
+        port,
+        host: host ?? bindHost,
+        remedy: "choose another port in the setting gateway.port",
+      }),
+  };
+}
+
+type Limiters = Pick<Http, "limiter" | "unblock">;
+
+function createLimiters({ clock, random }: Scope<HttpShape>): Limiters {
+  const limiters: Limiter[] = [];
+  return {
+    limiter: ({ attempts } = {}) => {
+      const secret = random(32);
+      const limiter = createLimiter({ clock, secret, ...(attempts ? { attempts } : {}) });
+      limiters.push(limiter);
+      return limiter;
+    },
+    unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
+  };
+}
+
+interface Routing {
+  readonly router: Router;
+  readonly requests: RouteTable<RequestHandler>;
+  readonly upgrades: RouteTable<UpgradeHandler>;
+  readonly identities: Pick<Http, "registerIdentity" | "identityOf">;
+  readonly peer: Http["peer"];
+}
+
+interface RoutingOptions {
+  readonly basePath: string;
+  readonly identify: HttpOptions["identify"];
+  readonly isTrusted: (address: string) => boolean;
+  readonly faults: LogLimiter;
+  readonly isGatewayPlanned: () => boolean;
+}
+
+/** Creates route tables and router, and registers the session check of the host. */
+function createRouting(
+  { clock, log, emit }: Scope<HttpShape>,
+  { basePath, identify, isTrusted, faults, isGatewayPlanned }: RoutingOptions,
+): Routing {
+  const requests = createRouteTable<RequestHandler>(isGatewayPlanned);
+  const upgrades = createRouteTable<UpgradeHandler>(isGatewayPlanned);
+  const peer = createPeerResolver(isTrusted, log);
+  const identities = createIdentities(peer);
+  const host = identify && createHostIdentities(identify, log, clock);
+  if (host) {
+    identities.registerIdentity("owner", host.findOwner);
+    identities.registerIdentity("host", host.find);
+  }
+  const router = createRouter({
+    basePath,
+    requests,
+    upgrades,
+    peer,
+    clock,
+    log,
+    lost: (address) => emit("http:upgrade-unserved", { address }),
+    note: (fault) => faults.note(log, fault),
+    arrive: host?.ask,
+  });
+  return { router, requests, upgrades, identities, peer };
+}
+
+/**
+ * Creates the HTTP plugin. It listens when all plugins have started, or serves on the server of a
+ * host.
+ *
+ * @throws HTTP_SERVER if `options.server` is not an HTTP server.
+ * @throws HTTP_BASE_PATH if the base path is not valid.
+ * @throws HTTP_PORT_IN_USE if another program uses the port.
+ * @throws HTTP_PORT_FORBIDDEN if this user may not open the port.
+ * @throws HTTP_ADDRESS_UNAVAILABLE if the host is not an address of this machine.
+ * @throws HTTP_LISTEN_FAILED if the port cannot be opened for another reason.
+ * @throws HTTP_TLS_UNREADABLE if certificate or key cannot be used.
+ * @example
+ * const kernel = createKernel([tokenStore(memory()), channels(), http({ port: 0 }), picoServer()]);
+ */
+export function http(options: HttpOptions = {}): Plugin<HttpShape> {
   return {
     name: "http",
     api: 1,
     config: { section: "launcher", schema: launcherSchema },
 
-    start({ config, onConfig, onReady, onStop, emit, clock, log, random }) {
+    start(scope) {
+      const { config, onStop, clock, log } = scope;
       if ("server" in options) assertServer(options.server);
       const settings = config();
-      const fixed = overriddenKeys(options);
-      const givenPath = options.basePath ?? settings.base_path;
-      if (!isBasePath(givenPath)) throw httpErrors.HTTP_BASE_PATH(givenPath);
-      const basePath = normaliseBasePath(givenPath);
+      const basePath = resolveBasePath(options, settings);
       const bindHost = options.host ?? settings.host ?? (settings.public ? undefined : "127.0.0.1");
 
       const faults = createLogLimiter(clock);
       onStop(faults.stop);
       const note = (fault: ClientFault): void => faults.note(log, fault);
       const isTrusted = createTrust(() => config().trusted_proxies);
-      const limits = new ConnectionLimits({
-        limits: () => ({
-          total: config().max_unauthenticated_connections,
-          perAddress: config().max_unauthenticated_per_address,
-        }),
-        isTrusted,
-        rejected: (address, limit) => note(tooManyConnections(address, limit)),
-      });
+      const limits = createConnectionLimits(scope, isTrusted, faults);
       const listeners = createListenerSet({ basePath, now: () => clock.now(), log, limits, note });
-      const limiters: Limiter[] = [];
-      const gatewayOpen = (): boolean => listeners.isPlanned("gateway");
-      const requests = createRouteTable<RequestHandler>(gatewayOpen);
-      const upgrades = createRouteTable<UpgradeHandler>(gatewayOpen);
-      const peer = createPeerResolver(isTrusted, log);
-      const identities = createIdentities(peer);
-      const host = options.identify && createHostIdentities(options.identify, log, clock);
-      if (host) {
-        identities.registerIdentity("owner", host.findOwner);
-        identities.registerIdentity("host", host.find);
-      }
-      const lost = (address: string): void => emit("http:upgrade-unserved", { address });
-      const dispatcher = createRouter({
+      const { router, requests, upgrades, identities, peer } = createRouting(scope, {
         basePath,
-        requests,
-        upgrades,
-        peer,
-        clock,
-        log,
-        lost,
-        note,
-        arrive: host?.ask,
+        identify: options.identify,
+        isTrusted,
+        faults,
+        isGatewayPlanned: () => listeners.isPlanned("gateway"),
       });
 
       const port = options.port ?? settings.port;
@@ -151,28 +297,8 @@ export function http(options: HttpOptions = {}): Plugin<{
       if (!options.server) listeners.plan("dashboard", { port, host: bindHost, remedy });
       onStop(listeners.finish);
       warnOfLoopback(settings, log);
-      onConfig((next, before) => {
-        if (String(next.trusted_proxies) !== String(before.trusted_proxies))
-          warnOfLoopback(next, log);
-        const changed = changedKeys(next, before);
-        const afterRestart = changed.filter((key) => !fixed.has(key));
-        if (next.tls && afterRestart.includes("tls")) checkTls(next.tls); // else the next start would fail
-        return { afterRestart, ignored: changed.filter((key) => fixed.has(key)) };
-      });
-      onReady(async () => {
-        const release = options.server ? attachToHostServer(options.server, dispatcher) : undefined;
-        const announce = (url: URL): void => emit("http:listening", { url: url.href });
-        try {
-          await listeners.open(dispatcher, settings.tls, announce);
-        } catch (error) {
-          release?.();
-          throw error;
-        }
-        return () => {
-          release?.();
-          listeners.stopAccepting();
-        };
-      });
+      followSettings(scope, options);
+      openWhenReady(scope, options, router, listeners);
 
       const offered: Http = {
         request: (prefix, handle, route = {}) =>
@@ -184,45 +310,24 @@ export function http(options: HttpOptions = {}): Plugin<{
         markAuthenticated: ({ socket }) => limits.markAuthenticated(socket),
         noteFault: faults.note,
         clientFaults: faults.counts,
-        listener: dispatcher.listener,
-        url: (path) => `${basePath}${path.startsWith("/") ? "" : "/"}${path}`,
-        addresses: (listener = "dashboard") => {
-          if (listener === "gateway" && gatewayOpen()) return listeners.addresses("gateway");
-          return options.server
-            ? serverUrls(options.server, basePath)
-            : listeners.addresses("dashboard");
-        },
-        isPublic: () => {
-          const hosts = options.server
-            ? serverUrls(options.server, basePath).map(({ hostname }) => hostname)
-            : [bindHost];
-          return hosts.some((name) => name === undefined || !isLoopback(name));
-        },
-        sharesOrigin: () => basePath !== "" || options.server !== undefined,
-        open: (listener, where) =>
-          listeners.plan(listener, {
-            port: where.port,
-            host: where.host ?? bindHost,
-            remedy: "choose another in the setting gateway.port",
-          }),
-        limiter: ({ attempts } = {}) => {
-          const limiter = createLimiter({
-            clock,
-            secret: random(32),
-            ...(attempts ? { attempts } : {}),
-          });
-          limiters.push(limiter);
-          return limiter;
-        },
+        listener: (request) => router.listener(request),
+        ...createAddresses({ server: options.server, basePath, bindHost, listeners }),
+        ...createLimiters(scope),
         openFiles: openFilesLimit,
-        unblock: (address) => limiters.forEach((limiter) => limiter.unblock(address)),
       };
       return { http: offered };
     },
   };
 }
 
-/** A listener of its own for the channels, apart from the dashboard's: opened when `gateway.port` is set. */
+/**
+ * Creates the gateway plugin: a separate listener for the channels. It opens if `gateway.port` is
+ * set.
+ *
+ * @throws HTTP_PORT_IN_USE and the other errors of `http()` if the listener cannot be opened.
+ * @example
+ * const kernel = createKernel([tokenStore(memory()), channels(), http(), gateway(), picoServer()]);
+ */
 export function gateway(): Plugin<{
   config: GatewayConfig;
   section: { gateway: GatewayInput };

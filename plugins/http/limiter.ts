@@ -1,149 +1,180 @@
+/** Limits wrong tokens per client address. */
 import { hash as digestOf } from "node:crypto";
-import type { Clock } from "../../kernel/index.ts";
+import type { Awaitable, Clock } from "../../kernel/index.ts";
 import { addressKey } from "./addresses.ts";
 import type { Limiter, Verdict } from "./service.ts";
 
 const windowMs = 60_000;
+const sweepIntervalMs = 1_000;
 const maxKeys = 10_000;
-/** A value of 43 characters carries 256 bits when it was generated: nobody guesses it. */
+/** A generated value of 43 characters carries 256 bits, so it cannot be guessed. */
 const minRandomTokenLength = 43;
-/** Shared by whoever comes while the table is full of keys that still count: no key is forgotten to make room. */
+/** Shared by new addresses while the table is full of keys in use; no key is dropped for them. */
 const overflowKey = "";
 
-/** One different value. It counts while it is being compared, and for a minute after it was found wrong. */
+/** One distinct value. It counts during its comparison, and for a minute after a mismatch. */
 interface Attempt {
+  /** Number of comparisons in progress. */
   comparing: number;
-  /** Unix milliseconds; `undefined`: not found wrong yet. */
+  /** Unix milliseconds of the mismatch, or undefined. */
   wrongAt: number | undefined;
 }
 type AttemptsByValue = Map<string, Attempt>;
 
 export interface LimiterOptions {
   readonly clock: Clock;
-  /** 32 random bytes; the limiter keeps digests under it, never values. */
+  /** 32 random bytes for keyed digests: the limiter never stores values. */
   readonly secret: Uint8Array;
+  /** Distinct wrong values per key and 60 s. @defaultValue 10 */
   readonly attempts?: () => number;
 }
 
-export function createLimiter({ clock, secret, attempts = () => 10 }: LimiterOptions): Limiter {
-  const table = new Map<string, AttemptsByValue>();
-  let nextSweep = Number.NEGATIVE_INFINITY;
+/** The attempts of a client, and the key that stores them: its own or the shared overflow key. */
+interface KeyState {
+  readonly storedKey: string;
+  readonly attempts: AttemptsByValue;
+}
 
-  /** Nobody sees one, so that there is nothing to extend: the key in front is enough, and a tenth of HMAC's time. */
-  const lead = Buffer.from(secret).toString("base64");
-  const digest = (value: string): string => digestOf("sha256", lead + value, "base64");
+export const createLimiter = (options: LimiterOptions): Limiter => new AttemptLimiter(options);
 
-  function current(attemptsByValue: AttemptsByValue, now: number): AttemptsByValue {
-    for (const [hash, one] of attemptsByValue) {
-      if (one.wrongAt === undefined) continue;
-      one.wrongAt = Math.min(one.wrongAt, now); // a clock set back must not block for longer
-      if (one.comparing === 0 && now - one.wrongAt >= windowMs) attemptsByValue.delete(hash);
+class AttemptLimiter implements Limiter {
+  private readonly clock: Clock;
+  private readonly maxAttempts: () => number;
+  /** Digests never leave this object, so a prefix is enough; HMAC takes ten times as long. */
+  private readonly digestPrefix: string;
+  private readonly table = new Map<string, AttemptsByValue>();
+  private nextSweep = Number.NEGATIVE_INFINITY;
+
+  constructor({ clock, secret, attempts = () => 10 }: LimiterOptions) {
+    this.clock = clock;
+    this.maxAttempts = attempts;
+    this.digestPrefix = Buffer.from(secret).toString("base64");
+  }
+
+  blockedFor(key: string): number {
+    return this.secondsLeft(this.find(key).attempts);
+  }
+
+  async attempt<T>(
+    key: string,
+    value: string,
+    compare: () => Awaitable<T | false>,
+    { half = false }: { readonly half?: boolean } = {},
+  ): Promise<Verdict<T>> {
+    const state = this.find(key);
+    const { attempts } = state;
+    const hash = this.digest(value);
+    const known = attempts.get(hash);
+    // The value already counts while another comparison of it is in progress.
+    const isBeingCompared = known !== undefined && known.wrongAt === undefined;
+    if (this.isFull(attempts, half) && !isBeingCompared) {
+      const match = value.length >= minRandomTokenLength ? await compare() : false;
+      return match === false ? this.limited(attempts, half) : { outcome: "match", match };
     }
-    return attemptsByValue;
+    this.reserve(state, hash);
+    let match: T | false;
+    try {
+      match = await compare();
+    } catch (error) {
+      this.settle(state, hash, false);
+      throw error;
+    }
+    const isNew = this.settle(state, hash, match === false);
+    return match === false ? mismatch(attempts, isNew) : { outcome: "match", match };
   }
 
-  function sweep(now: number): void {
-    if (now < nextSweep && nextSweep - now <= 1_000) return;
-    nextSweep = now + 1_000;
-    for (const [key, tries] of table) if (current(tries, now).size === 0) table.delete(key);
+  recordFailure(key: string, value: string): Verdict<never> {
+    const state = this.find(key);
+    if (this.isFull(state.attempts)) return this.limited(state.attempts);
+    const hash = this.digest(value);
+    this.reserve(state, hash);
+    return mismatch(state.attempts, this.settle(state, hash, true));
   }
 
-  /** The tries of a key, and the key they are kept under. */
-  function find(key: string): { kept: string; tries: AttemptsByValue } {
-    const now = clock.now();
+  unblock(key?: string): void {
+    if (key === undefined) this.table.clear();
+    else this.table.delete(addressKey(key));
+  }
+
+  private digest(value: string): string {
+    return digestOf("sha256", this.digestPrefix + value, "base64");
+  }
+
+  private find(key: string): KeyState {
+    const { table } = this;
+    const now = this.clock.now();
     const known = table.get(key);
-    if (known) return { kept: key, tries: current(known, now) };
-    if (table.size >= maxKeys) sweep(now);
-    const kept = table.size >= maxKeys ? overflowKey : key;
-    return { kept, tries: current(table.get(kept) ?? new Map<string, Attempt>(), now) };
+    if (known) return { storedKey: key, attempts: removeExpired(known, now) };
+    if (table.size >= maxKeys) this.sweep(now);
+    const storedKey = table.size >= maxKeys ? overflowKey : key;
+    const attempts = table.get(storedKey) ?? new Map<string, Attempt>();
+    return { storedKey, attempts: removeExpired(attempts, now) };
   }
 
-  const most = (half = false): number =>
-    Math.max(1, half ? Math.floor(attempts() / 2) : attempts());
-  const isFull = (attemptsByValue: AttemptsByValue, half?: boolean): boolean =>
-    attemptsByValue.size >= most(half);
+  private sweep(now: number): void {
+    // The second condition holds after the clock was set back.
+    if (now < this.nextSweep && this.nextSweep - now <= sweepIntervalMs) return;
+    this.nextSweep = now + sweepIntervalMs;
+    for (const [key, attempts] of this.table)
+      if (removeExpired(attempts, now).size === 0) this.table.delete(key);
+  }
 
-  function secondsLeft(attemptsByValue: AttemptsByValue, half?: boolean): number {
-    if (!isFull(attemptsByValue, half)) return 0;
-    const found = [...attemptsByValue.values()]
+  private limit(half = false): number {
+    return Math.max(1, half ? Math.floor(this.maxAttempts() / 2) : this.maxAttempts());
+  }
+
+  private isFull(attempts: AttemptsByValue, half?: boolean): boolean {
+    return attempts.size >= this.limit(half);
+  }
+
+  private secondsLeft(attempts: AttemptsByValue, half?: boolean): number {
+    if (!this.isFull(attempts, half)) return 0;
+    const wrongTimes = [...attempts.values()]
       .flatMap(({ wrongAt }) => wrongAt ?? [])
       .sort((a, b) => a - b);
-    const freeing = found[attemptsByValue.size - most(half)]; // absent while the values are still being compared
-    return freeing === undefined
+    // Undefined while comparisons are still in progress.
+    const decisive = wrongTimes[attempts.size - this.limit(half)];
+    return decisive === undefined
       ? 1
-      : Math.max(1, Math.ceil((freeing + windowMs - clock.now()) / 1_000));
+      : Math.max(1, Math.ceil((decisive + windowMs - this.clock.now()) / 1_000));
   }
 
-  const limited = (attemptsByValue: AttemptsByValue, half?: boolean): Verdict<never> => ({
-    outcome: "limited",
-    retryAfterSeconds: secondsLeft(attemptsByValue, half) || 1,
-  });
-
-  function reserve(kept: string, attemptsByValue: AttemptsByValue, hash: string): Attempt {
-    const one = attemptsByValue.get(hash) ?? { comparing: 0, wrongAt: undefined };
-    one.comparing += 1;
-    attemptsByValue.set(hash, one);
-    table.set(kept, attemptsByValue);
-    return one;
+  private limited(attempts: AttemptsByValue, half?: boolean): Verdict<never> {
+    return { outcome: "limited", retryAfterSeconds: this.secondsLeft(attempts, half) || 1 };
   }
 
-  /** Whether the value counts from now on and did not before. */
-  function settle(
-    kept: string,
-    attemptsByValue: AttemptsByValue,
-    hash: string,
-    wrong: boolean,
-  ): boolean {
-    const one = attemptsByValue.get(hash);
-    if (one === undefined) return false;
-    const isNew = wrong && one.wrongAt === undefined;
-    one.comparing -= 1;
-    if (isNew) one.wrongAt = clock.now();
-    if (one.comparing === 0 && one.wrongAt === undefined) attemptsByValue.delete(hash);
-    if (attemptsByValue.size === 0 && table.get(kept) === attemptsByValue) table.delete(kept);
+  private reserve({ storedKey, attempts }: KeyState, hash: string): void {
+    const attempt = attempts.get(hash) ?? { comparing: 0, wrongAt: undefined };
+    attempt.comparing += 1;
+    attempts.set(hash, attempt);
+    this.table.set(storedKey, attempts);
+  }
+
+  /** @returns Whether the value has become a new wrong value. */
+  private settle({ storedKey, attempts }: KeyState, hash: string, isWrong: boolean): boolean {
+    const attempt = attempts.get(hash);
+    if (attempt === undefined) return false;
+    const isNew = isWrong && attempt.wrongAt === undefined;
+    attempt.comparing -= 1;
+    if (isNew) attempt.wrongAt = this.clock.now();
+    if (attempt.comparing === 0 && attempt.wrongAt === undefined) attempts.delete(hash);
+    if (attempts.size === 0 && this.table.get(storedKey) === attempts) this.table.delete(storedKey);
     return isNew;
   }
-  const foundWrong = (attemptsByValue: AttemptsByValue, isNew: boolean): Verdict<never> => ({
-    outcome: "mismatch",
-    counted: attemptsByValue.size,
-    ...(isNew ? {} : { again: true }),
-  });
-
-  return {
-    blockedFor: (key) => secondsLeft(find(key).tries),
-
-    async attempt(key, value, compare, { half = false } = {}) {
-      const { kept, tries } = find(key);
-      const hash = digest(value);
-      const known = tries.get(hash);
-      const isBeingCompared = known !== undefined && known.wrongAt === undefined; // its place is paid for
-      if (isFull(tries, half) && !isBeingCompared) {
-        const match = value.length >= minRandomTokenLength ? await compare() : false;
-        return match === false ? limited(tries, half) : { outcome: "match", match };
-      }
-      reserve(kept, tries, hash);
-      let match: Awaited<ReturnType<typeof compare>>;
-      try {
-        match = await compare();
-      } catch (error) {
-        settle(kept, tries, hash, false);
-        throw error;
-      }
-      const isNew = settle(kept, tries, hash, match === false);
-      return match === false ? foundWrong(tries, isNew) : { outcome: "match", match };
-    },
-
-    recordFailure(key, value) {
-      const { kept, tries } = find(key);
-      if (isFull(tries)) return limited(tries);
-      const hash = digest(value);
-      reserve(kept, tries, hash);
-      return foundWrong(tries, settle(kept, tries, hash, true));
-    },
-
-    unblock(key) {
-      if (key === undefined) table.clear();
-      else table.delete(addressKey(key));
-    },
-  };
 }
+
+function removeExpired(attempts: AttemptsByValue, now: number): AttemptsByValue {
+  for (const [hash, attempt] of attempts) {
+    if (attempt.wrongAt === undefined) continue;
+    // If the clock was set back, the block must not last longer.
+    attempt.wrongAt = Math.min(attempt.wrongAt, now);
+    if (attempt.comparing === 0 && now - attempt.wrongAt >= windowMs) attempts.delete(hash);
+  }
+  return attempts;
+}
+
+const mismatch = (attempts: AttemptsByValue, isNew: boolean): Verdict<never> => ({
+  outcome: "mismatch",
+  counted: attempts.size,
+  ...(isNew ? {} : { again: true }),
+});

@@ -1,5 +1,5 @@
 /**
- * Logs what clients cause at most once per address, reason and minute, and counts all of it.
+ * Logs client faults at most once per address, reason and minute, and counts all of them.
  *
  * @module
  */
@@ -12,12 +12,12 @@ const maxEntries = 100;
 
 /** A fault of a client that is expected in normal operation. */
 export interface ClientFault {
-  /** From a closed set: it is also the label of a metric. */
+  /** One of a fixed set of values, because it is also a metric label. */
   readonly reason: string;
   readonly address: string;
-  /** The sentence of the log line. */
+  /** Text of the log line. */
   readonly text: string;
-  /** More fields of the log line. */
+  /** Additional fields of the log line. */
   readonly fields?: object;
   /** @defaultValue `"warn"` */
   readonly level?: "info" | "warn";
@@ -26,23 +26,23 @@ export interface ClientFault {
 interface Entry {
   latest: ClientFault;
   readonly log: Log;
-  /** Faults since the last line. */
+  /** Faults since the last log line. */
   repeated: number;
   timer: unknown;
 }
 
 export interface LogLimiter {
-  /** Writes a line, or counts for the line that follows a minute later. */
+  /** Logs the fault, or counts it for the line at the end of the minute. */
   note(log: Log, fault: ClientFault): void;
-  /** All that were noted since the start, by reason. */
+  /** Returns the number of all faults since the start, by reason. */
   counts(): Readonly<Record<string, number>>;
-  /** Writes the lines that are due and starts no timer any more. */
+  /** Writes the pending lines and stops all timers. */
   stop(): void;
 }
 
 /**
- * Creates a limiter. The first fault of an address writes its line immediately; the number of those
- * that follow within the minute is in one more line at its end, as `repeated`.
+ * Creates a limiter. The first fault of an address is logged immediately. A second line at the end
+ * of the minute contains the number of further faults as `repeated`.
  */
 export function createLogLimiter(clock: Clock): LogLimiter {
   const entries = new Map<string, Entry>();
@@ -53,12 +53,12 @@ export function createLogLimiter(clock: Clock): LogLimiter {
     log[level ?? "warn"]({ reason, ip: address, ...fields, ...count }, text);
   }
 
-  function wait(key: string, entry: Entry): void {
+  function startTimer(key: string, entry: Entry): void {
     entry.timer = clock.setTimeout(() => {
       if (entry.repeated === 0) return void entries.delete(key);
       write(entry);
       entry.repeated = 0;
-      wait(key, entry);
+      startTimer(key, entry);
     }, windowMs);
   }
 
@@ -66,8 +66,9 @@ export function createLogLimiter(clock: Clock): LogLimiter {
     note(log, fault) {
       const { reason, address } = fault;
       counts[reason] = (counts[reason] ?? 0) + 1;
-      const own = `${reason} ${addressKey(address)}`;
-      const key = entries.has(own) || entries.size < maxEntries ? own : reason;
+      const addressEntry = `${reason} ${addressKey(address)}`;
+      const hasRoom = entries.has(addressEntry) || entries.size < maxEntries;
+      const key = hasRoom ? addressEntry : reason;
       const known = entries.get(key);
       if (known) {
         known.repeated += 1;
@@ -77,7 +78,7 @@ export function createLogLimiter(clock: Clock): LogLimiter {
       const entry: Entry = { latest: fault, log, repeated: 0, timer: undefined };
       entries.set(key, entry);
       write(entry);
-      wait(key, entry);
+      startTimer(key, entry);
     },
 
     counts: () => counts,

@@ -1,3 +1,4 @@
+/** Resolves the peer of a request: client address, host and TLS, with trusted forwarded headers. */
 import type { IncomingMessage } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Log } from "../../kernel/index.ts";
@@ -7,7 +8,7 @@ import type { Peer } from "./service.ts";
 const forwardedNames = ["x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] as const;
 const maxWarnings = 1_000;
 
-/** All lines of one header as one list. */
+/** Joins all lines of a header and splits the list. */
 function headerList(request: IncomingMessage, name: (typeof forwardedNames)[number]): string[] {
   const value = request.headers[name];
   const text = Array.isArray(value) ? value.join(",") : (value ?? "");
@@ -17,7 +18,7 @@ function headerList(request: IncomingMessage, name: (typeof forwardedNames)[numb
     .filter((part) => part !== "");
 }
 
-/** `1.2.3.4`, `1.2.3.4:80`, `[::1]:80`, `"[::1]"`; `undefined`: not an address. */
+/** Parses `1.2.3.4`, `1.2.3.4:80`, `[::1]:80` or `"[::1]"`. */
 function parseForwardedAddress(part: string): string | undefined {
   const bare = part
     .replace(/^"(.*)"$/, "$1")
@@ -26,7 +27,7 @@ function parseForwardedAddress(part: string): string | undefined {
   return isIP(bare) === 0 ? undefined : normaliseAddress(bare);
 }
 
-/** @returns Whether an address lies in the networks that are set at the moment. */
+/** Creates a function that returns whether an address is in the currently set networks. */
 export function createTrust(trustedProxies: () => readonly string[]): (address: string) => boolean {
   let networks: readonly string[] = [];
   let inNetworks = createNetworkMatcher([]);
@@ -40,9 +41,10 @@ export function createTrust(trustedProxies: () => readonly string[]): (address: 
 }
 
 /**
- * Judges forwarded headers: they count only from a peer in `trusted_proxies`, which must then set or remove all three
- * of `X-Forwarded-For`, `-Proto` and `-Host`. `Forwarded` (RFC 7239) is not read: a proxy that sets one family and
- * lets the other through would let anybody choose an address.
+ * Creates the peer resolver. Forwarded headers are accepted only from a peer in `trusted_proxies`,
+ * which must set or remove all three of `X-Forwarded-For`, `-Proto` and `-Host`. `Forwarded`
+ * (RFC 7239) is ignored: if a proxy sets one family of headers and forwards the other unchanged,
+ * any client could choose its address.
  */
 export function createPeerResolver(
   isTrusted: (address: string) => boolean,
@@ -52,8 +54,8 @@ export function createPeerResolver(
   const directs = new WeakMap<Socket, Pick<Peer, "address" | "key">>();
   const warned = new Set<string>();
 
-  /** Who holds the other end of the socket, worked out once for all its requests; one that becomes another protocol has
-   *  no further ones. */
+  /** Returns the peer of the socket. The result is cached per socket, except for upgrades, because
+   *  they are the last request of their connection. */
   function directOf({ socket, headers }: IncomingMessage): Pick<Peer, "address" | "key"> {
     const before = directs.get(socket);
     if (before) return before;
@@ -64,14 +66,14 @@ export function createPeerResolver(
     return direct;
   }
 
-  /** The rightmost address that no trusted proxy has; an unreadable entry ends the chain. */
-  function client(request: IncomingMessage, direct: string): string {
+  /** Returns the rightmost address that is not a trusted proxy; an invalid entry ends the chain. */
+  function clientAddress(request: IncomingMessage, direct: string): string {
     let address = direct;
     for (const part of headerList(request, "x-forwarded-for").reverse()) {
-      const before = parseForwardedAddress(part);
-      if (before === undefined) break;
-      address = before;
-      if (!isTrusted(before)) break;
+      const previous = parseForwardedAddress(part);
+      if (previous === undefined) break;
+      address = previous;
+      if (!isTrusted(previous)) break;
     }
     return address;
   }
@@ -80,12 +82,11 @@ export function createPeerResolver(
     if (warned.has(direct) || warned.size >= maxWarnings) return;
     if (!forwardedNames.some((name) => request.headers[name] !== undefined)) return;
     warned.add(direct);
-    const text =
-      "forwarded headers from a peer that is not in the setting trusted_proxies are ignored";
+    const text = "ignored forwarded headers from a peer that is not in the setting trusted_proxies";
     log.warn({ address: direct, setting: "trusted_proxies" }, text);
   }
 
-  function judge(request: IncomingMessage): Peer {
+  function resolve(request: IncomingMessage): Peer {
     const { socket } = request;
     const direct = directOf(request);
     const encrypted = "encrypted" in socket && socket.encrypted === true;
@@ -94,7 +95,7 @@ export function createPeerResolver(
       warn(request, direct.address);
       return { ...direct, secure: encrypted, host };
     }
-    const address = client(request, direct.address);
+    const address = clientAddress(request, direct.address);
     const scheme = headerList(request, "x-forwarded-proto").at(-1)?.toLowerCase();
     return {
       address,
@@ -105,7 +106,7 @@ export function createPeerResolver(
   }
 
   return (request) => {
-    const peer = known.get(request) ?? judge(request);
+    const peer = known.get(request) ?? resolve(request);
     known.set(request, peer);
     return peer;
   };

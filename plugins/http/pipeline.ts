@@ -1,6 +1,6 @@
 /**
- * Bounds what one connection has under way: requests that a client sends without waiting for
- * responses are parsed a few at a time and served one after the other.
+ * Bounds pipelining: if a client sends requests without waiting for responses, they are parsed a
+ * few at a time and served one after the other.
  *
  * @module
  */
@@ -9,11 +9,11 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Server as TlsServer } from "node:tls";
 
-/** Requests of one connection that are parsed and not yet answered, the current one included. */
+/** Parsed requests of one connection without a response, including the current one. */
 export const maxOutstanding = 32;
 
 const headEnd = "\r\n\r\n";
-/** No request is shorter: `GET / HTTP/1.1` and two line ends. */
+/** Length of the shortest request: `GET / HTTP/1.1` and two line ends. */
 const minRequestBytes = 18;
 
 interface Queue {
@@ -29,13 +29,13 @@ function queueOf(socket: Duplex): Queue {
   const queue: Queue = { responses: new Set() };
   queues.set(socket, queue);
   const close = (): void => queue.responses.forEach((response) => response.destroy().emit("close"));
-  socket.once("close", () => setImmediate(close)); // later versions of Node have done it by then
+  socket.once("close", () => setImmediate(close)); // later versions of Node emit it before this
   return queue;
 }
 
 /**
- * Emits "close" on a response that is queued behind another one when its connection closes.
- * Node 20, 22 and the first versions of 24 do not, so code that waits for it would never continue.
+ * Emits "close" on a queued response when its connection closes. Node 20, 22 and the first versions
+ * of 24 do not, so handlers that wait for "close" would never continue.
  */
 export function closeWithConnection({ socket }: IncomingMessage, response: ServerResponse): void {
   if (response.socket) return;
@@ -51,8 +51,8 @@ export function closeWithConnection({ socket }: IncomingMessage, response: Serve
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * Serves a request when the responses before it on its connection are written. Queued requests
- * start in a later turn of the event loop, so that other connections come in between.
+ * Serves a request after the earlier responses of its connection are written. Queued requests start
+ * in a later turn of the event loop, so that other connections are served in between.
  */
 export function serveInTurn(
   request: IncomingMessage,
@@ -68,14 +68,14 @@ export function serveInTurn(
   );
 }
 
-/** @returns The index behind the last of `heads` request heads, or the length if there are fewer. */
+/** @returns The end of the last of `heads` request heads, or the length if there are fewer. */
 function endOfHeads(chunk: Buffer, heads: number): number {
   if (chunk.length < heads * minRequestBytes) return chunk.length;
   let end = 0;
   for (let count = 0; count < heads; count += 1) {
-    const at = chunk.indexOf(headEnd, end, "latin1");
-    if (at < 0) return chunk.length;
-    end = at + headEnd.length;
+    const index = chunk.indexOf(headEnd, end, "latin1");
+    if (index < 0) return chunk.length;
+    end = index + headEnd.length;
   }
   return end;
 }
@@ -83,16 +83,15 @@ function endOfHeads(chunk: Buffer, heads: number): number {
 type Parse = (this: Socket, chunk: Buffer) => void;
 
 /**
- * Stands between a socket and its parser, which would otherwise start up to 3,600 requests out of
- * one chunk of 64 KiB. Keeps the unparsed rest of one chunk and reads no further in the meantime.
+ * Feeds the HTTP parser of a socket in small parts: it would otherwise start up to 3,600 requests
+ * from one chunk of 64 KiB. The intake keeps the unparsed rest and pauses the socket.
  */
 class Intake {
   private readonly socket: Socket;
   private readonly parse: Parse;
   private readonly take: (chunk: Buffer) => void;
   private rest: Buffer | undefined;
-  /** Made only while bytes wait: most connections never pipeline. */
-  private watched: { readonly pump: () => void; readonly resume: () => void } | undefined;
+  private isWatching = false;
   /** True while this intake, and not Node, has paused the socket. */
   private isFull = false;
 
@@ -107,7 +106,7 @@ class Intake {
     socket.on("data", this.take);
   }
 
-  /** Leaves the socket to another protocol. @returns The bytes that were read and not parsed. */
+  /** Detaches from the socket. @returns The bytes that were read and not parsed. */
   release(): Buffer | undefined {
     const { rest } = this;
     this.rest = undefined;
@@ -116,7 +115,7 @@ class Intake {
     return rest;
   }
 
-  private pump(): void {
+  private readonly pump = (): void => {
     const { socket, parse } = this;
     this.isFull = false;
     while (this.rest !== undefined && !socket.isPaused()) {
@@ -134,34 +133,32 @@ class Intake {
     }
     if (this.rest === undefined) this.unwatch();
     else this.watch();
-  }
+  };
 
-  /** Node resumes the socket by itself on "drain" if it paused it; its parser is paused until then. */
-  private resume(): void {
+  /** Node itself resumes a socket that it has paused on "drain"; its parser waits until then. */
+  private readonly resume = (): void => {
     if (this.isFull && !this.socket.writableNeedDrain) this.socket.resume();
-  }
+  };
 
   private watch(): void {
-    if (this.watched) return;
-    const watched = { pump: () => this.pump(), resume: () => this.resume() };
-    this.watched = watched;
-    this.socket.on("resume", watched.pump).on("drain", watched.resume);
-    queueOf(this.socket).shrunk = watched.resume;
+    if (this.isWatching) return;
+    this.isWatching = true;
+    this.socket.on("resume", this.pump).on("drain", this.resume);
+    queueOf(this.socket).shrunk = this.resume;
   }
 
   private unwatch(): void {
-    const { watched } = this;
-    if (!watched) return;
-    this.watched = undefined;
-    this.socket.off("resume", watched.pump).off("drain", watched.resume);
+    if (!this.isWatching) return;
+    this.isWatching = false;
+    this.socket.off("resume", this.pump).off("drain", this.resume);
     delete queueOf(this.socket).shrunk;
   }
 }
 
 /**
- * Bounds the requests that are under way on each connection of a server of this process.
+ * Bounds the pipelined requests of each connection of a server.
  *
- * @returns A function that hands over a socket that leaves HTTP, with the bytes read after `head`.
+ * @returns A function that releases an upgraded socket. It returns `head` plus the unparsed bytes.
  */
 export function limitPipelining(server: Server): (socket: Duplex, head: Buffer) => Buffer {
   const intakes = new WeakMap<Duplex, Intake>();

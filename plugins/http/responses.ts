@@ -1,7 +1,8 @@
+/** Writes JSON errors and security headers, on prepared responses and on bare sockets. */
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 
-/** Carried by every answer: pages, data, errors, refused upgrades, and what Node would answer by itself. */
+/** Headers of every response: pages, data, errors, rejected upgrades, and errors of Node. */
 export const securityHeaders: Readonly<Record<string, string>> = {
   "Referrer-Policy": "no-referrer",
   "X-Content-Type-Options": "nosniff",
@@ -9,22 +10,23 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "Cross-Origin-Opener-Policy": "same-origin",
   "Cross-Origin-Resource-Policy": "same-origin",
   "Content-Security-Policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+    "default-src 'none'; script-src 'self'; style-src 'self'; " +
+    "img-src 'self' data:; font-src 'self'; " +
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
   "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 };
 
 const securityHeaderEntries = Object.entries(securityHeaders);
 
-export function setSecurityHeaders(answer: ServerResponse): void {
-  for (const [name, value] of securityHeaderEntries) answer.setHeader(name, value);
+export function setSecurityHeaders(response: ServerResponse): void {
+  for (const [name, value] of securityHeaderEntries) response.setHeader(name, value);
 }
 
 export type ErrorResponse = readonly [status: number, error: string, message: string];
 
-/** What this plugin answers by itself. */
+/** Errors that this plugin sends itself. */
 export const errorResponses = {
-  badTarget: [400, "invalid_request", "The address of the request is not valid."],
+  badTarget: [400, "invalid_request", "The URL of the request is not valid."],
   badHost: [400, "invalid_request", "The request needs exactly one Host header."],
   twoAuthorizations: [
     400,
@@ -33,36 +35,34 @@ export const errorResponses = {
   ],
   malformed: [400, "invalid_request", "The request is not valid HTTP."],
   notFound: [404, "not_found", "Nothing is served at this address."],
-  method: [405, "method_not_allowed", "This method is not served."],
+  method: [405, "method_not_allowed", "This method is not supported."],
   timeout: [408, "request_timeout", "The request took too long to arrive."],
-  bodyTooLarge: [413, "body_too_large", "The request is larger than accepted."],
-  expectation: [417, "expectation_failed", "The only expectation that can be met is 100-continue."],
-  headersTooLarge: [
-    431,
-    "headers_too_large",
-    "The headers of the request are larger than accepted.",
-  ],
-  internal: [500, "internal", "Something went wrong here; the log has the details."],
+  bodyTooLarge: [413, "body_too_large", "The request is too large."],
+  expectation: [417, "expectation_failed", "The only supported expectation is 100-continue."],
+  headersTooLarge: [431, "headers_too_large", "The headers of the request are too large."],
+  internal: [500, "internal", "An internal error occurred; see the log for details."],
 } as const satisfies Record<string, ErrorResponse>;
 
 const errorBody = ([, error, message]: ErrorResponse): object => ({ error, message });
 const toHeaderValue = (value: string): string => value.replace(/[^\t\x20-\x7e\x80-\xff]/g, " ");
 const lingerMs = 1_000;
 
-/** After the last answer. A peer that goes on sending would be reset before it has read that: until `rest` is over, for
- *  a second at most, it is read and thrown away. */
+/**
+ * Closes a socket after its last response. A peer that still sends would receive a reset before it
+ * has read the response, so the rest is read and discarded, for at most one second.
+ */
 function closeLingering(socket: Duplex, rest: Readable): void {
   const close = (): void => void socket.destroy();
   const closeSoon = (): void =>
     void (socket.writableFinished ? close() : socket.once("finish", close));
   rest.once("end", closeSoon).resume();
-  // A process that was held up reads and writes first what came meanwhile.
-  const cut = setTimeout(() => setImmediate(close), lingerMs);
-  cut.unref();
-  socket.once("close", () => clearTimeout(cut));
+  // After a suspended process wakes up, pending input is processed before `setImmediate` runs.
+  const timer = setTimeout(() => setImmediate(close), lingerMs);
+  timer.unref();
+  socket.once("close", () => clearTimeout(timer));
 }
 
-/** Writes a whole answer to a bare socket and closes it. `socket` must be at the start of an answer. */
+/** Writes a whole response to a bare socket and closes it. No response may be in progress. */
 export function writeResponse(
   socket: Duplex,
   status: number,
@@ -94,22 +94,22 @@ export function writeResponse(
   closeLingering(socket, socket);
 }
 
-/** Node ends a connection together with its last answer, whatever still comes of the request: here the request may come
- *  to its end first. */
-export function deferCloseUntilBody(request: IncomingMessage, answer: ServerResponse): void {
+/** Keeps the connection open until the request body has arrived. Node would close it together with
+ *  its last response. */
+export function deferCloseUntilBody(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
-  if (!("destroySoon" in socket)) return; // a stream that a host serves as a connection
+  if (!("destroySoon" in socket)) return; // a host emitted "connection" with another stream
   const { destroySoon } = socket;
   const endSoon = (): void => {
     if (request.complete) return destroySoon.call(socket);
     socket.end();
     closeLingering(socket, request);
   };
-  // Node's own listener stands between these two.
-  answer.prependOnceListener("finish", () => {
+  // The listener of Node runs between these two.
+  response.prependOnceListener("finish", () => {
     socket.destroySoon = endSoon;
   });
-  answer.once("finish", () => {
+  response.once("finish", () => {
     socket.destroySoon = destroySoon;
   });
 }
@@ -120,32 +120,34 @@ export const writeError = (socket: Duplex, errorResponse: ErrorResponse): void =
 export const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
-/** The same, on an answer that Node has prepared. A connection whose body nobody will read is not used again. */
+/** Sends an error on a prepared response. If the request has a body, the connection closes, because
+ *  no handler reads that body. */
 export function sendError(
   request: IncomingMessage,
-  answer: ServerResponse,
+  response: ServerResponse,
   errorResponse: ErrorResponse,
 ): void {
-  if (answer.headersSent) return void answer.destroy();
-  if (hasBody(request)) deferCloseUntilBody(request, answer);
+  if (response.headersSent) return void response.destroy();
+  if (hasBody(request)) deferCloseUntilBody(request, response);
   const text = JSON.stringify(errorBody(errorResponse));
-  answer.writeHead(errorResponse[0], {
+  response.writeHead(errorResponse[0], {
     "Cache-Control": "no-store",
     "Content-Type": "application/json; charset=utf-8",
     "Content-Length": Buffer.byteLength(text),
     ...(errorResponse[0] === 404 && !hasBody(request) ? {} : { Connection: "close" }),
   });
-  answer.end(text);
+  response.end(text);
 }
 
-/** Answers in the middle of a request and ends it: nothing may follow on this connection. */
+/** Sends an error before the request is complete, and closes the connection. */
 export function abortRequest(
   request: IncomingMessage,
-  answer: ServerResponse,
+  response: ServerResponse,
   errorResponse: ErrorResponse,
 ): void {
   const { socket } = request;
-  const isNext = answer.socket === socket && !answer.headersSent; // else an earlier answer is still on its way
-  if (isNext) writeError(socket, errorResponse);
+  // Otherwise an earlier response of this connection is still being written.
+  const isCurrent = response.socket === socket && !response.headersSent;
+  if (isCurrent) writeError(socket, errorResponse);
   else socket.destroy();
 }

@@ -1,3 +1,4 @@
+/** Routes requests and WebSocket upgrades to their handlers, and checks their headers. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock, Log } from "../../kernel/index.ts";
@@ -22,12 +23,13 @@ const hostName = "host";
 const authorizationName = "authorization";
 
 export interface Router {
-  /** `false`: nobody here serves it, and it was not touched. */
-  request(listener: Listener, request: IncomingMessage, answer: ServerResponse): boolean;
+  /** @returns `false`, without any effect on the request, if no route matches. */
+  request(listener: Listener, request: IncomingMessage, response: ServerResponse): boolean;
+  /** @returns `false`, without any effect on the socket, if no route matches. */
   upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean;
-  /** What an own server answers to a request that nobody serves; `upgrade`: to a WebSocket. */
+  /** Returns the error for a request, or for a WebSocket upgrade, without a route. */
   unserved(request: IncomingMessage, kind: "request" | "upgrade"): ErrorResponse;
-  /** Whether a request route of the first listener fits. */
+  /** Returns whether a request route of the dashboard listener matches. */
   serves(request: IncomingMessage): boolean;
   listener(request: IncomingMessage): Listener;
 }
@@ -39,10 +41,10 @@ export interface RouterOptions {
   readonly peer: (request: IncomingMessage) => Peer;
   readonly clock: Clock;
   readonly log: Log;
-  /** Told of a WebSocket that nobody serves, and who it was. */
+  /** Runs for a WebSocket upgrade without a route. */
   readonly lost: (address: string) => void;
   readonly note: (fault: ClientFault) => void;
-  /** Asked of each request that is ours before its route; a promise is waited for. */
+  /** Runs for each routed request before its handler, which waits for a returned promise. */
   readonly arrive?: ((request: IncomingMessage) => Promise<void> | undefined) | undefined;
 }
 
@@ -51,7 +53,8 @@ interface MatchedRoute<H> {
   readonly route: Route<H>;
 }
 
-/** Of two Host or Authorization lines Node takes the first without a word; a proxy may have taken the second. */
+/** Counts headers, because Node silently takes the first of two lines and a proxy may take the
+ *  second. */
 function checkHeaders(
   request: IncomingMessage,
   target: RequestTarget,
@@ -60,8 +63,8 @@ function checkHeaders(
   const { rawHeaders, headers } = request;
   let hosts = 0;
   let authorizations = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
     if (name.length === hostName.length && name.toLowerCase() === hostName) hosts += 1;
     if (name.length === authorizationName.length && name.toLowerCase() === authorizationName)
       authorizations += 1;
@@ -73,70 +76,147 @@ function checkHeaders(
     : errorResponses.badHost;
 }
 
-export function createRouter(options: RouterOptions): Router {
-  const { basePath, requests, upgrades, peer, clock, log, lost, note, arrive } = options;
-  const arrivedBy = new WeakMap<IncomingMessage, Listener>();
+export const createRouter = (options: RouterOptions): Router => new HttpRouter(options);
 
-  function find<H>(
+class HttpRouter implements Router {
+  private readonly options: RouterOptions;
+  private readonly listeners = new WeakMap<IncomingMessage, Listener>();
+
+  constructor(options: RouterOptions) {
+    this.options = options;
+  }
+
+  listener(request: IncomingMessage): Listener {
+    return this.listeners.get(request) ?? "dashboard";
+  }
+
+  unserved(request: IncomingMessage, kind: "request" | "upgrade"): ErrorResponse {
+    const target = parseTarget(request.url ?? "");
+    if (target === undefined && request.url !== "*") return errorResponses.badTarget;
+    const fault = target && checkHeaders(request, target, {});
+    if (fault) return fault;
+    if (kind === "upgrade") this.options.lost(this.options.peer(request).address);
+    return errorResponses.notFound;
+  }
+
+  serves(request: IncomingMessage): boolean {
+    return this.findRequest("dashboard", request) !== undefined;
+  }
+
+  request(listener: Listener, request: IncomingMessage, response: ServerResponse): boolean {
+    const matchedRoute = this.findRequest(listener, request);
+    if (matchedRoute === undefined) return false;
+    closeWithConnection(request, response);
+    if (request.socket.writableEnded) return true; // follows the last response of its connection
+    const { target, route } = matchedRoute;
+    setSecurityHeaders(response);
+    this.prepare(listener, request, target);
+    const fault = checkHeaders(request, target, route.options);
+    if (fault) {
+      this.noteMalformed(request, fault);
+      sendError(request, response, fault);
+    } else {
+      this.limitBody(request, response, route.options.bodySeconds ?? defaultBodyTimeoutS);
+      const wait = this.options.arrive?.(request);
+      if (wait) void wait.then(() => this.runRequest(route, request, response));
+      else this.runRequest(route, request, response);
+    }
+    return true;
+  }
+
+  upgrade(listener: Listener, request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const { upgrades, arrive } = this.options;
+    const matchedRoute = this.find(request, (path) => upgrades.exact(listener, path));
+    if (matchedRoute === undefined) return false;
+    const { target, route } = matchedRoute;
+    this.prepare(listener, request, target);
+    const fault = checkHeaders(request, target, { ...route.options, anyHost: false });
+    if (fault) {
+      this.noteMalformed(request, fault);
+      writeError(socket, fault);
+      return true;
+    }
+    const wait = arrive?.(request);
+    if (wait)
+      void waitGuardingSocket(socket, wait).then(
+        (isAlive) => isAlive && this.runUpgrade(route, request, socket, head),
+      );
+    else this.runUpgrade(route, request, socket, head);
+    return true;
+  }
+
+  private find<H>(
     request: IncomingMessage,
     match: (path: string) => Route<H> | undefined,
   ): MatchedRoute<H> | undefined {
     const target = parseTarget(request.url ?? "");
-    const path = target && stripBasePath(basePath, target.path);
+    const path = target && stripBasePath(this.options.basePath, target.path);
     const route = path === undefined ? undefined : match(path);
     return target && route && { target, route };
   }
 
-  /** From here on the request is ours: it loses the base path, and its peer is fixed while the socket lives. */
-  function take(listener: Listener, request: IncomingMessage, target: RequestTarget): void {
+  private findRequest(
+    listener: Listener,
+    request: IncomingMessage,
+  ): MatchedRoute<RequestHandler> | undefined {
+    return this.find(request, (path) => this.options.requests.longest(listener, path));
+  }
+
+  /** Removes the base path from the URL, and resolves the peer while the socket is open. */
+  private prepare(listener: Listener, request: IncomingMessage, target: RequestTarget): void {
+    const { basePath, peer } = this.options;
     request.url = `${stripBasePath(basePath, target.path) ?? "/"}${target.search}`;
-    if (target.host !== undefined) request.headers.host = target.host; // RFC 9112 3.2.2: it replaces the header
-    arrivedBy.set(request, listener);
+    // RFC 9112 section 3.2.2: the host of an absolute target replaces the header.
+    if (target.host !== undefined) request.headers.host = target.host;
+    this.listeners.set(request, listener);
     peer(request);
   }
 
-  function noteMalformed(request: IncomingMessage, [, , text]: ErrorResponse): void {
-    note({ reason: "malformed_request", address: peer(request).address, text, level: "info" });
+  private noteMalformed(request: IncomingMessage, [, , text]: ErrorResponse): void {
+    const { address } = this.options.peer(request);
+    this.options.note({ reason: "malformed_request", address, text, level: "info" });
   }
 
-  function limitBody(request: IncomingMessage, answer: ServerResponse, seconds: number): void {
+  private limitBody(request: IncomingMessage, response: ServerResponse, seconds: number): void {
     if (!hasBody(request)) return;
-    deferCloseUntilBody(request, answer);
+    const { clock, peer, note } = this.options;
+    deferCloseUntilBody(request, response);
     const { address } = peer(request);
-    const aborted = (): void => {
-      if (answer.headersSent) return;
-      const text = "a client closed its connection in the middle of a request";
+    const onAborted = (): void => {
+      if (response.headersSent) return;
+      const text = "a client closed its connection before its request was complete";
       note({ reason: "aborted_request", address, text, level: "info" });
     };
-    request.once("aborted", aborted);
+    request.once("aborted", onAborted);
     const timer = clock.setTimeout(() => {
       if (request.complete) return;
-      request.off("aborted", aborted);
+      request.off("aborted", onAborted);
       const text = "the body of a request took too long to arrive";
       note({ reason: "request_timeout", address, text, level: "info" });
-      abortRequest(request, answer, errorResponses.timeout);
+      abortRequest(request, response, errorResponses.timeout);
     }, seconds * 1_000);
-    const done = (): void => clock.clearTimeout(timer);
-    request.once("end", done).once("close", done); // not the answer's: a body may drip on after it
+    const stopTimer = (): void => clock.clearTimeout(timer);
+    // Not the events of the response: body bytes may still arrive after it.
+    request.once("end", stopTimer).once("close", stopTimer);
   }
 
-  function run(
+  private runRequest(
     route: Route<RequestHandler>,
     request: IncomingMessage,
-    answer: ServerResponse,
+    response: ServerResponse,
   ): void {
-    const failed = (error: unknown): void => {
-      log.error({ err: error, route: route.path }, "a request handler failed");
-      sendError(request, answer, errorResponses.internal);
+    const onFailure = (error: unknown): void => {
+      this.options.log.error({ err: error, route: route.path }, "a request handler failed");
+      sendError(request, response, errorResponses.internal);
     };
     try {
-      Promise.resolve<unknown>(route.handle(request, answer)).catch(failed);
+      Promise.resolve<unknown>(route.handle(request, response)).catch(onFailure);
     } catch (error) {
-      failed(error);
+      onFailure(error);
     }
   }
 
-  function hand(
+  private runUpgrade(
     route: Route<UpgradeHandler>,
     request: IncomingMessage,
     socket: Duplex,
@@ -145,78 +225,26 @@ export function createRouter(options: RouterOptions): Router {
     try {
       route.handle(request, socket, head);
     } catch (error) {
-      log.error({ err: error, route: route.path }, "an upgrade handler failed");
+      this.options.log.error({ err: error, route: route.path }, "an upgrade handler failed");
       socket.destroy();
     }
   }
-
-  return {
-    listener: (request) => arrivedBy.get(request) ?? "dashboard",
-
-    unserved(request, kind) {
-      const target = parseTarget(request.url ?? "");
-      if (target === undefined && request.url !== "*") return errorResponses.badTarget;
-      const fault = target && checkHeaders(request, target, {});
-      if (fault) return fault;
-      if (kind === "upgrade") lost(peer(request).address);
-      return errorResponses.notFound;
-    },
-
-    serves: (request) => find(request, (path) => requests.longest("dashboard", path)) !== undefined,
-
-    request(listener, request, answer) {
-      const matchedRoute = find(request, (path) => requests.longest(listener, path));
-      if (matchedRoute === undefined) return false;
-      closeWithConnection(request, answer);
-      if (request.socket.writableEnded) return true; // behind the last answer of its connection
-      const { target, route } = matchedRoute;
-      setSecurityHeaders(answer);
-      take(listener, request, target);
-      const fault = checkHeaders(request, target, route.options);
-      if (fault) {
-        noteMalformed(request, fault);
-        sendError(request, answer, fault);
-      } else {
-        limitBody(request, answer, route.options.bodySeconds ?? defaultBodyTimeoutS);
-        const wait = arrive?.(request);
-        if (wait) void wait.then(() => run(route, request, answer));
-        else run(route, request, answer);
-      }
-      return true;
-    },
-
-    upgrade(listener, request, socket, head) {
-      const matchedRoute = find(request, (path) => upgrades.exact(listener, path));
-      if (matchedRoute === undefined) return false;
-      const { target, route } = matchedRoute;
-      take(listener, request, target);
-      const fault = checkHeaders(request, target, { ...route.options, anyHost: false });
-      if (fault) {
-        noteMalformed(request, fault);
-        writeError(socket, fault);
-        return true;
-      }
-      const wait = arrive?.(request);
-      if (wait)
-        void waitGuardingSocket(socket, wait).then(
-          (alive) => alive && hand(route, request, socket, head),
-        );
-      else hand(route, request, socket, head);
-      return true;
-    },
-  };
 }
 
-/** A socket without a listener for its errors ends the process. Answers whether it lived through the wait. */
+/**
+ * Waits with an error listener on the socket: an unhandled socket error would end the process.
+ *
+ * @returns Whether the socket is still open.
+ */
 async function waitGuardingSocket(socket: Duplex, wait: Promise<void>): Promise<boolean> {
-  const broken = (): void => void socket.destroy();
-  socket.on("error", broken);
+  const onError = (): void => void socket.destroy();
+  socket.on("error", onError);
   await wait;
-  socket.off("error", broken);
+  socket.off("error", onError);
   return !socket.destroyed;
 }
 
-export type RequestHandler = (request: IncomingMessage, answer: ServerResponse) => void;
+export type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
 export type UpgradeHandler = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
 export interface Route<H> {
@@ -225,22 +253,25 @@ export interface Route<H> {
   readonly options: RouteOptions;
 }
 
-/** The routes of one kind (requests, upgrades), apart for each listener. */
+/** Routes of one kind (requests or upgrades), one table per listener. */
 export interface RouteTable<H> {
   add(kind: string, path: string, handle: H, options: RouteOptions): void;
   exact(listener: Listener, path: string): Route<H> | undefined;
-  /** The longest registered path that is the path or ends at one of its slashes. */
+  /** Finds the longest registered path that equals the path or a prefix of whole segments. */
   longest(listener: Listener, path: string): Route<H> | undefined;
 }
 
-/** While `gatewayOpen` is false, routes of the gateway are served on the only listener, after that one's own. */
+/**
+ * Creates a route table. While `gatewayOpen` returns false, the dashboard listener also serves the
+ * routes of the gateway; its own routes precede them.
+ */
 export function createRouteTable<H>(gatewayOpen: () => boolean): RouteTable<H> {
   const tables = { dashboard: new Map<string, Route<H>>(), gateway: new Map<string, Route<H>>() };
 
   function exact(listener: Listener, path: string): Route<H> | undefined {
-    const own = tables[listener].get(path);
+    const route = tables[listener].get(path);
     return (
-      own ?? (listener === "dashboard" && !gatewayOpen() ? tables.gateway.get(path) : undefined)
+      route ?? (listener === "dashboard" && !gatewayOpen() ? tables.gateway.get(path) : undefined)
     );
   }
 

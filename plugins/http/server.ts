@@ -1,21 +1,17 @@
+/** Creates HTTP servers: limits, TLS, and error responses. */
 import { readFileSync } from "node:fs";
 import {
   createServer,
-  get,
   type IncomingMessage,
   type Server,
   type ServerOptions,
   type ServerResponse,
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
-import type { Log } from "../../kernel/index.ts";
-import { cacheServerUrls, noAddress, normaliseAddress, serverUrls } from "./addresses.ts";
-import type { ConnectionLimits } from "./connection-limits.ts";
-import { trackConnections, type ServerShutdown } from "./connections.ts";
-import { createDescriptorGuard, openFilesLimit } from "./descriptor-guard.ts";
+import { noAddress, normaliseAddress } from "./addresses.ts";
 import { httpErrors } from "./errors.ts";
 import type { ClientFault } from "./log-limiter.ts";
 import { limitPipelining, serveInTurn } from "./pipeline.ts";
@@ -30,43 +26,17 @@ import type { Router } from "./router.ts";
 import type { Listener } from "./service.ts";
 import { isWebSocketUpgrade, serveAsPlain } from "./upgrade.ts";
 
-const probeTimeoutMs = 1_000;
-
-/** Who holds a port, as far as one quick question tells: " (by a launcher that is already running)", or nothing. */
-export function describePortOwner(port: number, host = "127.0.0.1"): Promise<string> {
-  return new Promise((resolve) => {
-    const unknown = (): void => resolve("");
-    const question = {
-      host,
-      port,
-      path: "/healthz",
-      agent: false,
-      signal: AbortSignal.timeout(probeTimeoutMs),
-    };
-    const asked = get(question, (answer) => {
-      let text = "";
-      answer.setEncoding("utf8").on("data", (part: string) => {
-        text = `${text}${part}`.slice(0, 100);
-      });
-      answer.on("error", unknown).on("end", () => {
-        const isOurs =
-          text.startsWith('{"status":"ok"') && answer.headers["referrer-policy"] === "no-referrer";
-        resolve(isOurs ? " (by a launcher that is already running)" : "");
-      });
-    });
-    asked.on("error", unknown);
-  });
-}
-
-// No `shouldUpgradeCallback` (Node 24.9 and later): a request it turns down loses what the connection brought behind.
+// `shouldUpgradeCallback` (Node 24.9 and later) is not used: if it rejects an upgrade, the bytes
+// after the request are lost.
 const serverLimits: ServerOptions = {
-  requireHostHeader: false, // answered by us, with our headers
-  connectionsCheckingInterval: 1_000, // Node's own 30 s would let a limit of 10 s pass for 40
+  requireHostHeader: false, // the router sends this error with the security headers
+  connectionsCheckingInterval: 1_000, // with the default of 30 s, a limit of 10 s could take 40 s
   headersTimeout: 10_000,
-  requestTimeout: 300_000, // the longest of any route; each has its own, shorter limit
-  keepAliveTimeout: 65_000, // longer than the 60 s of common proxies, which else meet closed connections
+  requestTimeout: 300_000, // the longest of all routes; each route has its own, shorter limit
+  // Longer than the 60 s of common proxies, which would otherwise reuse closed connections.
+  keepAliveTimeout: 65_000,
 };
-/** TLS 1.2 suites with forward secrecy and authenticated encryption; TLS 1.3 has no others. */
+/** TLS 1.2 suites with forward secrecy and authenticated encryption, and all suites of TLS 1.3. */
 const ciphers = [
   "TLS_AES_256_GCM_SHA384",
   "TLS_CHACHA20_POLY1305_SHA256",
@@ -95,7 +65,11 @@ export interface Tls {
   readonly key: string;
 }
 
-/** What Node makes of the two files; `HTTP_TLS_UNREADABLE` when they cannot be read or do not fit. */
+/**
+ * Passes the content of the two files to `make`.
+ *
+ * @throws HTTP_TLS_UNREADABLE if the files cannot be read or do not match.
+ */
 function withTlsFiles<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) => T): T {
   const files = { cert: readTlsFile(tls.cert), key: readTlsFile(tls.key) };
   try {
@@ -108,7 +82,7 @@ function withTlsFiles<T>(tls: Tls, make: (files: { cert: Buffer; key: Buffer }) 
   }
 }
 
-/** Whether the next start could serve with these files. */
+/** Checks that the next start can use these files. Throws HTTP_TLS_UNREADABLE otherwise. */
 export const checkTls = (tls: Tls): void => void withTlsFiles(tls, createSecureContext);
 
 const createNodeServer = (tls: Tls | undefined): Server =>
@@ -122,7 +96,7 @@ function responseForParseError(code: string | undefined): ErrorResponse {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? errorResponses.timeout : errorResponses.malformed;
 }
 
-/** The timeout for unread responses ends with HTTP: the upgraded protocol has its own. */
+/** Removes the timeout for unread responses: the upgraded protocol has its own. */
 function withoutTimeout(socket: Duplex): Duplex {
   (socket as Socket).setTimeout(0);
   return socket;
@@ -132,7 +106,7 @@ const faults: Readonly<Record<string, readonly [reason: string, text: string]>> 
   ERR_HTTP_REQUEST_TIMEOUT: ["request_timeout", "a request took too long to arrive"],
   HPE_INVALID_EOF_STATE: [
     "aborted_request",
-    "a client closed its connection in the middle of a request",
+    "a client closed its connection before its request was complete",
   ],
 };
 
@@ -150,17 +124,18 @@ export interface OwnServerOptions {
   readonly unreadMs?: number;
 }
 
-/** Disconnects clients that do not read their responses, and idle ones that Node would. */
+/** Disconnects clients that do not read their responses, and idle clients. */
 function closeUnread(
   server: Server,
   current: (socket: Duplex) => ServerResponse | undefined,
   { note, unreadMs: timeoutMs = unreadMs }: OwnServerOptions,
 ): void {
   server.setTimeout(timeoutMs, (socket: Socket) => {
-    const answer = current(socket);
+    const response = current(socket);
     const isUnread = socket.writableLength > 0;
-    const isBeingServed = answer !== undefined && !answer.writableFinished && !answer.destroyed;
-    if (isBeingServed && !isUnread) return; // its handler takes its time, or it is an event stream
+    const isBeingServed =
+      response !== undefined && !response.writableFinished && !response.destroyed;
+    if (isBeingServed && !isUnread) return; // a slow handler or an event stream
     const address = normaliseAddress(socket.remoteAddress ?? noAddress);
     socket.destroy();
     if (isUnread)
@@ -168,36 +143,37 @@ function closeUnread(
   });
 }
 
-/** A server of this process, not listening yet. It replaces the responses that Node would write by
- *  itself, so that they carry the safety headers. */
+/** Creates a server that does not listen yet. It replaces the error responses of Node, so that they
+ *  have the security headers. */
 export function createHttpServer(
   listener: Listener,
   router: Router,
   options: OwnServerOptions,
 ): Server {
   const server = createNodeServer(options.tls);
-  // Behind 2,000 of them Node drops headers without a word, those of a proxy too. All of them together are bounded.
+  // Node would silently drop headers after the first 2,000, including those of a proxy. Their total
+  // size remains limited.
   server.maxHeadersCount = 0;
-  const answers = new WeakMap<Duplex, ServerResponse>();
+  const responses = new WeakMap<Duplex, ServerResponse>();
 
   const leaveHttp = limitPipelining(server);
-  closeUnread(server, (socket) => answers.get(socket), options);
+  closeUnread(server, (socket) => responses.get(socket), options);
 
-  function serve(request: IncomingMessage, answer: ServerResponse): void {
-    answers.set(request.socket, answer);
-    if (router.request(listener, request, answer)) return;
-    setSecurityHeaders(answer);
-    sendError(request, answer, router.unserved(request, "request"));
+  function serve(request: IncomingMessage, response: ServerResponse): void {
+    responses.set(request.socket, response);
+    if (router.request(listener, request, response)) return;
+    setSecurityHeaders(response);
+    sendError(request, response, router.unserved(request, "request"));
   }
-  function refuseExpectation(request: IncomingMessage, answer: ServerResponse): void {
-    setSecurityHeaders(answer);
-    sendError(request, answer, errorResponses.expectation);
+  function rejectExpectation(request: IncomingMessage, response: ServerResponse): void {
+    setSecurityHeaders(response);
+    sendError(request, response, errorResponses.expectation);
   }
-  server.on("request", (request: IncomingMessage, answer: ServerResponse) =>
-    serveInTurn(request, answer, serve),
+  server.on("request", (request: IncomingMessage, response: ServerResponse) =>
+    serveInTurn(request, response, serve),
   );
-  server.on("checkExpectation", (request: IncomingMessage, answer: ServerResponse) =>
-    serveInTurn(request, answer, refuseExpectation),
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
+    serveInTurn(request, response, rejectExpectation),
   );
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const all = leaveHttp(socket, head);
@@ -210,133 +186,24 @@ export function createHttpServer(
     leaveHttp(socket, head);
     writeError(socket, errorResponses.method);
   });
-  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const answer = answers.get(socket);
-    const midway = answer !== undefined && answer.headersSent && !answer.writableFinished;
-    if (error.code === "HPE_CLOSED_CONNECTION") return; // discards what follows the last request
-    if (error.code === "ECONNRESET" || midway) socket.destroy();
-    else if (socket.writableEnded) return; // refused before: each further piece is an error, too, and is thrown away
-    else {
-      const isServed = answer !== undefined && !answer.writableFinished;
-      if (!isServed || error.code !== "HPE_INVALID_EOF_STATE")
-        options.note(faultOf(error.code, socket as Socket)); // else its route notes it
-      writeError(socket, responseForParseError(error.code));
-    }
-  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) =>
+    handleClientError(error, socket, responses.get(socket), options.note),
+  );
   return server;
 }
 
-export interface BindOptions {
-  readonly port: number;
-  /** `undefined`: all interfaces. */
-  readonly host: string | undefined;
-  /** What to do when the port cannot be had, as the end of a sentence. */
-  readonly remedy: string;
-}
-
-async function bindError(
-  code: string | undefined,
-  { port, host, remedy }: BindOptions,
-): Promise<Error> {
-  if (code === "EADDRINUSE")
-    return httpErrors.HTTP_PORT_IN_USE(port, await describePortOwner(port, host), remedy);
-  if (code === "EACCES") return httpErrors.HTTP_PORT_FORBIDDEN(port, remedy);
-  if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND")
-    return httpErrors.HTTP_ADDRESS_UNAVAILABLE(host ?? "");
-  return httpErrors.HTTP_LISTEN_FAILED(port, code ?? "unknown");
-}
-
-/** Rejects with the sentence its owner can act on. */
-export function listen(server: Server, { port, host, remedy }: BindOptions): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    const failed = ({ code }: NodeJS.ErrnoException): void =>
-      void bindError(code, { port, host, remedy }).then(reject);
-    server.once("error", failed);
-    server.listen({ port, ...(host === undefined ? {} : { host }) }, () => {
-      server.off("error", failed);
-      resolve(server.address() as AddressInfo);
-    });
-  });
-}
-
-export interface ListenerSet {
-  /** Plans a listener; a name twice is refused. */
-  plan(listener: Listener, bind: BindOptions): void;
-  isPlanned(listener: Listener): boolean;
-  /** Opens all that were planned, in that order; a failure closes what had opened. */
-  open(router: Router, tls: Tls | undefined, opened: (url: URL) => void): Promise<void>;
-  addresses(listener: Listener): URL[];
-  stopAccepting(): void;
-  finish(): Promise<void>;
-}
-
-interface ListenerEntry {
-  readonly bind: BindOptions;
-  running?: { readonly closing: ServerShutdown; readonly links: () => URL[] };
-}
-
-export interface ListenersOptions {
-  readonly basePath: string;
-  /** Unix milliseconds. */
-  readonly now: () => number;
-  readonly log: Log;
-  readonly limits: Pick<ConnectionLimits, "watch">;
-  readonly note: (fault: ClientFault) => void;
-}
-
-export function createListenerSet(options: ListenersOptions): ListenerSet {
-  const { basePath, now, log, limits, note } = options;
-  const entries = new Map<Listener, ListenerEntry>();
-  const running = (): ServerShutdown[] =>
-    [...entries.values()].flatMap((entry) => entry.running?.closing ?? []);
-
-  async function start(
-    listener: Listener,
-    entry: ListenerEntry,
-    router: Router,
-    tls: Tls | undefined,
-  ): Promise<void> {
-    const server = createHttpServer(listener, router, { tls, note });
-    const serverShutdown = trackConnections(server);
-    const limit = await openFilesLimit();
-    if (limit !== undefined) server.on("connection", createDescriptorGuard(limit, now, log));
-    limits.watch(server);
-    await listen(server, entry.bind);
-    entry.running = {
-      closing: serverShutdown,
-      links: cacheServerUrls(now, () => serverUrls(server, basePath, entry.bind.host)),
-    };
-  }
-
-  const all: ListenerSet = {
-    isPlanned: (listener) => entries.has(listener),
-
-    plan(listener, bind) {
-      if (entries.has(listener)) throw httpErrors.HTTP_LISTENER_TAKEN(listener);
-      entries.set(listener, { bind });
-    },
-
-    async open(router, tls, opened) {
-      try {
-        for (const [listener, entry] of entries) await start(listener, entry, router, tls);
-      } catch (error) {
-        all.stopAccepting();
-        await all.finish();
-        throw error;
-      }
-      for (const listener of entries.keys()) all.addresses(listener).slice(0, 1).forEach(opened);
-    },
-
-    addresses(listener) {
-      return entries.get(listener)?.running?.links() ?? [];
-    },
-
-    stopAccepting: () => running().forEach((serverShutdown) => serverShutdown.stopAccepting()),
-
-    async finish() {
-      await Promise.all(running().map((serverShutdown) => serverShutdown.finish()));
-      for (const entry of entries.values()) delete entry.running;
-    },
-  };
-  return all;
+/** Sends an error response for a request that the parser of Node rejects. */
+function handleClientError(
+  { code }: NodeJS.ErrnoException,
+  socket: Duplex,
+  response: ServerResponse | undefined,
+  note: (fault: ClientFault) => void,
+): void {
+  const isUnfinished = response !== undefined && !response.writableFinished;
+  if (code === "HPE_CLOSED_CONNECTION") return; // discards bytes after the last request
+  if (code === "ECONNRESET" || (isUnfinished && response.headersSent)) return void socket.destroy();
+  if (socket.writableEnded) return; // rejected before: each further chunk is discarded
+  // The route of a request that is being served notes this fault itself.
+  if (!isUnfinished || code !== "HPE_INVALID_EOF_STATE") note(faultOf(code, socket as Socket));
+  writeError(socket, responseForParseError(code));
 }

@@ -1,140 +1,175 @@
+/** Types and events of the HTTP service. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Awaitable, Log, Release } from "../../kernel/index.ts";
 import type { ClientFault } from "./log-limiter.ts";
 
-/** Who is at the other end, forwarded headers already judged. */
+/** The network endpoint of a request, after trusted forwarded headers were applied. */
 export interface Peer {
   readonly address: string;
-  /** The limiter's key: IPv4 address, mapped IPv4 normalised, or IPv6 /64. */
+  /** Limiter key: an IPv4 address, or the /64 of an IPv6 address. */
   readonly key: string;
-  /** TLS, or a trusted proxy says https. */
+  /** True with TLS, or if a trusted proxy reports https. */
   readonly secure: boolean;
-  /** Host and port as the browser sees them, lower case. */
+  /** Host and port as the browser sees them, in lower case. */
   readonly host: string;
 }
 
+/** An authenticated session of a request. `onEnd` registers a callback for its end. */
 export interface Identity {
   readonly id: string;
   onEnd(ended: (reason: string) => void): Release;
 }
 
-/** Whom a host's own session check knows. */
+/** The identity that the session check of a host returns. */
 export interface HostIdentity {
   readonly id: string;
-  /** May use the dashboard as whoever knows the launcher token may. Others may only use the channel, from pages of the
-   *  same origin. */
+  /** Grants the same access to the dashboard as the launcher token. Without it, the identity may
+   *  use the channel only, from pages of the same origin. @defaultValue `false` */
   readonly owner?: boolean;
-  /** Tells when the session is over, so that its sockets are closed; without it they stay until they close. */
+  /** Registers a callback for the end of the session, which closes its connections. Without it they
+   *  stay open. */
   readonly onEnd?: (ended: (reason: string) => void) => Release;
 }
 
+/** Name of a listener. */
 export type Listener = "dashboard" | "gateway";
 
+/** Options of a route. */
 export interface RouteOptions {
-  /** `gateway`: on the listener of `gateway.port` when it is set, else on the only one, where a route made for
-   *  `dashboard` with the same path goes before it. Default `dashboard`. */
+  /** `gateway` serves the route on the listener of `gateway.port`. Without that setting, the
+   *  dashboard listener serves it; a dashboard route with the same path precedes it.
+   *  @defaultValue `"dashboard"` */
   readonly listener?: Listener;
-  /** Seconds the whole request may take to arrive; default 30. */
+  /** Seconds until the whole request must have arrived. @defaultValue 30 */
   readonly bodySeconds?: number;
-  /** Serves requests without a Host header, or with two, as some health checks send them. */
+  /** Accepts requests without a Host header or with several, as some health checks send them. */
   readonly anyHost?: boolean;
-  /** Serves requests with two Authorization headers, which are refused otherwise: the route judges them all itself. */
+  /** Accepts requests with several Authorization headers: the route checks all of them itself. */
   readonly anyAuthorization?: boolean;
 }
 
-/** The listener in the types of Node: it knows the base path and the peers, so that nobody else parses a forwarded
- *  header or builds a link. */
+/** The HTTP service, with the types of Node. Only this service parses forwarded headers and adds
+ *  the base path to links. */
 export interface Http {
-  /** Longest prefix wins; a prefix ends at a path segment. `q.url` comes normalised and without the base path.
-   *  Unmatched requests reach a host's own handler. */
+  /**
+   * Registers a request handler. The longest prefix wins; a prefix ends at a path segment. The
+   * handler receives `request.url` in normal form without the base path. On the server of a host,
+   * requests without a route reach the handler of the host.
+   *
+   * @throws HTTP_ROUTE_TAKEN if the prefix is registered.
+   */
   request(
     prefix: string,
     handle: (request: IncomingMessage, response: ServerResponse) => void,
     options?: RouteOptions,
   ): void;
-  /** WebSocket upgrades of exactly this path. */
+  /**
+   * Registers a handler for WebSocket upgrades of exactly this path.
+   *
+   * @throws HTTP_ROUTE_TAKEN if the path is registered.
+   */
   upgrade(
     path: string,
     handle: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
     options?: RouteOptions,
   ): void;
-  /** Writes a whole HTTP answer with the safety headers to an upgrade's socket and closes it. */
+  /** Writes an HTTP response with the security headers to an upgrade socket and closes it. */
   rejectUpgrade(
     socket: Duplex,
     status: number,
     body: object,
     headers?: Readonly<Record<string, string>>,
   ): void;
+  /** Registers a function that finds the identity of a request. */
   registerIdentity(
     kind: string,
     find: (request: IncomingMessage, peer: Peer) => Identity | undefined,
   ): void;
+  /** @returns The first identity that a registered function finds. */
   identityOf(
     request: IncomingMessage,
   ): { readonly kind: string; readonly identity: Identity } | undefined;
+  /** @returns The network endpoint of a request. */
   peer(request: IncomingMessage): Peer;
-  /** Call it when a request has proved a token or a sign-in: its connection no longer counts for the
-   *  limits on unauthenticated connections. */
+  /** Exempts the connection of a request with a valid token or sign-in from the limits on
+   *  unauthenticated connections. */
   markAuthenticated(request: IncomingMessage): void;
-  /** Counts a fault of a client, and logs it at most once per address, reason and minute; a second
-   *  line at the end of the minute says how many followed (`repeated`). */
+  /** Counts a client fault and logs it at most once per address, reason and minute. A second line
+   *  at the end of the minute contains the number of further faults (`repeated`). */
   noteFault(log: Log, fault: ClientFault): void;
-  /** All noted faults since the start, by reason. */
+  /** @returns The number of noted faults since the start, by reason. */
   clientFaults(): Readonly<Record<string, number>>;
-  /** The listener the request came in by. */
+  /** @returns The listener that received the request. */
   listener(request: IncomingMessage): Listener;
-  /** The path with the base path before it: the only way to make a link. */
+  /** @returns The path with the base path. Create all links with this function. */
   url(path: string): string;
-  /** Where it listens, base path and a closing slash included, best for people first; empty before ready. `gateway`
-   *  without its own listener: those of the only one. */
+  /** @returns The URLs of a listener with base path and final slash, the most readable one first;
+   *  empty before ready. For `gateway` without its own listener, the URLs of the dashboard. */
   addresses(listener?: Listener): URL[];
-  /** Whether other machines can reach the first listener: known before it opens, of a host's server once it listens. */
+  /** @returns Whether other machines can reach the dashboard listener. For the server of a host the
+   *  result is known once it listens. */
   isPublic(): boolean;
-  /** Whether other programs certainly serve paths of the same origin: there is a base path, or a host's own server. */
+  /** @returns Whether other programs serve paths of the same origin: with a base path, and on the
+   *  server of a host. */
   sharesOrigin(): boolean;
-  /** Called in `start`: another listener, opened when this one is. A host's server keeps serving the first. */
+  /**
+   * Plans the gateway listener; called in `start`. It opens together with the dashboard listener.
+   *
+   * @throws HTTP_LISTENER_TAKEN if it is planned already.
+   */
   open(
     listener: "gateway",
     where: { readonly port: number; readonly host?: string | undefined },
   ): void;
-  /** Files this process may open at one time, connections among them; undefined where that cannot be known. */
+  /** @returns The number of files and sockets this process may open, or undefined if unknown. */
   openFiles(): Promise<number | undefined>;
-  /** A new one for each caller: dashboard and channel never share. `attempts` per key and 60 s, default 10. */
+  /**
+   * Creates a limiter. Each caller has its own, so dashboard and channel count separately.
+   *
+   * @param options.attempts - Wrong values per key and 60 s. @defaultValue 10
+   */
   limiter(options?: { attempts?: () => number }): Limiter;
-  /** Frees an address, or all, in every limiter made here. */
+  /** Unblocks an address, or all addresses, in every limiter. */
   unblock(address?: string): void;
 }
 
+/** Result of an attempt. */
 export type Verdict<T> =
   | { readonly outcome: "match"; readonly match: T }
-  /** `counted`: different wrong values of this key in the window; `again`: this one was among them before. */
+  /** `counted`: distinct wrong values of this key in the last 60 s; `again`: this value was
+   *  counted before. */
   | { readonly outcome: "mismatch"; readonly counted: number; readonly again?: true }
   | { readonly outcome: "limited"; readonly retryAfterSeconds: number };
 
-/** At most `attempts` different wrong values per key in any sliding 60 s. Keyed hashes are kept, never values. */
+/** Allows at most `attempts` distinct wrong values per key in any 60 s. It stores keyed hashes,
+ *  never values. */
 export interface Limiter {
-  /** Seconds until the key is free; 0 = free. */
+  /** @returns Seconds until the key is unblocked; 0 if it is not blocked. */
   blockedFor(key: string): number;
-  /** Compares unless the key is blocked and the value is short enough to guess (under 43 characters). The value is
-   *  reserved before the comparison, so that parallel guesses cannot slip through; a rejection of `compare` gives it
-   *  back. */
+  /**
+   * Compares a value. If the key is blocked, only values of at least 43 characters are compared,
+   * because they cannot be guessed. The attempt counts from before the comparison, so that parallel
+   * attempts cannot exceed the limit; if `compare` rejects, it does not count.
+   */
   attempt<T>(
     key: string,
     value: string,
     compare: () => Awaitable<T | false>,
-    /** `half`: for what a page of another site may have sent; it can spend half of a key's tries and no more. */
+    /** `half`: for requests that a page of another site may have sent. Such requests can use at
+     *  most half of the attempts of a key. */
     options?: { readonly half?: boolean },
   ): Promise<Verdict<T>>;
-  /** Counts a value that was wrong without a comparison. */
+  /** Counts a wrong value without a comparison. */
   recordFailure(key: string, value: string): Verdict<never>;
-  /** An address or a key; without one, all. */
+  /** Unblocks an address or key. @defaultValue all keys */
   unblock(key?: string): void;
 }
 
+/** Events of the HTTP plugin. */
 export type HttpEvents = {
-  /** The port is open. */
+  /** The listener is open. */
   "http:listening": { url: string };
-  /** A WebSocket came to an own listener at an address where nobody serves one. */
+  /** A client requested a WebSocket at a path without a WebSocket route. */
   "http:upgrade-unserved": { address: string };
 };

@@ -1,6 +1,8 @@
+/** Parses request targets and base paths into one normal form. */
+
 const segmentPattern = /^[\w~-][\w.~-]*$|^\.[\w~-][\w.~-]*$/;
 
-/** "", "/", "/door", "door/", "/a/b". */
+/** Accepts "", "/", "/home", "home/" and "/a/b". */
 export function isBasePath(path: string): boolean {
   const inner = path.replace(/^\//, "").replace(/\/$/, "");
   return inner === ""
@@ -8,21 +10,21 @@ export function isBasePath(path: string): boolean {
     : inner.split("/").every((part) => segmentPattern.test(part));
 }
 
-/** "" or "/door": a leading slash, no trailing one. */
+/** Returns "" or a path such as "/home": with a leading slash, without a trailing one. */
 export function normaliseBasePath(path: string): string {
   const inner = path.replace(/^\/+|\/+$/g, "");
   return inner === "" ? "" : `/${inner}`;
 }
 
-/** A request target, taken apart. `host` is there when the target was in absolute form. */
+/** A parsed request target. `host` is set if the target was in absolute form. */
 export interface RequestTarget {
   readonly path: string;
-  /** With its question mark; as it was sent. */
+  /** With the question mark, as received. */
   readonly search: string;
   readonly host?: string;
 }
 
-/** Percent-encodes what was sent raw, decodes what needs no encoding, so that one path has one spelling. */
+/** Encodes unsafe characters and decodes needless escapes, so that each path has one form. */
 function normaliseEscapes(path: string): string {
   const escape = (sign: string): string => `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
   const encoded = path.replace(/[^\x21-\x7e]|[\\"<>^`{|}#]/g, escape);
@@ -33,17 +35,21 @@ function normaliseEscapes(path: string): string {
 }
 
 function resolveDotSegments(path: string): string {
-  const kept: string[] = [];
+  const segments: string[] = [];
   const parts = path.split("/").filter((part) => part !== "");
   for (const part of parts) {
-    if (part === "..") kept.pop();
-    else if (part !== ".") kept.push(part);
+    if (part === "..") segments.pop();
+    else if (part !== ".") segments.push(part);
   }
   const directory = path.endsWith("/") || parts.at(-1) === "." || parts.at(-1) === "..";
-  return kept.length === 0 ? "/" : `/${kept.join("/")}${directory ? "/" : ""}`;
+  return segments.length === 0 ? "/" : `/${segments.join("/")}${directory ? "/" : ""}`;
 }
 
-/** The path in its one normal spelling: no `.`, `..` or empty segments, no needless escapes. `undefined`: not valid. */
+/**
+ * Parses a request target. The path has no `.`, `..` or empty segments and no needless escapes.
+ *
+ * @returns Undefined if the target is not valid.
+ */
 export function parseTarget(target: string): RequestTarget | undefined {
   const plain = /^((?:\/[\w~-]+)+)(\?.*)?$/.exec(target); // most requests: nothing to normalise
   if (plain) return { path: plain[1]!, search: plain[2] ?? "" };
@@ -51,9 +57,9 @@ export function parseTarget(target: string): RequestTarget | undefined {
   const [, host, rest = ""] = absolute ?? [];
   const local = absolute ? (rest.startsWith("/") ? rest : `/${rest}`) : target;
   if (!local.startsWith("/")) return undefined;
-  const at = local.indexOf("?");
-  const path = at < 0 ? local : local.slice(0, at);
-  const search = at < 0 ? "" : local.slice(at);
+  const queryStart = local.indexOf("?");
+  const path = queryStart < 0 ? local : local.slice(0, queryStart);
+  const search = queryStart < 0 ? "" : local.slice(queryStart);
   if (path.includes("#") || /%(?![0-9a-f]{2})/i.test(path)) return undefined;
   const normal = resolveDotSegments(normaliseEscapes(path));
   try {
@@ -64,7 +70,7 @@ export function parseTarget(target: string): RequestTarget | undefined {
   return { path: normal, search, ...(host === undefined ? {} : { host }) };
 }
 
-/** The path without the base path before it; `undefined` when it lies outside. */
+/** @returns The path without the base path, or undefined if it is outside the base path. */
 export function stripBasePath(basePath: string, path: string): string | undefined {
   if (basePath === "") return path;
   if (path === basePath) return "/";

@@ -1,3 +1,4 @@
+/** Detects WebSocket upgrades, and serves other upgrade requests as plain HTTP. */
 import { ServerResponse, type IncomingMessage, type Server } from "node:http";
 import { Server as TlsServer } from "node:tls";
 import type { Duplex } from "node:stream";
@@ -9,7 +10,7 @@ const headerTokens = (value: string | undefined): string[] =>
     .map((token) => token.trim().toLowerCase())
     .filter((token) => token !== "");
 
-/** An upgrade to anything else (`h2c`, `TLS/1.0`) may be ignored, and is: RFC 9110 7.8. */
+/** Other upgrades (`h2c`, `TLS/1.0`) are ignored, as RFC 9110 section 7.8 permits. */
 export function isWebSocketUpgrade({ headers: { upgrade } }: IncomingMessage): boolean {
   return (
     upgrade === "websocket" ||
@@ -19,50 +20,50 @@ export function isWebSocketUpgrade({ headers: { upgrade } }: IncomingMessage): b
 
 const upgradeTokens = new Set(["upgrade", "http2-settings"]);
 
-/** The request without its upgrade, as the last one of its connection. */
+/** Serialises the request without its upgrade headers, with `Connection: close`. */
 function plainHead({ method, url, httpVersion, rawHeaders }: IncomingMessage): Buffer {
   const lines = [`${method} ${url} HTTP/${httpVersion}`, "Connection: close"];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at]!;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
     const lower = name.toLowerCase();
     if (upgradeTokens.has(lower) || lower === "connection") continue;
-    lines.push(`${name}: ${rawHeaders[at + 1]!.replace(/[\r\n]+/g, " ")}`);
+    lines.push(`${name}: ${rawHeaders[index + 1]!.replace(/[\r\n]+/g, " ")}`);
   }
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
 }
 
-/** A response for the last request of a connection; undefined while another one is under way. */
+/** Creates the last response of a connection, or undefined if another one is in progress. */
 function lastResponse(request: IncomingMessage): ServerResponse | undefined {
-  const answer = new ServerResponse(request);
-  answer.shouldKeepAlive = false;
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
   try {
-    answer.assignSocket(request.socket);
-    return answer;
+    response.assignSocket(request.socket);
+    return response;
   } catch {
     return undefined;
   }
 }
 
-/** Serves an upgrade request whose body Node has parsed (Node 26). Node has removed its own
+/** Serves an upgrade request with a body that Node has parsed (Node 26). Node has removed its
  *  listeners from the socket. */
 function serveParsed(
   server: Server,
   request: IncomingMessage,
-  answer: ServerResponse,
+  response: ServerResponse,
   rest: Duplex,
 ): void {
   const { socket } = request;
-  for (const each of new Set([socket, rest])) each.on("error", () => socket.destroy());
+  for (const stream of new Set([socket, rest])) stream.on("error", () => socket.destroy());
   for (const name of upgradeTokens) delete request.headers[name];
-  answer.once("finish", () => socket.destroySoon());
-  server.emit("request", request, answer);
+  response.once("finish", () => socket.destroySoon());
+  server.emit("request", request, response);
 }
 
 /**
- * Serves an upgrade request as the plain request it also is, and closes its connection after the
- * response: what follows the request and its body is discarded, since the client may have meant it
- * for the other protocol. Closes the connection immediately if the client did not wait for the
- * response to an earlier request.
+ * Serves an upgrade request as a plain request and closes its connection after the response. Bytes
+ * after the request and its body are discarded, because the client may have meant them for the
+ * other protocol. If a response to an earlier request is in progress, it closes the connection
+ * immediately.
  */
 export function serveAsPlain(
   server: Server,
@@ -70,11 +71,11 @@ export function serveAsPlain(
   socket: Duplex,
   head: Buffer,
 ): void {
-  const answer = lastResponse(request);
-  if (answer === undefined) return void socket.destroy();
+  const response = lastResponse(request);
+  if (response === undefined) return void socket.destroy();
   if (!request.complete || request.readableLength > 0)
-    return serveParsed(server, request, answer, socket);
-  answer.detachSocket(request.socket);
+    return serveParsed(server, request, response, socket);
+  response.detachSocket(request.socket);
   socket.unshift(hasBody(request) ? Buffer.concat([plainHead(request), head]) : plainHead(request));
   server.emit(server instanceof TlsServer ? "secureConnection" : "connection", socket);
 }

@@ -8,7 +8,8 @@ import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import type { Router } from "../../../plugins/http/router.ts";
 import { http, type ClientFault, type Http } from "../../../plugins/http/index.ts";
-import { createHttpServer, listen } from "../../../plugins/http/server.ts";
+import { listen } from "../../../plugins/http/listeners.ts";
+import { createHttpServer } from "../../../plugins/http/server.ts";
 import { maxOutstanding } from "../../../plugins/http/pipeline.ts";
 import { get, portOf, raw } from "../../support/http-client.ts";
 
