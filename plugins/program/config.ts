@@ -1,39 +1,52 @@
+// Schema of a `handler` that runs a program, and the environment such a program receives.
 import * as z from "zod";
 
 const argument = z
   .string()
   .max(32_768)
-  .refine((text) => !text.includes("\0"), "a word without NUL");
+  .refine((text) => !text.includes("\0"), "text without NUL characters");
 
-/** `handler` in `config.json`, when it is a program. Never editable over HTTP: it runs as the owner. */
+/**
+ * Schema of `handler` in `config.json` for a program.
+ * Cannot be edited over HTTP, because the program runs with the rights of the owner.
+ */
 export const handlerSchema = z.strictObject({
-  /** Program and arguments, as the system takes them: no shell reads them. */
+  /** Program and arguments, passed to the operating system without a shell. */
   command: z
     .tuple([argument.min(1)], argument)
-    .refine((words) => words.length <= 256, "at most 256 words"),
-  /** Working directory; default: the folder of `config.json`. */
+    .refine((words) => words.length <= 256, "at most 256 arguments"),
+  /** Working directory. Default: the folder of `config.json`. */
   cwd: argument.min(1).optional(),
-  /** Variables beside those the launcher was started with. */
+  /** Environment variables added to the environment of the launcher. */
   env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), argument).default({}),
-  /** After which ends it is started again. */
+  /** Exits after which the program is restarted. */
   restart: z.enum(["always", "on-failure", "never"]).default("always"),
-  /** Seconds without a sign of a message until its sender gets `no_answer`; 0: for ever. */
+  /** Seconds without activity on a message until its sender receives `no_answer`; 0 = never. */
   timeout_s: z.number().min(0).max(86_400).default(120),
 });
+/** Validated `handler` section of a program. */
 export type HandlerConfig = z.output<typeof handlerSchema>;
 
+/** Environment variables; an undefined value means that the variable is not set. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What a program may know of our environment: nothing that is ours, whatever it is called. */
+/**
+ * Creates the environment of a program. Removes every variable that starts with `PREFIX_`,
+ * because it may hold a secret or a setting of Doorward.
+ *
+ * @param env - Environment of this process.
+ * @param prefix - Prefix of Doorward's variables, without the underscore; compared without case.
+ * @param more - Variables to add. They may start with the prefix. @defaultValue `{}`
+ */
 export function programEnvironment(
   env: Environment,
   prefix: string,
   more: Environment = {},
 ): Record<string, string> {
-  const isOurs = (name: string): boolean =>
+  const isOfDoorward = (name: string): boolean =>
     name.toUpperCase().startsWith(`${prefix.toUpperCase()}_`);
-  const kept = Object.entries(env).filter(([name]) => !isOurs(name));
-  const all = [...kept, ...Object.entries(more)];
+  const inherited = Object.entries(env).filter(([name]) => !isOfDoorward(name));
+  const all = [...inherited, ...Object.entries(more)];
   return Object.fromEntries(
     all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );

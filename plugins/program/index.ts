@@ -1,13 +1,14 @@
-/* A program in any language as the one application: messages are lines of JSON on its standard input, answers lines on
- * its standard output (docs/programs.md). One process serves all sessions (supervisor, process, group); what it was
- * given and owes an answer for is in requests, what it says goes out through answers. */
-import type { Plugin } from "../../kernel/index.ts";
-import { createOutputLog } from "./output-log.ts";
-import { createPendingMessages } from "./pending-messages.ts";
+// Runs a program in any language as the application. Messages are lines of JSON on its standard
+// input, replies are lines of JSON on its standard output (docs/programs.md). One process serves
+// all sessions: `supervisor` and `process` run it, `pending-messages` tracks the messages it
+// received, `replies` passes its output to the channels.
+import type { Plugin, Scope } from "../../kernel/index.ts";
+import { createOutputLog, type OutputLog } from "./output-log.ts";
+import { PendingMessages } from "./pending-messages.ts";
 import { intendedTarget, intendedTargetOfPrefix, parseFrame } from "./protocol.ts";
-import { createReplies } from "./replies.ts";
-import type { ProgramShape } from "./service.ts";
-import { createSupervisor } from "./supervisor.ts";
+import { Replies } from "./replies.ts";
+import type { ProgramShape, ProgramStatus } from "./service.ts";
+import { Supervisor } from "./supervisor.ts";
 
 export type {
   ProgramShape,
@@ -20,164 +21,204 @@ export type {
 
 export { handlerSchema, programEnvironment, type HandlerConfig } from "./config.ts";
 
+/** Options of `program`. */
 export interface ProgramOptions {
-  /** Program and arguments; no shell reads them. */
+  /** Program and arguments, passed to the operating system without a shell. */
   readonly command: readonly [string, ...string[]];
+  /** Working directory. @defaultValue the working directory of this process */
   readonly cwd?: string;
-  /** The program's whole environment; `programEnvironment` makes one without secrets of ours. */
+  /** The whole environment of the program. `programEnvironment` makes one without secrets. */
   readonly env: Readonly<Record<string, string>>;
-  /** After which ends it is started again; default `always`. */
+  /** Exits after which the program is restarted. @defaultValue `"always"` */
   readonly restart?: "always" | "on-failure" | "never";
-  /** Seconds without a sign of a message until its sender gets `no_answer`; default 120, 0 = for ever. */
+  /**
+   * Seconds without activity on a message until its sender receives `no_answer`; 0 = never.
+   * @defaultValue 120
+   */
   readonly timeoutS?: number;
-  /** Takes secrets out of what pages show; the log has its own way. */
+  /**
+   * Removes secrets from the command and the stderr lines that pages show. The log redacts
+   * separately. @defaultValue no change
+   */
   readonly redact?: (text: string) => string;
 }
 
-/** Messages of one session that it may have accepted and not finished. */
+/** Accepted and unfinished messages of one session. */
 const maxPerSession = 64;
-/** Between two facts about what it says. */
+/** Minimum time between two events about lines on standard error. */
 const eventIntervalMs = 1_000;
 
-/** Runs the program from ready on, and ends it with everything it has started. */
+/**
+ * Creates the plugin that runs a program as the application. The program starts when the kernel
+ * is ready. It ends together with all its child processes when the kernel stops.
+ *
+ * @example
+ * const echo = program({
+ *   command: ["python3", "echo.py"],
+ *   env: programEnvironment(process.env, "SERVICE"),
+ * });
+ * const kernel = createKernel([tokenStore(memory({ pico: token })), channels(), http({ port: 0 }),
+ *   picoServer(), echo]);
+ */
 export function program(options: ProgramOptions): Plugin<ProgramShape> {
-  const {
-    command: words,
-    cwd,
-    env,
-    restart = "always",
-    timeoutS = 120,
-    redact = (text) => text,
-  } = options;
   return {
     name: "program",
     api: 1,
     needs: { channels: true },
 
     start(scope) {
-      const {
-        needs: { channels },
-        clock,
-        log,
-        after,
-        emit,
-      } = scope;
-      let answered = 0;
-      let failed = 0;
-      let isTelling = false;
-      let isPaused = false;
-
-      const speech = createOutputLog({ clock, log, redact });
-      const changed = (): void =>
-        emit("program:state-changed", () => ({
-          state: supervisor.state(),
-          restarts: supervisor.restarts(),
-        }));
-
-      function said(text: string): void {
-        requests.heard();
-        speech.log(text);
-        if (isTelling) return;
-        isTelling = true;
-        after(eventIntervalMs, () => {
-          isTelling = false;
-          changed();
-        });
-      }
-
-      function line(text: string): void {
-        requests.heard();
-        let value: unknown;
-        try {
-          value = JSON.parse(text);
-        } catch {
-          return speech.stray(text, "not JSON");
-        }
-        const read = parseFrame(value);
-        if (typeof read !== "string") return answers.accept(read);
-        speech.stray(text, read);
-        answers.unread(intendedTarget(value), read);
-      }
-
-      function tooLong(beginning: string): void {
-        requests.heard();
-        speech.stray(beginning, "over 1 MiB");
-        answers.unread(intendedTargetOfPrefix(beginning), "its line is over 1 MiB");
-      }
-
-      const supervisor = createSupervisor({
-        ...scope,
-        command: words,
-        cwd,
-        env,
-        restart,
-        line,
-        said,
-        tooLong,
-        drained: () => requests.pump(),
-        up() {
-          supervisor.running()?.pause(isPaused);
-          requests.pump();
-          changed();
-        },
-        down(how, isDown) {
-          requests.ended(how, isDown);
-          answers.ended();
-          changed();
-        },
-      });
-      const requests = createPendingMessages({
-        after,
-        timeoutS,
-        running: supervisor.running,
-        settled: (isAnswered) => void (isAnswered ? (answered += 1) : (failed += 1)),
-        hung(why) {
-          if (!isPaused) supervisor.revive(why); // else it is we who do not read
-        },
-        down: () =>
-          supervisor.isDown() ? (supervisor.lastEnd() ?? "it has not been started") : undefined,
-      });
-      const answers = createReplies({
-        channels,
-        requests,
-        clock,
-        log,
-        after,
-        pause(is) {
-          isPaused = is;
-          supervisor.running()?.pause(is);
-        },
-      });
-
-      scope.onStop(supervisor.kill);
-      scope.onStop(channels.handle(requests.accept, { perSession: maxPerSession }));
-      scope.onReady(() => {
-        supervisor.start();
-        return supervisor.stop;
-      });
-
+      const application = new ProgramApplication(scope, options);
+      application.register();
       return {
         application: "command",
-        program: {
-          status() {
-            const pid = supervisor.running()?.pid;
-            const lastEnd = supervisor.lastEnd();
-            return {
-              state: supervisor.state(),
-              since: supervisor.since(),
-              restarts: supervisor.restarts(),
-              command: redact(words.join(" ")),
-              ...(pid === undefined ? {} : { pid }),
-              ...(lastEnd === undefined ? {} : { lastEnd }),
-              inWork: requests.inWork(),
-              queued: requests.queued(),
-              answered,
-              failed,
-              stderr: [...speech.recent()],
-            };
-          },
-        },
+        program: { status: () => application.status() },
       };
     },
   };
+}
+
+/** Connects the process, the pending messages and the replies. */
+class ProgramApplication {
+  private readonly scope: Scope<ProgramShape>;
+  private readonly commandLine: string;
+  private readonly outputLog: OutputLog;
+  private readonly supervisor: Supervisor;
+  private readonly pendingMessages: PendingMessages;
+  private readonly replies: Replies;
+  private answered = 0;
+  private failed = 0;
+  private isEventScheduled = false;
+  private isPaused = false;
+
+  constructor(scope: Scope<ProgramShape>, options: ProgramOptions) {
+    const { command, cwd, env, restart = "always", timeoutS = 120 } = options;
+    const { redact = (text: string) => text } = options;
+    const { needs, clock, log, after } = scope;
+    this.scope = scope;
+    this.commandLine = redact(command.join(" "));
+    this.outputLog = createOutputLog({ clock, log, redact });
+    this.supervisor = new Supervisor({
+      scope,
+      command: { words: command, cwd, env },
+      restart,
+      output: {
+        line: (text) => this.onLine(text),
+        tooLong: (beginning) => this.onLongLine(beginning),
+        stderrLine: (text) => this.onStderrLine(text),
+        drained: () => this.pendingMessages.pump(),
+      },
+      started: () => this.onStarted(),
+      ended: (how, isDown) => this.onEnded(how, isDown),
+    });
+    this.pendingMessages = new PendingMessages({
+      after,
+      timeoutS,
+      running: () => this.supervisor.running(),
+      settled: (isAnswered) => void (isAnswered ? (this.answered += 1) : (this.failed += 1)),
+      hung: (reason) => {
+        // While reading is paused, Doorward itself does not see the output.
+        if (!this.isPaused) this.supervisor.restartHung(reason);
+      },
+      downReason: () => this.downReason(),
+    });
+    this.replies = new Replies({
+      channels: needs.channels,
+      pendingMessages: this.pendingMessages,
+      clock,
+      log,
+      after,
+      pause: (isPaused) => {
+        this.isPaused = isPaused;
+        this.supervisor.running()?.pause(isPaused);
+      },
+    });
+  }
+
+  register(): void {
+    const { supervisor, pendingMessages, scope } = this;
+    scope.onStop(() => supervisor.kill());
+    scope.onStop(
+      scope.needs.channels.handle((message) => pendingMessages.accept(message), {
+        perSession: maxPerSession,
+      }),
+    );
+    scope.onReady(() => {
+      supervisor.start();
+      return () => supervisor.stop();
+    });
+  }
+
+  status(): ProgramStatus {
+    const { supervisor, pendingMessages } = this;
+    const pid = supervisor.running()?.pid;
+    const lastEnd = supervisor.lastEnd();
+    return {
+      state: supervisor.state(),
+      since: supervisor.since(),
+      restarts: supervisor.restarts(),
+      command: this.commandLine,
+      ...(pid === undefined ? {} : { pid }),
+      ...(lastEnd === undefined ? {} : { lastEnd }),
+      inWork: pendingMessages.inWork(),
+      queued: pendingMessages.queued(),
+      answered: this.answered,
+      failed: this.failed,
+      stderr: [...this.outputLog.recent()],
+    };
+  }
+
+  private emitStateChanged(): void {
+    this.scope.emit("program:state-changed", () => ({
+      state: this.supervisor.state(),
+      restarts: this.supervisor.restarts(),
+    }));
+  }
+
+  private onStarted(): void {
+    this.supervisor.running()?.pause(this.isPaused);
+    this.pendingMessages.pump();
+    this.emitStateChanged();
+  }
+
+  private onEnded(how: string, isDown: boolean): void {
+    this.pendingMessages.programEnded(how, isDown);
+    this.replies.programEnded();
+    this.emitStateChanged();
+  }
+
+  private onStderrLine(text: string): void {
+    this.pendingMessages.outputReceived();
+    this.outputLog.stderrLine(text);
+    if (this.isEventScheduled) return;
+    this.isEventScheduled = true;
+    this.scope.after(eventIntervalMs, () => {
+      this.isEventScheduled = false;
+      this.emitStateChanged();
+    });
+  }
+
+  private onLine(text: string): void {
+    this.pendingMessages.outputReceived();
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return this.outputLog.invalidLine(text, "not JSON");
+    }
+    const frame = parseFrame(value);
+    if (typeof frame !== "string") return this.replies.accept(frame);
+    this.outputLog.invalidLine(text, frame);
+    this.replies.rejectInvalid(intendedTarget(value), frame);
+  }
+
+  private onLongLine(beginning: string): void {
+    this.pendingMessages.outputReceived();
+    this.outputLog.invalidLine(beginning, "over 1 MiB");
+    this.replies.rejectInvalid(intendedTargetOfPrefix(beginning), "its line is over 1 MiB");
+  }
+
+  private downReason(): string | undefined {
+    if (!this.supervisor.isDown()) return undefined;
+    return this.supervisor.lastEnd() ?? "it has not been started";
+  }
 }

@@ -1,21 +1,29 @@
+// Splits a byte stream into lines, with bounded memory.
+
 const lineEnd = 10;
-/** A line that comes byte by byte: a part takes far more than what it holds. */
+/** A line may arrive byte by byte, and each part needs far more memory than its content. */
 const maxParts = 1_024;
+/** Bytes of a dropped line that are passed to `tooLong`. */
+const maxBeginningBytes = 4_096;
 
 export interface LineReaderOptions {
-  /** Bytes of the longest line that is taken. */
-  readonly most: number;
+  readonly maxLineBytes: number;
   readonly line: (text: string) => void;
-  /** A longer line was dropped; with its first bytes. */
+  /** Receives the first bytes of a line that was dropped because it was too long. */
   readonly tooLong: (beginning: string) => void;
 }
 
-/** Cuts a stream of bytes into lines; holds `most` bytes at any time, whatever comes. A byte order mark before the
- *  first one, as .NET and some PHP files write it, is none of its text. */
-export function createLineReader({ most, line, tooLong }: LineReaderOptions): {
+export interface LineReader {
   accept(chunk: Buffer): void;
+  /** Passes on the last line, if it has no line end. */
   end(): void;
-} {
+}
+
+/**
+ * Creates a reader that never buffers more than `maxLineBytes`. It removes a byte order mark
+ * before the first line, as .NET and some PHP scripts write it.
+ */
+export function createLineReader({ maxLineBytes, line, tooLong }: LineReaderOptions): LineReader {
   let parts: Buffer[] = [];
   let size = 0;
   let isDropping = false;
@@ -26,9 +34,9 @@ export function createLineReader({ most, line, tooLong }: LineReaderOptions): {
     parts.push(part);
     size += part.byteLength;
     if (parts.length === maxParts) parts = [Buffer.concat(parts)];
-    if (size <= most) return;
+    if (size <= maxLineBytes) return;
     isDropping = true;
-    const beginning = Buffer.concat(parts).toString("utf8", 0, 4_096);
+    const beginning = Buffer.concat(parts).toString("utf8", 0, maxBeginningBytes);
     parts = [];
     size = 0;
     tooLong(beginning);
@@ -46,13 +54,13 @@ export function createLineReader({ most, line, tooLong }: LineReaderOptions): {
 
   return {
     accept(chunk) {
-      let from = 0;
-      for (let at = chunk.indexOf(lineEnd); at !== -1; at = chunk.indexOf(lineEnd, from)) {
-        keep(chunk.subarray(from, at));
+      let start = 0;
+      for (let end = chunk.indexOf(lineEnd); end !== -1; end = chunk.indexOf(lineEnd, start)) {
+        keep(chunk.subarray(start, end));
         finish();
-        from = at + 1;
+        start = end + 1;
       }
-      keep(chunk.subarray(from));
+      keep(chunk.subarray(start));
     },
     end: finish,
   };

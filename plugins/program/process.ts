@@ -1,14 +1,16 @@
+// Runs one process of the program, together with all processes it starts.
 import { spawn, type ChildProcess, type ChildProcessWithoutNullStreams } from "node:child_process";
 import type { Release } from "../../kernel/index.ts";
-import { createLineReader } from "./line-reader.ts";
+import { createLineReader, type LineReader } from "./line-reader.ts";
 
-/* A program and all it starts are one process group (POSIX), so that they end together: at a stop by us, and when we
- * are killed by a guard, a small shell that notices the end of its standard input. */
-
+/** On POSIX, a program and all processes it starts form one process group and end together. */
 export const supportsProcessGroups = process.platform !== "win32";
 
-/** Reads the number of the group that is to end with us, `-` for none. Without us: a second for a program that ends by
- *  itself at the end of its input, then SIGTERM, two seconds later SIGKILL. */
+/**
+ * Shell script that ends the process group if this process is killed. It reads group numbers, `-`
+ * for none. The end of its input means that this process is gone. A program then has one second
+ * to exit by itself, since its input has ended too. SIGTERM follows, and SIGKILL 2 s later.
+ */
 const guardScript = `trap '' HUP INT TERM
 group=-
 while read -r line; do group=$line; done
@@ -17,14 +19,18 @@ sleep 1; kill -s TERM -- "-$group" || exit 0
 sleep 2; kill -s KILL -- "-$group"`;
 
 export interface ProcessGuard {
-  /** From now on this group ends when this process does; `undefined`: none. */
+  /** Ends this group when this process is killed; undefined = no group. */
   watch(group: number | undefined): void;
-  /** Resolves when the guard has gone. */
+  /** Resolves when the shell of the guard has exited. */
   close(): Promise<void>;
 }
 
-/** Calls `missing` when there is no shell: then only the end of its input tells a program that we are gone. */
-export function startGuard(missing: (error: Error) => void): ProcessGuard {
+/**
+ * Starts the shell that ends the program if this process is killed.
+ *
+ * @param onError - Called if there is no shell. Then a program notices only the end of its input.
+ */
+export function startGuard(onError: (error: Error) => void): ProcessGuard {
   if (!supportsProcessGroups) return { watch: () => undefined, close: async () => undefined };
   const shell = spawn("/bin/sh", ["-c", guardScript, "doorward-guard"], {
     cwd: "/",
@@ -32,84 +38,96 @@ export function startGuard(missing: (error: Error) => void): ProcessGuard {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
-  shell.on("error", missing);
-  /** None when this process could open no more files. */
+  shell.on("error", onError);
+  /** Undefined if this process has no file descriptors left. */
   const input = shell.stdin as typeof shell.stdin | undefined;
-  input?.on("error", () => undefined); // it has gone: nothing to tell
-  const gone = new Promise<void>((done) =>
-    shell.once("exit", () => done()).once("error", () => done()),
+  input?.on("error", () => undefined); // the shell has exited already
+  const exited = new Promise<void>((resolve) =>
+    shell.once("exit", () => resolve()).once("error", () => resolve()),
   );
   return {
     watch: (group) => void input?.write(`${group ?? "-"}\n`),
     close() {
       input?.end("-\n");
-      return gone;
+      return exited;
     },
   };
 }
 
-/** To the program and all it has started that this user may end; nothing when nobody of them is left. */
+/** Sends a signal to the group of `child`. Does nothing if no process of it is left. */
 export function signalGroup(child: ChildProcess, signal: "SIGTERM" | "SIGKILL"): void {
   if (child.pid === undefined) return;
   if (!supportsProcessGroups) return void child.kill(signal);
   try {
     process.kill(-child.pid, signal);
   } catch (error) {
-    // EPERM: whoever is left belongs to another user, or is dead and not yet forgotten (macOS).
+    // EPERM: the remaining processes belong to another user, or are zombies (macOS).
     if (!["ESRCH", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }
 
-/** From the end of its input on: SIGTERM, and SIGKILL. A stop of the whole service has 1.8 s. */
+/** Times after the end of the input. The whole service must stop within 1.8 s. */
 const termAfterMs = 500;
 const killAfterMs = 1_300;
-/** What a program has written before it ended is read; children of it that keep the pipe open are not waited for. */
+/**
+ * Time after the exit in which remaining output is read. Child processes that keep the pipe open
+ * do not prolong it.
+ */
 const outputDrainMs = 300;
 const maxLineBytes = 1024 * 1024;
 const maxStderrLineBytes = 8 * 1024;
-/** Bytes of standard error that are read between two rests of a second: a flood waits. */
+/** Bytes read from standard error before a pause of one second; limits the cost of a flood. */
 const maxStderrBytes = 1024 * 1024;
+const stderrPauseMs = 1_000;
 
-export interface ProcessOptions {
-  readonly command: readonly [string, ...string[]];
+/** Program, arguments, working directory and whole environment of a process. */
+export interface ProcessCommand {
+  readonly words: readonly [string, ...string[]];
   readonly cwd: string | undefined;
   readonly env: Readonly<Record<string, string>>;
-  readonly after: (ms: number, run: () => void) => Release;
+}
+
+/** Callbacks for the output of a process. */
+export interface ProcessOutput {
   readonly line: (text: string) => void;
+  /** Receives the beginning of a stdout line over 1 MiB, which was dropped. */
   readonly tooLong: (beginning: string) => void;
-  readonly said: (text: string) => void;
-  /** It takes more. */
+  readonly stderrLine: (text: string) => void;
+  /** Called when the process accepts input again. */
   readonly drained: () => void;
-  /** Once, after its last line: `exit code 1`, `SIGKILL`, `ENOENT`. */
+}
+
+export interface ProcessOptions {
+  readonly command: ProcessCommand;
+  readonly after: (ms: number, run: () => void) => Release;
+  readonly output: ProcessOutput;
+  /** Called once, after the last line. `how` is `exit code 1`, `SIGKILL` or `ENOENT`. */
   readonly ended: (how: string, isClean: boolean) => void;
 }
 
 export interface ProgramProcess {
-  /** Undefined: it could not be started, which `ended` will tell. */
+  /** Undefined if the process could not be started; `ended` follows. */
   readonly pid: number | undefined;
-  /** It is there and not about to end. */
-  takes(): boolean;
-  /** `false`: enough for now, `drained` follows. */
+  /** @returns True while the process runs and is not being stopped. */
+  acceptsInput(): boolean;
+  /** @returns False if the buffer is full; `drained` follows. */
   write(line: string): boolean;
-  /** Reads no further until it is resumed. */
+  /** Stops or continues reading standard output. */
   pause(isPaused: boolean): void;
-  /** End of input, SIGTERM, SIGKILL; `ended` follows and tells why. */
-  stop(why?: string): void;
-  /** SIGKILL now, where there is no time for `stop`. */
+  /** Ends the input, then sends SIGTERM and SIGKILL. `ended` follows and includes the reason. */
+  stop(reason?: string): void;
+  /** Sends SIGKILL immediately, if there is no time for `stop`. */
   kill(): void;
 }
 
-/** Starts the program in a process group of its own, with three pipes and nothing else of ours. */
+/** Starts the program in its own process group, with three pipes and no other open files. */
 export function startProcess(options: ProcessOptions): ProgramProcess {
   const {
-    command: [program, ...words],
-    cwd,
-    env,
-    after,
-    line,
-    said,
-    tooLong,
-    drained,
+    command: {
+      words: [program, ...words],
+      cwd,
+      env,
+    },
   } = options;
   let child: ChildProcessWithoutNullStreams;
   try {
@@ -124,101 +142,132 @@ export function startProcess(options: ProcessOptions): ProgramProcess {
     return failedProcess(options, error as Error);
   }
   if (child.pid === undefined) {
-    const reason = new Promise<Error>((told) => child.once("error", told));
+    const reason = new Promise<Error>((resolve) => child.once("error", resolve));
     return failedProcess(options, reason);
   }
-  const timers: Release[] = [];
-  let errorBytes = 0;
-  let cancelRest: Release | undefined;
-  let isStopping = false;
-  let isDeaf = false;
-  let isSignalled = false;
-  let because = "";
-  let isOver = false;
-
-  const output = createLineReader({ most: maxLineBytes, line, tooLong });
-  const errors = createLineReader({
-    most: maxStderrLineBytes,
-    line: said,
-    tooLong: (beginning) => said(`${beginning} …`),
-  });
-  child.stdout.on("data", output.accept).on("error", () => undefined);
-  child.stderr
-    .on("error", () => undefined)
-    .on("data", (chunk: Buffer) => {
-      errors.accept(chunk);
-      errorBytes += chunk.byteLength;
-      if (errorBytes < maxStderrBytes || child.stderr.isPaused()) return;
-      child.stderr.pause();
-      cancelRest = after(1_000, () => {
-        errorBytes = 0;
-        child.stderr.resume();
-      });
-    });
-  child.stdin.on("drain", drained).on("error", () => {
-    isDeaf = !isStopping; // or about to end: only a signal of ours tells which
-    stop("it had closed its input");
-  });
-
-  function end(how: string, isClean: boolean): void {
-    if (isOver) return;
-    isOver = true;
-    for (const cancel of timers) cancel();
-    cancelRest?.();
-    signalGroup(child, "SIGKILL");
-    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
-    output.end();
-    errors.end();
-    options.ended(how, isClean);
-  }
-
-  function stop(why?: string): void {
-    if (isStopping || isOver) return;
-    isStopping = true;
-    if (why !== undefined) because = `, ${why}`;
-    child.stdin.end();
-    timers.push(after(termAfterMs, () => send("SIGTERM")));
-    timers.push(after(killAfterMs, () => send("SIGKILL")));
-  }
-
-  function send(signal: "SIGTERM" | "SIGKILL"): void {
-    isSignalled = true;
-    signalGroup(child, signal);
-  }
-
-  child.on("error", () => undefined); // a signal could not be sent: how it ends will tell
-  child.once("exit", (code, signal) => {
-    const how = `${signal ?? `exit code ${code}`}${isDeaf && !isSignalled ? "" : because}`;
-    for (const stream of [child.stdout, child.stderr]) stream.resume();
-    child.once("close", () => end(how, code === 0));
-    // A process that was held up reads first what waits for it.
-    timers.push(after(outputDrainMs, () => void setImmediate(end, how, code === 0)));
-  });
-
-  return {
-    pid: child.pid,
-    takes: () => !isStopping && !isOver,
-    write: (text) => child.stdin.write(`${text}\n`),
-    pause: (isPaused) => void (isPaused ? child.stdout.pause() : child.stdout.resume()),
-    stop,
-    kill() {
-      if (!isOver) signalGroup(child, "SIGKILL");
-    },
-  };
+  return new RunningProcess(child, child.pid, options);
 }
 
-/** The system refuses: there is no such program, it may not be run, too many words. */
+/** @returns A process that the operating system did not start, for example for ENOENT or E2BIG. */
 function failedProcess({ ended }: ProcessOptions, reason: Error | Promise<Error>): ProgramProcess {
   void Promise.resolve(reason).then((error: NodeJS.ErrnoException) =>
     ended(error.code ?? error.message, false),
   );
-  const nothing = (): void => undefined;
+  const ignore = (): void => undefined;
   return {
     pid: undefined,
-    takes: () => false,
+    acceptsInput: () => false,
     write: () => false,
-    pause: nothing,
-    stop: nothing,
-    kill: nothing,
+    pause: ignore,
+    stop: ignore,
+    kill: ignore,
   };
+}
+
+class RunningProcess implements ProgramProcess {
+  readonly pid: number;
+  private readonly child: ChildProcessWithoutNullStreams;
+  private readonly options: ProcessOptions;
+  private readonly stdout: LineReader;
+  private readonly stderr: LineReader;
+  private readonly timers: Release[] = [];
+  private stderrBytes = 0;
+  private cancelStderrPause: Release | undefined;
+  private isStopping = false;
+  private hasClosedInput = false;
+  private isSignalled = false;
+  private stopReason = "";
+  private hasEnded = false;
+
+  constructor(child: ChildProcessWithoutNullStreams, pid: number, options: ProcessOptions) {
+    this.child = child;
+    this.pid = pid;
+    this.options = options;
+    const { line, tooLong, stderrLine, drained } = options.output;
+    this.stdout = createLineReader({ maxLineBytes, line, tooLong });
+    this.stderr = createLineReader({
+      maxLineBytes: maxStderrLineBytes,
+      line: stderrLine,
+      tooLong: (beginning) => stderrLine(`${beginning} …`),
+    });
+    child.stdout.on("data", this.stdout.accept).on("error", () => undefined);
+    child.stderr
+      .on("error", () => undefined)
+      .on("data", (chunk: Buffer) => this.onStderrData(chunk));
+    child.stdin.on("drain", drained).on("error", () => {
+      // The process closed its input or is about to exit; a later signal from here tells which.
+      this.hasClosedInput = !this.isStopping;
+      this.stop("it closed its input");
+    });
+    child.on("error", () => undefined); // a signal could not be sent; the exit is reported
+    child.once("exit", (code, signal) => this.onExit(code, signal));
+  }
+
+  acceptsInput(): boolean {
+    return !this.isStopping && !this.hasEnded;
+  }
+
+  write(text: string): boolean {
+    return this.child.stdin.write(`${text}\n`);
+  }
+
+  pause(isPaused: boolean): void {
+    if (isPaused) this.child.stdout.pause();
+    else this.child.stdout.resume();
+  }
+
+  stop(reason?: string): void {
+    if (this.isStopping || this.hasEnded) return;
+    this.isStopping = true;
+    if (reason !== undefined) this.stopReason = `, ${reason}`;
+    this.child.stdin.end();
+    const { after } = this.options;
+    this.timers.push(after(termAfterMs, () => this.send("SIGTERM")));
+    this.timers.push(after(killAfterMs, () => this.send("SIGKILL")));
+  }
+
+  kill(): void {
+    if (!this.hasEnded) signalGroup(this.child, "SIGKILL");
+  }
+
+  private send(signal: "SIGTERM" | "SIGKILL"): void {
+    this.isSignalled = true;
+    signalGroup(this.child, signal);
+  }
+
+  private onStderrData(chunk: Buffer): void {
+    const { stderr } = this.child;
+    this.stderr.accept(chunk);
+    this.stderrBytes += chunk.byteLength;
+    if (this.stderrBytes < maxStderrBytes || stderr.isPaused()) return;
+    stderr.pause();
+    this.cancelStderrPause = this.options.after(stderrPauseMs, () => {
+      this.stderrBytes = 0;
+      stderr.resume();
+    });
+  }
+
+  private onExit(code: number | null, signal: NodeJS.Signals | null): void {
+    const { child } = this;
+    const reason = this.hasClosedInput && !this.isSignalled ? "" : this.stopReason;
+    const how = `${signal ?? `exit code ${code}`}${reason}`;
+    for (const stream of [child.stdout, child.stderr]) stream.resume();
+    const end = (): void => this.end(how, code === 0);
+    child.once("close", end);
+    // After a suspension of this process, setImmediate lets the pending input be read first.
+    this.timers.push(this.options.after(outputDrainMs, () => void setImmediate(end)));
+  }
+
+  private end(how: string, isClean: boolean): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    for (const cancel of this.timers) cancel();
+    this.cancelStderrPause?.();
+    const { child } = this;
+    signalGroup(child, "SIGKILL");
+    for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    this.stdout.end();
+    this.stderr.end();
+    this.options.ended(how, isClean);
+  }
 }

@@ -1,9 +1,7 @@
+// Format of the lines that a program reads and writes: Pico frames, in which `request_id` names
+// the message that a line of the program refers to. Unknown keys are ignored.
 import * as z from "zod";
 import type { ContextUsage, Media, Message, OutboundMessage } from "../channels/index.ts";
-import { isObject } from "../../lib/util.ts";
-
-/* A line of the program: what a Pico server says, with the `request_id` of the message it is about. Unknown keys are
- * ignored. */
 
 const name = z.string().min(1).max(256);
 const addressFields = { channel: name.optional(), session_id: name.optional() };
@@ -80,7 +78,7 @@ export type ProgramFrame = z.output<typeof frameSchema>;
 export type CreateFrame = z.output<typeof createSchema>;
 export type MessagePayload = CreateFrame["payload"] | z.output<typeof updateSchema>["payload"];
 
-/** A sentence says why it cannot be read. */
+/** @returns The frame, or a sentence that says why the line is not a valid one. */
 export function parseFrame(value: unknown): ProgramFrame | string {
   const result = frameSchema.safeParse(value);
   if (result.success) return result.data;
@@ -89,7 +87,7 @@ export function parseFrame(value: unknown): ProgramFrame | string {
   return `${path ? `"${path}": ` : ""}${issue?.message ?? "not a message"}`;
 }
 
-function media({ type, url, filename, content_type }: z.output<typeof attachment>): Media {
+function toMedia({ type, url, filename, content_type }: z.output<typeof attachment>): Media {
   const named = filename === undefined ? {} : { filename };
   const [, inline, base64] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? [];
   if (inline !== undefined && base64 !== undefined)
@@ -97,7 +95,7 @@ function media({ type, url, filename, content_type }: z.output<typeof attachment
   return { type: content_type ?? type ?? "application/octet-stream", url, ...named };
 }
 
-function usageOf(usage: z.output<typeof contextUsage>): ContextUsage {
+function toContextUsage(usage: z.output<typeof contextUsage>): ContextUsage {
   const { history_tokens: history, compress_at_tokens: compressAt } = usage;
   const { summarize_at_tokens: summarizeAt, used_percent: usedPercent } = usage;
   return {
@@ -110,6 +108,7 @@ function usageOf(usage: z.output<typeof contextUsage>): ContextUsage {
   };
 }
 
+/** Converts the payload of a program into a message for a channel. */
 export function toOutbound(payload: MessagePayload): OutboundMessage {
   const { content, attachments, model_name: model, context_usage: usage } = payload;
   const { kind, tool_calls: calls, placeholder } = payload as CreateFrame["payload"];
@@ -118,34 +117,37 @@ export function toOutbound(payload: MessagePayload): OutboundMessage {
     ...(kind && { kind }),
     ...(placeholder && { placeholder }),
     ...(calls && {
-      toolCalls: calls.map(({ id, function: { name: called, arguments: text } }) => ({
+      toolCalls: calls.map(({ id, function: { name: toolName, arguments: text } }) => ({
         id,
-        name: called,
+        name: toolName,
         arguments: text,
       })),
     }),
-    ...(attachments && { attachments: attachments.map(media) }),
+    ...(attachments && { attachments: attachments.map(toMedia) }),
     ...(model !== undefined && { model }),
-    ...(usage && { contextUsage: usageOf(usage) }),
+    ...(usage && { contextUsage: toContextUsage(usage) }),
   };
 }
 
-function urlOf({ type, bytes, url }: Media): string | undefined {
+function toUrl({ type, bytes, url }: Media): string | undefined {
   return bytes ? `data:${type};base64,${Buffer.from(bytes).toString("base64")}` : url;
 }
 
-/** What the URLs of `media` do not say, in the same order; absent if no medium has a filename. */
-function attachmentsOf(media: readonly Media[]): object {
+/**
+ * @returns Type and filename of each entry of `media`, in the same order. Empty if no entry has a
+ * filename.
+ */
+function attachmentFields(media: readonly Media[]): object {
   if (media.every(({ filename }) => filename === undefined)) return {};
   const attachments = media.map(({ type, filename }) => ({ content_type: type, filename }));
   return { attachments };
 }
 
-/** Ends of lines for some readers, newer Node among them; JSON leaves them as they are. */
+/** Some readers treat these as line ends; `JSON.stringify` does not escape them. */
 const separators = /[\u2028\u2029]/g;
 const escapes: Readonly<Record<string, string>> = { "\u2028": "\\u2028", "\u2029": "\\u2029" };
 
-/** A message as a line for the program, which names it by `id`. */
+/** @returns The message as a line for the program, which refers to it by `id`. */
 export function encodeMessage(id: string, message: Message): string {
   const { channel, session, at, content, media, sender, hops } = message;
   const line = JSON.stringify({
@@ -156,7 +158,7 @@ export function encodeMessage(id: string, message: Message): string {
     timestamp: at,
     payload: {
       content,
-      ...(media.length > 0 && { media: media.map(urlOf), ...attachmentsOf(media) }),
+      ...(media.length > 0 && { media: media.map(toUrl), ...attachmentFields(media) }),
       client_id: message.id,
       ...(sender !== undefined && { sender }),
       ...(hops > 0 && { hops }),
@@ -165,36 +167,44 @@ export function encodeMessage(id: string, message: Message): string {
   return line.replace(separators, (separator) => escapes[separator]!);
 }
 
-/** What a line that is no message was meant to answer. */
+/** The message that an invalid line refers to. */
 export interface IntendedTarget {
-  /** A message it was given. */
+  /** Identifier of the message that the line would reply to. */
   readonly request?: string | undefined;
-  /** One of its own, which grew. */
+  /** Identifier of the program's message that the line would complete. */
   readonly message?: string | undefined;
 }
 
 type FieldMap = Readonly<Record<string, unknown>>;
 const asFields = (value: unknown): FieldMap | undefined =>
-  isObject(value) ? (value as FieldMap) : undefined;
-/** A number is a slip that is easily made. */
-const nameOf = (value: unknown): string | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as FieldMap)
+    : undefined;
+/** Accepts a number too, because programs often write identifiers as numbers. */
+const toName = (value: unknown): string | undefined =>
   typeof value === "string" || typeof value === "number" ? String(value) : undefined;
 
-const kinds: readonly unknown[] = ["message.create", "message.update", "error", undefined];
+const replyTypes: readonly unknown[] = ["message.create", "message.update", "error", undefined];
 
-/** Whoever waits for this answer waits for nothing. What comes on the way to an answer is none. */
+/**
+ * @returns The message whose sender would wait in vain because this line is invalid. Empty for
+ * lines that do not complete a reply, such as updates, thoughts and placeholders.
+ */
 export function intendedTarget(value: unknown): IntendedTarget {
   const line = asFields(value);
-  if (!line || !kinds.includes(line["type"])) return {};
+  if (!line || !replyTypes.includes(line["type"])) return {};
   const payload = asFields(line["payload"]) ?? line;
-  const isOnTheWay = payload["final"] === false || payload["placeholder"] === true;
-  if (payload["kind"] !== undefined || isOnTheWay) return {};
+  const isIncomplete = payload["final"] === false || payload["placeholder"] === true;
+  if (payload["kind"] !== undefined || isIncomplete) return {};
   if (line["type"] !== "message.update")
-    return { request: nameOf(payload["request_id"] ?? line["request_id"]) };
-  return payload["final"] === undefined ? {} : { message: nameOf(payload["message_id"]) };
+    return { request: toName(payload["request_id"] ?? line["request_id"]) };
+  return payload["final"] === undefined ? {} : { message: toName(payload["message_id"]) };
 }
 
-/** The same of a line that is too long, from its beginning. A quotation mark inside a text has a backslash. */
+/**
+ * Does the same for a line that is too long, given its beginning. Quotation marks inside a JSON
+ * string are preceded by a backslash, so they do not match.
+ */
 export function intendedTargetOfPrefix(text: string): IntendedTarget {
   if (/(?<!\\)"(?:kind"|final"\s*:\s*false|placeholder"\s*:\s*true)/.test(text)) return {};
   return { request: /(?<!\\)"request_id"\s*:\s*"([^"\\]+)"/.exec(text)?.[1] };

@@ -1,3 +1,4 @@
+// Passes the output of the program to the channels: replies, updates, deletions and typing.
 import { codeOf, type Clock, type Log, type Release } from "../../kernel/index.ts";
 import type { Address, Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import { programErrors } from "./errors.ts";
@@ -11,92 +12,99 @@ import {
   type ProgramFrame,
 } from "./protocol.ts";
 
-/** Sends that are not settled: reading pauses above the first, and goes on below the second. */
+/** Unsettled sends: reading pauses at the first number and continues at the second. */
 const pauseAbove = 256;
 const resumeBelow = 64;
 
-/** One thing after the other within a session, sessions side by side; `pause` when too much waits for channels. */
-export function createSendQueue(pause: (isPaused: boolean) => void) {
-  const lanes = new Map<string, Promise<unknown>>();
+type SendQueue = <T>(address: Address, run: () => T | Promise<T>) => Promise<T>;
+
+/**
+ * Creates a queue that runs the sends of one session in order and those of several sessions in
+ * parallel. Calls `pause` when too many sends wait for channels.
+ */
+export function createSendQueue(pause: (isPaused: boolean) => void): SendQueue {
+  const lastSends = new Map<string, Promise<unknown>>();
   let pending = 0;
 
-  return function inOrder<T>({ channel, session }: Address, run: () => T | Promise<T>): Promise<T> {
-    const lane = `${channel}\0${session}`;
-    const mine = (lanes.get(lane) ?? Promise.resolve()).then(run);
-    const settled = mine
+  return function enqueue<T>({ channel, session }: Address, run: () => T | Promise<T>): Promise<T> {
+    const key = `${channel}\0${session}`;
+    const sent = (lastSends.get(key) ?? Promise.resolve()).then(run);
+    const settled = sent
       .catch(() => undefined)
       .then(() => {
         pending -= 1;
-        if (lanes.get(lane) === settled) lanes.delete(lane);
+        if (lastSends.get(key) === settled) lastSends.delete(key);
         if (pending === resumeBelow) pause(false);
       });
-    lanes.set(lane, settled);
+    lastSends.set(key, settled);
     pending += 1;
     if (pending === pauseAbove) pause(true);
-    return mine;
+    return sent;
   };
 }
 
-/** Sessions in which somebody writes; more are not shown at once, since programs forget to say that nobody does. */
+/** Sessions with a typing indicator at the same time. Programs may forget `typing.stop`. */
 const maxTypingSessions = 1_024;
 
-/** In which sessions the program writes. */
+/** The sessions in which the program shows a typing indicator. */
 export interface TypingState {
   set(address: Address, on: boolean): void;
-  /** Nobody writes any more. */
-  end(): void;
+  /** Removes all typing indicators. */
+  clear(): void;
 }
 
 export function createTypingState(show: (address: Address, on: boolean) => void): TypingState {
-  const open = new Map<string, Address>();
+  const active = new Map<string, Address>();
   return {
     set(address, on) {
       const key = `${address.channel}\0${address.session}`;
-      open.delete(key);
-      if (on) open.set(key, address);
+      active.delete(key);
+      if (on) active.set(key, address);
       show(address, on);
-      const [oldest] = open.size > maxTypingSessions ? open : [];
+      const [oldest] = active.size > maxTypingSessions ? active : [];
       if (!oldest) return;
-      open.delete(oldest[0]);
+      active.delete(oldest[0]);
       show(oldest[1], false);
     },
-    end() {
-      for (const address of open.values()) show(address, false);
-      open.clear();
+    clear() {
+      for (const address of active.values()) show(address, false);
+      active.clear();
     },
   };
 }
 
-/** Between two updates of one message on the way, as streams of applications have it. */
+/** Time between two updates of a message; at most nine per second. */
 const updateIntervalMs = 112;
-/** Why a channel refuses what was said, whatever its state is. */
+/** Errors of a channel that repeating the send cannot fix: the message itself is at fault. */
 const permanentCodes = ["too_large", "unsupported"];
-/** Messages of the program that may still be updated. */
+/** Messages of the program that it may still update. */
 const maxOpenMessages = 4_096;
 
 export interface RepliesOptions {
   readonly channels: Channels;
-  readonly requests: PendingMessages;
+  readonly pendingMessages: PendingMessages;
   readonly clock: Clock;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
   readonly pause: (isPaused: boolean) => void;
 }
 
-/** A message of the program, as the channel has it. */
+/** A message that the program created. */
 interface SentMessage {
   readonly address: Address;
+  /** The message it replies to. */
   readonly request: PendingMessage | undefined;
-  /** The channel's name of it; undefined when it was not sent. */
+  /** Identifier on the channel; undefined if it was not sent. */
   readonly id: Promise<string | undefined>;
-  /** What updates say again: whether it is a thought, and what it answers. */
-  readonly again: Pick<OutboundMessage, "kind" | "inReplyTo">;
+  /** Fields that every update repeats. */
+  readonly repeated: Pick<OutboundMessage, "kind" | "inReplyTo">;
   isFinal: boolean;
-  /** No update has replaced the placeholder yet. */
+  /** True until an update replaces the placeholder. */
   isPlaceholder: boolean;
-  /** The text so far, while it grows. */
+  /** Latest text, until the message is final. */
   content: string;
-  next: OutboundMessage | undefined;
+  /** Latest update that has not been sent. */
+  nextUpdate: OutboundMessage | undefined;
   updatedAt: number;
   cancelTimer: Release | undefined;
 }
@@ -110,41 +118,92 @@ interface ReplyTarget {
   readonly address: Address;
 }
 
-export interface Replies {
-  accept(line: ProgramFrame): void;
-  /** A line that is no message, and why: who waits for it is told. */
-  unread(intendedTarget: IntendedTarget, problem: string): void;
-  /** The program ended: what it left half said is shown as whole, and nobody waits for its typing. */
-  ended(): void;
-}
+/** Sends the frames of the program to the channels, in order per session. */
+export class Replies {
+  private readonly options: RepliesOptions;
+  private readonly sentMessages = new Map<string, SentMessage>();
+  private readonly enqueue: SendQueue;
+  private readonly typing: TypingState;
+  /** The latest unknown `message_id` of an update. */
+  private lastUnknown: string | undefined;
 
-/** From the program's lines to the channels: each session in order, updates on the way at most nine a second. */
-export function createReplies({
-  channels,
-  requests,
-  clock,
-  log,
-  after,
-  pause,
-}: RepliesOptions): Replies {
-  const shown = new Map<string, SentMessage>();
-  let lastUnknown: string | undefined;
-  const inOrder = createSendQueue(pause);
-  const typing = createTypingState(
-    (address, on) => void inOrder(address, () => channels.typing(address, on)),
-  );
+  constructor(options: RepliesOptions) {
+    this.options = options;
+    this.enqueue = createSendQueue(options.pause);
+    this.typing = createTypingState(
+      (address, on) => void this.enqueue(address, () => options.channels.typing(address, on)),
+    );
+  }
 
-  /** Where a line goes: back to the message it names, else where it says. */
-  function placeOf(
+  accept(frame: ProgramFrame): void {
+    switch (frame.type) {
+      case "message.create":
+        return this.create(frame);
+      case "message.update":
+        return this.update(frame.payload.message_id, frame.payload);
+      case "message.delete":
+        return this.remove(frame.payload.message_id);
+      case "typing.start":
+      case "typing.stop": {
+        const target = this.findTarget(frame, frame.payload.request_id);
+        target?.request?.touch();
+        return target && this.typing.set(target.address, frame.type === "typing.start");
+      }
+      case "message.ack": {
+        const request = this.findTarget({}, frame.payload.request_id)?.request;
+        request?.touch();
+        return frame.payload.final === true ? request?.finish() : request?.accept();
+      }
+      case "error": {
+        const request = this.findTarget({}, frame.payload.request_id)?.request;
+        const sentence = plainText(frame.payload.message ?? "", 1_000).trim();
+        return request?.reject(
+          programErrors.application_refused(sentence || "The application rejected the message."),
+        );
+      }
+    }
+  }
+
+  /** Fails the message that an invalid line was meant to complete. */
+  rejectInvalid({ request, message }: IntendedTarget, problem: string): void {
+    const waiting =
+      request === undefined
+        ? this.sentMessages.get(message ?? "")?.request
+        : this.options.pendingMessages.find(request);
+    waiting?.reject(programErrors.bad_answer(problem));
+  }
+
+  /** Completes unfinished messages and removes placeholders and typing indicators. */
+  programEnded(): void {
+    for (const [name, message] of [...this.sentMessages]) {
+      if (message.isPlaceholder) {
+        this.remove(name);
+        continue;
+      }
+      if (!message.isFinal) {
+        const update = { content: message.content, final: true };
+        this.settle(undefined, this.sendUpdate(message, update));
+      }
+      this.forget(name);
+    }
+    this.typing.clear();
+  }
+
+  /** @returns The session of the message that a frame refers to, or the session it names. */
+  private findTarget(
     { channel = "pico", session_id: session }: FrameAddress,
-    about?: string,
+    requestId?: string,
   ): ReplyTarget | undefined {
-    if (about !== undefined) {
-      const pendingMessage = requests.find(about);
-      const past = requests.past(about);
-      if (pendingMessage) return { request: pendingMessage, address: pendingMessage.message };
-      if (past?.isAnswered) return { request: undefined, address: past.address };
-      log.warn({ request_id: about }, "the program answers a message nobody awaits");
+    const { pendingMessages, log } = this.options;
+    if (requestId !== undefined) {
+      const request = pendingMessages.find(requestId);
+      if (request) return { request, address: request.message };
+      const finished = pendingMessages.findFinished(requestId);
+      if (finished?.isAnswered) return { request: undefined, address: finished.address };
+      log.warn(
+        { request_id: requestId },
+        "the program replied to an unknown message or to one that has failed",
+      );
       return undefined;
     }
     if (session !== undefined) return { request: undefined, address: { channel, session } };
@@ -152,176 +211,135 @@ export function createReplies({
     return undefined;
   }
 
-  /** Whoever waits for the answer learns what became of it. */
-  function conclude(
-    pendingMessage: PendingMessage | undefined,
-    sent: Promise<Receipt | undefined>,
-  ): void {
-    pendingMessage?.answering();
+  /** Finishes or fails `request` when its reply has been sent or rejected. */
+  private settle(request: PendingMessage | undefined, sent: Promise<Receipt | undefined>): void {
+    request?.startReply();
     sent.then(
-      () => pendingMessage?.finish(),
+      () => request?.finish(),
       (error: Error) => {
-        log.warn(
-          { code: codeOf(error), err: error, request_id: pendingMessage?.id },
-          "what the program said could not be sent",
+        const code = codeOf(error);
+        this.options.log.warn(
+          { code, err: error, request_id: request?.id },
+          "a message of the program could not be sent",
         );
-        // Nobody listens: the message was answered all the same.
-        if (codeOf(error) === "undeliverable") pendingMessage?.finish();
-        else
-          pendingMessage?.fail(
-            permanentCodes.includes(codeOf(error))
-              ? programErrors.bad_answer(error.message)
-              : error,
-          );
+        // No client is connected, but the program did reply.
+        if (code === "undeliverable") return request?.finish();
+        const isPermanent = permanentCodes.includes(code);
+        request?.fail(isPermanent ? programErrors.bad_answer(error.message) : error);
       },
     );
   }
 
-  function create({ payload, ...line }: CreateFrame): void {
-    const replyTarget = placeOf(line, payload.request_id);
-    if (!replyTarget) return;
-    const { request, address } = replyTarget;
+  private create({ payload, ...address }: CreateFrame): void {
+    const target = this.findTarget(address, payload.request_id);
+    if (!target) return;
+    const { request } = target;
     request?.touch();
     const { message_id: name, kind, placeholder = false } = payload;
     const final = !placeholder && payload.final !== false;
-    const again = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
-    const message = { ...toOutbound(payload), ...(final ? {} : { final }), ...again };
-    const sent = inOrder(address, () => channels.send(address, message));
-    const isAnswer = final && kind === undefined;
-    conclude(isAnswer ? request : undefined, sent);
+    const repeated = { ...(kind && { kind }), ...(request && { inReplyTo: request.message.id }) };
+    const message = { ...toOutbound(payload), ...(final ? {} : { final }), ...repeated };
+    const sent = this.enqueue(target.address, () =>
+      this.options.channels.send(target.address, message),
+    );
+    const completesReply = final && kind === undefined;
+    this.settle(completesReply ? request : undefined, sent);
     if (name === undefined) return;
     const id = sent.then(
       (receipt) => receipt.id,
       () => undefined,
     );
-    shown.set(name, {
-      address,
+    this.sentMessages.set(name, {
+      address: target.address,
       request,
       id,
-      again,
+      repeated,
       isFinal: final,
       isPlaceholder: placeholder,
       content: final ? "" : message.content,
-      next: undefined,
-      updatedAt: clock.now(),
+      nextUpdate: undefined,
+      updatedAt: this.options.clock.now(),
       cancelTimer: undefined,
     });
-    if (shown.size > maxOpenMessages) forget(shown.keys().next().value!);
+    if (this.sentMessages.size > maxOpenMessages)
+      this.forget(this.sentMessages.keys().next().value!);
   }
 
-  function forget(name: string): void {
-    shown.get(name)?.cancelTimer?.();
-    shown.delete(name);
+  private forget(name: string): void {
+    this.sentMessages.get(name)?.cancelTimer?.();
+    this.sentMessages.delete(name);
   }
 
-  /** In its turn, unless the message was not sent. */
-  const ofSent = (
+  /** Runs `act` after earlier sends of the session, unless the message was not sent. */
+  private enqueueFor(
     { address, id }: SentMessage,
     act: (id: string) => Promise<Receipt>,
-  ): Promise<Receipt | undefined> =>
-    inOrder(address, async () => {
-      const own = await id;
-      return own === undefined ? undefined : act(own);
-    });
-
-  function change(
-    message: SentMessage,
-    next: OutboundMessage & { readonly final?: boolean },
   ): Promise<Receipt | undefined> {
-    message.cancelTimer?.();
-    message.cancelTimer = message.next = undefined;
-    message.updatedAt = clock.now();
-    const { address, again } = message;
-    return ofSent(message, (id) => channels.update(address, id, { ...next, ...again }));
+    return this.enqueue(address, async () => {
+      const channelId = await id;
+      return channelId === undefined ? undefined : act(channelId);
+    });
   }
 
-  function update(name: string, payload: MessagePayload): void {
-    const message = shown.get(name);
-    if (!message) {
-      // Once for all updates that follow each other: there may be one for each token.
-      if (name !== lastUnknown)
-        log.warn({ message_id: name }, "the program updates a message it has not created");
-      lastUnknown = name;
-      return;
-    }
+  private sendUpdate(
+    message: SentMessage,
+    update: OutboundMessage & { readonly final?: boolean },
+  ): Promise<Receipt | undefined> {
+    const { channels, clock } = this.options;
+    message.cancelTimer?.();
+    message.cancelTimer = message.nextUpdate = undefined;
+    message.updatedAt = clock.now();
+    const { address, repeated } = message;
+    return this.enqueueFor(message, (id) =>
+      channels.update(address, id, { ...update, ...repeated }),
+    );
+  }
+
+  private update(name: string, payload: MessagePayload): void {
+    const message = this.sentMessages.get(name);
+    if (!message) return this.warnUnknown(name);
     message.request?.touch();
     message.isPlaceholder = false;
     message.content = message.isFinal || payload.final === true ? "" : payload.content;
     if (payload.final === true) {
-      const isAnswer = !message.isFinal && message.again.kind === undefined;
+      const completesReply = !message.isFinal && message.repeated.kind === undefined;
       message.isFinal = true;
-      return conclude(
-        isAnswer ? message.request : undefined,
-        change(message, { ...toOutbound(payload), final: true }),
+      return this.settle(
+        completesReply ? message.request : undefined,
+        this.sendUpdate(message, { ...toOutbound(payload), final: true }),
       );
     }
-    message.next = toOutbound(payload);
-    // A clock that was set back must not hold it.
-    const wait = Math.min(
+    message.nextUpdate = toOutbound(payload);
+    const { clock, after } = this.options;
+    // The upper bound applies if the clock was set back.
+    const waitMs = Math.min(
       updateIntervalMs,
       Math.max(0, message.updatedAt + updateIntervalMs - clock.now()),
     );
-    message.cancelTimer ??= after(wait, () => {
-      if (message.next) conclude(undefined, change(message, message.next));
+    message.cancelTimer ??= after(waitMs, () => {
+      if (message.nextUpdate) this.settle(undefined, this.sendUpdate(message, message.nextUpdate));
     });
   }
 
-  function remove(name: string): void {
-    const message = shown.get(name);
-    if (!message)
-      return log.warn({ message_id: name }, "the program deletes a message it has not created");
-    forget(name);
-    conclude(
-      undefined,
-      ofSent(message, (id) => channels.remove(message.address, id)),
-    );
+  /** Warns once for consecutive updates: a program may write one per token. */
+  private warnUnknown(name: string): void {
+    if (name !== this.lastUnknown)
+      this.options.log.warn(
+        { message_id: name },
+        "the program updates a message it has not created",
+      );
+    this.lastUnknown = name;
   }
 
-  return {
-    accept(line) {
-      switch (line.type) {
-        case "message.create":
-          return create(line);
-        case "message.update":
-          return update(line.payload.message_id, line.payload);
-        case "message.delete":
-          return remove(line.payload.message_id);
-        case "typing.start":
-        case "typing.stop": {
-          const replyTarget = placeOf(line, line.payload.request_id);
-          replyTarget?.request?.touch();
-          return replyTarget && typing.set(replyTarget.address, line.type === "typing.start");
-        }
-        case "message.ack": {
-          const pendingMessage = placeOf({}, line.payload.request_id)?.request;
-          pendingMessage?.touch();
-          return line.payload.final === true ? pendingMessage?.finish() : pendingMessage?.accept();
-        }
-        case "error": {
-          const pendingMessage = placeOf({}, line.payload.request_id)?.request;
-          const sentence = plainText(line.payload.message ?? "", 1_000).trim();
-          return pendingMessage?.refuse(
-            programErrors.application_refused(sentence || "The application refused the message."),
-          );
-        }
-      }
-    },
-    unread({ request, message }, problem) {
-      const asked =
-        request === undefined ? shown.get(message ?? "")?.request : requests.find(request);
-      asked?.refuse(programErrors.bad_answer(problem));
-    },
-    ended() {
-      for (const [name, message] of [...shown]) {
-        if (message.isPlaceholder) {
-          remove(name);
-          continue;
-        }
-        if (!message.isFinal)
-          conclude(undefined, change(message, { content: message.content, final: true }));
-        forget(name);
-      }
-      typing.end();
-    },
-  };
+  private remove(name: string): void {
+    const { channels, log } = this.options;
+    const message = this.sentMessages.get(name);
+    if (!message)
+      return log.warn({ message_id: name }, "the program deletes a message it has not created");
+    this.forget(name);
+    this.settle(
+      undefined,
+      this.enqueueFor(message, (id) => channels.remove(message.address, id)),
+    );
+  }
 }

@@ -1,44 +1,55 @@
+// The service of the program plugin, its status and its event.
 import type { Channels } from "../channels/index.ts";
 
-/** `waiting`: it ended and is started again soon; `ended`: it ended and stays so; `stopped`: the service stops. */
+/**
+ * State of the program. `waiting`: it ended and will be restarted; `ended`: it ended and will not
+ * be restarted; `stopped`: the kernel stops it.
+ */
 export type ProgramState = "running" | "waiting" | "ended" | "stopped";
 
+/** Status of the program for pages and the doctor. */
 export interface ProgramStatus {
   readonly state: ProgramState;
-  /** Program and arguments, for people; without secrets as far as they are known. */
+  /** Program and arguments, without known secrets. */
   readonly command: string;
-  /** While it runs. */
+  /** Process identifier, while the program runs. */
   readonly pid?: number;
-  /** Unix milliseconds; of the state. */
+  /** Start of the current state in Unix milliseconds. */
   readonly since: number;
+  /** Restarts since the kernel started. */
   readonly restarts: number;
-  /** How it ended the last time: `exit code 1`, `SIGKILL`, `ENOENT`. */
+  /** How the program ended the last time: `exit code 1`, `SIGKILL`, `ENOENT`. */
   readonly lastEnd?: string;
-  /** Messages it was given and has not finished, and messages that wait to be given. */
+  /** Messages that the program has received and not finished. */
   readonly inWork: number;
+  /** Messages that wait to be written to the program. */
   readonly queued: number;
-  /** Since the start: messages that were finished, and messages whose sender got an error. */
+  /** Messages finished since the kernel started. */
   readonly answered: number;
+  /** Messages since the kernel started whose sender received an error. */
   readonly failed: number;
-  /** The last lines of its standard error, the oldest first. */
+  /** Latest lines of standard error, oldest first. */
   readonly stderr: readonly StderrLine[];
 }
+/** A line of standard error. */
 export interface StderrLine {
   /** Unix milliseconds. */
   readonly at: number;
   readonly text: string;
 }
 
-/** What pages and the doctor show of the program that answers. */
+/** Service with the status of the program. */
 export interface Program {
   status(): ProgramStatus;
 }
 
+/** Events of the program plugin. */
 export type ProgramEvents = {
-  /** The program began, ended or said something on standard error (then at most once a second). */
+  /** The program started, ended, or wrote to standard error (at most once per second). */
   "program:state-changed": { state: ProgramState; restarts: number };
 };
 
+/** Types of the program plugin for the kernel. */
 export type ProgramShape = {
   emits: ProgramEvents;
   needs: { channels: Channels };

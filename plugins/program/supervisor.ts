@@ -1,186 +1,223 @@
+// Keeps the program running: restarts it after an exit and detects a hung one.
 import type { Release, Scope } from "../../kernel/index.ts";
 import {
   startGuard,
   startProcess,
+  type ProcessCommand,
   type ProcessGuard,
-  type ProcessOptions,
+  type ProcessOutput,
   type ProgramProcess,
 } from "./process.ts";
 import type { ProgramState } from "./service.ts";
 
 const minBackoffMs = 500;
 const maxBackoffMs = 30_000;
-/** Whoever has run this long is well: pauses begin anew. */
+/** A program that has run this long is stable; the next pause is the shortest one again. */
 const stableAfterMs = 10_000;
 
-export interface SupervisorOptions
-  extends
-    Omit<ProcessOptions, "after" | "ended">,
-    Pick<Scope<Record<never, never>>, "log" | "clock" | "random"> {
-  readonly after: (ms: number, run: () => void) => Release;
-  readonly restart: "always" | "on-failure" | "never";
-  /** It takes lines, from the first one on. */
-  readonly up: () => void;
-  /** `isDown`: it is not coming back soon, what waits for it waits in vain. */
-  readonly down: (how: string, isDown: boolean) => void;
-}
-
-export interface Supervisor {
-  start(): void;
-  /** Ends a program that no longer answers; it is started again, unless it never is. */
-  revive(why: string): void;
-  /** Resolves when it and all it started have gone. */
-  stop(): Promise<void>;
-  /** Ends it at once, when `stop` was not given its time. */
-  kill(): void;
-  /** The program while it takes lines. */
-  running(): ProgramProcess | undefined;
-  readonly state: () => ProgramState;
-  readonly since: () => number;
-  readonly restarts: () => number;
-  readonly lastEnd: () => string | undefined;
-  /** It has failed again right after a restart, or stays away. */
-  readonly isDown: () => boolean;
-}
-
-/** Keeps the program running: after an end a pause that doubles, with chance, up to 30 s. */
-export function createSupervisor(options: SupervisorOptions): Supervisor {
-  const { log, clock, after, random, restart, up, down } = options;
-  let guard: ProcessGuard | undefined;
-  let programProcess: ProgramProcess | undefined;
-  let state: ProgramState = "stopped";
-  let since = clock.now();
-  let restarts = 0;
-  let failures = 0;
-  let lastEnd: string | undefined;
-  let isHung = false;
-  let cancelRestart: Release | undefined;
-  let cancelHealthy: Release | undefined;
-  let stopped = (): void => undefined;
-
-  function enter(next: ProgramState): void {
-    state = next;
-    since = clock.now();
-  }
-
-  function launch(): void {
-    enter("running");
-    programProcess = startProcess({ ...options, ended });
-    cancelHealthy = after(stableAfterMs, () => {
-      failures = 0;
-    });
-    guard?.watch(programProcess.pid);
-    if (programProcess.pid === undefined) return;
-    log.info({ pid: programProcess.pid }, "the program runs");
-    up();
-  }
-
-  function ended(how: string, isClean: boolean): void {
-    cancelHealthy?.();
-    programProcess = undefined;
-    lastEnd = how;
-    guard?.watch(undefined);
-    if (state === "stopped") {
-      down(how, false); // what it was never given is refused by the channels, and may be sent again
-      return stopped();
-    }
-    failures += 1;
-    const comesBack = restart === "always" || isHung || (restart === "on-failure" && !isClean);
-    isHung = false;
-    enter(comesBack ? "waiting" : "ended");
-    const pauseMs =
-      Math.min(maxBackoffMs, minBackoffMs * 2 ** (failures - 1)) * (0.75 + random(1)[0]! / 1_024);
-    const fields = { how, failures, ...(comesBack ? { restartInMs: Math.round(pauseMs) } : {}) };
-    log.warn(
-      fields,
-      comesBack ? "the program ended and is started again" : "the program ended and stays so",
-    );
-    if (comesBack) cancelRestart = after(pauseMs, relaunch);
-    down(how, isDown());
-  }
-
-  function relaunch(): void {
-    cancelRestart = undefined;
-    restarts += 1;
-    launch();
-  }
-
-  const isDown = (): boolean => state === "ended" || (state === "waiting" && failures > 1);
-
-  return {
-    start() {
-      guard = startGuard((error) => {
-        log.warn(
-          { err: error },
-          "no guard: if the launcher is killed, only the end of its input tells the program",
-        );
-      });
-      failures = 0;
-      launch();
-    },
-    revive(why) {
-      if (restart === "never" || state !== "running" || !programProcess?.takes()) return;
-      isHung = true;
-      log.warn({ pid: programProcess.pid }, `the program is ended and started again: ${why}`);
-      programProcess.stop(why);
-    },
-    async stop() {
-      cancelRestart?.();
-      enter("stopped");
-      if (programProcess) {
-        const gone = new Promise<void>((done) => void (stopped = done));
-        programProcess.stop();
-        await gone;
-      }
-      await guard?.close();
-      guard = undefined;
-    },
-    kill: () => programProcess?.kill(),
-    running: () => (state === "running" ? programProcess : undefined),
-    state: () => state,
-    since: () => since,
-    restarts: () => restarts,
-    lastEnd: () => lastEnd,
-    isDown,
+export interface SupervisorOptions {
+  readonly scope: Pick<Scope<Record<never, never>>, "log" | "clock" | "random"> & {
+    readonly after: (ms: number, run: () => void) => Release;
   };
+  readonly command: ProcessCommand;
+  readonly restart: "always" | "on-failure" | "never";
+  readonly output: ProcessOutput;
+  /** Called when the program accepts lines. */
+  readonly started: () => void;
+  /** `isDown`: the program does not come back soon, so waiting messages must fail. */
+  readonly ended: (how: string, isDown: boolean) => void;
 }
 
-/** Messages without an answer after which a program is taken for hung. */
+/** Restarts the program after a pause that doubles up to 30 s, with jitter. */
+export class Supervisor {
+  private readonly options: SupervisorOptions;
+  private guard: ProcessGuard | undefined;
+  private programProcess: ProgramProcess | undefined;
+  private currentState: ProgramState = "stopped";
+  private stateSince: number;
+  private restartCount = 0;
+  /** Exits since the program was last stable. */
+  private failures = 0;
+  private lastExit: string | undefined;
+  private isHung = false;
+  private cancelRestart: Release | undefined;
+  private cancelStable: Release | undefined;
+  private resolveStop = (): void => undefined;
+
+  constructor(options: SupervisorOptions) {
+    this.options = options;
+    this.stateSince = options.scope.clock.now();
+  }
+
+  start(): void {
+    this.guard = startGuard((error) => {
+      this.options.scope.log.warn(
+        { err: error },
+        "cannot start /bin/sh: if the launcher is killed, the program must exit by itself at " +
+          "the end of its input",
+      );
+    });
+    this.failures = 0;
+    this.launch();
+  }
+
+  /** Stops a program that has stopped responding; it is restarted unless `restart` is `never`. */
+  restartHung(reason: string): void {
+    const { restart, scope } = this.options;
+    if (restart === "never" || this.currentState !== "running") return;
+    if (!this.programProcess?.acceptsInput()) return;
+    this.isHung = true;
+    scope.log.warn({ pid: this.programProcess.pid }, `restarting the program: ${reason}`);
+    this.programProcess.stop(reason);
+  }
+
+  /** Resolves when the program and all processes it started have ended. */
+  async stop(): Promise<void> {
+    this.cancelRestart?.();
+    this.enter("stopped");
+    if (this.programProcess) {
+      const ended = new Promise<void>((resolve) => void (this.resolveStop = resolve));
+      this.programProcess.stop();
+      await ended;
+    }
+    await this.guard?.close();
+    this.guard = undefined;
+  }
+
+  /** Kills the program immediately, for the case that `stop` had not enough time. */
+  kill(): void {
+    this.programProcess?.kill();
+  }
+
+  /** @returns The program while it accepts lines. */
+  running(): ProgramProcess | undefined {
+    return this.currentState === "running" ? this.programProcess : undefined;
+  }
+
+  state(): ProgramState {
+    return this.currentState;
+  }
+
+  since(): number {
+    return this.stateSince;
+  }
+
+  restarts(): number {
+    return this.restartCount;
+  }
+
+  lastEnd(): string | undefined {
+    return this.lastExit;
+  }
+
+  /** @returns True if the program failed again right after a restart, or is not restarted. */
+  isDown(): boolean {
+    return this.currentState === "ended" || (this.currentState === "waiting" && this.failures > 1);
+  }
+
+  private enter(state: ProgramState): void {
+    this.currentState = state;
+    this.stateSince = this.options.scope.clock.now();
+  }
+
+  private launch(): void {
+    const { scope, command, output, started } = this.options;
+    this.enter("running");
+    const { after } = scope;
+    this.programProcess = startProcess({
+      command,
+      after,
+      output,
+      ended: (how, isClean) => this.onEnded(how, isClean),
+    });
+    this.cancelStable = after(stableAfterMs, () => {
+      this.failures = 0;
+    });
+    const { pid } = this.programProcess;
+    this.guard?.watch(pid);
+    if (pid === undefined) return;
+    scope.log.info({ pid }, "the program started");
+    started();
+  }
+
+  private onEnded(how: string, isClean: boolean): void {
+    const { scope, restart, ended } = this.options;
+    this.cancelStable?.();
+    this.programProcess = undefined;
+    this.lastExit = how;
+    this.guard?.watch(undefined);
+    if (this.currentState === "stopped") {
+      // Channels reject the messages that were not written; their clients may send them again.
+      ended(how, false);
+      return this.resolveStop();
+    }
+    this.failures += 1;
+    const isRestarted =
+      restart === "always" || this.isHung || (restart === "on-failure" && !isClean);
+    this.isHung = false;
+    this.enter(isRestarted ? "waiting" : "ended");
+    const pauseMs = this.nextPauseMs();
+    const fields = { how, failures: this.failures };
+    if (isRestarted) {
+      scope.log.warn(
+        { ...fields, restartInMs: Math.round(pauseMs) },
+        "the program ended and will be restarted",
+      );
+      this.cancelRestart = scope.after(pauseMs, () => this.relaunch());
+    } else scope.log.warn(fields, "the program ended and will not be restarted");
+    ended(how, this.isDown());
+  }
+
+  private nextPauseMs(): number {
+    const pauseMs = Math.min(maxBackoffMs, minBackoffMs * 2 ** (this.failures - 1));
+    return pauseMs * (0.75 + this.options.scope.random(1)[0]! / 1_024);
+  }
+
+  private relaunch(): void {
+    this.cancelRestart = undefined;
+    this.restartCount += 1;
+    this.launch();
+  }
+}
+
+/** Consecutive messages that must time out before a program counts as hung. */
 const maxTimeoutsInRow = 3;
 
-/** Knows when a program has stopped answering: messages timed out one after the other, each begun when the one before
- *  had timed out, and it wrote nothing meanwhile, on standard error either. One that has not said anything since it was
- *  started may still be loading. */
+/**
+ * Detects a hung program: consecutive messages timed out, each written after the timeout of the
+ * one before, and the program wrote nothing in that time, not even to standard error. A program
+ * that has written nothing since its start may still be loading and does not count as hung.
+ */
 export interface HangDetector {
-  /** A message begins to wait; `passed` takes the answer when its time is over. */
-  mark(): number;
-  passed(mark: number): void;
-  broken(): void;
-  /** Another process. */
-  begin(): void;
+  /** @returns The round in which a message starts to wait, for `timedOut`. */
+  currentRound(): number;
+  timedOut(round: number): void;
+  outputReceived(): void;
+  /** Starts again for a new process. */
+  reset(): void;
 }
 
-export function createHangDetector(hung: (why: string) => void): HangDetector {
-  let round = 0;
-  let unanswered = 0;
-  let hasSpoken = false;
+export function createHangDetector(onHung: (reason: string) => void): HangDetector {
+  let currentRound = 0;
+  let timeouts = 0;
+  let hasWritten = false;
 
   return {
-    mark: () => round,
-    passed(mark) {
-      if (mark !== round || !hasSpoken) return;
-      round += 1;
-      unanswered += 1;
-      if (unanswered === maxTimeoutsInRow)
-        hung(`it gave no sign of ${maxTimeoutsInRow} messages in a row`);
+    currentRound: () => currentRound,
+    timedOut(round) {
+      if (round !== currentRound || !hasWritten) return;
+      currentRound += 1;
+      timeouts += 1;
+      if (timeouts === maxTimeoutsInRow)
+        onHung(`it did not respond to ${maxTimeoutsInRow} messages in a row`);
     },
-    broken() {
-      hasSpoken = true;
-      unanswered = 0;
+    outputReceived() {
+      hasWritten = true;
+      timeouts = 0;
     },
-    begin() {
-      hasSpoken = false;
-      unanswered = 0;
+    reset() {
+      hasWritten = false;
+      timeouts = 0;
     },
   };
 }
