@@ -1,3 +1,4 @@
+// Offers the link as the channel `pico_client`.
 import { codeOf } from "../../kernel/index.ts";
 import type { Link, LinkError, LinkMessage } from "../../lib/pico-link/index.ts";
 import type {
@@ -18,8 +19,8 @@ function dataUrl({ type, bytes, url }: Media): string {
   throw picoClientErrors.unsupported();
 }
 
-/** An object only where it says more: servers without names expect text. */
-function mediumFrom(media: Media): string | { readonly url: string; readonly filename: string } {
+/** @returns An object only if there is a filename, because some servers expect a string. */
+function toWireMedia(media: Media): string | { readonly url: string; readonly filename: string } {
   const { filename } = media;
   const url = dataUrl(media);
   return filename === undefined ? url : { url, filename };
@@ -41,14 +42,17 @@ function toChannelError(error: unknown): Error {
   return picoClientErrors.undeliverable(message, { details: { code }, cause: error });
 }
 
-/** Sends over the link with the errors of a channel. `undeliverable` carries the other end's code in its details. */
+/**
+ * Sends over the link and translates its errors into those of a channel. `undeliverable` has the
+ * code of the server in its details.
+ */
 export async function sendThroughLink(
   link: Link,
   message: OutboundMessage & { readonly id?: string },
 ): Promise<Receipt> {
   const { content, kind, placeholder, attachments = [], hops, id } = message;
   if (kind !== undefined || placeholder) throw picoClientErrors.unsupported();
-  const media = attachments.map(mediumFrom);
+  const media = attachments.map(toWireMedia);
   try {
     return await link.send({
       content,
@@ -63,13 +67,13 @@ export async function sendThroughLink(
 
 export const toInbound = (session: string, message: LinkMessage, hops: number): InboundMessage => {
   const { id, content, requestId, attachments, at } = message;
-  const about = requestId === undefined ? {} : { inReplyTo: requestId };
+  const reference = requestId === undefined ? {} : { inReplyTo: requestId };
   return {
     channel: channelName,
     session,
     id,
     content,
-    ...about,
+    ...reference,
     media: attachments.map(toMedia),
     at,
     hops,
@@ -78,35 +82,35 @@ export const toInbound = (session: string, message: LinkMessage, hops: number): 
 
 export interface AdapterOptions {
   readonly link: () => Link | undefined;
-  readonly inlet: () => ChannelHandle;
+  readonly channel: () => ChannelHandle;
   readonly hops: HopTracker;
 }
 
-/** The link as a channel: its one session is the conversation at the other end. */
-export function createChannelAdapter({ link, inlet, hops }: AdapterOptions): ChannelAdapter {
+/** Creates a channel with one session: the one of the link. */
+export function createChannelAdapter({ link, channel, hops }: AdapterOptions): ChannelAdapter {
   function linkOf(session: string): Link {
-    const own = link();
-    if (!own) throw picoClientErrors.not_running();
-    if (session !== own.sessionId)
-      throw picoClientErrors.undeliverable("the other end knows another conversation");
-    return own;
+    const current = link();
+    if (!current) throw picoClientErrors.not_running();
+    if (session !== current.sessionId)
+      throw picoClientErrors.undeliverable("the link has another session");
+    return current;
   }
 
   return {
     name: channelName,
-    /** Says at once whether the message could be taken; what became of it is told as a receipt. */
+    /** Resolves as soon as the link has accepted the message. A receipt reports the outcome. */
     async send(session, id, message) {
-      const own = linkOf(session);
-      const sent = sendThroughLink(own, { ...message, id, hops: hops.sending(message) });
-      const news = (receipt: Omit<Receipt, "id">): void =>
-        inlet().receipt(session, { id, ...receipt });
+      const current = linkOf(session);
+      const sent = sendThroughLink(current, { ...message, id, hops: hops.sending(message) });
+      const report = (receipt: Omit<Receipt, "id">): void =>
+        channel().receipt(session, { id, ...receipt });
       const early = await Promise.race([sent, nextTurns(4)]);
       if (early) return { ...early, id };
       sent.then(
-        ({ status }) => news({ status }),
-        (error: unknown) => news({ status: "undelivered", reason: codeOf(error) }),
+        ({ status }) => report({ status }),
+        (error: unknown) => report({ status: "undelivered", reason: codeOf(error) }),
       );
-      return { id, status: own.state() === "open" ? "written" : "buffered" };
+      return { id, status: current.state() === "open" ? "written" : "buffered" };
     },
     typing(session, on) {
       if (session === link()?.sessionId) link()?.typing(on);
@@ -114,20 +118,23 @@ export function createChannelAdapter({ link, inlet, hops }: AdapterOptions): Cha
   };
 }
 
-/** Long enough for what is refused at once to have been refused. */
+/** Waits until an immediate rejection of `send` has settled. */
 async function nextTurns(count: number): Promise<undefined> {
   for (let turn = 0; turn < count; turn++) await Promise.resolve();
   return undefined;
 }
 
-/** Messages whose way back is known. */
+/** Messages whose hop count is remembered. */
 const maxRemembered = 256;
 
-/** How often a message was carried from one agent to another. Answers name no message: they count from the last one
- *  that was sent. */
+/**
+ * Counts how often a message was passed from one agent to another. Replies of the server may not
+ * name a message, so they count from the last one that was sent.
+ */
 export interface HopTracker {
-  /** Of a message on its way out: as many as the one it answers; 0 when a person begins. */
+  /** @returns The hops of the message it replies to; 0 if a person starts the exchange. */
   sending(message: { readonly inReplyTo?: string; readonly hops?: number }): number;
+  /** @returns The hops of a received message, one more than the last one sent. */
   received(id: string): number;
 }
 

@@ -1,3 +1,4 @@
+// Keeps the link of the current configuration and offers it as a service and as a channel.
 import { readFile } from "node:fs/promises";
 import type { Scope } from "../../kernel/index.ts";
 import {
@@ -7,7 +8,7 @@ import {
   type LinkHandlers,
   type LinkMessage,
 } from "../../lib/pico-link/index.ts";
-import type { ChannelHandle } from "../channels/index.ts";
+import type { ChannelAdapter, ChannelHandle } from "../channels/index.ts";
 import {
   createChannelAdapter,
   createHopTracker,
@@ -23,36 +24,64 @@ import { proxyFor } from "./proxy.ts";
 import type { PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 import { openSession, type StoredSession } from "./session-store.ts";
 
+type Gap = Parameters<NonNullable<LinkHandlers["onGap"]>>[0];
+
 const isUnencryptedRemote = (address: string): boolean => {
   const { protocol, hostname } = new URL(address);
   return !/s:$/.test(protocol) && !/^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 };
 
-/** The link of the present configuration, as a service and as a channel. */
-export function createClient(scope: Scope<PicoClientShape>, options: PicoClientOptions) {
-  const { log, clock, needs, emit } = scope;
-  const { env = {}, envPrefix = "SERVICE", home, profile = "" } = options;
-  const listeners = new Set<LinkHandlers>();
-  const hops = createHopTracker();
-  const remark = createRateLimitedWarn(log, clock);
-  let inlet: ChannelHandle | undefined;
-  let link: Link | undefined;
-  let storedSession: StoredSession | undefined;
-  /** Changes of the configuration, one after the other. */
-  let following = Promise.resolve();
-  let isClosed = false;
+/** The link and what depends on it: the service `picoLink` and the channel adapter. */
+export class Client {
+  readonly picoLink: PicoLink;
+  readonly channelAdapter: ChannelAdapter;
+  private readonly scope: Scope<PicoClientShape>;
+  private readonly options: PicoClientOptions;
+  private readonly listeners = new Set<LinkHandlers>();
+  private readonly hops = createHopTracker();
+  private readonly warn: ReturnType<typeof createRateLimitedWarn>;
+  private channel: ChannelHandle | undefined;
+  private link: Link | undefined;
+  private storedSession: StoredSession | undefined;
+  /** Runs configuration changes one after the other. */
+  private lastChange = Promise.resolve();
+  private isClosed = false;
 
-  const newId = (): string => Buffer.from(scope.random(16)).toString("hex");
-  const random = (): number => Buffer.from(scope.random(4)).readUInt32BE() / 2 ** 32;
+  constructor(scope: Scope<PicoClientShape>, options: PicoClientOptions) {
+    this.scope = scope;
+    this.options = options;
+    this.warn = createRateLimitedWarn(scope.log, scope.clock);
+    this.picoLink = this.createPicoLink();
+    this.channelAdapter = createChannelAdapter({
+      link: () => this.link,
+      channel: () => this.channel!,
+      hops: this.hops,
+    });
+  }
 
-  async function check({ enabled, url, ca_file }: PicoClientConfig): Promise<string | undefined> {
+  attach(channel: ChannelHandle | undefined): void {
+    this.channel = channel;
+  }
+
+  retry(): void {
+    this.link?.retry();
+  }
+
+  /**
+   * Rejects a configuration that cannot work.
+   *
+   * @returns The content of `ca_file`, if one is configured.
+   */
+  async check({ enabled, url, ca_file }: PicoClientConfig): Promise<string | undefined> {
+    const { env = {}, envPrefix = "SERVICE" } = this.options;
+    const { tokens } = this.scope.needs;
     if (!enabled) return undefined;
     if (url === "") throw picoClientErrors.PICO_CLIENT_URL_MISSING(envPrefix);
     const hasToken =
-      needs.tokens.info("pico_client").source !== "none" || new URL(url).searchParams.has("token");
+      tokens.info("pico_client").source !== "none" || new URL(url).searchParams.has("token");
     if (!hasToken) {
       // Only a token store that reads the environment names a variable.
-      const { variable } = await needs.tokens.describe("pico_client");
+      const { variable } = await tokens.describe("pico_client");
       throw picoClientErrors.PICO_CLIENT_TOKEN_MISSING(variable && envPrefix);
     }
     proxyFor(url, env);
@@ -62,141 +91,150 @@ export function createClient(scope: Scope<PicoClientShape>, options: PicoClientO
     });
   }
 
-  function changed(change: LinkChange): void {
-    const { from, to, attempt, reason, check: advice, retryInMs } = change;
-    emit("pico-client:link-changed", { from, to, attempt, reason });
-    const fields = { from, to, attempt, reason, ...(retryInMs === undefined ? {} : { retryInMs }) };
-    if (to === "blocked")
-      log.warn(fields, `the other end refuses the connection (${reason}): ${advice}`);
-    else if (to === "open") log.info(fields, "connected to the other end");
-    else if (to === "waiting" && attempt === 1)
-      log.warn(fields, `not connected (${reason}); trying again`);
-    else log.debug(fields, "the link changed");
+  /** Replaces the link by one with this configuration. */
+  applyConfig(config: PicoClientConfig): Promise<void> {
+    const change = this.lastChange.then(() => this.replaceLink(config));
+    this.lastChange = change.catch(() => {});
+    return change;
   }
 
-  function tell<K extends keyof LinkHandlers>(
-    handler: K,
-    news: Parameters<NonNullable<LinkHandlers[K]>>[0],
-  ): void {
-    for (const listener of listeners) {
-      try {
-        (listener[handler] as ((news: unknown) => void) | undefined)?.(news);
-      } catch (err) {
-        log.error({ err, handler }, "a listener to the other end failed");
-      }
-    }
+  async close(): Promise<void> {
+    this.isClosed = true;
+    await this.lastChange;
+    await this.closeLink();
   }
 
-  function deliver(session: string, message: LinkMessage): void {
-    inlet
-      ?.deliver(toInbound(session, message, hops.received(message.id)))
-      .catch((err: unknown) =>
-        remark({ err, id: message.id }, "an answer of the other end was not taken"),
-      );
+  /** Keeps the old link if the configuration cannot work or the plugin is stopping. */
+  private async replaceLink(config: PicoClientConfig): Promise<void> {
+    const ca = await this.check(config);
+    if (this.isClosed) return;
+    await this.closeLink();
+    await this.openLink(config, ca);
   }
 
-  async function open({ enabled, url }: PicoClientConfig, ca: string | undefined): Promise<void> {
+  private async openLink({ enabled, url }: PicoClientConfig, ca?: string): Promise<void> {
     if (!enabled) return;
+    const { log, clock, needs } = this.scope;
+    const { env = {}, home, profile = "", sessionId, silenceMs } = this.options;
     if (isUnencryptedRemote(url))
-      log.warn({}, "the token goes to the other end unencrypted: wss: would keep it to itself");
-    storedSession =
-      options.sessionId === undefined
+      log.warn({}, "the token is sent to the server unencrypted; use a wss: address");
+    const newId = (): string => Buffer.from(this.scope.random(16)).toString("hex");
+    this.storedSession =
+      sessionId === undefined
         ? await openSession({ home, profile, url, newId, log })
-        : { id: options.sessionId, release: async () => {} };
-    const sessionId = storedSession.id;
-    link = createLink({
+        : { id: sessionId, release: async () => {} };
+    const { id } = this.storedSession;
+    this.link = createLink({
       url,
-      sessionId,
+      sessionId: id,
       clock,
-      random,
+      random: () => Buffer.from(this.scope.random(4)).readUInt32BE() / 2 ** 32,
       newId,
       token: () => needs.tokenSecrets.reveal("pico_client") ?? "",
       dial: createDial({ clock, log, env, ca }),
       drive: createActorDriver(clock),
-      silenceMs: options.silenceMs,
+      silenceMs,
+      ...this.createHandlers(id),
+    });
+    this.link.start();
+  }
+
+  private async closeLink(): Promise<void> {
+    this.link?.stop();
+    this.link = undefined;
+    await this.storedSession?.release();
+    this.storedSession = undefined;
+  }
+
+  private createHandlers(sessionId: string): Required<LinkHandlers> {
+    return {
       onMessage: (message) => {
-        deliver(sessionId, message);
-        tell("onMessage", message);
+        this.deliver(sessionId, message);
+        this.notify("onMessage", message);
       },
       onState: (change) => {
-        changed(change);
-        tell("onState", change);
+        this.logState(change);
+        this.notify("onState", change);
       },
       onGap: (gap) => {
-        const { from, to } = gap;
-        const isCounted = from !== undefined && to !== undefined;
-        remark(
-          { ...gap },
-          isCounted
-            ? `messages of the other end are lost: ${to - from + 1}`
-            : "the other end began anew: what it said meanwhile is lost",
-        );
-        tell("onGap", gap);
+        this.warnOfGap(gap);
+        this.notify("onGap", gap);
       },
       onError: (error) => {
-        remark(
+        this.warn(
           { code: truncateLine(error.code) },
-          `the other end reports: ${truncateLine(error.message)}`,
+          `the server reports: ${truncateLine(error.message)}`,
         );
-        tell("onError", error);
+        this.notify("onError", error);
       },
-      onUpdate: (message) => tell("onUpdate", message),
-      onRemoved: (id) => tell("onRemoved", id),
+      onUpdate: (message) => this.notify("onUpdate", message),
+      onRemoved: (id) => this.notify("onRemoved", id),
       onTyping: (on) => {
-        inlet?.typing(sessionId, on);
-        tell("onTyping", on);
+        this.channel?.typing(sessionId, on);
+        this.notify("onTyping", on);
       },
-      onFrame: (frame) => tell("onFrame", frame),
-    });
-    link.start();
+      onFrame: (frame) => this.notify("onFrame", frame),
+    };
   }
 
-  async function shut(): Promise<void> {
-    link?.stop();
-    link = undefined;
-    await storedSession?.release();
-    storedSession = undefined;
+  private notify<K extends keyof LinkHandlers>(
+    handler: K,
+    value: Parameters<NonNullable<LinkHandlers[K]>>[0],
+  ): void {
+    for (const listener of this.listeners) {
+      try {
+        (listener[handler] as ((value: unknown) => void) | undefined)?.(value);
+      } catch (err) {
+        this.scope.log.error({ err, handler }, "a listener of picoLink threw an error");
+      }
+    }
   }
 
-  /** An impossible configuration changes nothing, and neither does one that comes with the stop. */
-  async function turnTo(config: PicoClientConfig): Promise<void> {
-    const ca = await check(config);
-    if (isClosed) return;
-    await shut();
-    await open(config, ca);
+  private deliver(session: string, message: LinkMessage): void {
+    this.channel
+      ?.deliver(toInbound(session, message, this.hops.received(message.id)))
+      .catch((err: unknown) =>
+        this.warn({ err, id: message.id }, "the application rejected a message of the server"),
+      );
   }
 
-  const picoLink: PicoLink = {
-    async send(message) {
-      if (!link) throw picoClientErrors.not_running();
-      return sendThroughLink(link, { ...message, hops: hops.sending(message) });
-    },
-    state: () => link?.state() ?? "idle",
-    session: () => link?.sessionId,
-    typing: (on) => link?.typing(on),
-    listen(handlers) {
-      const own = { ...handlers };
-      listeners.add(own);
-      return () => void listeners.delete(own);
-    },
-  };
+  private logState(change: LinkChange): void {
+    const { log, emit } = this.scope;
+    const { from, to, attempt, reason, check: advice, retryInMs } = change;
+    emit("pico-client:link-changed", { from, to, attempt, reason });
+    const fields = { from, to, attempt, reason, ...(retryInMs === undefined ? {} : { retryInMs }) };
+    if (to === "blocked")
+      log.warn(fields, `the server rejects the connection (${reason}): ${advice}`);
+    else if (to === "open") log.info(fields, "connected to the server");
+    else if (to === "waiting" && attempt === 1)
+      log.warn(fields, `not connected (${reason}); retrying`);
+    else log.debug(fields, "the state of the link changed");
+  }
 
-  return {
-    picoLink,
-    check,
-    port: createChannelAdapter({ link: () => link, inlet: () => inlet!, hops }),
-    attach: (own: ChannelHandle | undefined) => void (inlet = own),
-    retry: () => link?.retry(),
-    /** Ends the link there is and begins the one that is wanted. */
-    follow(config: PicoClientConfig): Promise<void> {
-      const next = following.then(() => turnTo(config));
-      following = next.catch(() => {});
-      return next;
-    },
-    close: async () => {
-      isClosed = true;
-      await following;
-      await shut();
-    },
-  };
+  private warnOfGap(gap: Gap): void {
+    const { from, to } = gap;
+    this.warn(
+      { ...gap },
+      from !== undefined && to !== undefined
+        ? `${to - from + 1} messages of the server were lost`
+        : "the server restarted; its messages since the last connection were lost",
+    );
+  }
+
+  private createPicoLink(): PicoLink {
+    return {
+      send: async (message) => {
+        if (!this.link) throw picoClientErrors.not_running();
+        return sendThroughLink(this.link, { ...message, hops: this.hops.sending(message) });
+      },
+      state: () => this.link?.state() ?? "idle",
+      session: () => this.link?.sessionId,
+      typing: (on) => this.link?.typing(on),
+      listen: (handlers) => {
+        const listener = { ...handlers };
+        this.listeners.add(listener);
+        return () => void this.listeners.delete(listener);
+      },
+    };
+  }
 }

@@ -1,3 +1,4 @@
+// Schema of the section `channels.pico_client`.
 import * as z from "zod";
 
 const isChannelUrl = (text: string): boolean => {
@@ -11,12 +12,12 @@ const isChannelUrl = (text: string): boolean => {
   );
 };
 
-/** The section `channels.pico_client`; the token is none of its fields, the token store holds it. */
+/** The token is not part of the section; the token store keeps it. */
 export const picoClientSchema = z.strictObject({
   enabled: z.boolean().default(false).meta({
     editable: true,
-    title: "Client on",
-    description: "Connects to the channel of another service.",
+    title: "Client",
+    description: "Connects to the pico channel of another service.",
   }),
   url: z
     .string()
@@ -26,15 +27,16 @@ export const picoClientSchema = z.strictObject({
     .default("")
     .meta({
       editable: true,
-      title: "Address",
-      description: "Of that channel, as in wss://other.example.org/pico.",
+      title: "Server address",
+      description: "The channel to connect to, for example wss://other.example.org/pico.",
     }),
   ca_file: z.string().max(4_096).default("").meta({
-    title: "Certificates",
-    description: "A file (PEM) of those to trust beside the system's, for wss:.",
+    title: "CA file",
+    description: "PEM file with certificates to trust in addition to the built-in ones, for wss:.",
   }),
 });
 
+/** Validated section `channels.pico_client`. */
 export type PicoClientConfig = z.output<typeof picoClientSchema>;
-/** The section as users write it. */
+/** Section as users write it. */
 export type PicoClientInput = z.input<typeof picoClientSchema>;

@@ -1,3 +1,4 @@
+// Opens the WebSocket of a link with the package `ws`.
 import type { IncomingMessage } from "node:http";
 import { rootCertificates } from "node:tls";
 import { WebSocket, type ClientOptions } from "ws";
@@ -9,82 +10,92 @@ import {
   type HandshakeRejection,
 } from "../../lib/pico-link/index.ts";
 import { proxyFor, createTunnel, type ProxyVariables } from "./proxy.ts";
-import { followed, type Hop } from "./redirects.ts";
+import { followRedirect, type Hop } from "./redirects.ts";
 import { createRateLimitedWarn, truncateLine } from "./server-warnings.ts";
 
 type CreateConnection = NonNullable<ClientOptions["createConnection"]>;
 
 const MiB = 1024 * 1024;
-/** Servers of the field put whole pictures into a frame. */
-const maxPayload = 64 * MiB;
-const maxErrorBody = 4_096;
+/** Other servers send whole images in one frame. */
+const maxPayloadBytes = 64 * MiB;
+const maxErrorBodyLength = 4_096;
 const closeTimeoutMs = 1_000;
 
 export interface DialOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly env: ProxyVariables;
-  /** PEM; trusted beside the certificates Node brings. */
+  /** PEM; trusted in addition to the built-in certificates of Node. */
   readonly ca: string | undefined;
 }
 
-/** Opens sockets of `ws`: the token in a header, certificates checked, through a proxy where one is
- *  named. Redirects are followed on the same origin only. */
+/**
+ * Creates a function that opens a WebSocket: it sends the token in a header, checks certificates
+ * and uses the proxy of the environment. It follows redirects on the same origin only.
+ */
 export function createDial({ clock, log, env, ca }: DialOptions): Dial {
   const trusted = ca === undefined ? undefined : [...rootCertificates, ca];
-  const name = createNamer(log, clock);
+  const logRedirect = createRedirectLog(log, clock);
 
-  async function refusalOf(answer: IncomingMessage): Promise<HandshakeRejection> {
-    const body = await readErrorBody(answer);
-    const retry = retryAfterMs(answer.headers["retry-after"], clock.now());
-    return { status: answer.statusCode, code: errorCodeIn(body), retryAfterMs: retry };
+  async function toRejection(response: IncomingMessage): Promise<HandshakeRejection> {
+    const body = await readErrorBody(response);
+    const retry = retryAfterMs(response.headers["retry-after"], clock.now());
+    return { status: response.statusCode, code: errorCodeIn(body), retryAfterMs: retry };
   }
 
-  function nextHop(hop: Hop, answer: IncomingMessage): Hop | undefined {
-    const found = followed(hop, answer);
+  function nextHop(hop: Hop, response: IncomingMessage): Hop | undefined {
+    const found = followRedirect(hop, response);
     if (!found) return undefined;
     if ("next" in found) return found.next;
     const { elsewhere } = found;
-    name(elsewhere, "The server redirects elsewhere, which Doorward does not follow. Use", "warn");
+    logRedirect(
+      elsewhere,
+      "The server redirects elsewhere, which Doorward does not follow. Use",
+      "warn",
+    );
     return undefined;
   }
 
-  return ({ url, token }, hear) => {
+  return ({ url, token }, listener) => {
     const proxy = proxyFor(url, env);
-    const left = new AbortController();
+    const aborted = new AbortController();
     let socket: WebSocket;
-    let cutting: unknown;
+    let closeTimer: unknown;
     let isClosing = false;
 
     function open(hop: Hop): void {
       const options: ClientOptions = {
-        // Node writes Latin-1: so the token's UTF-8 goes out as it is.
+        // Node writes headers as Latin-1. This conversion makes the token arrive as UTF-8.
         headers: token ? { Authorization: `Bearer ${Buffer.from(token).toString("latin1")}` } : {},
         perMessageDeflate: false,
-        maxPayload: maxPayload,
+        maxPayload: maxPayloadBytes,
         ...(trusted && { ca: trusted }),
         ...(proxy && {
           createConnection: createTunnel(proxy, hop.url, {
             ca: trusted,
-            left: left.signal,
+            signal: aborted.signal,
           }) as unknown as CreateConnection,
         }),
       };
-      const own = new WebSocket(hop.url, options);
-      socket = own;
-      attachListeners(own, hear, { log, refusalOf, redirect: (answer) => redirect(hop, answer) });
-      own.once("open", () => {
-        if (hop.count > 0) name(hop.url, "The server redirects: the channel is at", "info");
+      const opened = new WebSocket(hop.url, options);
+      socket = opened;
+      attachListeners(opened, listener, {
+        log,
+        toRejection,
+        redirect: (response) => redirect(hop, response),
       });
-      own.once("close", () => {
-        if (socket !== own) return; // the handshake goes on at another address
-        clock.clearTimeout(cutting);
-        left.abort();
+      opened.once("open", () => {
+        if (hop.count > 0) logRedirect(hop.url, "The server redirects: the channel is at", "info");
+      });
+      opened.once("close", () => {
+        if (socket !== opened) return; // the handshake continues at another address
+        clock.clearTimeout(closeTimer);
+        aborted.abort();
       });
     }
 
-    function redirect(hop: Hop, answer: IncomingMessage): boolean {
-      const next = nextHop(hop, answer);
+    function redirect(hop: Hop, response: IncomingMessage): boolean {
+      const next = nextHop(hop, response);
       if (!next || isClosing) return false;
       open(next);
       return true;
@@ -96,68 +107,68 @@ export function createDial({ clock, log, env, ca }: DialOptions): Dial {
       buffered: () => socket.bufferedAmount,
       close() {
         isClosing = true;
-        cutting = clock.setTimeout(() => socket.terminate(), closeTimeoutMs);
+        closeTimer = clock.setTimeout(() => socket.terminate(), closeTimeoutMs);
         socket.close(1000);
       },
     };
   };
 }
 
-/** Says where a redirect leads, once for each address that follows another. */
-function createNamer(log: Log, clock: Clock) {
-  const remark = createRateLimitedWarn(log, clock);
+/** Logs the target of a redirect, once for consecutive redirects to the same address. */
+function createRedirectLog(log: Log, clock: Clock) {
+  const warn = createRateLimitedWarn(log, clock);
   let last = "";
   return ({ protocol, host, pathname }: URL, text: string, level: "info" | "warn"): void => {
     const url = truncateLine(`${protocol}//${host}${pathname}`);
     if (url === last) return;
     last = url;
-    if (level === "warn") remark({ url }, `${text} ${url}`);
+    if (level === "warn") warn({ url }, `${text} ${url}`);
     else log.info({ url }, `${text} ${url}`);
   };
 }
 
 interface ListenContext extends Pick<DialOptions, "log"> {
-  readonly refusalOf: (answer: IncomingMessage) => Promise<HandshakeRejection>;
-  /** True when the handshake goes on at another address. */
-  readonly redirect: (answer: IncomingMessage) => boolean;
+  readonly toRejection: (response: IncomingMessage) => Promise<HandshakeRejection>;
+  /** @returns True if the handshake continues at another address. */
+  readonly redirect: (response: IncomingMessage) => boolean;
 }
 
 function attachListeners(
   socket: WebSocket,
-  hear: SocketListener,
-  { log, refusalOf, redirect }: ListenContext,
+  listener: SocketListener,
+  { log, toRejection, redirect }: ListenContext,
 ): void {
   let isOpen = false;
-  let isOver = false;
-  const fail = (refusal: HandshakeRejection): void => {
-    if (isOver) return;
-    isOver = true;
-    hear({ type: "failed", ...refusal });
+  let hasFailed = false;
+  const fail = (rejection: HandshakeRejection): void => {
+    if (hasFailed) return;
+    hasFailed = true;
+    listener({ type: "failed", ...rejection });
   };
   socket.on("open", () => {
     isOpen = true;
-    hear({ type: "opened" });
+    listener({ type: "opened" });
   });
-  socket.on("message", (data) => hear({ type: "message", data: data as Buffer }));
-  socket.on("ping", () => hear({ type: "heard" }));
-  socket.on("unexpected-response", (q, answer) => {
-    isOver ||= redirect(answer);
-    if (isOver) return void q.destroy();
-    void refusalOf(answer)
-      .then(fail, () => fail({ status: answer.statusCode }))
-      .finally(() => q.destroy());
+  socket.on("message", (data) => listener({ type: "message", data: data as Buffer }));
+  socket.on("ping", () => listener({ type: "heard" }));
+  socket.on("unexpected-response", (request, response) => {
+    hasFailed ||= redirect(response);
+    if (hasFailed) return void request.destroy();
+    void toRejection(response)
+      .then(fail, () => fail({ status: response.statusCode }))
+      .finally(() => request.destroy());
   });
   socket.on("error", (error: NodeJS.ErrnoException) => {
     log.debug({ code: error.code }, `the connection failed: ${error.message}`);
     if (!isOpen) fail({ code: errorName(error) });
   });
   socket.on("close", (code, reason) => {
-    if (isOpen) hear({ type: "closed", code, reason: reason.toString() });
+    if (isOpen) listener({ type: "closed", code, reason: reason.toString() });
     else fail({});
   });
 }
 
-/** What a person can do something about; all else is the network. */
+/** @returns A code for errors that the user can fix; undefined for network errors. */
 function errorName({ code = "", message }: NodeJS.ErrnoException): string | undefined {
   if (code === "PROXY_REFUSED") return "proxy_refused";
   if (/CERT|SELF_SIGNED|ALTNAME|UNABLE_TO|ISSUER/.test(code) || /certificate/i.test(message))
@@ -165,11 +176,11 @@ function errorName({ code = "", message }: NodeJS.ErrnoException): string | unde
   return undefined;
 }
 
-async function readErrorBody(answer: IncomingMessage): Promise<string> {
+async function readErrorBody(response: IncomingMessage): Promise<string> {
   let text = "";
-  for await (const part of answer) {
+  for await (const part of response) {
     text += String(part);
-    if (text.length > maxErrorBody) break;
+    if (text.length > maxErrorBodyLength) break;
   }
   return text;
 }

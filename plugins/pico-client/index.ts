@@ -1,5 +1,6 @@
+// Connects to the pico channel of another service, as a plugin.
 import type { Plugin } from "../../kernel/index.ts";
-import { createClient } from "./client.ts";
+import { Client } from "./client.ts";
 import { picoClientSchema } from "./config.ts";
 import type { PicoClientOptions, PicoClientShape } from "./service.ts";
 
@@ -7,8 +8,24 @@ export type { PicoClientConfig } from "./config.ts";
 export { picoClientErrors } from "./errors.ts";
 export type { PicoClientEvents, PicoClientOptions, PicoClientShape, PicoLink } from "./service.ts";
 
-/** The link to the pico channel of another service: a channel where there are channels, else just `picoLink`. A dead
- *  other end never fails the start; the facts tell how the link fares. */
+/**
+ * Creates the plugin with a link to the pico channel of another service. If the kernel has
+ * channels, the link is the channel `pico_client`; it is always available as `picoLink`.
+ * An unreachable server does not fail the start. The event `pico-client:link-changed` reports the
+ * state of the link.
+ *
+ * @throws PICO_CLIENT_URL_MISSING if the client is enabled and has no address.
+ * @throws PICO_CLIENT_TOKEN_MISSING if the client is enabled and has no token.
+ * @throws PICO_CLIENT_CA_UNREADABLE if `ca_file` cannot be read.
+ * @throws PICO_CLIENT_BAD_PROXY if a proxy variable is not the address of a proxy.
+ * @example
+ * const kernel = createKernel(
+ *   [tokenStore(memory({ pico_client: token })), picoClient()],
+ *   { config: { "channels.pico_client": { enabled: true, url: "wss://example.org/pico" } } },
+ * );
+ * await kernel.start();
+ * await kernel.services.picoLink.send({ content: "hello" });
+ */
 export function picoClient(options: PicoClientOptions = {}): Plugin<PicoClientShape> {
   return {
     name: "pico-client",
@@ -20,21 +37,21 @@ export function picoClient(options: PicoClientOptions = {}): Plugin<PicoClientSh
     async start(scope) {
       const { needs, uses } = scope;
       await needs.tokens.claim("pico_client");
-      const client = createClient(scope, options);
-      const inlet = uses.channels?.attach(client.port);
-      client.attach(inlet);
-      scope.onStop(() => inlet?.close());
+      const client = new Client(scope, options);
+      const channel = uses.channels?.attach(client.channelAdapter);
+      client.attach(channel);
+      scope.onStop(() => channel?.close());
       scope.on("token-store:rotated", ({ name }) => {
         if (name === "pico_client") client.retry();
       });
-      scope.onConfig(async (next, before) => {
-        if (JSON.stringify(next) === JSON.stringify(before)) return;
-        await client.follow(next);
+      scope.onConfig(async (next, previous) => {
+        if (JSON.stringify(next) === JSON.stringify(previous)) return;
+        await client.applyConfig(next);
       });
       await client.check(scope.config());
       scope.onReady(async () => {
-        await client.follow(scope.config());
-        return client.close;
+        await client.applyConfig(scope.config());
+        return () => client.close();
       });
       return { picoLink: client.picoLink };
     },

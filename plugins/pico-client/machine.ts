@@ -1,9 +1,8 @@
+// The link as a state machine. The pure function `step` of the link decides what an event means;
+// the machine limits which transitions exist. A stopped link stays stopped.
 import { assign, createActor, setup } from "xstate";
 import type { Clock } from "../../kernel/index.ts";
 import type { LinkData, Driver, Effect, LinkEvent, LinkState } from "../../lib/pico-link/index.ts";
-
-/* The life of the link as a machine. What an event means is decided by the link's step; the chart says which moves
- * there are at all. A stopped link stays stopped. */
 
 interface Context {
   readonly core: LinkData;
@@ -46,7 +45,7 @@ export const linkMachine = (initial: LinkData, step: Step) =>
     },
   });
 
-/** Drives a link with an actor: its mailbox keeps events in order, its clock is the kernel's. */
+/** Runs a link as an actor. Its mailbox keeps events in order; it uses the clock of the kernel. */
 export const createActorDriver =
   (clock: Clock): Driver =>
   ({ initial, step, perform }) => {

@@ -1,3 +1,4 @@
+// Finds the proxy for an address and opens tunnels through it.
 import { request, type ClientRequestArgs } from "node:http";
 import { request as secureRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
@@ -17,8 +18,12 @@ const readVariable = (
   return undefined;
 };
 
-/** The proxy for this address: `HTTPS_PROXY` for wss:, `HTTP_PROXY` for ws:, else `ALL_PROXY`; none where `NO_PROXY`
- *  names the host. Throws `PICO_CLIENT_BAD_PROXY`. */
+/**
+ * Finds the proxy for an address: `HTTPS_PROXY` for wss:, `HTTP_PROXY` for ws:, else `ALL_PROXY`.
+ *
+ * @returns Undefined if there is none or `NO_PROXY` names the host.
+ * @throws PICO_CLIENT_BAD_PROXY if the variable is not the address of a proxy.
+ */
 export function proxyFor(address: string, env: ProxyVariables): URL | undefined {
   const url = new URL(address);
   const isSecure = url.protocol === "wss:" || url.protocol === "https:";
@@ -33,7 +38,7 @@ export function proxyFor(address: string, env: ProxyVariables): URL | undefined 
   return proxy;
 }
 
-/** `""`: none; undefined: a percent sign in them is no escape. */
+/** @returns `""` if there are none; undefined if they have a malformed percent escape. */
 function credentialsOf({ username, password }: URL): string | undefined {
   try {
     return username && `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
@@ -42,19 +47,19 @@ function credentialsOf({ username, password }: URL): string | undefined {
   }
 }
 
-/** `*`, or names that are the host or end it; with `:port` for that port only. */
+/** Matches `*`, or names that equal the host or its end; with `:port` for that port only. */
 function isExempt({ hostname, port, protocol }: URL, list: string): boolean {
-  const own = port || (/s:$/.test(protocol) ? "443" : "80");
+  const effectivePort = port || (/s:$/.test(protocol) ? "443" : "80");
   return list
     .split(/[\s,]+/)
     .filter(Boolean)
     .some((item) => {
       if (item === "*") return true;
-      const [, name = "", wanted] = /^(.*?)(?::(\d+))?$/.exec(item.toLowerCase()) ?? [];
-      const bare = name.replace(/^\*?\./, "");
+      const [, name = "", itemPort] = /^(.*?)(?::(\d+))?$/.exec(item.toLowerCase()) ?? [];
+      const suffix = name.replace(/^\*?\./, "");
       return (
-        (wanted === undefined || wanted === own) &&
-        (hostname === bare || hostname.endsWith(`.${bare}`))
+        (itemPort === undefined || itemPort === effectivePort) &&
+        (hostname === suffix || hostname.endsWith(`.${suffix}`))
       );
     });
 }
@@ -64,47 +69,50 @@ type Connect = (options: ClientRequestArgs, connected: Connected) => undefined;
 
 export interface TunnelOptions {
   readonly ca: readonly string[] | undefined;
-  /** Nobody wants it any more: a proxy that does not answer is not waited for. */
-  readonly left: AbortSignal;
+  /** Cancels the request and closes the tunnel, also if the proxy never responds. */
+  readonly signal: AbortSignal;
 }
 
-/** Connects through a tunnel of the proxy (CONNECT), for the option `createConnection` of a request. */
+/** Creates the option `createConnection` of a request: connects through the proxy (CONNECT). */
 export const createTunnel =
-  (proxy: URL, target: URL, { ca, left }: TunnelOptions): Connect =>
+  (proxy: URL, target: URL, { ca, signal }: TunnelOptions): Connect =>
   (_, connected) => {
     const isSecure = target.protocol === "wss:";
-    const place = `${target.hostname}:${target.port || (isSecure ? 443 : 80)}`;
+    const authority = `${target.hostname}:${target.port || (isSecure ? 443 : 80)}`;
     const credentials = credentialsOf(proxy);
-    const ask = (proxy.protocol === "https:" ? secureRequest : request)({
+    const tunnelRequest = (proxy.protocol === "https:" ? secureRequest : request)({
       host: proxy.hostname.replace(/^\[|\]$/g, ""),
       port: proxy.port || (proxy.protocol === "https:" ? 443 : 80),
       method: "CONNECT",
-      path: place,
+      path: authority,
       agent: false,
-      signal: left,
+      signal,
       headers: {
-        Host: place,
+        Host: authority,
         ...(credentials && {
           "Proxy-Authorization": `Basic ${Buffer.from(credentials).toString("base64")}`,
         }),
       },
     });
-    ask.once("connect", ({ statusCode }, socket: Socket) => {
-      left.addEventListener("abort", () => socket.destroy(), { once: true }); // the request has let go of it
+    tunnelRequest.once("connect", ({ statusCode }, socket: Socket) => {
+      // The request no longer owns the socket, so its own signal does not close it.
+      signal.addEventListener("abort", () => socket.destroy(), { once: true });
       if (statusCode !== 200) {
         socket.destroy();
         return connected(
-          Object.assign(new Error(`the proxy answered ${statusCode}`), { code: "PROXY_REFUSED" }),
+          Object.assign(new Error(`the proxy responded with status ${statusCode}`), {
+            code: "PROXY_REFUSED",
+          }),
         );
       }
       if (!isSecure) return connected(null, socket);
       const host = target.hostname.replace(/^\[|\]$/g, "");
-      const named = isIP(host) === 0 && { servername: host }; // RFC 6066 knows names only
-      const secure = connectTls({ socket, host, ...named, ...(ca && { ca: [...ca] }) }, () =>
+      const serverName = isIP(host) === 0 && { servername: host }; // RFC 6066 allows names only
+      const secure = connectTls({ socket, host, ...serverName, ...(ca && { ca: [...ca] }) }, () =>
         connected(null, secure),
       );
       secure.once("error", connected);
     });
-    ask.once("error", connected);
-    ask.end();
+    tunnelRequest.once("error", connected);
+    tunnelRequest.end();
   };

@@ -1,8 +1,7 @@
-// Decides where a handshake goes on that was answered with a redirect: on the same origin or
-// nowhere, since the token goes with it.
+// Follows redirects of a handshake, on the same origin only, because the token is sent again.
 import type { IncomingMessage } from "node:http";
 
-/** Addresses after the first one. */
+/** Redirects per handshake. */
 const maxHops = 5;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
@@ -15,13 +14,15 @@ export interface Hop {
   readonly isSlash: boolean;
 }
 
-type Answer = Pick<IncomingMessage, "statusCode" | "headers">;
+type RedirectResponse = Pick<IncomingMessage, "statusCode" | "headers">;
 
-/** @returns The next address on the same origin; an address elsewhere, to be named and not used; or
- *  undefined. */
-export function followed(
+/**
+ * @returns The next address if it is on the same origin; an address on another origin, for the
+ * log only; or undefined.
+ */
+export function followRedirect(
   from: Hop,
-  { statusCode = 0, headers }: Answer,
+  { statusCode = 0, headers }: RedirectResponse,
 ): { readonly next: Hop } | { readonly elsewhere: URL } | undefined {
   const { url, count, isSlash } = from;
   if (statusCode === 404 && isSlash) {
@@ -34,17 +35,17 @@ export function followed(
   if (!URL.canParse(location, url.href)) return undefined;
   const to = new URL(location, url.href);
   const protocol = to.protocol.replace(/^http/, "ws");
-  const isHere = protocol === url.protocol && to.host === url.host && to.username === "";
+  const isSameOrigin = protocol === url.protocol && to.host === url.host && to.username === "";
   if (!/^wss?:$/.test(protocol)) return undefined;
-  if (!isHere || to.password !== "") return { elsewhere: named(to, protocol) };
+  if (!isSameOrigin || to.password !== "") return { elsewhere: withoutSecrets(to, protocol) };
   if (count >= maxHops) return undefined;
   const next = new URL(url);
   next.pathname = to.pathname;
-  if (to.search !== "") next.search = to.search; // else the conversation would get lost
+  if (to.search !== "") next.search = to.search; // otherwise keep `session_id` of the query
   return { next: { url: next, count: count + 1, isSlash: to.pathname === `${url.pathname}/` } };
 }
 
-/** Without its query and user, which may be secrets. */
-function named({ host, pathname }: URL, protocol: string): URL {
+/** Removes query and user, which may be secrets. */
+function withoutSecrets({ host, pathname }: URL, protocol: string): URL {
   return new URL(`${protocol}//${host}${pathname}`);
 }

@@ -1,39 +1,63 @@
+// The service, options and events of the pico client.
 import type { Release } from "../../kernel/index.ts";
 import type { LinkHandlers, LinkState } from "../../lib/pico-link/index.ts";
 import type { Channels, OutboundMessage, Receipt } from "../channels/index.ts";
 import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 import type { PicoClientConfig, PicoClientInput } from "./config.ts";
 
+/** Service to send to the server and to receive from it. */
 export interface PicoLink {
-  /** Resolves when the other end confirmed the message (`delivered`), or when it left for one that confirms nothing
-   *  (`written`). Rejects `outbox_full`, `too_large`, `not_running`, `unsupported`, or `undeliverable` with the reason:
-   *  what the other end answered, or that nobody confirmed it for five minutes. `id`: the name of the message at the
-   *  other end; unset: a new one. */
+  /**
+   * Sends a message.
+   *
+   * @param message.id - Identifier of the message at the server. @defaultValue a new one
+   * @returns `delivered` when the server confirms the message, or `written` when the message was
+   * written to the socket of a server that never confirms.
+   * @throws outbox_full if 1,000 messages or 4 MiB wait for the server.
+   * @throws too_large if the message is larger than the server accepts.
+   * @throws not_running if the client is off or stopping.
+   * @throws unsupported if the message is a thought, a placeholder, or has an attachment without
+   * bytes.
+   * @throws undeliverable with the code of the server in `details.code`, or if the server did not
+   * confirm the message within five minutes.
+   */
   send(message: OutboundMessage & { readonly id?: string }): Promise<Receipt>;
+  /** @returns `idle` if the client is off. */
   state(): LinkState;
-  /** The conversation at the other end. Undefined while there is no link. */
+  /** @returns The session at the server, or undefined while there is no link. */
   session(): string | undefined;
+  /** Shows or hides the typing indicator at the server. */
   typing(on: boolean): void;
-  /** What comes from the other end as it comes: texts that grow, typing, gaps, changes of the link. */
+  /** Subscribes to messages, updates, typing, gaps and state changes of the link. */
   listen(handlers: LinkHandlers): Release;
 }
 
+/** Options of `picoClient`. */
 export interface PicoClientOptions {
-  /** The conversation; unset: the one kept for this address in the home, or a new one. */
+  /** The session. @defaultValue the one stored for this address in `home`, or a new one */
   readonly sessionId?: string;
-  /** Conversations are kept in `state/pico-client.json` of this folder; unset: for this process only. */
+  /**
+   * Folder in whose `state/pico-client.json` sessions are stored.
+   * @defaultValue none: the session lasts as long as this process
+   */
   readonly home?: string;
-  /** Keeps conversations with one address apart; default "". */
+  /** Separates several sessions with the same address. @defaultValue `""` */
   readonly profile?: string;
-  /** `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, in either case. */
+  /**
+   * Environment with `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower
+   * case. @defaultValue `{}`
+   */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Milliseconds without an update after which a message is assumed to be complete, for servers that do not mark the
-   *  end. At most one hour. @defaultValue 30,000 */
+  /**
+   * Milliseconds without an update after which a message is assumed to be complete, for servers
+   * that do not mark the end. At most one hour. @defaultValue 30,000
+   */
   readonly silenceMs?: number;
-  /** Start of environment variables that sentences name; default `SERVICE`. */
+  /** Prefix of the environment variables named in error messages. @defaultValue `"SERVICE"` */
   readonly envPrefix?: string;
 }
 
+/** Types of the pico client for the kernel. */
 export interface PicoClientShape {
   readonly config: PicoClientConfig;
   readonly section: { "channels.pico_client": PicoClientInput };
@@ -44,7 +68,8 @@ export interface PicoClientShape {
   readonly offers: { picoLink: PicoLink };
 }
 
+/** Events of the pico client. */
 export type PicoClientEvents = {
-  /** The link moved. `attempt`: failures in a row; `reason`: a code. */
+  /** The link changed its state. `attempt`: consecutive failures; `reason`: a code. */
   "pico-client:link-changed": { from: LinkState; to: LinkState; attempt: number; reason: string };
 };

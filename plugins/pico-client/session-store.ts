@@ -1,14 +1,13 @@
+// Stores the session for each server address across restarts. A lock ensures that one process
+// uses it at a time: two processes would replace each other's connection indefinitely.
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { codeOf, type Log } from "../../kernel/index.ts";
 import { lockFile, createPrivateFolder, updateFile, type FileLock } from "../../lib/files/index.ts";
 
-/* The conversation with an address is kept across restarts, by one process at a time: two that shared it would take
- * each other's place at the server for ever. */
-
 export interface StoredSession {
   readonly id: string;
-  /** Another process may have it then. */
+  /** Releases the lock, so that another process can use the session. */
   release(): Promise<void>;
 }
 
@@ -22,7 +21,7 @@ export interface SessionStoreOptions {
 
 type SessionsByKey = Record<string, string>;
 
-/** Never a token: what stands in the query is left out. */
+/** Leaves out the query, because it may hold a token. */
 function sessionKey(address: string, profile: string): string {
   const { protocol, host, pathname } = new URL(address);
   return `${protocol}//${host}${pathname}${profile && ` ${profile}`}`;
@@ -35,27 +34,29 @@ function parseSessions(text: string | undefined): SessionsByKey {
       Object.entries(sessions ?? {}).filter(([, id]) => typeof id === "string" && id !== ""),
     );
   } catch {
-    return {}; // nothing but names is lost
+    return {}; // a damaged file costs only the session identifiers
   }
 }
 
-async function storeSession(file: string, place: string, fresh: string): Promise<string> {
-  let id = fresh;
+async function storeSession(file: string, key: string, newSession: string): Promise<string> {
+  let id = newSession;
   await updateFile(
     file,
     (text) => {
       const sessions = parseSessions(text);
-      id = sessions[place] ?? fresh;
-      if (sessions[place] === id) return undefined;
-      return `${JSON.stringify({ sessions: { ...sessions, [place]: id } }, null, 2)}\n`;
+      id = sessions[key] ?? newSession;
+      if (sessions[key] === id) return undefined;
+      return `${JSON.stringify({ sessions: { ...sessions, [key]: id } }, null, 2)}\n`;
     },
     { mode: 0o600 },
   );
   return id;
 }
 
-/** The conversation kept for this address. Where none can be kept, or another process has it: a new one, and a line in
- *  the log. */
+/**
+ * Opens the session stored for this address. If none can be stored, or another process uses it,
+ * returns a new one and logs a warning.
+ */
 export async function openSession({
   home,
   profile,
@@ -63,23 +64,26 @@ export async function openSession({
   newId,
   log,
 }: SessionStoreOptions): Promise<StoredSession> {
-  const fresh: StoredSession = { id: newId(), release: async () => {} };
-  if (home === undefined) return fresh;
+  const newSession: StoredSession = { id: newId(), release: async () => {} };
+  if (home === undefined) return newSession;
   const folder = join(home, "state");
-  const place = sessionKey(url, profile);
-  const name = createHash("sha256").update(place).digest("hex").slice(0, 16);
+  const key = sessionKey(url, profile);
+  const name = createHash("sha256").update(key).digest("hex").slice(0, 16);
   let lock: FileLock | undefined;
   try {
     await createPrivateFolder(folder);
     lock = await lockFile(join(folder, `pico-client-${name}`), { waitMs: 0 });
     const { release } = lock;
-    return { id: await storeSession(join(folder, "pico-client.json"), place, fresh.id), release };
+    const id = await storeSession(join(folder, "pico-client.json"), key, newSession.id);
+    return { id, release };
   } catch (error) {
     await lock?.release();
-    const isTaken = codeOf(error) === "FILE_LOCKED";
-    const taken = "another process has the conversation with this address";
-    const why = isTaken ? taken : "no conversation can be kept in the home";
-    log.warn({ url: place, ...(isTaken ? {} : { err: error }) }, `${why}: this is a new one`);
-    return fresh;
+    if (codeOf(error) === "FILE_LOCKED")
+      log.warn(
+        { url: key },
+        "another process has the conversation with this address; starting a new one",
+      );
+    else log.warn({ url: key, err: error }, "conversations cannot be stored; starting a new one");
+    return newSession;
   }
 }

@@ -14,8 +14,8 @@ let home: string;
 beforeAll(async () => void (home = await mkdtemp(join(tmpdir(), "doorward-pico-client-"))));
 afterAll(() => rm(home, { recursive: true, force: true }));
 
-describe("a link", () => {
-  test("tells each of its moves, carries a message there and the answer back to the application", async () => {
+describe("picoLink", () => {
+  test("reports state changes and passes messages in both directions", async () => {
     await using there = await far();
     await using here = await near(there.url);
     await expect(here.link.send({ content: "hello" })).resolves.toMatchObject({
@@ -32,7 +32,7 @@ describe("a link", () => {
     ]);
   });
 
-  test("shows an answer as it grows, and hands it on when it is whole", async () => {
+  test("reports updates and delivers the complete message", async () => {
     const seen: LinkMessage[] = [];
     await using there = await far(async ({ stream }) => {
       const answer = stream();
@@ -56,7 +56,7 @@ describe("a link", () => {
     expect(here.heard.map(({ content }) => content)).toEqual(["one two three"]);
   });
 
-  test("carries pictures both ways, and typing", async () => {
+  test("carries media and typing in both directions", async () => {
     const png = Buffer.from("iVBORw0KGgo=", "base64");
     await using there = await far(
       async ({ media, reply }) => void (await reply({ content: "", attachments: media })),
@@ -82,7 +82,7 @@ describe("a link", () => {
     });
   });
 
-  test("a dead other end fails no start, and what is sent meanwhile arrives when it lives", async () => {
+  test("starts without the server and delivers queued messages later", async () => {
     const first = await far();
     await first[Symbol.asyncDispose]();
     await using here = await near(first.url);
@@ -98,7 +98,7 @@ describe("a link", () => {
     expect(there.heard.map(({ content }) => content)).toEqual(["early"]);
   });
 
-  test("a restart of the other end is bridged, and what was lost is said", async () => {
+  test("reconnects after a server restart and reports lost messages", async () => {
     const first = await far();
     await using here = await near(first.url);
     await here.link.send({ content: "one" });
@@ -110,12 +110,12 @@ describe("a link", () => {
     await here.until(here.heard, ({ content }) => content === "you said two");
     await here.until(
       here.lines,
-      ({ text, ["reason"]: reason }) => text.includes("is lost") && reason === "epoch_changed",
+      ({ text, ["reason"]: reason }) => text.includes("were lost") && reason === "epoch_changed",
     );
     expect(there.heard.length).toBe(1);
   });
 
-  test("a message the other end refuses says why", async () => {
+  test("rejects with the error of the server", async () => {
     await using there = await far(() => {
       throw new Error("no");
     });
@@ -128,7 +128,7 @@ describe("a link", () => {
 });
 
 describe("a wrong token", () => {
-  test("blocks after two tries with the check to make, and another one connects at once", async () => {
+  test("blocks after two attempts and connects with a new token", async () => {
     await using there = await far();
     await using here = await near(there.url, { token: "wrong-wrong-wrong-wrong-wrong" });
     await here.until(here.changes, ({ to }) => to === "blocked");
@@ -143,7 +143,7 @@ describe("a wrong token", () => {
     expect(JSON.stringify(here.lines)).not.toContain("wrong-wrong");
   });
 
-  test("a token that was replaced at the other end is bridged with the new one", async () => {
+  test("reconnects with the new token after a rotation", async () => {
     await using there = await far();
     await using here = await near(there.url);
     await here.link.send({ content: "one" });
@@ -157,7 +157,7 @@ describe("a wrong token", () => {
   });
 });
 
-describe("settings", () => {
+describe("section channels.pico_client", () => {
   test.each([
     [{ enabled: true }, "t", "PICO_CLIENT_URL_MISSING"],
     [{ enabled: true, url: "ws://127.0.0.1:1/pico" }, "", "PICO_CLIENT_TOKEN_MISSING"],
@@ -168,9 +168,9 @@ describe("settings", () => {
       "t",
       "PICO_CLIENT_CA_UNREADABLE",
     ],
-  ])("%j with the token %j: %s", async (config, own, code) => {
+  ])("%j with the token %j: %s", async (config, token, code) => {
     const kernel = createKernel(
-      [tokenStore(memory(own ? { pico_client: own } : {})), picoClient()],
+      [tokenStore(memory(token ? { pico_client: token } : {})), picoClient()],
       { log: createCapturedLog().log, config: { "channels.pico_client": config } },
     );
     await expect(kernel.start()).rejects.toMatchObject({ code });
@@ -191,7 +191,7 @@ describe("settings", () => {
     await expect(kernel.start()).rejects.toThrow(sentence);
   });
 
-  test("without channels there is the bare link; switched off it is idle and takes nothing", async () => {
+  test("offers only picoLink without channels and is idle when off", async () => {
     const kernel = createKernel([tokenStore(memory()), picoClient()], {
       log: createCapturedLog().log,
     });
@@ -203,7 +203,7 @@ describe("settings", () => {
     await kernel.stop();
   });
 
-  test("a change of the address or the switch acts at once; an impossible one changes nothing", async () => {
+  test("applies valid changes immediately and ignores impossible ones", async () => {
     await using one = await far();
     await using two = await far();
     await using here = await near(one.url);
@@ -219,10 +219,10 @@ describe("settings", () => {
     expect([one.heard.length, two.heard.length]).toEqual([1, 2]);
   });
 
-  test("a change that comes with the stop begins nothing", async () => {
+  test("ignores a change during the stop", async () => {
     const folder = await mkdtemp(join(tmpdir(), "doorward-ca-"));
     const ca_file = join(folder, "ca.pem");
-    execFileSync("mkfifo", [ca_file]); // is read when the test writes it
+    execFileSync("mkfifo", [ca_file]); // reading blocks until the test writes to it
     await using there = await far();
     const here = await near(there.url);
     const changing = here.configure({ enabled: true, url: there.url, ca_file });
@@ -233,7 +233,7 @@ describe("settings", () => {
     await rm(folder, { recursive: true });
   });
 
-  test("a listener that throws keeps nothing from the others", async () => {
+  test("notifies all listeners even if one throws", async () => {
     await using there = await far();
     await using here = await near(there.url);
     const heard: string[] = [];
@@ -249,7 +249,7 @@ describe("settings", () => {
     expect(here.lines.filter(({ level }) => level === "error")).toHaveLength(1);
   });
 
-  test("after the stop nothing is tried, and who waits is told", async () => {
+  test("rejects pending sends and stops reconnecting after the stop", async () => {
     const there = await far();
     await there[Symbol.asyncDispose]();
     const here = await near(there.url);
@@ -261,8 +261,8 @@ describe("settings", () => {
   });
 });
 
-describe("the conversation", () => {
-  test("is kept for its address across restarts, without the token, and by one process at a time", async () => {
+describe("session of a link", () => {
+  test("survives restarts and belongs to one process at a time", async () => {
     await using there = await far();
     const url = `${there.url}?token=secret`;
     const first = await near(url, { home });
@@ -275,13 +275,13 @@ describe("the conversation", () => {
     await first[Symbol.asyncDispose]();
     await using third = await near(there.url, { home });
     expect(third.link.session()).toBe(id);
-    const kept = await readFile(join(home, "state", "pico-client.json"), "utf8");
-    expect(JSON.parse(kept)).toEqual({ sessions: { [there.url]: id } });
+    const stored = await readFile(join(home, "state", "pico-client.json"), "utf8");
+    expect(JSON.parse(stored)).toEqual({ sessions: { [there.url]: id } });
     await using other = await near(there.url, { home, profile: "work" });
     expect(other.link.session()).not.toBe(id);
   });
 
-  test("may be named, and is new with a warning where none can be kept", async () => {
+  test("can be configured, and is new if storing fails", async () => {
     await using there = await far();
     await using named = await near(there.url, { home, sessionId: "mine" });
     expect(named.link.session()).toBe("mine");
@@ -290,24 +290,26 @@ describe("the conversation", () => {
     await using here = await near(there.url, { home: file });
     expect(here.link.session()).toMatch(/^[0-9a-f]{32}$/);
     expect(here.lines.map(({ text }) => text)).toContainEqual(
-      expect.stringContaining("no conversation can be kept"),
+      expect.stringContaining("conversations cannot be stored"),
     );
   });
 });
 
-test("two agents that answer whatever they hear stop after a few rounds", async () => {
-  let answers = 0;
-  await using there = await far(
-    async ({ content, reply }) => void (await reply({ content: `there: ${content.length}` })),
-  );
-  await using here = await near(there.url, {
-    app: async ({ content, reply }) => {
-      answers += 1;
-      await reply({ content: `here: ${content.length}` });
-    },
+describe("createHopTracker", () => {
+  test("stops the exchange of two agents after a few rounds", async () => {
+    let answers = 0;
+    await using there = await far(
+      async ({ content, reply }) => void (await reply({ content: `there: ${content.length}` })),
+    );
+    await using here = await near(there.url, {
+      app: async ({ content, reply }) => {
+        answers += 1;
+        await reply({ content: `here: ${content.length}` });
+      },
+    });
+    await here.link.send({ content: "begin" });
+    await here.until(here.lines, ({ text }) => text.includes("the application rejected"));
+    expect(answers).toBe(4);
+    expect(there.heard.map(({ hops }) => hops)).toEqual([0, 1, 2, 3, 4]);
   });
-  await here.link.send({ content: "begin" });
-  await here.until(here.lines, ({ text }) => text.includes("was not taken"));
-  expect(answers).toBe(4);
-  expect(there.heard.map(({ hops }) => hops)).toEqual([0, 1, 2, 3, 4]);
 });

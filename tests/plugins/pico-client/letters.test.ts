@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { connect } from "../../../lib/pico-link/client.ts";
 import { stand } from "../../support/pico-server-harness.ts";
@@ -6,31 +6,33 @@ import { near } from "../../support/pico-client-harness.ts";
 
 const own = "schlüssel-für-die-tür-🔑-lang-genug";
 
-test("a token of any letters opens the channel for the service that is a client of it", async () => {
-  await using door = await stand({ token: own });
-  await using here = await near(`ws://127.0.0.1:${door.port}/pico`, { token: own });
-  expect(await here.until(here.changes, ({ from }) => from === "connecting")).toMatchObject({
-    to: "open",
-  });
-});
-
-test.each([
-  ["in a header", true],
-  ["as a page has to send it, in a subprotocol", false],
-])("and for programs that use the library, %s", async (_, headers) => {
-  await using door = await stand({ token: own });
-  const moved = new Promise<string>((told) => {
-    const client = connect({
-      url: `ws://127.0.0.1:${door.port}/pico`,
-      token: own,
-      WebSocket,
-      headers,
-      onState: ({ from, to }) => {
-        if (from !== "connecting") return;
-        told(to);
-        queueMicrotask(() => client.stop());
-      },
+describe("createDial", () => {
+  test("signs in with a token of any characters", async () => {
+    await using door = await stand({ token: own });
+    await using here = await near(`ws://127.0.0.1:${door.port}/pico`, { token: own });
+    expect(await here.until(here.changes, ({ from }) => from === "connecting")).toMatchObject({
+      to: "open",
     });
   });
-  expect(await moved).toBe("open");
+
+  test.each([
+    ["in a header", true],
+    ["as a page has to send it, in a subprotocol", false],
+  ])("and for programs that use the library, %s", async (_, headers) => {
+    await using door = await stand({ token: own });
+    const moved = new Promise<string>((told) => {
+      const client = connect({
+        url: `ws://127.0.0.1:${door.port}/pico`,
+        token: own,
+        WebSocket,
+        headers,
+        onState: ({ from, to }) => {
+          if (from !== "connecting") return;
+          told(to);
+          queueMicrotask(() => client.stop());
+        },
+      });
+    });
+    expect(await moved).toBe("open");
+  });
 });

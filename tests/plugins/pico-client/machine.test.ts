@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createActor, SimulatedClock } from "xstate";
 import { createActorDriver, linkMachine } from "../../../plugins/pico-client/machine.ts";
 import { initialData, step, type LinkData, type LinkEvent } from "../../../lib/pico-link/index.ts";
@@ -27,48 +27,52 @@ const event: fc.Arbitrary<LinkEvent> = fc.oneof(
   }),
 ) as fc.Arbitrary<LinkEvent>;
 
-/** As if each event came ten seconds after the one before, and to the socket there is. */
-const stepper = () => {
+/** A step function with 10 s between events, which addresses events to the current socket. */
+const createStep = () => {
   let now = 0;
   return (core: LinkData, received: LinkEvent) => {
     now += 10_000;
-    const own =
+    const addressed =
       "generation" in received && received.generation > 0
         ? { ...received, generation: core.generation }
         : received;
-    return step(core, own, { now, random: 0.5 });
+    return step(core, addressed, { now, random: 0.5 });
   };
 };
 
-test("the chart knows every move the link makes", () => {
-  fc.assert(
-    fc.property(fc.array(event, { maxLength: 60 }), (events) => {
-      const actor = createActor(linkMachine(initialData, stepper()), {
-        clock: new SimulatedClock(),
-      }).start();
-      for (const received of events) {
-        actor.send(received);
-        expect(actor.getSnapshot().value).toBe(actor.getSnapshot().context.core.state);
-      }
-    }),
-    { numRuns: 500 },
-  );
+describe("linkMachine", () => {
+  test("allows every transition of the link", () => {
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+        const actor = createActor(linkMachine(initialData, createStep()), {
+          clock: new SimulatedClock(),
+        }).start();
+        for (const received of events) {
+          actor.send(received);
+          expect(actor.getSnapshot().value).toBe(actor.getSnapshot().context.core.state);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
 });
 
-test("what an event causes is carried out before the next event, also when that one comes from within", () => {
-  const seen: string[] = [];
-  const { send, core } = createActorDriver({ now: () => 0, setTimeout, clearTimeout } as never)({
-    initial: initialData,
-    step: stepper(),
-    perform(effects) {
-      for (const { type } of effects) {
-        seen.push(type);
-        if (type === "connect") send({ type: "opened", generation: core().generation });
-      }
-      seen.push("done");
-    },
+describe("createActorDriver", () => {
+  test("performs the effects of an event before the next event", () => {
+    const seen: string[] = [];
+    const { send, core } = createActorDriver({ now: () => 0, setTimeout, clearTimeout } as never)({
+      initial: initialData,
+      step: createStep(),
+      perform(effects) {
+        for (const { type } of effects) {
+          seen.push(type);
+          if (type === "connect") send({ type: "opened", generation: core().generation });
+        }
+        seen.push("done");
+      },
+    });
+    send({ type: "start" });
+    expect(seen).toEqual(["tell", "connect", "done", "tell", "done"]);
+    expect(core().state).toBe("open");
   });
-  send({ type: "start" });
-  expect(seen).toEqual(["notify", "connect", "done", "notify", "done"]);
-  expect(core().state).toBe("open");
 });

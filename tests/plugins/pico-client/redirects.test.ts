@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
-import { followed } from "../../../plugins/pico-client/redirects.ts";
+import { followRedirect } from "../../../plugins/pico-client/redirects.ts";
 import { near, token } from "../../support/pico-client-harness.ts";
 
 interface Server extends AsyncDisposable {
@@ -12,7 +12,7 @@ interface Server extends AsyncDisposable {
   readonly asked: IncomingMessage[];
 }
 
-/** A server with a channel at one path; other paths answer with a status and a location. */
+/** A server with a channel at one path; other paths respond with a status and a location. */
 async function serve(
   channel: string,
   others: Readonly<Record<string, readonly [status: number, location?: string]>>,
@@ -64,14 +64,14 @@ describe("createDial", () => {
     );
   });
 
-  test("keeps the conversation where the redirect drops the query", async () => {
+  test("keeps the session if the redirect drops the query", async () => {
     await using server = await serve("/elsewhere", { "/pico": [302, "/elsewhere"] });
     await using client = await near(server.url);
     await client.until(client.changes, ({ to }) => to === "open");
     expect(server.asked[1]!.url).toContain(`session_id=${client.link.session()}`);
   });
 
-  test("shows the token to no other origin, and names that address", async () => {
+  test("never sends the token to another origin and logs its address", async () => {
     await using other = await serve("/pico", {});
     await using server = await serve("/none", { "/pico": [307, `${other.url}?token=theirs`] });
     await using client = await near(server.url);
@@ -84,7 +84,7 @@ describe("createDial", () => {
     ]);
   });
 
-  test("ends a circle of redirects after five", async () => {
+  test("stops a redirect loop after five redirects", async () => {
     await using server = await serve("/none", { "/pico": [302, "/b"], "/b": [302, "/pico"] });
     await using client = await near(server.url);
     const { reason } = await client.until(client.changes, ({ to }) => to === "waiting");
@@ -92,7 +92,7 @@ describe("createDial", () => {
     expect(paths(server).slice(0, 6)).toEqual(["/pico", "/b", "/pico", "/b", "/pico", "/b"]);
   });
 
-  test("reports a wrong path as such where nothing redirects", async () => {
+  test("reports a wrong path without redirects", async () => {
     await using server = await serve("/none", {});
     await using client = await near(server.url);
     const { reason } = await client.until(client.changes, ({ to }) => to === "blocked");
@@ -100,12 +100,12 @@ describe("createDial", () => {
   });
 });
 
-describe("followed", () => {
+describe("followRedirect", () => {
   const from = (url: string, count = 0) => ({ url: new URL(url), count, isSlash: false });
   const to = (location: string, url = "ws://a.example:8080/pico?session_id=s", count = 0) =>
-    followed(from(url, count), { statusCode: 307, headers: { location } });
+    followRedirect(from(url, count), { statusCode: 307, headers: { location } });
 
-  test("stays on scheme, host and port whatever the location is", () => {
+  test("stays on the same scheme, host and port", () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string(), fc.webPath()),
@@ -134,7 +134,7 @@ describe("followed", () => {
   });
 
   test.each(["javascript:alert(1)", "file:///etc/passwd", "http://[", ""])(
-    "has no address for %j",
+    "rejects the location %j",
     (location) => {
       const found = to(location, "ws://a.example:8080/", 5);
       expect(found).toBeUndefined();

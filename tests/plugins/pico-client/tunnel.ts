@@ -2,7 +2,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 
-/** An HTTP proxy whose tunnels lead to this machine, whatever host is asked for; `answer`: the status it gives instead. */
+/**
+ * Starts an HTTP proxy whose tunnels all lead to this machine.
+ *
+ * @param answer - Status to respond with instead of opening a tunnel.
+ */
 export async function createProxy(answer = 200) {
   const asked: { target: string; authorization: string | undefined }[] = [];
   const server = createServer().on("connect", (request, socket, head) => {
