@@ -1,14 +1,18 @@
+// Runs the actions of the tray menu.
 import type { Scope } from "../../kernel/index.ts";
 import type { Clipboard } from "./clipboard.ts";
 import type { TrayOptions, TrayShape, MenuChoice } from "./service.ts";
 
 export interface ActionsOptions extends Pick<TrayOptions, "open" | "quit"> {
   readonly clipboard: Clipboard;
-  /** `false` when the desktop shows no messages. */
+  /** @returns False if the desktop does not show notifications. */
   readonly notify: (text: string) => Promise<boolean>;
 }
 
-/** What the items do. A choice that is still at work is not begun again; what goes wrong is said on the desktop. */
+/**
+ * Creates the function that runs a menu choice. It ignores a choice that is still running and shows
+ * errors as notifications on the desktop.
+ */
 export function createActions(
   scope: Scope<TrayShape>,
   options: ActionsOptions,
@@ -19,21 +23,21 @@ export function createActions(
     log,
   } = scope;
   const { clipboard, notify, open, quit } = options;
-  const atWork = new Set<MenuChoice>();
+  const running = new Set<MenuChoice>();
 
-  const address = (path: string): URL => {
+  const urlOf = (path: string): URL => {
     const [first] = http.addresses();
     if (!first) throw new Error("the dashboard has no address yet");
     return new URL(path, first);
   };
 
-  async function show(page?: string): Promise<void> {
-    const url = address(signInLinks.mint(page).path);
+  async function openPage(page?: string): Promise<void> {
+    const url = urlOf(signInLinks.mint(page).path);
     if (await open(url)) return;
-    await say(`No browser could be opened. The dashboard is at ${url.origin}${http.url("/")}`);
+    await report(`Cannot open a browser. The dashboard is at ${url.origin}${http.url("/")}`);
   }
 
-  async function say(text: string): Promise<void> {
+  async function report(text: string): Promise<void> {
     log.warn({}, text);
     await notify(text);
   }
@@ -47,39 +51,37 @@ export function createActions(
       await clipboard.copySecret(value);
       log.info({}, "the launcher token was copied to the clipboard");
     } catch (error) {
-      await say(
-        `The token was not copied: ${(error as Error).message}. In a terminal: doorward token show`,
-      );
+      await report(`Cannot copy the token: ${(error as Error).message}. Run: doorward token show`);
     }
   }
 
   async function copyLink(): Promise<void> {
     try {
-      await clipboard.copy(address(signInLinks.mint().copyPath).href);
+      await clipboard.copy(urlOf(signInLinks.mint().copyPath).href);
     } catch (error) {
-      await say(
-        `The link was not copied: ${(error as Error).message}. In a terminal: doorward open -print`,
-      );
+      await report(`Cannot copy the link: ${(error as Error).message}. Run: doorward open -print`);
     }
   }
 
   const actions: Readonly<Record<MenuChoice, () => Promise<void>>> = {
-    open: () => show(),
+    open: () => openPage(),
     "copy-token": copyToken,
     "copy-link": copyLink,
-    rotate: () => show("/tokens"),
-    channel: () => show(picoServer?.status().enabled ? "/connections" : "/"),
-    log: () => show("/log"),
+    rotate: () => openPage("/tokens"),
+    channel: () => openPage(picoServer?.status().enabled ? "/connections" : "/"),
+    log: () => openPage("/log"),
     quit: async () => quit(),
   };
 
   return (choice) => {
-    if (atWork.has(choice)) return;
-    atWork.add(choice);
-    // The panel gets its answer first.
+    if (running.has(choice)) return;
+    running.add(choice);
+    // Deferred, so that the panel receives its reply first.
     void Promise.resolve()
       .then(actions[choice])
-      .catch((error: unknown) => log.error({ err: error, choice }, "the tray's item does not work"))
-      .finally(() => atWork.delete(choice));
+      .catch((error: unknown) =>
+        log.error({ err: error, choice }, "a menu item of the tray failed"),
+      )
+      .finally(() => running.delete(choice));
   };
 }

@@ -1,18 +1,22 @@
+// Copies text to the clipboard of the desktop and removes copied secrets after a minute.
 import type { Release } from "../../kernel/index.ts";
 import { runForOutput, runWithInput } from "./desktop.ts";
 
-/** A program that reaches the clipboard. All words are fixed; the text comes by standard input. */
+/**
+ * A program that accesses the clipboard. All arguments are fixed; the text is passed on standard
+ * input.
+ */
 export interface ClipboardTool {
   readonly name: string;
   readonly write: readonly string[];
   readonly read: readonly string[];
-  /** Given nothing on standard input. */
+  /** Run with empty standard input. */
   readonly clear: readonly string[];
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What this desktop may have, best first. */
+/** @returns The programs that this desktop may have, best first. */
 export function clipboardTools(
   env: Environment,
   platform: NodeJS.Platform,
@@ -41,7 +45,7 @@ const xsel: ClipboardTool = {
   read: ["xsel", "--clipboard", "--output"],
   clear: ["xsel", "--clipboard", "--clear"],
 };
-/** By their full names: Windows looks for programs in the current folder first. */
+/** Full paths, because Windows looks for programs in the current folder first. */
 const windows = (root: string): ClipboardTool => ({
   name: "clip.exe",
   write: [String.raw`${root}\System32\clip.exe`],
@@ -61,11 +65,11 @@ export interface ClipboardOptions {
   readonly after: (ms: number, run: () => void) => Release;
 }
 export interface Clipboard {
-  /** Rejects with the programs that were tried, when none takes it. */
+  /** Rejects with the names of the programs if none of them works. */
   copy(text: string): Promise<void>;
-  /** As `copy`; takes it away again after a minute, when it still is what was copied. */
+  /** Copies like `copy`, and clears the clipboard after a minute if it still has this text. */
   copySecret(text: string): Promise<void>;
-  /** Takes a secret away now, when it still is there. */
+  /** Clears the clipboard now if it still has the last secret. */
   close(): Promise<void>;
 }
 
@@ -88,7 +92,7 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
     throw new Error(`none of ${tools.map(({ name }) => name).join(", ")} works`);
   }
 
-  /** Whatever manager or program holds it by now: what counts is what a paste would give. */
+  /** Compares with what a paste would return, no matter which program owns the clipboard now. */
   async function clear(): Promise<void> {
     if (!copiedSecret) return;
     const { text, tool, release } = copiedSecret;
@@ -98,33 +102,35 @@ export function createClipboard({ env, platform, after }: ClipboardOptions): Cli
       await runWithInput(tool.clear, "", env);
   }
 
-  /** One after the other: what is taken away must not be what was copied meanwhile, and what is being copied when it
-   *  closes is taken away too. */
+  /**
+   * Operations run one after the other. So `clear` cannot remove a newer text, and `close` also
+   * removes a secret whose copy is still running.
+   */
   let last: Promise<unknown> = Promise.resolve();
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const mine = last.then(run);
-    last = mine.catch(() => undefined);
-    return mine;
+  function enqueue<T>(run: () => Promise<T>): Promise<T> {
+    const result = last.then(run);
+    last = result.catch(() => undefined);
+    return result;
   }
 
-  const expire = (mine: CopiedSecret): Promise<void> =>
-    inTurn(async () => {
-      if (copiedSecret === mine) await clear();
+  const expire = (expired: CopiedSecret): Promise<void> =>
+    enqueue(async () => {
+      if (copiedSecret === expired) await clear();
     });
 
   return {
-    copy: (text) => inTurn(async () => void (await write(text))),
+    copy: (text) => enqueue(async () => void (await write(text))),
     copySecret: (text) =>
-      inTurn(async () => {
+      enqueue(async () => {
         const tool = await write(text);
         copiedSecret?.release();
-        const mine: CopiedSecret = {
+        const newSecret: CopiedSecret = {
           text,
           tool,
-          release: after(secretLifetimeMs, () => void expire(mine).catch(() => undefined)),
+          release: after(secretLifetimeMs, () => void expire(newSecret).catch(() => undefined)),
         };
-        copiedSecret = mine;
+        copiedSecret = newSecret;
       }),
-    close: () => inTurn(clear),
+    close: () => enqueue(clear),
   };
 }

@@ -1,3 +1,4 @@
+// Shows the tray and updates it when the launcher changes.
 import type { Scope } from "../../kernel/index.ts";
 import type { PicoServerEvents } from "../pico-server/index.ts";
 import type { SettingsEvents } from "../settings/index.ts";
@@ -12,71 +13,70 @@ import { type TrayBackend, type TrayView } from "./service.ts";
 export interface ControllerOptions extends TrayOptions {
   readonly platform: NodeJS.Platform;
   readonly required: boolean;
-  readonly leaving: AbortSignal;
+  readonly closing: AbortSignal;
 }
 
-/** A burst of connections is drawn once. */
+/** Collects a burst of events into one update. */
 const redrawDelayMs = 200;
 
-/** Shows the tray and keeps it true. Rejects with a sentence's end that says why there is none. */
+/** Rejects with a reason, in lower case and without a period, if there is no tray. */
 export async function openTray(
   scope: Scope<TrayShape>,
   options: ControllerOptions,
 ): Promise<{ close(): Promise<void> }> {
   const {
-    needs: { tokens, tokenSecrets },
     uses: { picoServer },
     lifecycle,
     log,
     after,
   } = scope;
-  const { title = "Doorward", version = "", hasLog = false, platform, required, leaving } = options;
+  const { title = "Doorward", version = "", hasLog = false, platform, required, closing } = options;
   const env = desktopEnvironment(options.env);
   let trayBackend: TrayBackend | undefined;
   let isShown = false;
-  let waiting = false;
+  let isScheduled = false;
 
-  function draw(): TrayView {
-    const { managedByEnv } = tokens.info("launcher");
-    const isKept = tokenSecrets.reveal("launcher") === undefined;
-    const heldBy: TrayFacts["heldBy"] = managedByEnv ? "environment" : isKept ? "host" : undefined;
+  function currentView(): TrayView {
+    const tokenOwner = tokenOwnerOf(scope);
     const channel = picoServer?.status();
     return createView({
       title,
       version,
       hasLog,
       state: lifecycle.state(),
-      ...(heldBy ? { heldBy } : {}),
+      ...(tokenOwner ? { tokenOwner } : {}),
       ...(channel ? { channel } : {}),
     });
   }
 
-  function shown(is: boolean): void {
-    if (is === isShown) return;
-    isShown = is;
+  function setShown(shown: boolean): void {
+    if (shown === isShown) return;
+    isShown = shown;
     log.info(
       {},
-      is ? "the tray's icon is there" : "the tray's icon is gone; it comes back with its panel",
+      shown
+        ? "the tray icon is shown"
+        : "the tray icon is hidden; it returns when the panel returns",
     );
-    options.shown?.(is);
+    options.shown?.(shown);
   }
 
-  function changed(): void {
-    if (waiting) return;
-    waiting = true;
+  function scheduleUpdate(): void {
+    if (isScheduled) return;
+    isScheduled = true;
     after(redrawDelayMs, () => {
-      waiting = false;
-      trayBackend?.show(draw());
+      isScheduled = false;
+      trayBackend?.show(currentView());
     });
   }
 
-  // The channel and the settings need not be there: their facts are heard where they are.
+  // The kernel may not have the plugins that emit these three events.
   const on = scope.on as unknown as Scope<{ listens: PicoServerEvents & SettingsEvents }>["on"];
-  on("pico-server:connected", changed);
-  on("pico-server:disconnected", changed);
-  on("settings:changed", changed);
-  scope.on("token-store:rotated", changed);
-  scope.on("kernel:state-changed", changed);
+  on("pico-server:connected", scheduleUpdate);
+  on("pico-server:disconnected", scheduleUpdate);
+  on("settings:changed", scheduleUpdate);
+  scope.on("token-store:rotated", scheduleUpdate);
+  scope.on("kernel:state-changed", scheduleUpdate);
 
   const clipboard = createClipboard({ env, platform, after });
   const notify = async (text: string): Promise<boolean> => trayBackend?.notify(text) ?? false;
@@ -84,14 +84,20 @@ export async function openTray(
   trayBackend = await openBackend({
     platform,
     env,
-    view: draw(),
+    view: currentView(),
     choose,
     required,
-    shown,
+    shown: setShown,
     log,
     after,
-    leaving,
+    closing,
   });
-  changed();
+  scheduleUpdate();
   return { close: clipboard.close };
+}
+
+/** @returns Where the launcher token is kept if it cannot be copied. */
+function tokenOwnerOf({ needs }: Scope<TrayShape>): TrayFacts["tokenOwner"] {
+  if (needs.tokens.info("launcher").managedByEnv) return "environment";
+  return needs.tokenSecrets.reveal("launcher") === undefined ? "host" : undefined;
 }

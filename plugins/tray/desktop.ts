@@ -1,13 +1,14 @@
+// Detects whether there is a desktop and runs programs of it.
 import { spawn } from "node:child_process";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Why there is no desktop here, when there is none. */
+/** @returns Why there is no desktop, or undefined if there is one. */
 export function missingDesktopReason(
   env: Environment,
   platform: NodeJS.Platform,
 ): string | undefined {
-  if (env["SSH_CONNECTION"] ?? env["SSH_TTY"]) return "this is a terminal on another machine";
+  if (env["SSH_CONNECTION"] ?? env["SSH_TTY"]) return "this is a remote terminal (SSH)";
   if (platform === "darwin" || platform === "win32") return undefined;
   if (env["DISPLAY"] || env["WAYLAND_DISPLAY"]) return undefined;
   return "there is no display: DISPLAY and WAYLAND_DISPLAY are not set";
@@ -15,7 +16,7 @@ export function missingDesktopReason(
 
 type ChildEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** What programs of the desktop need; nothing else of the environment reaches them. */
+/** The only environment variables that programs of the desktop receive. */
 const desktopVariables = [
   "PATH",
   "HOME",
@@ -43,12 +44,17 @@ export const desktopEnvironment = (env: ChildEnvironment): Record<string, string
     desktopVariables.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
   );
 
-/** Programs of the clipboard answer at once; one that hangs is ended. */
+/** Clipboard programs exit quickly; a hung one is killed. */
 const childLimits = { timeout: 5_000, killSignal: "SIGKILL", windowsHide: true } as const;
 const maxOutput = 4_096;
 
-/** Gives a program its input, without a shell; true when it ends well. What it is given travels by standard input:
- *  arguments can be seen by everybody. A clipboard's owner lives on in the background: it gets no stream to hold. */
+/**
+ * Runs a program without a shell and passes `input` on standard input, because other users can see
+ * arguments. Output is ignored: clipboard programs stay in the background and would keep a pipe
+ * open.
+ *
+ * @returns True if the program exits with status 0.
+ */
 export function runWithInput(
   command: readonly string[],
   input: string,
@@ -63,10 +69,10 @@ export function runWithInput(
     });
     child.once("error", () => resolve(false)).once("exit", (code) => resolve(code === 0));
     child.stdin.on("error", () => undefined).end(input);
-  }).catch(() => false); // some reasons are thrown
+  }).catch(() => false); // spawn throws some errors synchronously
 }
 
-/** What a program prints; the beginning of it when it is long, nothing when it cannot be started. */
+/** @returns The output of a program, cut if it is long; `""` if the program cannot be started. */
 export function runForOutput(
   [name = "", ...words]: readonly string[],
   env: ChildEnvironment,

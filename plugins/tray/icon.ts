@@ -1,8 +1,9 @@
+// Draws the icon of the tray in several sizes.
 import { deflateSync } from "node:zlib";
 import type { LauncherState } from "../../kernel/index.ts";
 
-/* The dashboard's mark as a function of the place, in its box of 32 by 32: an arch, light in it, its leaf ajar. A pale
- * rim sets the dark arch off from a dark panel; on a light one it is not seen. */
+/* The logo of the dashboard as a function of the position, in a box of 32 by 32: a lit arch with a
+ * half-open leaf. The pale rim separates the dark arch from a dark panel. */
 
 export type Colour = readonly [red: number, green: number, blue: number];
 export const colours = {
@@ -15,14 +16,14 @@ export const colours = {
   busy: [0x1c, 0x7e, 0xd6],
 } as const satisfies Record<string, Colour>;
 
-/** Half of a circle on a box: `M left,29 V spring a r,r …`. */
+/** Semicircle on top of a box: `M left,29 V spring a r,r …`. */
 function isInArch(x: number, y: number, radius: number, spring: number, floor = 29): boolean {
-  const aside = Math.abs(x - 16);
-  if (aside > radius || y > floor) return false;
-  return y >= spring || aside ** 2 + (y - spring) ** 2 <= radius ** 2;
+  const distance = Math.abs(x - 16);
+  if (distance > radius || y > floor) return false;
+  return y >= spring || distance ** 2 + (y - spring) ** 2 <= radius ** 2;
 }
 
-/** `M9 29V14.5a7 7 0 0 1 5-6.7l3 2.7v20.6z`: its lower edge hangs out of the arch, towards the visitor. */
+/** `M9 29V14.5a7 7 0 0 1 5-6.7l3 2.7v20.6z`: its lower edge extends below the arch. */
 function isInLeaf(x: number, y: number): boolean {
   if (x < 9 || x > 17) return false;
   const floor = 29 + ((x - 9) / 8) * 2.1;
@@ -32,13 +33,13 @@ function isInLeaf(x: number, y: number): boolean {
 
 const isInKnob = (x: number, y: number): boolean => (x - 14.6) ** 2 + (y - 20.6) ** 2 <= 1;
 
-/** A dot at the lower right, with a rim: setup waits for its owner, a rotation is under way. */
+/** Colour of the dot at the lower right: setup is open, or a rotation is running. */
 const badges: Partial<Record<LauncherState, Colour>> = {
   setup: colours.attention,
   rotating: colours.busy,
 };
 
-/** The colour at a place; nothing where the icon is transparent. */
+/** @returns The colour at a position, or undefined where the icon is transparent. */
 export function colourAt(x: number, y: number, state: LauncherState): Colour | undefined {
   const badge = badges[state];
   const fromBadge = Math.hypot(x - 25, y - 25);
@@ -54,17 +55,20 @@ export function colourAt(x: number, y: number, state: LauncherState): Colour | u
 export interface Icon {
   /** Width and height in pixels. */
   readonly size: number;
-  /** Alpha, red, green, blue of each pixel, row by row: "ARGB32 in network byte order". Not premultiplied. */
+  /**
+   * Alpha, red, green and blue of each pixel, row by row: "ARGB32 in network byte order". Not
+   * premultiplied.
+   */
   readonly argb: Uint8Array;
 }
 
-/** Of panels, at one and two device pixels. */
+/** Common icon sizes of panels, at scale factors 1 and 2. */
 const sizes = [16, 22, 24, 32, 48, 64] as const;
-/** Points looked at in each pixel, each way. */
+/** Samples per pixel in each direction. */
 const samplesPerPixel = 4;
 const iconCache = new Map<LauncherState, readonly Icon[]>();
 
-/** The icon of a state in every size, smallest first; drawn once. */
+/** @returns The icon of a state in every size, smallest first. Cached. */
 export function iconsFor(state: LauncherState): readonly Icon[] {
   const known = iconCache.get(state);
   if (known) return known;
@@ -84,27 +88,28 @@ export function drawIcon(size: number, state: LauncherState): Uint8Array {
 }
 
 function pixel(column: number, row: number, scale: number, state: LauncherState): number[] {
-  const seen: Colour[] = [];
-  for (let at = 0; at < samplesPerPixel ** 2; at++) {
-    const x = column + ((at % samplesPerPixel) + 0.5) / samplesPerPixel;
-    const y = row + (Math.floor(at / samplesPerPixel) + 0.5) / samplesPerPixel;
+  const samples: Colour[] = [];
+  for (let index = 0; index < samplesPerPixel ** 2; index++) {
+    const x = column + ((index % samplesPerPixel) + 0.5) / samplesPerPixel;
+    const y = row + (Math.floor(index / samplesPerPixel) + 0.5) / samplesPerPixel;
     const colour = colourAt(x * scale, y * scale, state);
-    if (colour) seen.push(colour);
+    if (colour) samples.push(colour);
   }
-  if (seen.length === 0) return [0, 0, 0, 0];
+  if (samples.length === 0) return [0, 0, 0, 0];
   const mean = (part: 0 | 1 | 2): number =>
-    Math.round(seen.reduce((sum, each) => sum + each[part], 0) / seen.length);
-  return [Math.round((seen.length / samplesPerPixel ** 2) * 255), mean(0), mean(1), mean(2)];
+    Math.round(samples.reduce((sum, each) => sum + each[part], 0) / samples.length);
+  return [Math.round((samples.length / samplesPerPixel ** 2) * 255), mean(0), mean(1), mean(2)];
 }
 
 const pngSignature = Buffer.from("\x89PNG\r\n\x1a\n", "latin1");
 
-/** An icon as a PNG file, for platforms that take no pixels. */
+/** Encodes an icon as a PNG file, for platforms that do not accept pixels. */
 export function encodePng({ size, argb }: Icon): Buffer {
-  const rows = Buffer.alloc(size * (size * 4 + 1)); // each row begins with its filter: none
-  for (let at = 0; at < size * size; at++) {
-    const [alpha, red, green, blue] = argb.subarray(at * 4, at * 4 + 4);
-    rows.set([red!, green!, blue!, alpha!], at * 4 + Math.floor(at / size) + 1);
+  // Each row starts with its filter type; 0 = none.
+  const rows = Buffer.alloc(size * (size * 4 + 1));
+  for (let index = 0; index < size * size; index++) {
+    const [alpha, red, green, blue] = argb.subarray(index * 4, index * 4 + 4);
+    rows.set([red!, green!, blue!, alpha!], index * 4 + Math.floor(index / size) + 1);
   }
   const head = Buffer.alloc(13);
   head.writeUInt32BE(size, 0);
@@ -127,7 +132,7 @@ function chunk(type: string, data: Uint8Array = new Uint8Array()): Buffer {
   return Buffer.concat([length, content, check]);
 }
 
-/** As `zlib.crc32`, which Node 20 has not. */
+/** Equals `zlib.crc32`, which early versions of Node 20 lack. */
 function crc32(bytes: Uint8Array): number {
   let crc = 0xffff_ffff;
   for (const byte of bytes) {

@@ -1,5 +1,5 @@
-/* The launcher's icon in the panel of a desktop. This file is small on purpose: what draws and speaks is loaded when
- * everything else is ready, and only where there is a desktop. */
+// Shows an icon with a menu in the panel of a desktop. The drawing code is loaded only if there is
+// a desktop, and after everything else is ready.
 import type { Plugin } from "../../kernel/index.ts";
 import { missingDesktopReason } from "./desktop.ts";
 import { trayErrors } from "./errors.ts";
@@ -9,7 +9,18 @@ export type { TrayOptions, TrayShape } from "./service.ts";
 
 export { trayErrors } from "./errors.ts";
 
-/** An icon with a menu: opens the dashboard, copies the launcher's token or a sign-in link, shows the channel. */
+/**
+ * Creates the plugin for the tray icon. Its menu opens the dashboard, copies the launcher token or
+ * a sign-in link, and shows the state of the channel.
+ *
+ * @throws TRAY_UNAVAILABLE if `required` is true and there is no desktop, session bus or panel.
+ * @example
+ * tray({
+ *   env: process.env,
+ *   open: async (url) => openBrowser(url),
+ *   quit: () => void kernel.stop(),
+ * });
+ */
 export function tray(options: TrayOptions): Plugin<TrayShape> {
   const { env, required = false, platform = process.platform } = options;
   return {
@@ -20,18 +31,20 @@ export function tray(options: TrayOptions): Plugin<TrayShape> {
     start(scope) {
       const why = missingDesktopReason(env, platform);
       if (why !== undefined && required) throw trayErrors.TRAY_UNAVAILABLE(why);
-      if (why !== undefined) return scope.log.info({ reason: why }, "no tray");
+      if (why !== undefined)
+        return scope.log.info({ reason: why }, "the tray icon is not available");
       scope.onReady(async () => {
-        const leaving = new AbortController();
+        const closing = new AbortController();
         const opening = import("./controller.ts").then(({ openTray }) =>
-          openTray(scope, { ...options, platform, required, leaving: leaving.signal }),
+          openTray(scope, { ...options, platform, required, closing: closing.signal }),
         );
         const close = async (): Promise<void> => {
-          leaving.abort();
+          closing.abort();
           await (await opening.catch(() => undefined))?.close();
         };
         const missing = (error: Error): void => {
-          if (!leaving.signal.aborted) scope.log.info({ reason: error.message }, "no tray");
+          if (!closing.signal.aborted)
+            scope.log.info({ reason: error.message }, "the tray icon is not available");
         };
         if (!required) void opening.catch(missing);
         else

@@ -1,35 +1,43 @@
+// Options of the tray, its view, and the interface of its platform backends.
 import type { LauncherState, Log, Release } from "../../kernel/index.ts";
 import type { SignInLinks } from "../dashboard/index.ts";
 import type { Http } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
 import type { TokenSecrets, TokenStoreEvents, Tokens } from "../token-store/index.ts";
 
+/** Options of `tray`. */
 export interface TrayOptions {
-  /** Where the desktop is: a copy of the environment. Children get the desktop's variables of it and nothing else. */
+  /** The environment. Child processes receive only its desktop variables. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Shows a page in the person's browser; false when it cannot. The address holds a one-time link. */
+  /** Opens a URL in the browser. The URL has a one-time code. Resolves to false on failure. */
   readonly open: (url: URL) => Promise<boolean>;
-  /** Ends the program. */
+  /** Called for the menu item "Quit". */
   readonly quit: () => void;
-  /** Default `Doorward`. */
+  /** Product name in the menu and the tooltip. @defaultValue `"Doorward"` */
   readonly title?: string;
+  /** Version shown in the menu. @defaultValue none */
   readonly version?: string;
-  /** Without a tray the start fails with `TRAY_UNAVAILABLE`; else that is a line in the log. */
+  /**
+   * If true, the start fails with `TRAY_UNAVAILABLE` when the icon cannot be shown. Otherwise the
+   * reason is logged. @defaultValue false
+   */
   readonly required?: boolean;
-  /** Told when the icon is there and when it is not any more. */
+  /** Called when the icon appears or disappears. */
   readonly shown?: (isShown: boolean) => void;
-  /** The dashboard has a log page. */
+  /** Adds a menu item for the log page. @defaultValue false */
   readonly hasLog?: boolean;
+  /** @defaultValue `process.platform` */
   readonly platform?: NodeJS.Platform;
 }
 
+/** Types of the tray plugin for the kernel. */
 export type TrayShape = {
   listens: Pick<TokenStoreEvents, "token-store:rotated">;
   needs: { tokens: Tokens; tokenSecrets: TokenSecrets; http: Http; signInLinks: SignInLinks };
   uses: { picoServer: PicoServer };
 };
 
-/** What can be chosen in the menu. */
+/** Menu items that can be chosen. */
 export type MenuChoice =
   | "open"
   | "copy-token"
@@ -46,7 +54,7 @@ export interface MenuItem {
   readonly enabled: boolean;
 }
 
-/** What the tray shows. */
+/** Content of the tray. */
 export interface TrayView {
   readonly title: string;
   /** Plain text, one line. */
@@ -55,24 +63,24 @@ export interface TrayView {
   readonly items: readonly (MenuItem | "separator")[];
 }
 
-/** The tray of one platform, once it is there. */
+/** The open tray of one platform. */
 export interface TrayBackend {
   show(view: TrayView): void;
-  /** A message of the desktop; `false` when it shows none. */
+  /** Shows a notification. Resolves to false if the desktop does not show it. */
   notify(text: string): Promise<boolean>;
 }
 
 export interface TrayBackendOptions {
-  /** Where the desktop is; without secrets, since children get it. */
+  /** Environment of child processes; has no secrets. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly view: TrayView;
   readonly choose: (choice: MenuChoice) => void;
-  /** A desktop that has no tray yet is no place for it either. */
+  /** If true, opening fails on a desktop without a panel for icons. */
   readonly required: boolean;
-  /** Told when the icon is there and when it is not any more. */
+  /** Called when the icon appears or disappears. */
   readonly shown: (isShown: boolean) => void;
   readonly log: Log;
   readonly after: (ms: number, run: () => void) => Release;
-  /** Takes it away, also while it is being opened. */
-  readonly leaving: AbortSignal;
+  /** Closes the tray, also while it is being opened. */
+  readonly closing: AbortSignal;
 }

@@ -1,31 +1,32 @@
+// Creates the content of the tray from the state of the launcher.
 import type { LauncherState } from "../../kernel/index.ts";
 import type { MenuItem, TrayView } from "./service.ts";
 
-/** What is known of the launcher when the view is drawn. */
+/** The state of the launcher that the tray shows. */
 export interface TrayFacts {
   readonly title: string;
   readonly version: string;
   readonly state: LauncherState;
-  /** Why the token cannot be copied. */
-  readonly heldBy?: "environment" | "host";
-  /** Absent without a channel. */
+  /** Set if the token cannot be copied, because Doorward does not keep it in a file. */
+  readonly tokenOwner?: "environment" | "host";
+  /** Undefined without the pico channel. */
   readonly channel?: { readonly enabled: boolean; readonly connections: number };
   readonly hasLog: boolean;
 }
 
 const stateLabels: Readonly<Record<LauncherState, string>> = {
   unconfigured: "starting",
-  setup: "first run: choose the token",
+  setup: "setup: choose a token",
   running: "running",
-  rotating: "replacing the token",
+  rotating: "rotating a token",
 };
 
-/** Draws the menu. Pure. */
+/** Pure: the same facts always give an equal view. */
 export function createView({
   title,
   version,
   state,
-  heldBy,
+  tokenOwner,
   channel,
   hasLog,
 }: TrayFacts): TrayView {
@@ -34,7 +35,7 @@ export function createView({
     label,
     enabled,
   });
-  const why = heldBy && ` (set by the ${heldBy})`;
+  const note = tokenOwner && ` (set by the ${tokenOwner})`;
   return {
     title,
     hint: [stateLabels[state], ...(channel ? [channelLabel(channel)] : [])].join(", "),
@@ -42,7 +43,7 @@ export function createView({
     items: [
       item("open", "Open Dashboard"),
       "separator",
-      item("copy-token", `Copy Console Token${why ?? ""}`, why === undefined),
+      item("copy-token", `Copy Console Token${note ?? ""}`, note === undefined),
       item("copy-link", "Copy Sign-in Link"),
       item("rotate", "Rotate Token…"),
       "separator",

@@ -1,5 +1,5 @@
-/* A client of the session's D-Bus: calls, signals, and objects that others call. It serves one connection; whoever
- * wants another one after `closed` opens it. */
+// Client of the D-Bus session bus: calls, signals, and objects that other programs call. A bus has
+// one connection; open a new bus after `closed`.
 import { connect, type Socket } from "node:net";
 import type { Release } from "../../../kernel/index.ts";
 import type { BusValue } from "./codec.ts";
@@ -8,7 +8,10 @@ import { BusError, handleCall, type Objects } from "./objects.ts";
 
 const maxLineBytes = 512;
 
-/** A socket of the bus that has taken us for the user we are: the kernel tells it (EXTERNAL), no secret is sent. */
+/**
+ * Opens a socket and authenticates with EXTERNAL: the operating system tells the bus the user of
+ * this process, so no secret is sent.
+ */
 export async function openSocket(path: string, uid: number, signal: AbortSignal): Promise<Socket> {
   signal.throwIfAborted();
   const socket = connect({ path });
@@ -18,8 +21,8 @@ export async function openSocket(path: string, uid: number, signal: AbortSignal)
       socket.once("connect", resolve).once("error", reject);
     });
     socket.write(`\0AUTH EXTERNAL ${Buffer.from(String(uid)).toString("hex")}\r\n`);
-    const answer = await readLine(socket, signal);
-    if (!/^OK [0-9a-f]{32}$/i.test(answer)) throw new Error("the bus refuses this user");
+    const response = await readLine(socket, signal);
+    if (!/^OK [0-9a-f]{32}$/i.test(response)) throw new Error("the bus rejects this user");
     socket.write("BEGIN\r\n");
     return socket;
   } catch (error) {
@@ -28,22 +31,22 @@ export async function openSocket(path: string, uid: number, signal: AbortSignal)
   }
 }
 
-/** The bus says nothing more before it is spoken to, so that nothing of what follows is lost. */
+/** Loses no data, because the bus sends nothing after this line until it receives a message. */
 function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
     const settle = (run: () => void): void => {
-      socket.off("data", heard).off("error", reject).off("close", closed);
+      socket.off("data", onData).off("error", reject).off("close", onClose);
       run();
     };
-    const heard = (bytes: Buffer): void => {
+    const onData = (bytes: Buffer): void => {
       text += bytes.toString("latin1");
       if (text.endsWith("\r\n")) settle(() => resolve(text.slice(0, -2)));
       else if (text.length > maxLineBytes)
-        settle(() => reject(new Error("the bus answers with too long a line")));
+        settle(() => reject(new Error("the bus responds with a line that is too long")));
     };
-    const closed = (): void => settle(() => reject(new Error("the bus closes the connection")));
-    socket.on("data", heard).once("error", reject).once("close", closed);
+    const onClose = (): void => settle(() => reject(new Error("the bus closes the connection")));
+    socket.on("data", onData).once("error", reject).once("close", onClose);
     signal.addEventListener("abort", () => settle(() => reject(signal.reason as Error)), {
       once: true,
     });
@@ -52,11 +55,14 @@ function readLine(socket: Socket, signal: AbortSignal): Promise<string> {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Paths of Unix sockets where the session's bus may listen, best first; abstract ones begin with a zero byte. Other
- *  transports (tcp, launching a bus) are left out: a desktop session has a socket. */
+/**
+ * @returns Paths of Unix sockets where the session bus may listen, best first. Abstract ones start
+ * with a zero byte. Other transports (tcp, launching a bus) are ignored: desktop sessions have a
+ * socket.
+ */
 export function sessionSockets(env: Environment, uid: number | undefined): string[] {
-  const given = env["DBUS_SESSION_BUS_ADDRESS"]?.trim();
-  if (given) return given.split(";").flatMap((address) => socketsOf(address, env));
+  const addresses = env["DBUS_SESSION_BUS_ADDRESS"]?.trim();
+  if (addresses) return addresses.split(";").flatMap((address) => socketsOf(address, env));
   const folder = runtimeFolder(env, uid);
   return folder === undefined ? [] : [`${folder}/bus`];
 }
@@ -79,7 +85,7 @@ function socketsOf(address: string, env: Environment): string[] {
   ];
 }
 
-/** `%2f` stands for a byte; what is not decodable is no path. */
+/** Decodes `%2f`. @returns Undefined if the value is malformed. */
 function unescape(value: string | undefined): string | undefined {
   try {
     const text = value === undefined ? undefined : decodeURIComponent(value);
@@ -94,10 +100,10 @@ export interface BusOptions {
   readonly uid: number;
   readonly objects: Objects;
   readonly after: (ms: number, run: () => void) => Release;
-  readonly heard: (signal: Message) => void;
+  readonly onSignal: (signal: Message) => void;
   /** Closes it, also while it is being opened. */
-  readonly leaving: AbortSignal;
-  /** Called once for a bus that was open, unless it was left. */
+  readonly closing: AbortSignal;
+  /** Called once when an open bus closes, except after `closing`. */
   readonly closed: (reason: string) => void;
 }
 export interface BusTarget {
@@ -108,7 +114,7 @@ export interface BusTarget {
 export interface Bus {
   /** Unique on this bus: `:1.42`. */
   readonly name: string;
-  /** Rejects with the bus's words, or after ten seconds. */
+  /** Rejects with the error message of the bus, or after ten seconds. */
   call(
     busTarget: BusTarget,
     member: string,
@@ -125,7 +131,7 @@ export interface Bus {
 }
 
 const callTimeoutMs = 10_000;
-/** Of answers that the bus does not take: it is stuck then. */
+/** Maximum of unsent bytes; more means that the bus does not read. */
 const maxUnsentBytes = 8 * 1024 * 1024;
 export const busDaemon: BusTarget = {
   destination: "org.freedesktop.DBus",
@@ -133,20 +139,21 @@ export const busDaemon: BusTarget = {
   interface: "org.freedesktop.DBus",
 };
 
-/** Rejects with a sentence's end that says why there is no bus. */
+/** Rejects with a reason, in lower case and without a period, if there is no bus. */
 export async function openBus(options: BusOptions): Promise<Bus> {
   const sockets = sessionSockets(options.env, options.uid);
   if (sockets.length === 0) throw new Error("DBUS_SESSION_BUS_ADDRESS names no Unix socket");
-  const patience = new AbortController();
+  const timeout = new AbortController();
   const release = options.after(callTimeoutMs, () =>
-    patience.abort(new Error("it does not answer")),
+    timeout.abort(new Error("it does not respond")),
   );
-  const signal = AbortSignal.any([patience.signal, options.leaving]);
+  const signal = AbortSignal.any([timeout.signal, options.closing]);
   let reason: unknown;
   try {
     for (const path of sockets) {
       try {
-        return await startSession(await openSocket(path, options.uid, signal), options);
+        const socket = await openSocket(path, options.uid, signal);
+        return await BusConnection.open(socket, options);
       } catch (error) {
         reason = error;
       }
@@ -163,120 +170,134 @@ interface PendingCall {
   readonly release: Release;
 }
 
-async function startSession(
-  socket: Socket,
-  { objects, after, heard, closed, leaving }: BusOptions,
-): Promise<Bus> {
-  const waiting = new Map<number, PendingCall>();
-  const framing = createFraming();
-  let serial = 0;
-  let reason = "the bus closed the connection";
-  let isOpen = false;
+type OutgoingMessage = Omit<Message, "serial" | "signature" | "body"> & Partial<Message>;
 
-  function send(
-    message: Omit<Message, "serial" | "signature" | "body"> & Partial<Message>,
-  ): number {
-    serial = (serial % 0xffff_ffff) + 1;
-    if (socket.writableLength > maxUnsentBytes) end("the bus takes nothing any more");
-    else if (!socket.destroyed)
-      socket.write(encodeMessage({ signature: "", body: [], ...message, serial }));
-    return serial;
-  }
+class BusConnection implements Bus {
+  name = "";
+  private readonly socket: Socket;
+  private readonly options: BusOptions;
+  /** Serial number -> call without a reply so far. */
+  private readonly pendingCalls = new Map<number, PendingCall>();
+  private serial = 0;
+  private closeReason = "the bus closed the connection";
+  private isOpen = false;
 
-  function end(why: string): void {
-    reason = why;
-    socket.destroy();
-  }
-
-  function take(message: Message): void {
-    if (message.kind === "signal") return heard(message);
-    if (message.kind === "call") return reply(message);
-    const call = waiting.get(message.replySerial!);
-    if (!call) return;
-    waiting.delete(message.replySerial!);
-    call.release();
-    if (message.kind === "return") call.resolve(message.body);
-    else call.reject(new Error(String(message.body[0] ?? message.errorName).slice(0, 300)));
-  }
-
-  function reply(call: Message): void {
-    const back = {
-      replySerial: call.serial,
-      noReply: true,
-      ...(call.sender ? { destination: call.sender } : {}),
-    };
+  /** Takes over the socket and registers with the bus. */
+  static async open(socket: Socket, options: BusOptions): Promise<Bus> {
+    const connection = new BusConnection(socket, options);
     try {
-      const given = handleCall(objects, call);
-      if (!call.noReply) send({ kind: "return", ...back, ...given });
+      options.closing.throwIfAborted();
+      const [name] = await connection.call(busDaemon, "Hello");
+      connection.name = String(name);
+      connection.isOpen = true;
+      return connection;
     } catch (error) {
-      if (call.noReply) return;
-      const { reason: name, message } =
-        error instanceof BusError ? error : new BusError("Failed", "it did not work");
-      const errorName = `org.freedesktop.DBus.Error.${name}`;
-      send({ kind: "error", ...back, errorName, signature: "s", body: [message] });
+      socket.destroy();
+      throw error;
     }
   }
 
-  socket.on("data", (chunk: Buffer) => {
-    try {
-      for (const message of framing(chunk)) take(message);
-    } catch (error) {
-      end((error as Error).message);
-    }
-  });
-  socket.on("error", (error) => {
-    reason = error.message;
-  });
-  socket.once("close", () => {
-    for (const { reject, release } of waiting.values()) {
-      release();
-      reject(new Error(reason));
-    }
-    waiting.clear();
-    leaving.removeEventListener("abort", leave);
-    if (isOpen && !leaving.aborted) closed(reason);
-  });
+  private constructor(socket: Socket, options: BusOptions) {
+    this.socket = socket;
+    this.options = options;
+    const { closing } = options;
+    const framing = createFraming();
+    const onClosing = (): void => this.close("the tray was closed");
+    socket.on("data", (chunk: Buffer) => {
+      try {
+        for (const message of framing(chunk)) this.onMessage(message);
+      } catch (error) {
+        this.close((error as Error).message);
+      }
+    });
+    socket.on("error", (error) => {
+      this.closeReason = error.message;
+    });
+    socket.once("close", () => {
+      closing.removeEventListener("abort", onClosing);
+      this.onClose();
+    });
+    closing.addEventListener("abort", onClosing, { once: true });
+  }
 
-  const leave = (): void => end("it was left");
-  leaving.addEventListener("abort", leave, { once: true });
-
-  function call(
+  call(
     busTarget: BusTarget,
     member: string,
     signature = "",
     body: readonly BusValue[] = [],
   ): Promise<readonly BusValue[]> {
     return new Promise((resolve, reject) => {
-      if (socket.destroyed) return reject(new Error(reason));
-      const number = send({ kind: "call", ...busTarget, member, signature, body });
-      const release = after(callTimeoutMs, () => {
-        waiting.delete(number);
-        reject(new Error("there is no answer"));
+      if (this.socket.destroyed) return reject(new Error(this.closeReason));
+      const serial = this.send({ kind: "call", ...busTarget, member, signature, body });
+      const release = this.options.after(callTimeoutMs, () => {
+        this.pendingCalls.delete(serial);
+        reject(new Error("there is no response"));
       });
-      waiting.set(number, { resolve, reject, release });
+      this.pendingCalls.set(serial, { resolve, reject, release });
     });
   }
 
-  try {
-    leaving.throwIfAborted();
-    const [name] = await call(busDaemon, "Hello");
-    isOpen = true;
-    return {
-      name: String(name),
-      call,
-      signal: (path, name, member, signature = "", body = []) =>
-        void send({
-          kind: "signal",
-          path,
-          interface: name,
-          member,
-          signature,
-          body,
-          noReply: true,
-        }),
+  signal(
+    path: string,
+    name: string,
+    member: string,
+    signature = "",
+    body: readonly BusValue[] = [],
+  ): void {
+    this.send({ kind: "signal", path, interface: name, member, signature, body, noReply: true });
+  }
+
+  /** @returns The serial number of the message. */
+  private send(message: OutgoingMessage): number {
+    this.serial = (this.serial % 0xffff_ffff) + 1;
+    const { socket, serial } = this;
+    if (socket.writableLength > maxUnsentBytes) this.close("the bus does not read");
+    else if (!socket.destroyed)
+      socket.write(encodeMessage({ signature: "", body: [], ...message, serial }));
+    return serial;
+  }
+
+  private close(reason: string): void {
+    this.closeReason = reason;
+    this.socket.destroy();
+  }
+
+  private onMessage(message: Message): void {
+    if (message.kind === "signal") return this.options.onSignal(message);
+    if (message.kind === "call") return this.reply(message);
+    const call = this.pendingCalls.get(message.replySerial!);
+    if (!call) return;
+    this.pendingCalls.delete(message.replySerial!);
+    call.release();
+    if (message.kind === "return") call.resolve(message.body);
+    else call.reject(new Error(String(message.body[0] ?? message.errorName).slice(0, 300)));
+  }
+
+  private reply(call: Message): void {
+    const header = {
+      replySerial: call.serial,
+      noReply: true,
+      ...(call.sender ? { destination: call.sender } : {}),
     };
-  } catch (error) {
-    socket.destroy();
-    throw error;
+    try {
+      const result = handleCall(this.options.objects, call);
+      if (!call.noReply) this.send({ kind: "return", ...header, ...result });
+    } catch (error) {
+      if (call.noReply) return;
+      const { reason, message } =
+        error instanceof BusError ? error : new BusError("Failed", "the method failed");
+      const errorName = `org.freedesktop.DBus.Error.${reason}`;
+      this.send({ kind: "error", ...header, errorName, signature: "s", body: [message] });
+    }
+  }
+
+  private onClose(): void {
+    for (const { reject, release } of this.pendingCalls.values()) {
+      release();
+      reject(new Error(this.closeReason));
+    }
+    this.pendingCalls.clear();
+    const { closing, closed } = this.options;
+    if (this.isOpen && !closing.aborted) closed(this.closeReason);
   }
 }

@@ -1,18 +1,22 @@
-/* Signatures of the D-Bus wire format (specification 0.43, "Type System"): `a{sv}` is a dictionary of variants. */
+// Encodes and decodes values of the D-Bus wire format (specification 0.43, "Type System").
+// Signatures name types: `a{sv}` is a dictionary of variants.
 
 export interface SignatureType {
   /** One of `ybnqiuxtdsogv`, `a`, `(` or `{`. */
   readonly code: string;
-  /** Of an array its item, of a structure its fields, of an entry key and value. */
+  /** The item of an array, the fields of a structure, or key and value of an entry. */
   readonly parts: readonly SignatureType[];
 }
 
-/** A value whose type travels with it. */
+/** A value together with its type. */
 export interface Variant {
   readonly signature: string;
   readonly value: BusValue;
 }
-/** `ynqiu` and `d` are numbers, `xt` bigints, `ay` bytes, `a{…}` a Map, structures and other arrays arrays. */
+/**
+ * `ynqiu` and `d` are numbers, `xt` bigints, `ay` bytes, `a{…}` a Map. Structures and other arrays
+ * are arrays.
+ */
 export type BusValue =
   | number
   | bigint
@@ -25,48 +29,56 @@ export type BusValue =
 
 export const variant = (signature: string, value: BusValue): Variant => ({ signature, value });
 
-/** Of the specification. */
+/** Limits of the specification. */
 const maxSignatureLength = 255;
 const maxSignatureDepth = 32;
 
-/** The complete types of a signature. Throws when it is not one. */
+/** @returns The complete types of a signature. Throws if the signature is malformed. */
 export function parseSignature(signature: string): readonly SignatureType[] {
   if (signature.length > maxSignatureLength) throw new Error("a signature is too long");
-  let at = 0;
-  const refuse = (): never => {
+  let position = 0;
+  const fail = (): never => {
     throw new Error(`${JSON.stringify(signature)} is not a signature`);
   };
 
   function next(arrays: number, structures: number): SignatureType {
-    const code = signature[at++] ?? refuse();
+    const code = signature[position++] ?? fail();
     if ("ybnqiuxtdsogv".includes(code)) return { code, parts: [] };
     if (code === "a" && arrays < maxSignatureDepth) {
-      const isDictionary = signature[at] === "{";
+      const isDictionary = signature[position] === "{";
       return {
         code,
         parts: [isDictionary ? entry(arrays + 1, structures + 1) : next(arrays + 1, structures)],
       };
     }
-    if (code !== "(" || structures >= maxSignatureDepth) return refuse();
+    if (code !== "(" || structures >= maxSignatureDepth) return fail();
     const parts: SignatureType[] = [];
-    while (signature[at] !== ")") parts.push(next(arrays, structures + 1));
-    at += 1;
-    return parts.length > 0 ? { code, parts } : refuse();
+    while (signature[position] !== ")") parts.push(next(arrays, structures + 1));
+    position += 1;
+    return parts.length > 0 ? { code, parts } : fail();
   }
 
   function entry(arrays: number, structures: number): SignatureType {
-    at += 1;
-    if (structures > maxSignatureDepth || !"ybnqiuxtdsog".includes(signature[at] ?? "v")) refuse();
+    position += 1;
+    if (structures > maxSignatureDepth || !"ybnqiuxtdsog".includes(signature[position] ?? "v"))
+      fail();
     const parts = [next(arrays, structures), next(arrays, structures)];
-    return signature[at++] === "}" ? { code: "{", parts } : refuse();
+    return signature[position++] === "}" ? { code: "{", parts } : fail();
   }
 
   const types: SignatureType[] = [];
-  while (at < signature.length) types.push(next(0, 0));
+  while (position < signature.length) types.push(next(0, 0));
   return types;
 }
 
-/** Bytes a value of this type is aligned to. */
+/** @returns The type in a variant. Throws unless the signature is one complete type. */
+function parseVariantType(signature: string): SignatureType {
+  const [type, ...more] = parseSignature(signature);
+  if (!type || more.length > 0) throw new Error("a variant does not hold exactly one value");
+  return type;
+}
+
+/** @returns The alignment of a type in bytes. */
 export function alignmentOf(code: string): 1 | 2 | 4 | 8 {
   if ("xtd({".includes(code)) return 8;
   if ("biusoa".includes(code)) return 4;
@@ -76,20 +88,64 @@ export function alignmentOf(code: string): 1 | 2 | 4 | 8 {
 const objectPathPattern = /^\/(?:[A-Za-z0-9_]+(?:\/[A-Za-z0-9_]+)*)?$/;
 export const isObjectPath = (text: string): boolean => objectPathPattern.test(text);
 
+function requireObjectPath(text: string): string {
+  if (!isObjectPath(text)) throw new Error("an object path is malformed");
+  return text;
+}
+
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-/** Arrays and structures and variants inside one another. */
+/** Nesting of arrays, structures and variants. */
 const maxContainerDepth = 64;
 
-/** The values of a message's bytes. Throws when they break a rule of the wire format: nothing of them is used then. */
-export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
+/** Sizes in bytes of the numeric types. Their alignment equals their size. */
+const numberSizes: Readonly<Record<string, 1 | 2 | 4 | 8>> = {
+  y: 1,
+  n: 2,
+  q: 2,
+  i: 4,
+  u: 4,
+  x: 8,
+  t: 8,
+  d: 8,
+};
+
+function readNumber(
+  view: DataView,
+  code: string,
+  offset: number,
+  isLittle: boolean,
+): number | bigint {
+  switch (code) {
+    case "y":
+      return view.getUint8(offset);
+    case "n":
+      return view.getInt16(offset, isLittle);
+    case "q":
+      return view.getUint16(offset, isLittle);
+    case "i":
+      return view.getInt32(offset, isLittle);
+    case "u":
+      return view.getUint32(offset, isLittle);
+    case "x":
+      return view.getBigInt64(offset, isLittle);
+    case "t":
+      return view.getBigUint64(offset, isLittle);
+    default:
+      return view.getFloat64(offset, isLittle);
+  }
+}
+
+/** Creates a reader of the values in `bytes`. It throws if they break a rule of the wire format. */
+export function createReader(bytes: Uint8Array, isLittle: boolean, offset = 0) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = from;
+  let position = offset;
 
   function take(size: number, alignment: number): number {
-    const start = Math.ceil(at / alignment) * alignment;
-    if (start + size > bytes.length) throw new Error("a value goes beyond its message");
-    for (; at < start; at += 1) if (bytes[at] !== 0) throw new Error("a gap is not zero");
-    at = start + size;
+    const start = Math.ceil(position / alignment) * alignment;
+    if (start + size > bytes.length) throw new Error("a value extends beyond its message");
+    for (; position < start; position += 1)
+      if (bytes[position] !== 0) throw new Error("the padding is not zero");
+    position = start + size;
     return start;
   }
 
@@ -97,7 +153,7 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
     const start = take(length + 1, 1);
     const raw = bytes.subarray(start, start + length);
     if (bytes[start + length] !== 0 || raw.includes(0))
-      throw new Error("a text does not end where it says");
+      throw new Error("a string does not have its stated length");
     return utf8.decode(raw);
   }
 
@@ -105,12 +161,6 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
     const number = view.getUint32(take(4, 4), isLittle);
     if (number > 1) throw new Error("a boolean is neither 0 nor 1");
     return number === 1;
-  }
-
-  function objectPath(): string {
-    const path = text(view.getUint32(take(4, 4), isLittle));
-    if (!isObjectPath(path)) throw new Error("an object path is not one");
-    return path;
   }
 
   function signature(): string {
@@ -123,48 +173,32 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
     const length = view.getUint32(take(4, 4), isLittle);
     const start = take(0, alignmentOf(item.code));
     const end = start + length;
-    if (end > bytes.length) throw new Error("an array goes beyond its message");
+    if (end > bytes.length) throw new Error("an array extends beyond its message");
     if (item.code === "y") return new Uint8Array(bytes.subarray(take(length, 1), end));
     const values: BusValue[] = [];
-    while (at < end) values.push(value(item, depth));
-    if (at !== end) throw new Error("an array does not end where it says");
+    while (position < end) values.push(value(item, depth));
+    if (position !== end) throw new Error("an array does not have its stated length");
     return item.code === "{" ? new Map(values as [BusValue, BusValue][]) : values;
   }
 
   function value({ code, parts }: SignatureType, depth: number): BusValue {
-    if (depth > maxContainerDepth) throw new Error("values are nested too deep");
+    if (depth > maxContainerDepth) throw new Error("values are nested too deeply");
+    const numberSize = numberSizes[code];
+    if (numberSize) return readNumber(view, code, take(numberSize, numberSize), isLittle);
     switch (code) {
-      case "y":
-        return view.getUint8(take(1, 1));
       case "b":
         return flag();
-      case "n":
-        return view.getInt16(take(2, 2), isLittle);
-      case "q":
-        return view.getUint16(take(2, 2), isLittle);
-      case "i":
-        return view.getInt32(take(4, 4), isLittle);
-      case "u":
-        return view.getUint32(take(4, 4), isLittle);
-      case "x":
-        return view.getBigInt64(take(8, 8), isLittle);
-      case "t":
-        return view.getBigUint64(take(8, 8), isLittle);
-      case "d":
-        return view.getFloat64(take(8, 8), isLittle);
       case "s":
         return text(view.getUint32(take(4, 4), isLittle));
       case "o":
-        return objectPath();
+        return requireObjectPath(text(view.getUint32(take(4, 4), isLittle)));
       case "g":
         return signature();
       case "a":
         return array(parts[0]!, depth + 1);
       case "v": {
         const inside = signature();
-        const [type, ...more] = parseSignature(inside);
-        if (!type || more.length > 0) throw new Error("a variant holds not one value");
-        return { signature: inside, value: value(type, depth + 1) };
+        return { signature: inside, value: value(parseVariantType(inside), depth + 1) };
       }
       default: // a structure or an entry
         take(0, 8);
@@ -174,33 +208,54 @@ export function createReader(bytes: Uint8Array, isLittle: boolean, from = 0) {
 
   return {
     values: (types: string): BusValue[] => parseSignature(types).map((type) => value(type, 0)),
-    at: () => at,
+    position: () => position,
   };
 }
 
-/** The values of a whole body; what is left over is an error too. */
+/** @returns The values of a whole body. Throws if bytes are left over. */
 export function decodeBody(signature: string, body: Uint8Array, isLittle: boolean): BusValue[] {
   const reader = createReader(body, isLittle);
   const values = reader.values(signature);
-  if (reader.at() !== body.length) throw new Error("a body is longer than its values");
+  if (reader.position() !== body.length) throw new Error("a body is longer than its values");
   return values;
 }
 
-/** The values as the body of a message, least significant byte first. A value that does not fit its type throws. */
+/** Encodes the body of a message in little endian. Throws if a value does not fit its type. */
 export function encodeBody(signature: string, values: readonly BusValue[]): Buffer {
   const types = parseSignature(signature);
   if (types.length !== values.length)
-    throw new Error(`"${signature}" takes ${types.length} values`);
+    throw new Error(`"${signature}" needs ${types.length} values`);
   const writer = createWriter();
-  types.forEach((type, at) => writer.value(type, values[at]!));
+  types.forEach((type, index) => writer.value(type, values[index]!));
   return writer.bytes();
+}
+
+function writeNumber(bytes: Buffer, code: string, value: number | bigint, offset: number): number {
+  switch (code) {
+    case "y":
+      return bytes.writeUInt8(value as number, offset);
+    case "n":
+      return bytes.writeInt16LE(value as number, offset);
+    case "q":
+      return bytes.writeUInt16LE(value as number, offset);
+    case "i":
+      return bytes.writeInt32LE(value as number, offset);
+    case "u":
+      return bytes.writeUInt32LE(value as number, offset);
+    case "x":
+      return bytes.writeBigInt64LE(value as bigint, offset);
+    case "t":
+      return bytes.writeBigUInt64LE(value as bigint, offset);
+    default:
+      return bytes.writeDoubleLE(value as number, offset);
+  }
 }
 
 function createWriter() {
   let bytes = Buffer.alloc(1024);
   let length = 0;
 
-  /** Room for that many bytes, aligned; answers where they begin. The bytes between are zero. */
+  /** Reserves aligned space, padded with zeros. @returns The offset of the space. */
   function take(size: number, alignment: number): number {
     const from = Math.ceil(length / alignment) * alignment;
     if (from + size > bytes.length) {
@@ -212,19 +267,19 @@ function createWriter() {
     return from;
   }
 
-  /** `bytes` may be another buffer once there is room: it is looked at after that. */
+  /** `write` must read `bytes` only when called, because `take` may replace the buffer. */
   const put = (size: number, write: (at: number) => unknown): void => void write(take(size, size));
 
   function text(value: string, lengthBytes: 1 | 4): void {
     const utf8 = Buffer.from(value.toWellFormed(), "utf8");
-    if (utf8.includes(0)) throw new Error("a text holds a zero byte");
-    put(lengthBytes, (at) => bytes.writeUIntLE(utf8.length, at, lengthBytes));
-    const at = take(utf8.length + 1, 1);
-    utf8.copy(bytes, at);
+    if (utf8.includes(0)) throw new Error("a string contains a zero byte");
+    put(lengthBytes, (offset) => bytes.writeUIntLE(utf8.length, offset, lengthBytes));
+    const offset = take(utf8.length + 1, 1);
+    utf8.copy(bytes, offset);
   }
 
   function array(item: SignatureType, values: BusValue): void {
-    const at = take(4, 4);
+    const lengthOffset = take(4, 4);
     const start = take(0, alignmentOf(item.code));
     if (values instanceof Uint8Array) {
       const from = take(values.length, 1);
@@ -232,46 +287,34 @@ function createWriter() {
     } else if (values instanceof Map) {
       for (const pair of values as ReadonlyMap<BusValue, BusValue>) value(item, pair);
     } else for (const each of values as readonly BusValue[]) value(item, each);
-    bytes.writeUInt32LE(length - start, at);
+    bytes.writeUInt32LE(length - start, lengthOffset);
   }
 
-  function value({ code, parts }: SignatureType, given: BusValue): void {
+  function value({ code, parts }: SignatureType, input: BusValue): void {
+    const numberSize = numberSizes[code];
+    if (numberSize)
+      return put(numberSize, (offset) =>
+        writeNumber(bytes, code, input as number | bigint, offset),
+      );
     switch (code) {
-      case "y":
-        return put(1, (at) => bytes.writeUInt8(given as number, at));
       case "b":
-        return put(4, (at) => bytes.writeUInt32LE(given === true ? 1 : 0, at));
-      case "n":
-        return put(2, (at) => bytes.writeInt16LE(given as number, at));
-      case "q":
-        return put(2, (at) => bytes.writeUInt16LE(given as number, at));
-      case "i":
-        return put(4, (at) => bytes.writeInt32LE(given as number, at));
-      case "u":
-        return put(4, (at) => bytes.writeUInt32LE(given as number, at));
-      case "x":
-        return put(8, (at) => bytes.writeBigInt64LE(given as bigint, at));
-      case "t":
-        return put(8, (at) => bytes.writeBigUInt64LE(given as bigint, at));
-      case "d":
-        return put(8, (at) => bytes.writeDoubleLE(given as number, at));
+        return put(4, (offset) => bytes.writeUInt32LE(input === true ? 1 : 0, offset));
       case "s":
       case "o":
-        return text(given as string, 4);
+        return text(input as string, 4);
       case "g":
-        return text(given as string, 1);
+        return text(input as string, 1);
       case "a":
-        return array(parts[0]!, given);
+        return array(parts[0]!, input);
       case "v": {
-        const { signature, value: inside } = given as Variant;
-        const [type, ...more] = parseSignature(signature);
-        if (!type || more.length > 0) throw new Error("a variant holds one value");
+        const { signature, value: inside } = input as Variant;
+        const type = parseVariantType(signature);
         text(signature, 1);
         return value(type, inside);
       }
       default: // a structure or an entry
         take(0, 8);
-        parts.forEach((part, at) => value(part, (given as readonly BusValue[])[at]!));
+        parts.forEach((part, index) => value(part, (input as readonly BusValue[])[index]!));
     }
   }
 

@@ -1,3 +1,4 @@
+// Entry point of the D-Bus client.
 export { busDaemon, openBus, type Bus, type BusOptions, type BusTarget } from "./bus.ts";
 export type { Message } from "./message.ts";
 export { BusError, type Interface, type Objects } from "./objects.ts";

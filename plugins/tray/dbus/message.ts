@@ -1,4 +1,4 @@
-/* Messages of the D-Bus wire format, version 1: a head of fixed fields, an array of named ones, and a body. */
+// Encodes and decodes D-Bus messages, version 1: fixed header fields, optional header fields, body.
 import {
   createReader,
   decodeBody,
@@ -12,7 +12,7 @@ export const messageKinds = ["call", "return", "error", "signal"] as const;
 export interface Message {
   readonly kind: (typeof messageKinds)[number];
   readonly serial: number;
-  /** The caller wants no answer. */
+  /** The caller expects no reply. */
   readonly noReply?: boolean;
   readonly path?: string;
   readonly interface?: string;
@@ -41,7 +41,7 @@ const requiredFields: Readonly<Record<Message["kind"], readonly (keyof Message)[
   error: ["replySerial", "errorName"],
   signal: ["path", "interface", "member"],
 };
-/** The specification allows 128 MiB; nothing that is asked for here comes near this. */
+/** The specification allows 128 MiB; the messages of a tray are far smaller. */
 const maxMessageBytes = 1024 * 1024;
 const fixedHeaderBytes = 16;
 const littleEndian = 0x6c;
@@ -51,7 +51,7 @@ const noReplyFlag = 1;
 export function encodeMessage(message: Message): Buffer {
   const { kind, serial, noReply = false, signature, body } = message;
   const bytes = encodeBody(signature, body);
-  const named = fields.flatMap(([code, name, type]): BusValue[] => {
+  const headerFields = fields.flatMap(([code, name, type]): BusValue[] => {
     const value = message[name];
     return value === undefined || value === "" ? [] : [[code, variant(type, value)]];
   });
@@ -62,52 +62,54 @@ export function encodeMessage(message: Message): Buffer {
     1,
     bytes.length,
     serial,
-    named,
+    headerFields,
   ]);
   return Buffer.concat([head, Buffer.alloc(-head.length & 7), bytes]);
 }
 
-/** Takes bytes as they come and answers the messages that are complete. Throws at the first that breaks a rule, after
- *  which the connection is of no use. */
+/**
+ * Creates a function that receives chunks of bytes and returns the messages they complete. It
+ * throws at the first malformed message; the connection cannot be used after that.
+ */
 export function createFraming(): (chunk: Uint8Array) => Message[] {
-  let waiting = Buffer.alloc(0);
+  let pending = Buffer.alloc(0);
   return (chunk) => {
-    waiting = Buffer.concat([waiting, chunk]);
+    pending = Buffer.concat([pending, chunk]);
     const found: Message[] = [];
-    while (waiting.length >= fixedHeaderBytes) {
-      const { bodyFrom, length } = measure(waiting);
-      if (waiting.length < length) break;
-      const message = read(waiting.subarray(0, length), bodyFrom);
+    while (pending.length >= fixedHeaderBytes) {
+      const { bodyStart, length } = measure(pending);
+      if (pending.length < length) break;
+      const message = read(pending.subarray(0, length), bodyStart);
       if (message) found.push(message);
-      waiting = waiting.subarray(length);
+      pending = pending.subarray(length);
     }
     return found;
   };
 }
 
-function measure(bytes: Buffer): { bodyFrom: number; length: number } {
+function measure(bytes: Buffer): { bodyStart: number; length: number } {
   const isLittle = bytes[0] === littleEndian;
   if ((!isLittle && bytes[0] !== bigEndian) || bytes[3] !== 1)
-    throw new Error("this is not a message of D-Bus");
-  const number = (at: number): number =>
-    isLittle ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at);
-  const bodyFrom = Math.ceil((fixedHeaderBytes + number(12)) / 8) * 8;
-  const length = bodyFrom + number(4);
+    throw new Error("this is not a D-Bus message");
+  const readNumber = (offset: number): number =>
+    isLittle ? bytes.readUInt32LE(offset) : bytes.readUInt32BE(offset);
+  const bodyStart = Math.ceil((fixedHeaderBytes + readNumber(12)) / 8) * 8;
+  const length = bodyStart + readNumber(4);
   if (length > maxMessageBytes) throw new Error(`a message of ${length} bytes is too large`);
-  return { bodyFrom, length };
+  return { bodyStart, length };
 }
 
-/** Nothing for a kind of later versions, which has to be ignored. */
-function read(bytes: Buffer, bodyFrom: number): Message | undefined {
+/** @returns Undefined for an unknown kind, which the specification requires to be ignored. */
+function read(bytes: Buffer, bodyStart: number): Message | undefined {
   const isLittle = bytes[0] === littleEndian;
-  const reader = createReader(bytes.subarray(0, bodyFrom), isLittle);
-  const [, type, flags, , , serial, named] = reader.values("yyyyuua(yv)") as number[] & {
+  const reader = createReader(bytes.subarray(0, bodyStart), isLittle);
+  const [, type, flags, , , serial, headerFields] = reader.values("yyyyuua(yv)") as number[] & {
     6: [number, Variant][];
   };
   const kind = messageKinds[type! - 1];
-  if (serial === 0 || type === 0) throw new Error("a message has no number or no kind");
+  if (serial === 0 || type === 0) throw new Error("a message has serial number 0 or kind 0");
   if (!kind) return undefined;
-  const found = new Map(named.map(([code, value]) => [code, value]));
+  const found = new Map(headerFields.map(([code, value]) => [code, value]));
   const head: Partial<Record<keyof Message, BusValue>> = {};
   for (const [code, name, signature] of fields) {
     const value = found.get(code);
@@ -118,7 +120,7 @@ function read(bytes: Buffer, bodyFrom: number): Message | undefined {
   for (const name of requiredFields[kind])
     if (head[name] === undefined) throw new Error(`a message has no "${name}"`);
   const signature = (head.signature as string | undefined) ?? "";
-  const body = decodeBody(signature, bytes.subarray(bodyFrom), isLittle);
+  const body = decodeBody(signature, bytes.subarray(bodyStart), isLittle);
   const rest = { kind, serial: serial!, noReply: (flags! & noReplyFlag) !== 0, signature, body };
-  return { ...(head as Partial<Message>), ...rest }; // their types were compared
+  return { ...(head as Partial<Message>), ...rest }; // the loop above compared their types
 }

@@ -1,5 +1,5 @@
-/* What this process shows on the bus: objects with interfaces, answered like any other program's, `gdbus` and `busctl`
- * included. */
+// Serves objects on the bus: runs method calls, reads properties and describes interfaces, so that
+// tools such as `gdbus` and `busctl` work.
 import type { Message } from "./message.ts";
 import { parseSignature, variant, type SignatureType, type BusValue } from "./codec.ts";
 
@@ -10,7 +10,7 @@ export interface Property {
 export interface Method {
   readonly takes: string;
   readonly gives: string;
-  /** Called with values of exactly the types in `takes`. Throws a `BusError` to say no. */
+  /** Receives values of exactly the types in `takes`. Throws a `BusError` to reject the call. */
   run(...values: readonly BusValue[]): readonly BusValue[];
 }
 export interface Interface {
@@ -47,7 +47,7 @@ export class BusError extends Error {
 const ownEntry = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** Runs the method that a call names. Throws a `BusError` when there is none. */
+/** Runs the method that a call names. Throws a `BusError` if there is none. */
 export function handleCall(
   objects: Objects,
   { path, interface: name, member, signature, body }: Message,
@@ -55,36 +55,38 @@ export function handleCall(
   if (name === "org.freedesktop.DBus.Peer" && member === "Ping") return { signature: "", body: [] };
   const interfaces = ownEntry(objects, path);
   if (!interfaces) throw new BusError("UnknownObject", "there is no such object");
-  const standards = { ...interfaces, ...standard(interfaces) };
+  const allInterfaces = { ...interfaces, ...standardInterfaces(interfaces) };
   const found =
     name === undefined
-      ? Object.values(standards).find(({ methods }) => ownEntry(methods, member))
-      : ownEntry(standards, name);
+      ? Object.values(allInterfaces).find(({ methods }) => ownEntry(methods, member))
+      : ownEntry(allInterfaces, name);
   if (!found) throw new BusError("UnknownInterface", "there is no such interface");
   const method = ownEntry(found.methods, member);
   if (!method) throw new BusError("UnknownMethod", "there is no such method");
   if (method.takes !== signature)
-    throw new BusError("InvalidArgs", `this method takes "${method.takes}"`);
+    throw new BusError("InvalidArgs", `this method expects the signature "${method.takes}"`);
   return { signature: method.gives, body: method.run(...body) };
 }
 
-function standard(interfaces: Readonly<Record<string, Interface>>): Record<string, Interface> {
-  const of = (name: BusValue): Interface => {
+function standardInterfaces(
+  interfaces: Readonly<Record<string, Interface>>,
+): Record<string, Interface> {
+  const requireInterface = (name: BusValue): Interface => {
     const found = ownEntry(interfaces, name as string);
     if (!found) throw new BusError("UnknownInterface", "there is no such interface");
     return found;
   };
   const get = (name: BusValue, key: BusValue): BusValue[] => {
-    const property = ownEntry(of(name).properties, key as string);
+    const property = ownEntry(requireInterface(name).properties, key as string);
     if (!property) throw new BusError("UnknownProperty", "there is no such property");
     return [variant(property.signature, property.get())];
   };
   const all = (name: BusValue): BusValue[] => {
-    const entries = Object.entries(of(name).properties);
+    const entries = Object.entries(requireInterface(name).properties);
     return [new Map(entries.map(([key, { signature, get }]) => [key, variant(signature, get())]))];
   };
   const set = (): never => {
-    throw new BusError("PropertyReadOnly", "nothing can be set here");
+    throw new BusError("PropertyReadOnly", "all properties are read-only");
   };
   const describe = { takes: "", gives: "s", run: () => [introspect(interfaces)] };
   return {
@@ -122,7 +124,10 @@ function introspect(interfaces: Readonly<Record<string, Interface>>): string {
       ),
       ...Object.entries(methods).map(
         ([key, { takes, gives }]) =>
-          `<method name="${key}">${args(takes, ' direction="in"')}${args(gives, ' direction="out"')}</method>`,
+          `<method name="${key}">` +
+          args(takes, ' direction="in"') +
+          args(gives, ' direction="out"') +
+          "</method>",
       ),
       ...Object.entries(signals).map(
         ([key, signature]) => `<signal name="${key}">${args(signature, "")}</signal>`,

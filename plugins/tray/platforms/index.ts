@@ -1,6 +1,7 @@
+// Opens the tray of the current platform.
 import type { TrayBackend, TrayBackendOptions } from "../service.ts";
 
-/** The tray of this platform. Rejects with a sentence's end that says why there is none. */
+/** Rejects with a reason, in lower case and without a period, if there is no tray. */
 export async function openBackend({
   platform,
   ...options

@@ -1,4 +1,5 @@
-/* The tray of desktops with D-Bus: Linux and the BSDs. It comes back when the panel or the bus does. */
+// Shows the tray on desktops with D-Bus: Linux and the BSDs. The icon returns when the panel or the
+// bus returns.
 import type { Release } from "../../../kernel/index.ts";
 import { openBus, variant, type Bus } from "../dbus/index.ts";
 import { changesOf, createItem, itemInterface, itemPath, markup } from "../status-notifier/item.ts";
@@ -15,14 +16,14 @@ const notificationMs = 15_000;
 const minReconnectMs = 1_000;
 const maxReconnectMs = 60_000;
 
-/** Rejects when there is no bus; when it is required, also when there is no panel that shows it. */
+/** Rejects if there is no bus and, with `required`, if no panel shows the icon. */
 export async function openLinux(options: TrayBackendOptions): Promise<TrayBackend> {
-  const { env, choose, required, shown, log, after, leaving } = options;
+  const { env, choose, required, shown, log, after, closing } = options;
   let { view } = options;
   let bus: Bus;
   let registration: Registration | undefined;
   let connection = new AbortController();
-  let stopWaiting: Release = () => undefined;
+  let cancelReconnect: Release = () => undefined;
   const menu = createMenu(() => view, choose);
   const objects = {
     [itemPath]: {
@@ -35,7 +36,7 @@ export async function openLinux(options: TrayBackendOptions): Promise<TrayBacken
     [menuPath]: { [menuInterface]: menu.interface },
   };
 
-  /** Answers why the icon is not seen, when it is not. */
+  /** @returns Why the icon is not visible, or undefined if it is. */
   async function connect(): Promise<string | undefined> {
     connection.abort();
     connection = new AbortController();
@@ -44,34 +45,34 @@ export async function openLinux(options: TrayBackendOptions): Promise<TrayBacken
       uid: process.getuid?.() ?? 0,
       objects,
       after,
-      leaving: AbortSignal.any([leaving, connection.signal]),
-      heard: (signal) => registration?.heard(signal),
+      closing: AbortSignal.any([closing, connection.signal]),
+      onSignal: (signal) => registration?.onSignal(signal),
       closed(reason) {
-        log.warn({ reason }, "the session bus is gone; the tray waits for it");
+        log.warn({ reason }, "the session bus closed the connection; reconnecting");
         shown(false);
-        again(minReconnectMs);
+        reconnectAfter(minReconnectMs);
       },
     });
     registration = createRegistration({ bus, pid: process.pid, shown, after });
     return registration.begin();
   }
 
-  function again(pause: number): void {
-    stopWaiting();
-    stopWaiting = after(
-      pause,
-      () => void connect().catch(() => again(Math.min(pause * 2, maxReconnectMs))),
+  function reconnectAfter(pauseMs: number): void {
+    cancelReconnect();
+    cancelReconnect = after(
+      pauseMs,
+      () => void connect().catch(() => reconnectAfter(Math.min(pauseMs * 2, maxReconnectMs))),
     );
   }
 
-  const why = await connect().catch((error: Error) => {
-    stopWaiting();
+  const reason = await connect().catch((error: Error) => {
+    cancelReconnect();
     connection.abort();
     throw new Error(`there is no session bus (${error.message})`);
   });
-  if (why !== undefined && required) throw new Error(why);
-  if (why !== undefined)
-    log.info({ reason: why }, "no tray yet; its icon appears with a panel that takes it");
+  if (reason !== undefined && required) throw new Error(reason);
+  if (reason !== undefined)
+    log.info({ reason }, "the tray icon is not visible yet; it appears when a panel accepts it");
 
   return {
     show(next) {
@@ -85,8 +86,8 @@ export async function openLinux(options: TrayBackendOptions): Promise<TrayBacken
     async notify(text) {
       const { title } = view;
       const hints = new Map([["urgency", variant("y", 1)]]);
-      const words = [title, 0, "", title, markup(text), [], hints, notificationMs];
-      return bus.call(notifications, "Notify", "susssasa{sv}i", words).then(
+      const parameters = [title, 0, "", title, markup(text), [], hints, notificationMs];
+      return bus.call(notifications, "Notify", "susssasa{sv}i", parameters).then(
         () => true,
         () => false,
       );

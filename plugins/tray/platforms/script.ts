@@ -1,5 +1,6 @@
-/* The tray as a child process that speaks lines of JSON. To it {"view":…} and {"notify":…}, from it {"ready":true},
- * {"choice":…} and {"error":…}. It ends when its standard input does. */
+// Runs the tray of macOS and Windows as a script in a child process. It reads lines of JSON
+// ({"view":…}, {"notify":…}), writes {"ready":true}, {"choice":…} and {"error":…}, and exits at the
+// end of its standard input.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -9,7 +10,7 @@ import { isObject } from "../../../lib/util.ts";
 
 export interface ScriptOptions {
   readonly command: readonly string[];
-  /** Pixels of the icon, of those that are drawn. */
+  /** Size of the icon in pixels; one of the sizes that `iconsFor` returns. */
   readonly iconSize: number;
 }
 
@@ -25,48 +26,48 @@ const menuChoices = new Set<unknown>([
   "quit",
 ] satisfies MenuChoice[]);
 
-/** In `dist` of the package, wherever this module stands: in the bundle of the program or in the sources. */
+/** @returns The path of a script in `dist`, both for the bundled program and for the sources. */
 export function scriptFile(name: string): string {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return fileURLToPath(new URL(`dist/plugins/tray/scripts/${name}`, pathToFileURL(manifest)));
 }
 
-/** Rejects when the script cannot be started or does not say that it is ready. */
+/** Rejects if the script cannot be started or does not report that it is ready. */
 export async function openScript(
   { command, iconSize }: ScriptOptions,
   options: TrayBackendOptions,
 ): Promise<TrayBackend> {
-  const { env, choose, shown, log, after, leaving } = options;
-  leaving.throwIfAborted();
+  const { env, choose, shown, log, after, closing } = options;
+  closing.throwIfAborted();
   const [name = "", ...words] = command;
   const child = spawn(name, words, { stdio: ["pipe", "pipe", "ignore"], env, windowsHide: true });
-  const say = (line: object): void => void child.stdin.write(`${toAsciiJson(line)}\n`);
+  const send = (line: object): void => void child.stdin.write(`${toAsciiJson(line)}\n`);
   const ended = new Promise<never>((_, reject) => {
     child.once("error", (error) =>
       reject(new Error(`${name} cannot be started (${error.message})`)),
     );
     child.once("exit", (code) =>
-      reject(new Error(`the script of the tray ended (${code ?? "by a signal"})`)),
+      reject(new Error(`the tray script exited (${code ?? "by a signal"})`)),
     );
   });
   child.stdin.on("error", () => undefined);
-  const left = new Promise<never>((_, reject) => {
-    leaving.addEventListener(
+  const closed = new Promise<never>((_, reject) => {
+    closing.addEventListener(
       "abort",
       () => {
         child.stdin.end();
         child.stdout.destroy();
-        child.unref(); // one that hangs keeps nobody from ending
-        reject(new Error("it was left"));
+        child.unref(); // a hung script must not keep this process alive
+        reject(new Error("the tray was closed"));
       },
       { once: true },
     );
   });
-  left.catch(() => undefined);
+  closed.catch(() => undefined);
 
   const ready = new Promise<void>((resolve, reject) => {
     const release = after(startTimeoutMs, () =>
-      reject(new Error("the script of the tray does not answer")),
+      reject(new Error("the tray script does not respond")),
     );
     void ended.catch(release);
     readLines(child.stdout, (line) => {
@@ -77,12 +78,12 @@ export async function openScript(
       }
       if (menuChoices.has(choice)) choose(choice as MenuChoice);
       if (typeof error === "string")
-        log.warn({ reason: error.slice(0, 300) }, "the script of the tray complains");
+        log.warn({ reason: error.slice(0, 300) }, "the tray script reported an error");
     });
   });
-  say({ view: toScriptView(options.view, iconSize) });
+  send({ view: toScriptView(options.view, iconSize) });
   try {
-    await Promise.race([ready, ended, left]);
+    await Promise.race([ready, ended, closed]);
   } catch (error) {
     child.kill();
     throw error;
@@ -90,41 +91,42 @@ export async function openScript(
   shown(true);
   ended.catch((error: Error) => {
     shown(false);
-    if (!leaving.aborted) log.warn({ reason: error.message }, "the tray does not come back");
+    if (!closing.aborted)
+      log.warn({ reason: error.message }, "the tray script exited; the icon stays hidden");
   });
   return {
-    show: (view) => say({ view: toScriptView(view, iconSize) }),
+    show: (view) => send({ view: toScriptView(view, iconSize) }),
     notify: async (text) => {
-      say({ notify: text });
+      send({ notify: text });
       return child.exitCode === null;
     },
   };
 }
 
-/** JSON without a character that an encoding or the end of a buffer could break. */
+/** Escapes all characters outside printable ASCII, so that no console encoding can change them. */
 const toAsciiJson = (line: object): string =>
   JSON.stringify(line).replace(
     /[^ -~]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-/** What the script draws: the icon as a PNG file in base64. */
+/** Adds the icon as a PNG file in base64. */
 function toScriptView({ title, hint, state, items }: TrayView, iconSize: number): object {
   const icon = iconsFor(state).find(({ size }) => size === iconSize);
   return { title, hint, items, icon: icon && encodePng(icon).toString("base64") };
 }
 
-function readLines(stream: NodeJS.ReadableStream, heard: (line: string) => void): void {
+function readLines(stream: NodeJS.ReadableStream, onLine: (line: string) => void): void {
   let text = "";
   stream.setEncoding("utf8");
   stream.on("data", (piece: string) => {
     const lines = `${text}${piece}`.split("\n");
     text = lines.pop()!.slice(0, maxLineLength);
-    for (const line of lines) if (line.length <= maxLineLength) heard(line);
+    for (const line of lines) if (line.length <= maxLineLength) onLine(line);
   });
 }
 
-/** The fields of a line; none when it is not an object. */
+/** @returns The fields of a line; none if the line is not a JSON object. */
 function parseObject(line: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(line);
@@ -134,7 +136,7 @@ function parseObject(line: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The menu bar of macOS, by what the system ships. */
+/** Shows the icon in the menu bar of macOS, with tools that are part of macOS. */
 export const openMacos = (options: TrayBackendOptions): Promise<TrayBackend> =>
   openScript(
     {
@@ -144,8 +146,10 @@ export const openMacos = (options: TrayBackendOptions): Promise<TrayBackend> =>
     options,
   );
 
-/** The notification area of Windows, by what the system ships. By its full name: Windows looks for programs in the
- *  current folder first. */
+/**
+ * Shows the icon in the notification area of Windows, with tools that are part of Windows. Uses the
+ * full path of PowerShell, because Windows looks for programs in the current folder first.
+ */
 export function openWindows(options: TrayBackendOptions): Promise<TrayBackend> {
   const root = options.env["SystemRoot"] ?? String.raw`C:\Windows`;
   const shell = String.raw`${root}\System32\WindowsPowerShell\v1.0\powershell.exe`;

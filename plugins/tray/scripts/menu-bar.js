@@ -1,10 +1,11 @@
-/* The menu bar of macOS, for osascript -l JavaScript. Lines of JSON: from Doorward {"view":{…}} and {"notify":"…"}, to
- * it {"ready":true}, {"choice":"…"} and {"error":"…"}. Ends with its standard input. */
+// Shows the icon in the menu bar of macOS; run by osascript -l JavaScript. Reads lines of JSON
+// ({"view":{…}}, {"notify":"…"}), writes {"ready":true}, {"choice":"…"} and {"error":"…"}, and exits
+// at the end of its standard input.
 ObjC.import("Cocoa");
 
 var choices = [];
 
-function say(line) {
+function send(line) {
   var text = $(JSON.stringify(line) + "\n").dataUsingEncoding($.NSUTF8StringEncoding);
   $.NSFileHandle.fileHandleWithStandardOutput.writeData(text);
 }
@@ -36,7 +37,7 @@ function notify(title, text) {
   $.NSUserNotificationCenter.defaultUserNotificationCenter.deliverNotification(note);
 }
 
-// osascript calls it.
+// Called by osascript.
 // oxlint-disable-next-line no-unused-vars
 function run() {
   var app = $.NSApplication.sharedApplication;
@@ -44,9 +45,9 @@ function run() {
   var input = $.NSFileHandle.fileHandleWithStandardInput;
   var bar = $.NSStatusBar.systemStatusBar.statusItemWithLength($.NSVariableStatusItemLength);
   var title = "";
-  var waiting = "";
+  var pending = "";
 
-  function take(line) {
+  function handle(line) {
     var message = JSON.parse(line);
     if (message.view) draw(bar, target, message.view);
     if (message.view) title = message.view.title;
@@ -56,14 +57,14 @@ function run() {
   function read() {
     var data = input.availableData;
     if (Number(data.length) === 0) return app.terminate(null);
-    waiting += $.NSString.alloc.initWithDataEncoding(data, $.NSUTF8StringEncoding).js;
-    var lines = waiting.split("\n");
-    waiting = lines.pop();
+    pending += $.NSString.alloc.initWithDataEncoding(data, $.NSUTF8StringEncoding).js;
+    var lines = pending.split("\n");
+    pending = lines.pop();
     lines.forEach(function (line) {
       try {
-        take(line);
+        handle(line);
       } catch (error) {
-        say({ error: String(error) });
+        send({ error: String(error) });
       }
     });
     return input.waitForDataInBackgroundAndNotify;
@@ -75,7 +76,7 @@ function run() {
       "pick:": {
         types: ["void", ["id"]],
         implementation: function (item) {
-          say({ choice: choices[item.tag] });
+          send({ choice: choices[item.tag] });
         },
       },
       "read:": { types: ["void", ["id"]], implementation: read },
@@ -90,6 +91,6 @@ function run() {
     input,
   );
   void input.waitForDataInBackgroundAndNotify;
-  say({ ready: true });
+  send({ ready: true });
   void app.run;
 }

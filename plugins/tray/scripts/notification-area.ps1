@@ -1,5 +1,6 @@
-# The notification area of Windows, for powershell.exe -STA. Lines of JSON: from Doorward {"view":{...}} and
-# {"notify":"..."}, to it {"ready":true}, {"choice":"..."} and {"error":"..."}. Ends with its standard input.
+# Shows the icon in the notification area of Windows; run by powershell.exe -STA. Reads lines of JSON
+# ({"view":{...}}, {"notify":"..."}), writes {"ready":true}, {"choice":"..."} and {"error":"..."}, and
+# exits at the end of its standard input.
 Add-Type -AssemblyName System.Windows.Forms, System.Drawing
 [Console]::OutputEncoding = New-Object System.Text.UTF8Encoding $false
 $reader = New-Object System.IO.StreamReader ([Console]::OpenStandardInput()), (New-Object System.Text.UTF8Encoding $false)
@@ -19,13 +20,13 @@ function Say($line) {
 function Draw($view) {
   $script:title = $view.title
   $bytes = New-Object System.IO.MemoryStream (, [Convert]::FromBase64String($view.icon))
-  $picture = New-Object System.Drawing.Bitmap $bytes
+  $bitmap = New-Object System.Drawing.Bitmap $bytes
   $before = $script:handle
-  $script:handle = $picture.GetHicon()
+  $script:handle = $bitmap.GetHicon()
   $tray.Icon = [System.Drawing.Icon]::FromHandle($script:handle)
   if ($before -ne [IntPtr]::Zero) { [void][Doorward.Icons]::DestroyIcon($before) }
   $text = "$($view.title): $($view.hint)"
-  $tray.Text = $text.Substring(0, [Math]::Min(63, $text.Length)) # Windows takes no more
+  $tray.Text = $text.Substring(0, [Math]::Min(63, $text.Length)) # limit of Windows
 
   $menu = New-Object System.Windows.Forms.ContextMenuStrip
   foreach ($item in $view.items) {

@@ -1,5 +1,5 @@
-/* The icon as `org.kde.StatusNotifierItem` (freedesktop's specification of 2009, as KDE, Xfce, LXQt and GNOME's
- * extension read it). */
+// Serves the icon as `org.kde.StatusNotifierItem`: the freedesktop specification of 2009, as KDE,
+// Xfce, LXQt and the GNOME extension implement it.
 import type { Interface, BusValue } from "../dbus/index.ts";
 import { iconsFor } from "../icon.ts";
 import type { TrayView } from "../service.ts";
@@ -14,7 +14,7 @@ export interface Signal {
   readonly body: readonly BusValue[];
 }
 
-/** Hosts read the hint of the pointer as markup. */
+/** Panels interpret the tooltip as markup. */
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
 export const markup = (text: string): string =>
   text.replace(/\p{Cc}+/gu, " ").replace(/[&<>]/g, (character) => escapes[character]!);
@@ -22,13 +22,13 @@ export const markup = (text: string): string =>
 const statusOf = ({ state }: TrayView): string => (state === "setup" ? "NeedsAttention" : "Active");
 
 export function createItem(id: string, view: () => TrayView, activate: () => void): Interface {
-  const nothing = { gives: "", run: () => [] };
+  const noEffect = { gives: "", run: () => [] };
   const text = (get: () => string) => ({ signature: "s", get });
   const icons = {
     signature: "a(iiay)",
     get: () => iconsFor(view().state).map(({ size, argb }) => [size, size, argb]),
   };
-  const none = { signature: "a(iiay)", get: () => [] };
+  const noIcons = { signature: "a(iiay)", get: () => [] };
   return {
     properties: {
       Category: text(() => "ApplicationStatus"),
@@ -40,7 +40,7 @@ export function createItem(id: string, view: () => TrayView, activate: () => voi
       IconThemePath: text(() => ""),
       IconPixmap: icons,
       OverlayIconName: text(() => ""),
-      OverlayIconPixmap: none,
+      OverlayIconPixmap: noIcons,
       AttentionIconName: text(() => ""),
       AttentionIconPixmap: icons,
       AttentionMovieName: text(() => ""),
@@ -53,16 +53,16 @@ export function createItem(id: string, view: () => TrayView, activate: () => voi
     },
     methods: {
       Activate: { takes: "ii", gives: "", run: () => (activate(), []) },
-      SecondaryActivate: { takes: "ii", ...nothing },
-      ContextMenu: { takes: "ii", ...nothing },
-      Scroll: { takes: "is", ...nothing },
-      ProvideXdgActivationToken: { takes: "s", ...nothing },
+      SecondaryActivate: { takes: "ii", ...noEffect },
+      ContextMenu: { takes: "ii", ...noEffect },
+      Scroll: { takes: "is", ...noEffect },
+      ProvideXdgActivationToken: { takes: "s", ...noEffect },
     },
     signals: { NewIcon: "", NewAttentionIcon: "", NewStatus: "s", NewToolTip: "", NewTitle: "" },
   };
 }
 
-/** What hosts have to be told when one view takes the place of another. */
+/** @returns The signals that tell panels about a changed view. */
 export function changesOf(before: TrayView, after: TrayView): Signal[] {
   const plain = (member: string): Signal => ({ member, signature: "", body: [] });
   return [

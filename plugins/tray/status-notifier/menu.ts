@@ -1,4 +1,5 @@
-/* The menu as `com.canonical.dbusmenu`, version 3: an item's number is its place, from 1; 0 is the menu itself. */
+// Serves the menu as `com.canonical.dbusmenu`, version 3. The identifier of an item is its
+// position, starting at 1; 0 is the menu itself.
 import { BusError, variant, type Interface, type BusValue, type Variant } from "../dbus/index.ts";
 import type { MenuChoice, TrayView } from "../service.ts";
 
@@ -7,15 +8,15 @@ export const menuInterface = "com.canonical.dbusmenu";
 
 export interface Menu {
   readonly interface: Interface;
-  /** Announces a changed view; to be sent as `LayoutUpdated`. */
+  /** @returns The body of the signal `LayoutUpdated`, to send after the view has changed. */
   changed(): readonly BusValue[];
 }
 
-/** Of the items in one question; a menu has far fewer. */
+/** Items per call; a menu has far fewer. */
 const maxItems = 1_000;
 const maxLabelLength = 200;
 
-/** Panels underline the letter after `_`, take a doubled one for itself, and draw line breaks in their own ways. */
+/** Panels underline the character after `_` and show `__` as `_`. Line breaks vary by panel. */
 const labelOf = (text: string): string =>
   text
     .replace(/\p{Cc}+/gu, " ")
@@ -34,19 +35,20 @@ function propertiesOf(item: TrayView["items"][number]): Properties {
   ]);
 }
 
+/** An empty list of names selects all properties. */
+function selectProperties(properties: Properties, names: BusValue): Properties {
+  const selected = new Set(names as readonly string[]);
+  return selected.size === 0
+    ? properties
+    : new Map([...properties].filter(([name]) => selected.has(name)));
+}
+
 export function createMenu(view: () => TrayView, choose: (choice: MenuChoice) => void): Menu {
   let revision = 1;
   const rows = (): Properties[] => [
     new Map([["children-display", variant("s", "submenu")]]),
     ...view().items.map(propertiesOf),
   ];
-  /** An empty list of names means all. */
-  const only = (properties: Properties, names: BusValue): Properties => {
-    const wanted = new Set(names as readonly string[]);
-    return wanted.size === 0
-      ? properties
-      : new Map([...properties].filter(([name]) => wanted.has(name)));
-  };
   const rowOf = (id: BusValue): Properties => {
     const row = rows()[id as number];
     if (!row) throw new BusError("InvalidArgs", "the menu has no such item");
@@ -54,21 +56,22 @@ export function createMenu(view: () => TrayView, choose: (choice: MenuChoice) =>
   };
 
   function layout(parent: BusValue, depth: BusValue, names: BusValue): BusValue[] {
-    const itself = only(rowOf(parent), names);
+    const properties = selectProperties(rowOf(parent), names);
     const isRoot = parent === 0 && depth !== 0;
     const children = isRoot
       ? rows()
           .slice(1)
-          .map((row, at) => variant("(ia{sv}av)", [at + 1, only(row, names), []]))
+          .map((row, index) => variant("(ia{sv}av)", [index + 1, selectProperties(row, names), []]))
       : [];
-    return [revision, [parent, itself, children]];
+    return [revision, [parent, properties, children]];
   }
 
   function group(ids: BusValue, names: BusValue): BusValue[] {
     const all = rows();
-    const given = (ids as readonly number[]).slice(0, maxItems);
-    const wanted = given.length === 0 ? all.map((_, at) => at) : given.filter((id) => all[id]);
-    return [wanted.map((id) => [id, only(all[id]!, names)])];
+    const requested = (ids as readonly number[]).slice(0, maxItems);
+    const found =
+      requested.length === 0 ? all.map((_, index) => index) : requested.filter((id) => all[id]);
+    return [found.map((id) => [id, selectProperties(all[id]!, names)])];
   }
 
   function property(id: BusValue, name: BusValue): BusValue[] {

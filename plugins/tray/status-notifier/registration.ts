@@ -1,4 +1,5 @@
-/* The panel's side: `org.kde.StatusNotifierWatcher` knows the items, hosts draw them. Most panels are both. */
+// Registers the icon with the panel: `org.kde.StatusNotifierWatcher` lists the icons, hosts draw
+// them. Most panels are both.
 import type { Release } from "../../../kernel/index.ts";
 import { busDaemon, variant, type Bus, type Message, type BusTarget } from "../dbus/index.ts";
 
@@ -11,7 +12,7 @@ const watcher: BusTarget = {
 const match =
   `type='signal',sender='${busDaemon.destination}',interface='${busDaemon.interface}',` +
   `member='NameOwnerChanged',arg0='${watcherName}'`;
-/** A panel that has just come may not answer yet. */
+/** A panel that has just started may not respond yet. */
 const minRetryMs = 250;
 const maxRetryMs = 8_000;
 
@@ -21,58 +22,63 @@ const primaryOwnerReply = 1;
 export interface RegistrationOptions {
   readonly bus: Bus;
   readonly pid: number;
-  /** Told when a panel has the icon and when it has gone. */
+  /** Called when a panel shows the icon and when the panel is gone. */
   readonly shown: (isShown: boolean) => void;
   readonly after: (ms: number, run: () => void) => Release;
 }
 export interface Registration {
-  /** Makes the item known; answers why it is not seen when it is not. Rejects when the bus does not work. */
+  /**
+   * Registers the icon. Rejects if the bus fails.
+   *
+   * @returns Why the icon is not visible, or undefined if it is.
+   */
   begin(): Promise<string | undefined>;
-  /** Makes it known again when a panel has come. */
-  heard(signal: Message): void;
+  /** Registers the icon again when a signal announces a new panel. */
+  onSignal(signal: Message): void;
 }
 
 export function createRegistration({ bus, pid, shown, after }: RegistrationOptions): Registration {
   let name = bus.name;
-  let stopWaiting: Release = () => undefined;
-  /** Of the watcher: what was asked of the one before says nothing of this one. */
+  let cancelRetry: Release = () => undefined;
+  /** Counts watchers. A reply of an earlier watcher does not apply to the current one. */
   let generation = 0;
 
-  /** The specification wants a name of this form; where another container has it, the unique one does. */
-  async function takeName(): Promise<void> {
-    const wanted = `org.kde.StatusNotifierItem-${pid}-1`;
-    const [result] = await bus.call(busDaemon, "RequestName", "su", [wanted, doNotQueueFlag]);
-    if (result === primaryOwnerReply) name = wanted;
+  /** The specification requires this name. If another container owns it, the unique name works. */
+  async function requestName(): Promise<void> {
+    const itemName = `org.kde.StatusNotifierItem-${pid}-1`;
+    const [result] = await bus.call(busDaemon, "RequestName", "su", [itemName, doNotQueueFlag]);
+    if (result === primaryOwnerReply) name = itemName;
   }
 
-  async function appear(): Promise<string | undefined> {
-    const asked = generation;
+  async function register(): Promise<string | undefined> {
+    const startGeneration = generation;
     try {
       await bus.call(watcher, "RegisterStatusNotifierItem", "s", [name]);
     } catch (error) {
-      return `no panel takes the icons of programs (${(error as Error).message})`;
+      return `no panel accepts icons of programs (${(error as Error).message})`;
     }
-    if (!(await hasHost())) return "no panel shows the icons of programs";
-    if (asked !== generation) return "the panel has gone again";
+    if (!(await hasHost())) return "no panel shows icons of programs";
+    if (startGeneration !== generation) return "the panel has closed";
     shown(true);
     return undefined;
   }
 
-  /** A watcher that does not say counts as one that has. */
+  /** @returns True if the watcher has a host or does not have this property. */
   async function hasHost(): Promise<boolean> {
     const properties = { ...watcher, interface: "org.freedesktop.DBus.Properties" };
-    const question = [watcherName, "IsStatusNotifierHostRegistered"];
+    const propertyName = [watcherName, "IsStatusNotifierHostRegistered"];
     const [found] = await bus
-      .call(properties, "Get", "ss", question)
+      .call(properties, "Get", "ss", propertyName)
       .catch(() => [variant("b", true)]);
     return typeof found !== "object" || !("value" in found) || found.value !== false;
   }
 
-  function again(pause: number): void {
-    stopWaiting = after(pause, () => {
-      const asked = generation;
-      void appear().then((why) => {
-        if (why !== undefined && asked === generation && pause < maxRetryMs) again(pause * 2);
+  function retryAfter(pauseMs: number): void {
+    cancelRetry = after(pauseMs, () => {
+      const startGeneration = generation;
+      void register().then((reason) => {
+        if (reason !== undefined && startGeneration === generation && pauseMs < maxRetryMs)
+          retryAfter(pauseMs * 2);
       });
     });
   }
@@ -80,20 +86,20 @@ export function createRegistration({ bus, pid, shown, after }: RegistrationOptio
   return {
     async begin() {
       await bus.call(busDaemon, "AddMatch", "s", [match]);
-      await takeName();
-      return appear();
+      await requestName();
+      return register();
     },
-    heard({ sender, member, body: [changed, , owner] }) {
+    onSignal({ sender, member, body: [busName, , owner] }) {
       if (
         sender !== busDaemon.destination ||
         member !== "NameOwnerChanged" ||
-        changed !== watcherName
+        busName !== watcherName
       )
         return;
-      stopWaiting();
+      cancelRetry();
       generation += 1;
       if (owner === "") shown(false);
-      else again(minRetryMs);
+      else retryAfter(minRetryMs);
     },
   };
 }

@@ -13,7 +13,7 @@ const daemon = {
   interface: "org.freedesktop.DBus",
 };
 
-/** Something that listens where a bus should, and what opening it does under a stopped clock. */
+/** A server at the address of the bus, and the result of opening the bus with a stopped clock. */
 async function against(
   serve: (socket: Socket) => void,
   visit: (open: Promise<Bus>, increment: (ms: number) => void) => Promise<void>,
@@ -26,7 +26,7 @@ async function against(
   }).listen(joinPath(folder, "bus"));
   await new Promise((ready) => server.once("listening", ready));
   const clock = createStoppedClock();
-  const leaving = new AbortController();
+  const closing = new AbortController();
   try {
     await visit(
       openBus({
@@ -37,49 +37,49 @@ async function against(
           const id = clock.setTimeout(run, ms);
           return () => clock.clearTimeout(id);
         },
-        heard: () => undefined,
+        onSignal: () => undefined,
         closed: () => undefined,
-        leaving: leaving.signal,
+        closing: closing.signal,
       }),
       (ms) => clock.increment(ms),
     );
   } finally {
-    leaving.abort();
+    closing.abort();
     for (const socket of sockets) socket.destroy();
     await new Promise((closed) => server.close(closed));
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-describe("a bus that is none", () => {
+describe("openBus without a bus", () => {
   test.each<[string, (socket: Socket) => void, RegExp]>([
-    ["refuses the user", (socket) => socket.write("REJECTED EXTERNAL\r\n"), /refuses this user/],
+    ["rejects the user", (socket) => socket.write("REJECTED EXTERNAL\r\n"), /rejects this user/],
     ["closes", (socket) => socket.end(), /closes the connection/],
-    ["talks and talks", (socket) => socket.write("x".repeat(600)), /too long a line/],
+    ["sends an endless line", (socket) => socket.write("x".repeat(600)), /line that is too long/],
     [
-      "takes the user and then speaks another protocol",
+      "accepts the user and then uses another protocol",
       (socket) => {
         socket.once("data", () => {
           socket.write(`OK ${"a".repeat(32)}\r\n`);
           socket.on("data", () => socket.write("HTTP/1.1 400 Bad Request\r\n\r\n"));
         });
       },
-      /not a message of D-Bus/,
+      /not a D-Bus message/,
     ],
   ])("%s: opening it says so", async (_, serve, words) => {
     await against(serve, (open) => expect(open).rejects.toThrow(words));
   });
 
-  test("one that says nothing is given up after ten seconds", async () => {
-    let heard = "";
+  test("fails after ten seconds without a response", async () => {
+    let received = "";
     await against(
       (socket) =>
         socket.on("data", (text) => {
-          heard += String(text);
+          received += String(text);
         }),
       async (open, increment) => {
-        const ended = expect(open).rejects.toThrow("it does not answer");
-        await until(() => expect(heard).toBe("\0AUTH EXTERNAL 31303030\r\n"));
+        const ended = expect(open).rejects.toThrow("it does not respond");
+        await until(() => expect(received).toBe("\0AUTH EXTERNAL 31303030\r\n"));
         increment(10_000);
         await ended;
       },
@@ -87,8 +87,8 @@ describe("a bus that is none", () => {
   });
 });
 
-describe.skipIf(!hasBus)("on a real bus", () => {
-  test("calls are answered, errors carry the bus's words, and a name can be asked for", async () => {
+describe.skipIf(!hasBus)("openBus with a real bus", () => {
+  test("returns results, errors of the bus, and requested names", async () => {
     await using bus = await startBus();
     using one = await join(bus);
     using two = await join(bus);
@@ -100,7 +100,7 @@ describe.skipIf(!hasBus)("on a real bus", () => {
     );
   });
 
-  test("messages larger than a socket's buffer arrive whole", async () => {
+  test("transfers messages larger than the socket buffer", async () => {
     await using bus = await startBus();
     const text = "ü".repeat(200_000);
     const echo = { takes: "s", gives: "s", run: (...[given]: readonly any[]) => [given] };
@@ -114,7 +114,7 @@ describe.skipIf(!hasBus)("on a real bus", () => {
     const properties = { ...place, interface: "org.freedesktop.DBus.Properties" };
     await expect(
       two.call(properties, "Set", "ssv", ["org.example.Echo", "A", { signature: "y", value: 1 }]),
-    ).rejects.toThrow("nothing can be set");
+    ).rejects.toThrow("all properties are read-only");
     const described = await two.call(
       { ...place, interface: "org.freedesktop.DBus.Introspectable" },
       "Introspect",
@@ -127,7 +127,7 @@ describe.skipIf(!hasBus)("on a real bus", () => {
     );
   });
 
-  test("its end is told once, with the calls that wait", async () => {
+  test("reports the end of the bus once and fails pending calls", async () => {
     const bus = await startBus();
     const reasons: string[] = [];
     using one = await join(bus, { closed: (reason) => reasons.push(reason) });

@@ -1,3 +1,4 @@
+// Starts a private session bus and a panel for the tests of the tray.
 import { spawn } from "node:child_process";
 import { tmpdir } from "node:os";
 import { vi } from "vitest";
@@ -18,7 +19,7 @@ export interface BusDaemon extends AsyncDisposable {
   readonly address: string;
 }
 
-/** A session bus of its own; with an `address`, where one was before. `env` is for programs it starts. */
+/** Starts a private session bus. `address` reuses the address of an earlier one. */
 export async function startBus(
   address = `unix:tmpdir=${tmpdir()}`,
   env: NodeJS.ProcessEnv = process.env,
@@ -54,7 +55,7 @@ export async function startBus(
   };
 }
 
-/** Waits for a fact, however busy the machine is. */
+/** Waits until `check` passes, also on a busy machine. */
 export const until = (look: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(look, { timeout: 15_000, interval: 10 });
 
@@ -64,23 +65,23 @@ export const after = (ms: number, run: () => void): (() => void) => {
 };
 
 export interface Peer extends Bus, Disposable {}
-/** Another program on the bus. */
+/** Connects another program to the bus. */
 export async function join(
   { env }: Pick<BusDaemon, "env">,
   options: Partial<BusOptions> = {},
 ): Promise<Peer> {
-  const leaving = new AbortController();
+  const closing = new AbortController();
   const bus = await openBus({
     env,
     uid: process.getuid!(),
     objects: {},
     after,
-    heard: () => undefined,
+    onSignal: () => undefined,
     closed: () => undefined,
-    leaving: leaving.signal,
+    closing: closing.signal,
     ...options,
   });
-  return { ...bus, [Symbol.dispose]: () => leaving.abort() };
+  return Object.assign(bus, { [Symbol.dispose]: () => closing.abort() });
 }
 
 const watcherName = "org.kde.StatusNotifierWatcher";
@@ -96,11 +97,11 @@ export interface Row {
   readonly type: string | undefined;
 }
 export interface Panel extends Disposable {
-  /** Names of the items it was told of, oldest first. */
+  /** Names of the registered items, oldest first. */
   readonly items: readonly string[];
   /** Resolves with the first item. */
   readonly item: Promise<string>;
-  /** The members of the signals it has heard. */
+  /** The members of the received signals. */
   readonly signals: readonly string[];
   property(name: string): Promise<any>;
   menu(): Promise<Row[]>;
@@ -113,17 +114,17 @@ export interface Panel extends Disposable {
     signature?: string,
     body?: readonly BusValue[],
   ): Promise<any>;
-  /** Messages of programs, as `[title, text]`. */
+  /** Notifications of programs, as `[title, text]`. */
   readonly messages: readonly string[][];
 }
 
 export interface PanelOptions {
   readonly hasHost?: boolean;
-  /** Without it nobody shows messages. */
+  /** Without it, no program shows notifications. */
   readonly showsMessages?: boolean;
 }
 
-/** What a panel is for the tray: it owns the watcher's name, reads the item and its menu, and clicks. */
+/** Starts a panel: it owns the name of the watcher, reads the item and its menu, and clicks. */
 export async function startPanel(daemon: BusDaemon, options: PanelOptions = {}): Promise<Panel> {
   const { hasHost = true, showsMessages = true } = options;
   const items: string[] = [];
@@ -167,7 +168,7 @@ export async function startPanel(daemon: BusDaemon, options: PanelOptions = {}):
       "/StatusNotifierWatcher": { [watcherName]: watcher },
       "/org/freedesktop/Notifications": { "org.freedesktop.Notifications": notifications },
     },
-    heard: ({ member }) => void signals.push(member!),
+    onSignal: ({ member }) => void signals.push(member!),
   });
   const daemonPlace = {
     destination: "org.freedesktop.DBus",

@@ -17,7 +17,7 @@ const panels: readonly Colour[] = [
   [0, 0, 0],
 ];
 
-/** WCAG 2.2, relative luminance. */
+/** Relative luminance by WCAG 2.2. */
 function luminance(colour: Colour): number {
   const parts = colour.map((part) => part / 255);
   const linear = parts.map((part) =>
@@ -32,8 +32,8 @@ function contrast(one: Colour, other: Colour): number {
 const pixelsOf = ({ argb, size }: Icon): number[][] =>
   Array.from({ length: size ** 2 }, (_, at) => [...argb.subarray(at * 4, at * 4 + 4)]);
 
-describe("the icon", () => {
-  test("has the colours of the dashboard's mark", () => {
+describe("iconsFor", () => {
+  test("uses the colours of the dashboard logo", () => {
     const svg = read("plugins/dashboard/browser/icon.svg");
     const hex = (colour: Colour): string => `#${Buffer.from(colour).toString("hex")}`;
     const { wall, light, leaf } = colours;
@@ -42,7 +42,7 @@ describe("the icon", () => {
     );
   });
 
-  test.each(states)("in the state %s can be told from light and from dark panels", (state) => {
+  test.each(states)("contrasts with light and dark panels in the state %s", (state) => {
     for (const icon of iconsFor(state)) {
       const solid = pixelsOf(icon).flatMap(([alpha, red, green, blue]): Colour[] =>
         alpha === 255 ? [[red!, green!, blue!]] : [],
@@ -56,7 +56,7 @@ describe("the icon", () => {
     }
   });
 
-  test("looks different in every state, and has alpha, red, green and blue in this order", () => {
+  test("differs in every state and uses ARGB order", () => {
     for (const at of [0, 1, 2, 3, 4, 5]) {
       expect(
         new Set(states.map((state) => Buffer.from(iconsFor(state)[at]!.argb).toString("hex"))).size,
@@ -75,14 +75,14 @@ describe("the icon", () => {
     );
   });
 
-  test("is drawn once for each state", () => {
+  test("caches the icon of each state", () => {
     expect(iconsFor("running")).toBe(iconsFor("running"));
     expect(iconsFor("running").map(({ size, argb }) => argb.length / size ** 2)).toEqual([
       4, 4, 4, 4, 4, 4,
     ]);
   });
 
-  test("is a PNG file of the same pixels for those who want one", () => {
+  test("encodes the same pixels as PNG", () => {
     const icon = iconsFor("setup")[1]!;
     const png = encodePng(icon);
     expect(png.subarray(0, 16).toString("latin1")).toBe("\x89PNG\r\n\x1a\n\0\0\0\rIHDR");

@@ -10,13 +10,13 @@ import { programs } from "../../support/tray-harness.ts";
 
 const known: TrayFacts = { title: "Doorward", version: "1.2.3", state: "running", hasLog: false };
 
-/** Speaks as the scripts do; what it hears stands in a file. */
+/** A script with the protocol of the real ones. It writes its input to a file. */
 const standIn = (body: string): string => `exec ${process.execPath} -e '
   const { appendFileSync } = require("node:fs");
   const say = (line) => process.stdout.write(JSON.stringify(line) + "\\n");
   require("node:readline").createInterface({ input: process.stdin })
-    .on("line", (line) => { appendFileSync("'$HERE'/heard", line + "\\n"); ${body} })
-    .on("close", () => { appendFileSync("'$HERE'/heard", "end"); process.exit(0); });
+    .on("line", (line) => { appendFileSync("'$HERE'/received", line + "\\n"); ${body} })
+    .on("close", () => { appendFileSync("'$HERE'/received", "end"); process.exit(0); });
 '`;
 
 async function withScript(
@@ -25,14 +25,14 @@ async function withScript(
     open(): ReturnType<typeof openScript>;
     chosen: MenuChoice[];
     shown: boolean[];
-    heard(): Promise<string>;
+    received(): Promise<string>;
     leave(): void;
     lines: ReturnType<typeof createCapturedLog>["lines"];
   }) => Promise<void>,
 ): Promise<void> {
   await using tools = await programs({ tray: standIn(body) });
   const { log, lines } = createCapturedLog();
-  const leaving = new AbortController();
+  const closing = new AbortController();
   const chosen: MenuChoice[] = [];
   const shown: boolean[] = [];
   const options = {
@@ -43,7 +43,7 @@ async function withScript(
     required: true,
     log,
     after,
-    leaving: leaving.signal,
+    closing: closing.signal,
   };
   try {
     await visit({
@@ -51,25 +51,27 @@ async function withScript(
       chosen,
       shown,
       lines,
-      leave: () => leaving.abort(),
-      heard: () => tools.read("heard"),
+      leave: () => closing.abort(),
+      received: () => tools.read("received"),
     });
   } finally {
-    leaving.abort();
+    closing.abort();
   }
 }
 
-describe("a tray that is a script", () => {
-  test("is given the view in lines of plain ASCII, and says what was chosen", async () => {
-    const body = `say({ ready: true }); say({ choice: "copy-link" }); say({ choice: "version" }); say({ choice: "rm" });
-      say([1]); process.stdout.write("no JSON\\n{\\"choice\\":"); process.stdout.write("\\"quit\\"}\\n");`;
-    await withScript(body, async ({ open, chosen, shown, heard, leave }) => {
+describe("openScript", () => {
+  test("sends the view as ASCII and reports the chosen item", async () => {
+    const body = `say({ ready: true }); say({ choice: "copy-link" });
+      say({ choice: "version" }); say({ choice: "rm" }); say([1]);
+      process.stdout.write("no JSON\\n{\\"choice\\":");
+      process.stdout.write("\\"quit\\"}\\n");`;
+    await withScript(body, async ({ open, chosen, shown, received, leave }) => {
       const face = await open();
       await until(() => expect(chosen).toEqual(["copy-link", "quit"]));
       face.show(createView({ ...known, state: "setup" }));
       expect(await face.notify("line one\nüber")).toBe(true);
-      await until(async () => expect((await heard()).split("\n")).toHaveLength(4));
-      const text = await heard();
+      await until(async () => expect((await received()).split("\n")).toHaveLength(4));
+      const text = await received();
       expect(text).toMatch(/^[\n -~]*$/);
       const [first, second, third] = text
         .split("\n")
@@ -84,14 +86,14 @@ describe("a tray that is a script", () => {
       expect(second.view.icon).not.toBe(first.view.icon);
       expect(third).toEqual({ notify: "line one\nüber" });
       leave();
-      await until(async () => expect(await heard()).toMatch(/end$/));
+      await until(async () => expect(await received()).toMatch(/end$/));
       expect(shown[0]).toBe(true);
     });
   });
 
-  test("that ends before it is ready, or is not there, is no tray", async () => {
+  test("rejects if the script is missing or exits early", async () => {
     await withScript("process.exit(3);", ({ open }) =>
-      expect(open()).rejects.toThrow(/of the tray ended \(3\)/),
+      expect(open()).rejects.toThrow(/tray script exited \(3\)/),
     );
     const { log } = createCapturedLog();
     const nowhere = openScript(
@@ -104,28 +106,28 @@ describe("a tray that is a script", () => {
         required: true,
         log,
         after,
-        leaving: new AbortController().signal,
+        closing: new AbortController().signal,
       },
     );
     await expect(nowhere).rejects.toThrow(/\/nowhere\/osascript cannot be started/);
   });
 
-  test("that ends later is one line in the log, and its complaints are others", async () => {
+  test("logs the exit and the errors of the script", async () => {
     const body = `say({ ready: true }); say({ error: "no icon" });
       process.stdout.write("x".repeat(9000) + "\\n", () => process.exit(1));`;
     await withScript(body, async ({ open, shown, lines }) => {
       const face = await open();
       await until(() => expect(shown).toEqual([true, false]));
       expect(lines.map(({ level, text }) => [level, text])).toEqual([
-        ["warn", "the script of the tray complains"],
-        ["warn", "the tray does not come back"],
+        ["warn", "the tray script reported an error"],
+        ["warn", "the tray script exited; the icon stays hidden"],
       ]);
       expect(await face.notify("anybody?")).toBe(false);
     });
   });
 });
 
-/** Anything: a thing of Cocoa that takes every message, and remembers what was set. */
+/** A Cocoa object that accepts every message and records assigned properties. */
 function thing(own: Record<string, unknown> = {}): any {
   return new Proxy(
     Object.assign(() => thing(), own),
@@ -136,8 +138,8 @@ function thing(own: Record<string, unknown> = {}): any {
   );
 }
 
-describe("the script for the menu bar of macOS, in a Cocoa of paper", () => {
-  test("draws the menu, says what is picked and what it does not understand, and ends with its input", async () => {
+describe("menu-bar.js with a simulated Cocoa", () => {
+  test("draws the menu, reports choices and errors, exits with its input", async () => {
     const said: any[] = [];
     const input: string[] = [];
     const entries: any[] = [];

@@ -4,12 +4,12 @@ import { environment, type TokenBackend } from "../../../plugins/token-store/ind
 import { hasBus, menuInterface, menuPath, startBus, startPanel, until, type Panel } from "./bus.ts";
 import { clipboardScripts, programs, TOKEN, withTray } from "../../support/tray-harness.ts";
 
-const there = "the tray's icon is there";
+const there = "the tray icon is shown";
 const labels = async (panel: Panel): Promise<string[]> =>
   (await panel.menu()).flatMap(({ label }) => label ?? []);
 
-describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
-  test("shows its menu, with the channel's connections as they come and go", async () => {
+describe.skipIf(!hasBus)("tray", () => {
+  test("shows its menu with the current number of connections", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await withTray({ env: bus.env, required: true }, async ({ stand: { kernel, clock } }) => {
@@ -69,7 +69,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     });
   });
 
-  test("copies the token by standard input and takes it away after a minute", async () => {
+  test("copies the token by standard input and clears it later", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await using tools = await programs(clipboardScripts);
@@ -87,7 +87,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     });
   });
 
-  test("leaves alone what was copied after the token, and takes the token away when it stops", async () => {
+  test("keeps newer clipboard text and clears the token on stop", async () => {
     await using bus = await startBus();
     await using tools = await programs(clipboardScripts);
     const env = { ...bus.env, PATH: `${tools.folder}:${bus.env["PATH"]}` };
@@ -117,7 +117,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     expect(await tools.read("clipboard")).toBe("");
   });
 
-  test("says so on the desktop when no program reaches the clipboard", async () => {
+  test("shows a notification if no clipboard program works", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await withTray({ env: { ...bus.env, PATH: "/nowhere" }, required: true }, async () => {
@@ -125,12 +125,12 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       await until(() => expect(panel.messages).toHaveLength(1));
       expect(panel.messages[0]).toEqual([
         "Doorward",
-        "The token was not copied: none of xclip, xsel works. In a terminal: doorward token show",
+        "Cannot copy the token: none of xclip, xsel works. Run: doorward token show",
       ]);
     });
   });
 
-  test("copies no token that the environment holds, and says so in the item", async () => {
+  test("disables copying a token that the environment sets", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await using tools = await programs(clipboardScripts);
@@ -159,7 +159,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
     });
   });
 
-  test("quits once, and says where the dashboard is when no browser opens", async () => {
+  test("quits once and shows the address if no browser opens", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await withTray(
@@ -168,16 +168,14 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
         await panel.click("Open Dashboard");
         await until(() => expect(panel.messages).toHaveLength(1));
         const { href } = kernel.services.http.addresses()[0]!;
-        expect(panel.messages[0]![1]).toBe(
-          `No browser could be opened. The dashboard is at ${href}`,
-        );
+        expect(panel.messages[0]![1]).toBe(`Cannot open a browser. The dashboard is at ${href}`);
         await panel.click("Quit");
         await until(() => expect(quits()).toBe(1));
       },
     );
   });
 
-  test("refuses what a panel has no business with", async () => {
+  test("rejects invalid calls of a panel", async () => {
     await using bus = await startBus();
     using panel = await startPanel(bus);
     await withTray({ env: bus.env, required: true }, async ({ opened, quits }) => {
@@ -185,7 +183,7 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
       const strange: [string, string, any[], RegExp][] = [
         ["Event", "isvu", [99, "clicked", zero, 0], /no such item/],
         ["Event", "isvu", [-1, "clicked", zero, 0], /no such item/],
-        ["Event", "s", ["Quit"], /takes "isvu"/],
+        ["Event", "s", ["Quit"], /expects the signature "isvu"/],
         ["GetLayout", "iias", [77, -1, []], /no such item/],
         ["GetProperty", "is", [1, "icon-data"], /no such property/],
         ["constructor", "", [], /no such method/],
@@ -219,18 +217,19 @@ describe.skipIf(!hasBus)("the tray on a desktop with a panel", () => {
   });
 });
 
-describe.skipIf(!hasBus)("the tray comes back", () => {
-  test("when the panel does", async () => {
+describe.skipIf(!hasBus)("tray icon", () => {
+  test("returns when the panel returns", async () => {
     await using bus = await startBus();
     const first = await startPanel(bus);
     await withTray(
       { env: bus.env, required: true },
       async ({ logged, texts, stand: { clock }, quits }) => {
         first[Symbol.dispose]();
-        await logged("the tray's icon is gone; it comes back with its panel");
+        await logged("the tray icon is hidden; it returns when the panel returns");
         using second = await startPanel(bus);
         await until(() => {
-          clock.increment(50); // no faster: an answer of the bus may take ten seconds of it
+          // Small steps, because a call to the bus times out after 10 s of this clock.
+          clock.increment(50);
           expect(second.items).not.toEqual([]);
         });
         await second.click("Quit");
@@ -240,7 +239,7 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
     );
   });
 
-  test("when the bus does", async () => {
+  test("returns when the bus returns", async () => {
     const first = await startBus();
     const panel = await startPanel(first);
     await withTray(
@@ -248,7 +247,7 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
       async ({ logged, stand: { clock }, quits }) => {
         panel[Symbol.dispose]();
         await first[Symbol.asyncDispose]();
-        await logged("the session bus is gone; the tray waits for it");
+        await logged("the session bus closed the connection; reconnecting");
         clock.increment(1_000);
         await using bus = await startBus(first.address);
         using again = await startPanel(bus);
@@ -262,13 +261,14 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
     );
   });
 
-  test("and first appears with a panel that starts after it, as at a login", async () => {
+  test("appears when the panel starts after the launcher", async () => {
     await using bus = await startBus();
     await withTray({ env: bus.env }, async ({ logged, stand: { clock } }) => {
-      await logged("no tray yet; its icon appears with a panel that takes it");
+      await logged("the tray icon is not visible yet; it appears when a panel accepts it");
       using panel = await startPanel(bus);
       await until(() => {
-        clock.increment(50); // no faster: an answer of the bus may take ten seconds of it
+        // Small steps, because a call to the bus times out after 10 s of this clock.
+        clock.increment(50);
         expect(panel.items).not.toEqual([]);
       });
       await logged(there);
@@ -276,50 +276,40 @@ describe.skipIf(!hasBus)("the tray comes back", () => {
   });
 });
 
-describe("without a desktop", () => {
+describe("tray without a desktop", () => {
   const display = { DISPLAY: ":0", XDG_RUNTIME_DIR: "/nowhere" };
   test.each([
     ["a display", {}, "there is no display: DISPLAY and WAYLAND_DISPLAY are not set"],
-    [
-      "anybody before it",
-      { ...display, SSH_CONNECTION: "a b" },
-      "this is a terminal on another machine",
-    ],
+    ["a local terminal", { ...display, SSH_CONNECTION: "a b" }, "this is a remote terminal (SSH)"],
     ["a bus", display, "there is no session bus (connect ENOENT /nowhere/bus)"],
     [
       "a bus with a socket",
       { ...display, DBUS_SESSION_BUS_ADDRESS: "tcp:host=127.0.0.1,port=1" },
       "there is no session bus (DBUS_SESSION_BUS_ADDRESS names no Unix socket)",
     ],
-  ])(
-    "without %s it says why in one line, or refuses to start when it must be there",
-    async (_, env, why) => {
-      await withTray({ env }, async ({ logged, texts, stand: { lines } }) => {
-        await logged("no tray");
-        expect(texts()).toEqual(["no tray"]);
-        expect(lines.find(({ text }) => text === "no tray")).toMatchObject({
-          reason: why,
-          level: "info",
-        });
+  ])("logs the reason or fails if required, without %s", async (_, env, why) => {
+    await withTray({ env }, async ({ logged, texts, stand: { lines } }) => {
+      await logged("the tray icon is not available");
+      expect(texts()).toEqual(["the tray icon is not available"]);
+      expect(lines.find(({ text }) => text === "the tray icon is not available")).toMatchObject({
+        reason: why,
+        level: "info",
       });
-      const start = withTray({ env, required: true }, async () => undefined);
-      await expect(start).rejects.toMatchObject({
-        code: "TRAY_UNAVAILABLE",
-        message: `The tray cannot be shown: ${why}.`,
-      });
-    },
-  );
+    });
+    const start = withTray({ env, required: true }, async () => undefined);
+    await expect(start).rejects.toMatchObject({
+      code: "TRAY_UNAVAILABLE",
+      message: `The tray cannot be shown: ${why}.`,
+    });
+  });
 
-  test.skipIf(!hasBus)(
-    "without a panel it must have, or one that shows nothing, it refuses to start",
-    async () => {
-      await using bus = await startBus();
-      const start = (): Promise<void> =>
-        withTray({ env: bus.env, required: true }, async () => undefined);
-      await expect(start()).rejects.toThrow(/no panel takes the icons of programs/);
-      using panel = await startPanel(bus, { hasHost: false });
-      await expect(start()).rejects.toThrow("no panel shows the icons of programs");
-      expect(panel.items).toHaveLength(1);
-    },
-  );
+  test.skipIf(!hasBus)("fails the start if required without a panel or host", async () => {
+    await using bus = await startBus();
+    const start = (): Promise<void> =>
+      withTray({ env: bus.env, required: true }, async () => undefined);
+    await expect(start()).rejects.toThrow(/no panel accepts icons of programs/);
+    using panel = await startPanel(bus, { hasHost: false });
+    await expect(start()).rejects.toThrow("no panel shows icons of programs");
+    expect(panel.items).toHaveLength(1);
+  });
 });

@@ -10,7 +10,7 @@ import {
   type BusValue,
 } from "../../../plugins/tray/dbus/codec.ts";
 
-/** A signature of one complete type with a value of it. */
+/** An arbitrary signature of one complete type with a value. */
 interface Typed {
   readonly signature: string;
   readonly value: BusValue;
@@ -46,7 +46,7 @@ const { any } = fc.letrec<{ any: Typed }>((tie) => ({
       signature: "v",
       value: variant(signature, value),
     })),
-    // Items of one array have one type: the same value several times.
+    // All items of an array have one type, so the array repeats one value.
     fc
       .tuple(
         tie("any").filter(({ signature }) => signature !== "y"),
@@ -78,8 +78,8 @@ const message = fc.array(any, { maxLength: 3 }).map((parts): Message => ({
   body: parts.map(({ value }) => value),
 }));
 
-describe("the D-Bus wire format", () => {
-  test("every value comes back as it was", () => {
+describe("D-Bus wire format", () => {
+  test("decodes every encoded value", () => {
     fc.assert(
       fc.property(any, ({ signature, value }) => {
         fc.pre(signature.length <= 255);
@@ -89,7 +89,7 @@ describe("the D-Bus wire format", () => {
     );
   });
 
-  test("messages come back whole, however their bytes are cut", () => {
+  test("decodes messages from chunks of any size", () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 4 }), fc.array(fc.nat(400)), (messages, cuts) => {
         fc.pre(messages.every(({ signature }) => signature.length <= 255));
@@ -109,7 +109,7 @@ describe("the D-Bus wire format", () => {
     );
   });
 
-  test("damaged bytes are read or refused, and nothing else happens", () => {
+  test("decodes or rejects damaged bytes", () => {
     const damage = fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(message, damage, (one, damages) => {
@@ -149,7 +149,7 @@ describe("the D-Bus wire format", () => {
     ]).toEqual([values, values]);
   });
 
-  test("a message of a program that counts the other way round is read", () => {
+  test("decodes a big-endian message", () => {
     const head = "42010001 00000000 00000007 0000001d";
     const bytes = hex(
       `${head} 01016f00 00000001 2f00 000000000000 03017300 00000004 50696e6700 000000`,
@@ -169,20 +169,20 @@ describe("the D-Bus wire format", () => {
 
   test.each([
     ["s", "05000000 686900", /beyond/],
-    ["s", "02000000 686901", /does not end/],
+    ["s", "02000000 686901", /does not have its stated length/],
     ["s", "01000000 ff00", /valid/],
-    ["s", "02000000 610000", /does not end/],
+    ["s", "02000000 610000", /does not have its stated length/],
     ["b", "02000000", /neither 0 nor 1/],
     ["o", "01000000 6100", /path/],
     ["ai", "05000000 01000000 02", /beyond/],
     ["ay", "ffffffff", /beyond/],
-    ["yu", "01ff0000 00000000", /gap/],
+    ["yu", "01ff0000 00000000", /padding/],
     ["", "00", /longer/],
     ["y", "0000", /longer/],
-    ["v", "027575 00 00000000", /not one value/],
+    ["v", "027575 00 00000000", /not hold exactly one value/],
     ["v", "017a00", /not a signature/],
     ["v", `${"017600".repeat(70)}017900 01`, /too deep/],
-  ])("a body of %s that is %s is refused", (signature, bytes, words) => {
+  ])("rejects a body of %s that is %s", (signature, bytes, words) => {
     expect(() => decodeBody(signature, hex(bytes), true)).toThrow(words);
   });
 
@@ -199,24 +199,24 @@ describe("the D-Bus wire format", () => {
     "i)",
     `${"a".repeat(33)}y`,
     "y".repeat(256),
-  ])("%s is no signature", (signature) =>
+  ])("rejects the signature %s", (signature) =>
     expect(() => parseSignature(signature)).toThrow(/signature/),
   );
 
   test.each([
     ["6c010001 00000010 01000000 00000000", /too large/],
     ["6c010001 00000000 01000000 f0ffffff", /too large/],
-    ["47455420 2f204854 54502f31 2e310d0a", /not a message/],
-    ["6c010002 00000000 01000000 00000000", /not a message/],
-    ["6c010001 00000000 00000000 00000000", /no number/],
+    ["47455420 2f204854 54502f31 2e310d0a", /not a D-Bus message/],
+    ["6c010002 00000000 01000000 00000000", /not a D-Bus message/],
+    ["6c010001 00000000 00000000 00000000", /serial number 0/],
     ["6c010001 00000000 01000000 00000000", /no "path"/],
     ["6c010001 00000000 01000000 0a000000 01017300 01000000 2f00000000000000", /another type/],
-  ])("a message of %s is refused as soon as its head is there", (bytes, words) => {
+  ])("rejects the message %s after its header", (bytes, words) => {
     expect(() => createFraming()(hex(bytes))).toThrow(words);
   });
 });
 
-describe("where the session's bus is", () => {
+describe("sessionSockets", () => {
   test.each<[Record<string, string>, string[]]>([
     [{ DBUS_SESSION_BUS_ADDRESS: "unix:path=/run/user/1000/bus" }, ["/run/user/1000/bus"]],
     [{ DBUS_SESSION_BUS_ADDRESS: "unix:abstract=/tmp/dbus-x,guid=1f" }, ["\0/tmp/dbus-x"]],
@@ -234,7 +234,7 @@ describe("where the session's bus is", () => {
     ],
     [{ XDG_RUNTIME_DIR: "/r" }, ["/r/bus"]],
     [{}, ["/run/user/1000/bus"]],
-  ])("%j", (env, sockets) => {
+  ])("finds the sockets for %j", (env, sockets) => {
     expect(sessionSockets(env, 1000)).toEqual(sockets);
   });
 });
