@@ -42,13 +42,17 @@ export async function createApp(
     await guard(context, request, reply);
     if (reply.sent) return reply;
   });
-  app.addHook("preHandler", async (request) => requireLiveSession(context, request));
+  app.addHook("preHandler", async (request) => requireLiveSession(context.auth, request));
   app.setErrorHandler((error, request, reply) =>
     sendError(
-      context,
+      context.site,
       request,
       reply,
-      toHttpError(error, context, `${request.method} ${request.routeOptions.url ?? ""}`),
+      toHttpError(
+        error,
+        context.runtime.log,
+        `${request.method} ${request.routeOptions.url ?? ""}`,
+      ),
     ),
   );
   app.setNotFoundHandler((request, reply) => {
@@ -59,7 +63,7 @@ export async function createApp(
       : routableMethods.filter((method) => app.hasRoute({ method, url: path }));
     const allow = others.includes("GET") ? ["HEAD", ...others] : others;
     return sendError(
-      context,
+      context.site,
       request,
       reply,
       others.length > 0
@@ -86,14 +90,14 @@ export async function createApp(
 function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/auth/status", { config: { access: "open" } }, (request, reply) => {
     const { session } = requestState(request);
-    const { source, managedByEnv } = context.tokens.info("launcher");
+    const { source, managedByEnv } = context.auth.tokens.info("launcher");
     const own = session
       ? { expiresAt: new Date(session.expiresAt).toISOString(), source, managedByEnv }
       : {};
     const body = {
       authenticated: session !== undefined,
-      state: context.state(),
-      ways: context.ways(),
+      state: context.runtime.state(),
+      ways: context.site.tokenHints(),
       ...own,
     };
     return reply.header("cache-control", "no-store").send(body);
@@ -102,15 +106,15 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     reply.header("cache-control", "no-store").send({ status: "ok" }),
   );
   app.get("/readyz", { config: { access: "health" } }, (request, reply) => {
-    const state = context.stopping()
+    const state = context.runtime.stopping()
       ? "stopping"
-      : context.serving()
-        ? context.state()
+      : context.runtime.serving()
+        ? context.runtime.state()
         : "starting";
     if (state === "starting" || state === "stopping" || state === "unconfigured") {
       const message = `The launcher is ${state}; try again in a moment.`;
       return sendError(
-        context,
+        context.site,
         request,
         reply,
         new HttpError("unavailable", { message, state, retryAfterSeconds: 1 }),
@@ -125,10 +129,10 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     });
   }
   app.get("/assets/*", { config: { access: "open" } }, (request, reply) => {
-    const prefix = `${context.assets.prefix}/`;
+    const prefix = `${context.site.assets.prefix}/`;
     const path = request.url.split("?", 1)[0]!;
     const asset = path.startsWith(prefix)
-      ? context.assets.get(path.slice(prefix.length))
+      ? context.site.assets.get(path.slice(prefix.length))
       : undefined;
     if (!asset) throw new HttpError("not_found");
     return reply

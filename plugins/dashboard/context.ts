@@ -1,3 +1,4 @@
+/** Dependencies that the dashboard's parts share, grouped so that a function takes only what it uses. @module */
 import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";
@@ -17,40 +18,72 @@ import type { DashboardConfig } from "./config.ts";
 import type { TokenWay } from "./pages/index.ts";
 import type { DashboardEvents, LogSource, RequestObservations } from "./service.ts";
 
-/** What every part of the dashboard works with. */
-export interface DashboardContext {
-  readonly http: Http;
-  readonly tokens: Tokens;
-  readonly tokenSecrets: TokenSecrets;
-  readonly settings: Settings | undefined;
-  readonly picoServer: PicoServer | undefined;
-  /** What answers, when it is a program. */
-  readonly program: Program | undefined;
+/** Tokens, sign-ins and their limits. */
+export interface AuthContext {
   readonly clock: Clock;
-  readonly log: Log;
+  readonly tokens: Tokens;
   readonly limiter: Limiter;
   readonly sessions: SignInSessions;
-  readonly hostSessions: HostSessions;
-  readonly keeper: SignInKeeper;
-  readonly links: SignInLinkStore;
-  readonly privateHost: PrivateHost;
-  readonly activity: ActivityLog;
-  readonly assets: Assets;
-  readonly feed: EventFeed;
-  /** Where log lines are read; absent: the log is not shown. */
-  readonly logSource: LogSource | undefined;
-  readonly doctor: ((seen?: RequestObservations) => Promise<readonly CheckView[]>) | undefined;
+  readonly signInLinks: SignInLinkStore;
   readonly signer: { readonly session: TokenSigner; readonly setup: TokenSigner };
+  readonly keeper: SignInKeeper;
+  config(): DashboardConfig;
+}
+
+/** Addresses, names and files of this dashboard. */
+export interface SiteContext {
+  readonly assets: Assets;
   readonly brand: string;
   readonly version: string;
+  readonly privateHost: PrivateHost;
+  /** @returns The path with the base path in front. */
+  url(path: string): string;
+  /** @returns Where the owner of this deployment can read the launcher token. */
+  tokenHints(): readonly TokenWay[];
+}
+
+/** Services of other plugins. */
+export interface ServiceContext {
+  readonly tokenSecrets: TokenSecrets;
+  /** Undefined in a deployment without settings. */
+  readonly settings: Settings | undefined;
+  readonly picoServer: PicoServer | undefined;
+  /** The application, if it is a program. */
+  readonly program: Program | undefined;
+  /** @returns Third-party plugins and their states. */
+  pluginViews(): readonly PluginView[];
+}
+
+/** State, log and events of this run. */
+export interface RuntimeContext {
+  readonly log: Log;
+  /** Unix milliseconds. */
   readonly startedAt: number;
-  config(): DashboardConfig;
   state(): LauncherState;
-  /** True once everything serves, false again when stopping. */
+  /** True from the end of startup until the stop begins. */
   serving(): boolean;
   stopping(): boolean;
-  ways(): readonly TokenWay[];
-  /** By other authors. */
-  plugins(): readonly PluginView[];
   emit<K extends keyof DashboardEvents>(type: K, event: DashboardEvents[K]): void;
+}
+
+/** Sources for the pages that show recent activity, the log and the doctor checks. */
+export interface ObserverContext {
+  readonly activity: ActivityLog;
+  readonly feed: EventFeed;
+  /** Undefined if this deployment shows no log. */
+  readonly logSource: LogSource | undefined;
+  readonly doctor:
+    | ((observations?: RequestObservations) => Promise<readonly CheckView[]>)
+    | undefined;
+}
+
+/** All groups, for functions that use more than two of them. */
+export interface DashboardContext {
+  readonly http: Http;
+  readonly hostSessions: HostSessions;
+  readonly auth: AuthContext;
+  readonly site: SiteContext;
+  readonly services: ServiceContext;
+  readonly runtime: RuntimeContext;
+  readonly observers: ObserverContext;
 }

@@ -1,11 +1,12 @@
-import type { Plugin } from "../../kernel/index.ts";
+/** The dashboard plugin: sign-in, setup, pages and their API behind one launcher token. @module */
+import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./api/activity.ts";
 import { testChannel } from "./api/channel-test.ts";
-import { createEventFeed, publishEvents } from "./api/event-feed.ts";
+import { createEventFeed, publishEvents, type EventFeed } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
 import { createPluginRoutes } from "./api/plugin-routes.ts";
 import { tokensView } from "./api/tokens.ts";
-import type { PluginView } from "./api/views.ts";
+import type { CheckView, PluginView } from "./api/views.ts";
 import { createApp } from "./app.ts";
 import { loadAssets } from "./assets.ts";
 import { sessionOf, tokenSigner } from "./auth/cookies.ts";
@@ -13,13 +14,24 @@ import { createSignInLinks } from "./auth/credentials.ts";
 import { hostIsAllowed, isSameOrigin } from "./auth/guard.ts";
 import { ownerLink } from "./auth/owner-links.ts";
 import { createPrivateHost } from "./auth/private-host.ts";
-import { createHostSessions, createSignInSessions, toIdentity } from "./auth/sessions.ts";
-import { createSignInKeeper } from "./auth/sign-in-keeper.ts";
+import {
+  createHostSessions,
+  createSignInSessions,
+  toIdentity,
+  type SignInSessions,
+} from "./auth/sessions.ts";
+import { createSignInKeeper, type SignInKeeper } from "./auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./config.ts";
-import type { DashboardContext } from "./context.ts";
+import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
 import { controlRoutes } from "./control/routes.ts";
 import type { TokenWay } from "./pages/index.ts";
-import type { ControlSocketOptions, DashboardShape, Doctor, LogSource } from "./service.ts";
+import type {
+  ControlSocketOptions,
+  DashboardShape,
+  Doctor,
+  LogSource,
+  RequestObservations,
+} from "./service.ts";
 import { toRejectedConnection } from "./ui/text/rejections.ts";
 
 export type {
@@ -47,190 +59,252 @@ export type {
 } from "./api/views.ts";
 export type { TokenWay } from "./pages/index.ts";
 
+/** What the host of the dashboard can add to it. */
 export interface DashboardOptions {
-  /** First part of the cookie names; default `service`. */
+  /** First part of the cookie names. @defaultValue `"service"` */
   readonly brand?: string;
-  /** Shown to the signed in. */
+  /** Version of the product, shown on the pages after sign-in. @defaultValue `""` */
   readonly version?: string;
-  /** The ways in which the owner of this deployment can see the launcher token; default none. */
+  /** Where the owner of this deployment can read the launcher token. @defaultValue an empty list */
   readonly ways?: () => readonly TokenWay[];
-  /** For the log page; without it there is none. */
+  /** Source of the log page. Without it, the log endpoints answer with 404. */
   readonly log?: LogSource;
+  /** Runs the doctor checks. Without it, the doctor endpoint answers with 404. */
   readonly doctor?: Doctor;
-  /** Plugins by other authors and how they fare. */
+  /** Third-party plugins and their states. @defaultValue an empty list */
   readonly plugins?: () => readonly PluginView[];
-  /** A socket for commands of the owner; without it there is none. */
+  /** Control socket for commands of the owner. Without it, no socket is opened. */
   readonly local?: ControlSocketOptions;
-  /** Where sign-ins are stored if `keep_sign_ins` is on; without it the setting has no effect. */
+  /** File for sign-ins if `keep_sign_ins` is on. Without it, the setting has no effect. */
   readonly signInFile?: string;
 }
 
-/** The dashboard: sign-in, setup, sign-out, pages and their API, behind one launcher token. */
+/**
+ * Creates the dashboard plugin.
+ *
+ * @param options - All optional: a dashboard without them has sign-in, setup, pages and their API.
+ * @returns A plugin that needs the token store and the http plugin. It uses the settings, the pico
+ *   server and the program if they are loaded.
+ * @example
+ * const kernel = createKernel([
+ *   tokenStore(memory({ launcher: token })),
+ *   http({ port: 18800 }),
+ *   dashboard({ version: "1.0.0" }),
+ * ]);
+ */
 export function dashboard(options: DashboardOptions = {}): Plugin<DashboardShape> {
-  const {
-    brand = "service",
-    version = "",
-    ways = () => [],
-    log: logSource,
-    doctor,
-    local,
-  } = options;
   return {
     name: "dashboard",
     api: 1,
     needs: { tokens: true, tokenSecrets: true, http: true },
     uses: { settings: true, picoServer: true, program: true },
     config: { section: "launcher", schema: dashboardSchema },
-    async start(scope) {
-      const {
-        needs: { tokens, tokenSecrets, http },
-        uses,
-        clock,
-        random,
-        after,
-        config,
-        lifecycle,
-        log,
-        emit,
-      } = scope;
-      await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
-      await tokens.claim("metrics");
-      let serving = false;
-      let stopping = false;
-      const messages = (): number => {
-        const status = uses.picoServer?.status();
-        return status ? status.messagesIn + status.messagesOut : 0;
-      };
-      const sessions = createSignInSessions({
-        clock,
-        random,
-        after,
-        onChange: () => keeper.changed(),
-        onEnd: ({ signIn }, reason) => {
-          log.info({ signIn, reason }, "signed out");
-          emit("dashboard:signed-out", { signIn, reason });
-        },
-      });
-      const keeper = createSignInKeeper({
-        file: options.signInFile,
-        log,
-        random,
-        records: sessions.records,
-      });
-      scope.onStop(keeper.close);
-      sessions.restore(await keeper.open(config().keep_sign_ins), tokens.info("launcher").version);
-      const plugins = createPluginRoutes();
-      const traffic = () => {
-        const status = uses.picoServer?.status();
-        const queuedBytes = (uses.picoServer?.connections() ?? []).reduce(
-          (sum, each) => sum + each.queuedBytes,
-          0,
-        );
-        const { messagesIn = 0, messagesOut = 0, connections = 0 } = status ?? {};
-        return { in: messagesIn, out: messagesOut, connections, queuedBytes };
-      };
-      const feed = createEventFeed({
-        clock,
-        after,
-        traffic,
-        state: lifecycle.state,
-        log: logSource,
-        epoch: Buffer.from(random(4)).toString("hex"),
-      });
-      const context: DashboardContext = {
-        http,
-        tokens,
-        tokenSecrets,
-        settings: uses.settings,
-        picoServer: uses.picoServer,
-        program: uses.program,
-        clock,
-        log,
-        sessions,
-        brand,
-        version,
-        limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
-        hostSessions: createHostSessions(),
-        keeper,
-        privateHost: createPrivateHost(keeper.hostName(), http),
-        links: createSignInLinks(clock, random, sessions.isLive),
-        activity: createActivityLog(clock, after, messages),
-        assets: loadAssets(),
-        feed,
-        logSource,
-        doctor:
-          doctor &&
-          (async (seen) =>
-            doctor({
-              ...seen,
-              state: lifecycle.state(),
-              now: clock.now(),
-              addresses: http.addresses(),
-              channel: uses.picoServer?.status(),
-              program: uses.program?.status(),
-              tokens: (await tokensView(context)).tokens,
-              refusals: context.activity.clientRefusals().map(toRejectedConnection),
-              handshakes: () => testChannel(context, tokenSecrets.reveal("pico")),
-            })),
-        signer: {
-          session: tokenSigner(tokens, "session", keeper.salt),
-          setup: tokenSigner(tokens, "setup"),
-        },
-        startedAt: clock.now(),
-        config,
-        ways,
-        emit,
-        plugins: options.plugins ?? (() => []),
-        state: lifecycle.state,
-        serving: () => serving,
-        stopping: () => stopping,
-      };
-      const app = await createApp(context, plugins);
-      scope.onStop(() => app.close());
-      scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
-        if (isOn === before.keep_sign_ins) return;
-        if (options.signInFile === undefined) return { ignored: ["keep_sign_ins"] };
-        await keeper.turn(isOn);
-      });
-      scope.on("token-store:rotated", ({ name, version: current }) => {
-        if (name !== "launcher") return;
-        sessions.endBefore(current);
-        keeper.rotate();
-        feed.end(bearerOwner, "rotated");
-      });
-      publishEvents(scope, feed, context.activity);
-      http.request("/", (request, response) => app.routing(request, response));
-      for (const path of ["/healthz", "/readyz"])
-        http.request(path, (request, response) => app.routing(request, response), {
-          anyHost: true,
-        });
-      http.registerIdentity("session", (request, peer) => {
-        if (!hostIsAllowed(context, peer) || !isSameOrigin(request, peer)) return undefined;
-        const session = sessionOf(context, request.headers, peer);
-        return session && toIdentity(session);
-      });
-      scope.on("kernel:state-changed", () => {
-        serving = true;
-      });
-      scope.on("kernel:stop-begun", () => {
-        serving = false;
-        stopping = true;
-      });
-      scope.onReady(async () => {
-        // Loaded where there is one: it brings what reads and writes files.
-        const { openControlSocket } = local ? await import("./control/socket.ts") : {};
-        const closeLocal =
-          local && (await openControlSocket?.(context, local, controlRoutes(context)));
-        return async () => {
-          serving = false;
-          feed.close();
-          await closeLocal?.();
-        };
-      });
-      return {
-        dashboardApi: { route: plugins.route },
-        signInLinks: { mint: (page) => ownerLink(context, page) },
-      };
+    start: (scope) => startDashboard(scope, options),
+  };
+}
+
+type DashboardScope = Scope<DashboardShape>;
+
+async function startDashboard(scope: DashboardScope, options: DashboardOptions) {
+  const { tokens, http } = scope.needs;
+  const { local } = options;
+  await tokens.claim("launcher", { generate: true, exposed: http.isPublic() });
+  await tokens.claim("metrics");
+  const { sessions, keeper } = await openSignIns(scope, options);
+  const phase = { serving: false, stopping: false };
+  const context = createContext(scope, options, { sessions, keeper, phase });
+  const { feed } = context.observers;
+
+  const plugins = createPluginRoutes();
+  const app = await createApp(context, plugins);
+  scope.onStop(() => app.close());
+  scope.onConfig(async ({ keep_sign_ins: isOn }, before) => {
+    if (isOn === before.keep_sign_ins) return;
+    if (options.signInFile === undefined) return { ignored: ["keep_sign_ins"] };
+    await keeper.turn(isOn);
+  });
+  scope.on("token-store:rotated", ({ name, version: current }) => {
+    if (name !== "launcher") return;
+    sessions.endBefore(current);
+    keeper.rotate();
+    feed.end(bearerOwner, "rotated");
+  });
+  publishEvents(scope, feed, context.observers.activity);
+  serve(scope, context, app);
+  scope.on("kernel:state-changed", () => {
+    phase.serving = true;
+  });
+  scope.on("kernel:stop-begun", () => {
+    phase.serving = false;
+    phase.stopping = true;
+  });
+  scope.onReady(async () => {
+    // Loaded on demand: the module brings the file library with it.
+    const { openControlSocket } = local ? await import("./control/socket.ts") : {};
+    const { clock, log } = scope;
+    const control = { clock, log, http, version: context.site.version };
+    const closeLocal = local && (await openControlSocket?.(control, local, controlRoutes(context)));
+    return async () => {
+      phase.serving = false;
+      feed.close();
+      await closeLocal?.();
+    };
+  });
+  return {
+    dashboardApi: { route: plugins.route },
+    signInLinks: { mint: (page?: string) => ownerLink(context.auth, context.site, page) },
+  };
+}
+
+interface SignIns {
+  readonly sessions: SignInSessions;
+  readonly keeper: SignInKeeper;
+}
+
+/** Opens the registry of sign-ins, with the stored sign-ins of the previous run if they are kept. */
+async function openSignIns(
+  scope: DashboardScope,
+  { signInFile: file }: DashboardOptions,
+): Promise<SignIns> {
+  const { clock, random, after, config, log, emit } = scope;
+  const sessions = createSignInSessions({
+    clock,
+    random,
+    after,
+    onChange: () => keeper.changed(),
+    onEnd: ({ signIn }, reason) => {
+      log.info({ signIn, reason }, "signed out");
+      emit("dashboard:signed-out", { signIn, reason });
+    },
+  });
+  const keeper = createSignInKeeper({ file, log, random, records: sessions.records });
+  scope.onStop(keeper.close);
+  const records = await keeper.open(config().keep_sign_ins);
+  sessions.restore(records, scope.needs.tokens.info("launcher").version);
+  return { sessions, keeper };
+}
+
+function createContext(
+  scope: DashboardScope,
+  options: DashboardOptions,
+  {
+    sessions,
+    keeper,
+    phase,
+  }: SignIns & { readonly phase: { readonly serving: boolean; readonly stopping: boolean } },
+): DashboardContext {
+  const { needs, uses, clock, random, after, config, lifecycle, log, emit } = scope;
+  const { tokens, tokenSecrets, http } = needs;
+  const { brand = "service", version = "", ways = () => [], plugins = () => [] } = options;
+  const auth: AuthContext = {
+    clock,
+    tokens,
+    sessions,
+    keeper,
+    config,
+    limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
+    signInLinks: createSignInLinks(clock, random, sessions.isLive),
+    signer: {
+      session: tokenSigner(tokens, "session", keeper.salt),
+      setup: tokenSigner(tokens, "setup"),
     },
   };
+  const services: ServiceContext = {
+    tokenSecrets,
+    settings: uses.settings,
+    picoServer: uses.picoServer,
+    program: uses.program,
+    pluginViews: plugins,
+  };
+  const messageCount = (): number => {
+    const status = services.picoServer?.status();
+    return status ? status.messagesIn + status.messagesOut : 0;
+  };
+  const privateHost = createPrivateHost(keeper.hostName(), http);
+  const context: DashboardContext = {
+    http,
+    hostSessions: createHostSessions(),
+    auth,
+    services,
+    site: {
+      assets: loadAssets(),
+      brand,
+      version,
+      privateHost,
+      url: (path) => http.url(path),
+      tokenHints: ways,
+    },
+    runtime: {
+      log,
+      startedAt: clock.now(),
+      state: lifecycle.state,
+      serving: () => phase.serving,
+      stopping: () => phase.stopping,
+      emit,
+    },
+    observers: {
+      activity: createActivityLog(clock, after, messageCount),
+      feed: openFeed(scope, options.log),
+      logSource: options.log,
+      doctor:
+        options.doctor && ((observations) => runDoctor(context, options.doctor!, observations)),
+    },
+  };
+  return context;
+}
+
+function openFeed({ uses, clock, random, after, lifecycle }: DashboardScope, log?: LogSource) {
+  const traffic = () => {
+    const { messagesIn = 0, messagesOut = 0, connections = 0 } = uses.picoServer?.status() ?? {};
+    let queuedBytes = 0;
+    for (const connection of uses.picoServer?.connections() ?? [])
+      queuedBytes += connection.queuedBytes;
+    return { in: messagesIn, out: messagesOut, connections, queuedBytes };
+  };
+  const epoch = Buffer.from(random(4)).toString("hex");
+  const feed: EventFeed = createEventFeed({
+    clock,
+    after,
+    traffic,
+    state: lifecycle.state,
+    log,
+    epoch,
+  });
+  return feed;
+}
+
+/** Runs the doctor checks with the current state of this launcher. */
+async function runDoctor(
+  context: DashboardContext,
+  doctor: Doctor,
+  observations: RequestObservations | undefined,
+): Promise<readonly CheckView[]> {
+  const { auth, http, observers, runtime, services } = context;
+  return doctor({
+    ...observations,
+    state: runtime.state(),
+    now: auth.clock.now(),
+    addresses: http.addresses(),
+    channel: services.picoServer?.status(),
+    program: services.program?.status(),
+    tokens: (await tokensView(auth)).tokens,
+    refusals: observers.activity.clientRefusals().map(toRejectedConnection),
+    handshakes: () => testChannel(context, services.tokenSecrets.reveal("pico")),
+  });
+}
+
+/** Passes requests to the Fastify application, and tells other plugins which sign-in sent one. */
+function serve(
+  { needs: { http } }: DashboardScope,
+  context: DashboardContext,
+  app: Awaited<ReturnType<typeof createApp>>,
+): void {
+  http.request("/", (request, response) => app.routing(request, response));
+  for (const path of ["/healthz", "/readyz"])
+    http.request(path, (request, response) => app.routing(request, response), { anyHost: true });
+  http.registerIdentity("session", (request, peer) => {
+    if (!hostIsAllowed(context, peer) || !isSameOrigin(request, peer)) return undefined;
+    const session = sessionOf(context, request.headers, peer);
+    return session && toIdentity(session);
+  });
 }

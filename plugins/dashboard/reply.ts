@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { codeOf } from "../../kernel/index.ts";
-import type { DashboardContext } from "./context.ts";
+import { codeOf, type Log } from "../../kernel/index.ts";
+import type { SiteContext } from "./context.ts";
 import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
 import { messagePage } from "./pages/index.ts";
 
 /** Answers with a redirect to a path of this dashboard. */
 export function sendRedirect(
-  context: DashboardContext,
+  site: SiteContext,
   reply: FastifyReply,
   status: 302 | 303,
   path: string,
@@ -14,7 +14,7 @@ export function sendRedirect(
   return reply
     .code(status)
     .header("cache-control", "no-store")
-    .header("location", context.http.url(path))
+    .header("location", site.url(path))
     .send();
 }
 export function sendPage(reply: FastifyReply, status: number, document: string): FastifyReply {
@@ -68,7 +68,7 @@ const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FST_ERR_BAD_URL: "invalid_request",
 };
 
-export function toHttpError(error: unknown, context: DashboardContext, during: string): HttpError {
+export function toHttpError(error: unknown, log: Log, during: string): HttpError {
   if (error instanceof HttpError) return error;
   const own = serviceErrorCodes[codeOf(error)];
   if (own) {
@@ -79,13 +79,13 @@ export function toHttpError(error: unknown, context: DashboardContext, during: s
   const foreign = fastifyErrorCodes[String(code)];
   if (foreign) return new HttpError(foreign);
   if (code === "ECONNRESET" && statusCode === 400) return new HttpError("aborted_request");
-  context.log.error({ err: error, during }, "a request failed");
+  log.error({ err: error, during }, "a request failed");
   return new HttpError("internal");
 }
 
 /** Answers a refusal as a page to a person and as JSON to a program. */
 export function sendError(
-  context: DashboardContext,
+  site: SiteContext,
   request: FastifyRequest,
   reply: FastifyReply,
   httpError: HttpError,
@@ -107,7 +107,7 @@ export function sendError(
     return sendPage(
       reply,
       status,
-      messagePage({ url: context.http.url, assets: context.assets.prefix, ...text }),
+      messagePage({ url: site.url, assets: site.assets.prefix, ...text }),
     );
   }
   const { retryAfterSeconds, hint, state } = extra;

@@ -40,7 +40,7 @@ export async function testChannel(
   context: DashboardContext,
   token: string | undefined,
 ): Promise<TestResult[]> {
-  return context.activity.whileTrying(() => runTests(context, token));
+  return context.observers.activity.whileTrying(() => runTests(context, token));
 }
 
 async function runTests(
@@ -50,15 +50,15 @@ async function runTests(
   const [address] = context.http.addresses("gateway");
   const results: TestResult[] = [];
   for (const testRequest of testRequests(token ?? "")) {
-    const began = context.clock.now();
-    const url = address && new URL(context.http.url("/pico") + (testRequest.query ?? ""), address);
+    const began = context.auth.clock.now();
+    const url = address && new URL(context.site.url("/pico") + (testRequest.query ?? ""), address);
     const code = url === undefined ? "not_listening" : await openHandshake(url, testRequest);
     const { method } = testRequest;
     results.push({
       method,
       ok: code === (method === "requests" ? "200" : "101"),
       code,
-      ms: context.clock.now() - began,
+      ms: context.auth.clock.now() - began,
     });
   }
   return results;

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes } from "../request.ts";
 import { sectionsOf, channelOf } from "./status.ts";
-import { type DashboardContext } from "../context.ts";
+import { type DashboardContext, type ServiceContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { PicoConnection, PicoServer } from "../../pico-server/index.ts";
 import { testChannel } from "./channel-test.ts";
@@ -9,7 +9,7 @@ import type { ChannelsView, ConnectionsView, TestView } from "./views.ts";
 
 const maxPerPage = 500;
 
-function requireChannel({ picoServer }: DashboardContext): PicoServer {
+function requireChannel({ picoServer }: ServiceContext): PicoServer {
   if (!picoServer)
     throw new HttpError("not_found", {
       message: "This service was started without a pico channel.",
@@ -30,14 +30,14 @@ const matchesFilter = (connection: PicoConnection, text: string): boolean =>
 /** `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id`, `POST /api/channels/pico/try`. */
 export function connectionRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/channels", async (request, reply) => {
-    const pico = channelOf(context, request, await sectionsOf(context));
+    const pico = channelOf(context, request, await sectionsOf(context.services));
     const channels: ChannelsView["channels"] = pico ? [{ name: "pico", ...pico }] : [];
     return reply.header("cache-control", "no-store").send({ channels });
   });
 
   app.get("/api/connections", (request, reply) => {
     const { offset, limit, text } = pageQuery(request);
-    const found = requireChannel(context)
+    const found = requireChannel(context.services)
       .connections()
       .filter((connection) => text === "" || matchesFilter(connection, text));
     const page: ConnectionsView = {
@@ -48,7 +48,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
   });
 
   app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
-    if (!requireChannel(context).disconnect(request.params.id)) {
+    if (!requireChannel(context.services).disconnect(request.params.id)) {
       throw new HttpError("not_found", {
         message: "There is no such connection; it may be gone already.",
       });
@@ -58,11 +58,11 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
 
   let busy = false;
   app.post("/api/channels/pico/try", { bodyLimit: maxBodyBytes }, async (_request, reply) => {
-    requireChannel(context);
+    requireChannel(context.services);
     if (busy) throw new HttpError("busy");
     busy = true;
     try {
-      const results = await testChannel(context, context.tokenSecrets.reveal("pico"));
+      const results = await testChannel(context, context.services.tokenSecrets.reveal("pico"));
       return await reply.header("cache-control", "no-store").send({ results } satisfies TestView);
     } finally {
       busy = false;

@@ -33,7 +33,7 @@ export function eventRoutes(app: FastifyInstance, context: DashboardContext): vo
       },
       end: () => void raw.end(),
     };
-    const stream = context.feed.open(sink, {
+    const stream = context.observers.feed.open(sink, {
       owner: session ?? bearerOwner,
       lastId: lastEventId(request),
       log: level,

@@ -16,13 +16,13 @@ import { tokenRoutes } from "./tokens.ts";
 export function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.post("/api/signin-links", { bodyLimit: maxBodyBytes }, (request, reply) => {
     const { peer, session } = requestState(request);
-    const { link, expiresAt } = context.links.mint(
-      context.tokens.info("launcher").version,
+    const { link, expiresAt } = context.auth.signInLinks.mint(
+      context.auth.tokens.info("launcher").version,
       session,
     );
     const origin = `${peer.secure ? "https" : "http"}://${peer.host}`;
     return reply.header("cache-control", "no-store").send({
-      url: `${origin}${context.http.url(`/login?link=${link}`)}`,
+      url: `${origin}${context.site.url(`/login?link=${link}`)}`,
       expiresAt: new Date(expiresAt).toISOString(),
       ...(session && { endsAt: new Date(session.expiresAt).toISOString() }),
     });

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts";
-import { type DashboardContext } from "../context.ts";
+import { type DashboardContext, type ObserverContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { ForwardedInfo, LogSource } from "../service.ts";
 import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
@@ -17,7 +17,7 @@ export function parseLevel(value: unknown, otherwise: LogLevel, field = "level")
   });
 }
 
-function requireLogSource({ logSource }: DashboardContext): LogSource {
+function requireLogSource({ logSource }: ObserverContext): LogSource {
   if (!logSource)
     throw new HttpError("not_found", { message: "This deployment shows no log here." });
   return logSource;
@@ -32,7 +32,7 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
     }
     if (typeof text !== "string")
       throw new HttpError("invalid_body", { message: '"text" is given twice.' });
-    const read = requireLogSource(context).read({
+    const read = requireLogSource(context.observers).read({
       level: parseLevel(level, "debug"),
       text: text.slice(0, 200),
       limit: Math.min(Number(limit), maxLines),
@@ -45,14 +45,14 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
       .header("cache-control", "no-store")
       .header("content-disposition", 'attachment; filename="launcher.log"')
       .type("text/plain; charset=utf-8")
-      .send(Readable.from(requireLogSource(context).lines())),
+      .send(Readable.from(requireLogSource(context.observers).lines())),
   );
 
   app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
-    if (!context.doctor)
+    if (!context.observers.doctor)
       throw new HttpError("not_found", { message: "This deployment has no doctor." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
-    const checks = await context.doctor({ forwarded: forwardedInfo(request), upgrade });
+    const checks = await context.observers.doctor({ forwarded: forwardedInfo(request), upgrade });
     return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
 }

@@ -37,15 +37,20 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
     app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
   }
   app.get("/connect", async (request, reply) => {
-    const channel = channelOf(context, request, await sectionsOf(context));
+    const channel = channelOf(context, request, await sectionsOf(context.services));
     return sendPage(reply, 200, connectPage({ ...pageContext(context, request), channel }));
   });
 }
 
 export function pageContext(context: DashboardContext, request: FastifyRequest): DeskPage {
   const { session } = requestState(request);
-  const csrf = session ? csrfToken(context, session) : "";
-  return { url: context.http.url, assets: context.assets.prefix, version: context.version, csrf };
+  const csrf = session ? csrfToken(context.auth, session) : "";
+  return {
+    url: context.site.url,
+    assets: context.site.assets.prefix,
+    version: context.site.version,
+    csrf,
+  };
 }
 
 /** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`scripts/docs.mjs`). */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Http } from "../../http/index.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
 import { type DashboardContext } from "../context.ts";
 import { dashboardErrors, HttpError, httpErrors } from "../errors.ts";
@@ -27,11 +28,11 @@ export function createPluginRoutes() {
     answer: ServerResponse,
   ): Promise<void> {
     const { session } = requestState(request);
-    limitBody(context, request.raw, answer);
+    limitBody(context.http, request.raw, answer);
     try {
       await handle(request.raw, answer, session && toIdentity(session));
     } catch (error) {
-      context.log.error(
+      context.runtime.log.error(
         { err: error, during: `/api/x/${request.params.name}` },
         "a plugin failed to answer",
       );
@@ -65,11 +66,7 @@ export function createPluginRoutes() {
 export type PluginRoutes = ReturnType<typeof createPluginRoutes>;
 
 /** A body of unannounced length: beyond the bound the request is answered and its connection ended, whoever reads. */
-function limitBody(
-  { http }: DashboardContext,
-  request: IncomingMessage,
-  answer: ServerResponse,
-): void {
+function limitBody(http: Http, request: IncomingMessage, answer: ServerResponse): void {
   if (request.complete || request.headers["content-length"] !== undefined) return;
   let bytes = request.readableLength;
   const push = request.push.bind(request);

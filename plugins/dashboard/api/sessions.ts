@@ -2,14 +2,14 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "../auth/cookies.ts";
 import { currentBody, parseBody, requestState } from "../request.ts";
-import { type DashboardContext } from "../context.ts";
+import { type AuthContext, type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { SignInSession } from "../auth/sessions.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { SessionView } from "./views.ts";
 
 /** The newest first. */
-export function sessionList({ sessions }: DashboardContext, own?: SignInSession): SessionView[] {
+export function sessionList({ sessions }: AuthContext, own?: SignInSession): SessionView[] {
   return sessions
     .list()
     .reverse()
@@ -28,7 +28,7 @@ export function sessionList({ sessions }: DashboardContext, own?: SignInSession)
     });
 }
 
-function sessionNamed({ sessions }: DashboardContext, id: string): SignInSession {
+function sessionNamed({ sessions }: AuthContext, id: string): SignInSession {
   const session = sessions.list().find(({ signIn }) => signIn === id);
   if (session) return session;
   throw new HttpError("not_found", {
@@ -36,9 +36,9 @@ function sessionNamed({ sessions }: DashboardContext, id: string): SignInSession
   });
 }
 
-export function revokeSession(context: DashboardContext, id: string): SignInSession {
-  const session = sessionNamed(context, id);
-  context.sessions.end(session, "revoked");
+export function revokeSession(auth: AuthContext, id: string): SignInSession {
+  const session = sessionNamed(auth, id);
+  auth.sessions.end(session, "revoked");
   return session;
 }
 
@@ -52,22 +52,22 @@ export function sessionRoutes(app: FastifyInstance, context: DashboardContext): 
   app.get("/api/sessions", (request, reply) =>
     reply
       .header("cache-control", "no-store")
-      .send({ sessions: sessionList(context, requestState(request).session) }),
+      .send({ sessions: sessionList(context.auth, requestState(request).session) }),
   );
   app.delete<{ Params: { id: string } }>("/api/sessions/:id", async (request, reply) => {
     const { id } = request.params;
     const { session: own } = requestState(request);
-    if (sessionNamed(context, id) !== own) await requireToken(context, request);
-    if (revokeSession(context, id) === own) clearSession(context, request, reply);
-    await context.keeper.settled();
+    if (sessionNamed(context.auth, id) !== own) await requireToken(context, request);
+    if (revokeSession(context.auth, id) === own) clearSession(context, request, reply);
+    await context.auth.keeper.settled();
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
   app.delete("/api/sessions", async (request, reply) => {
     await requireToken(context, request);
     const { session: own } = requestState(request);
-    const others = context.sessions.list().filter((session) => session !== own);
-    for (const session of others) context.sessions.end(session, "revoked");
-    await context.keeper.settled();
+    const others = context.auth.sessions.list().filter((session) => session !== own);
+    for (const session of others) context.auth.sessions.end(session, "revoked");
+    await context.auth.keeper.settled();
     return reply.header("cache-control", "no-store").send({ ended: others.length });
   });
 }

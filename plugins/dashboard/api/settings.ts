@@ -18,11 +18,11 @@ const sectionPaths = {
 
 type SettingsPatch = Record<string, unknown>;
 
-function viewOf(context: DashboardContext, from: SettingsSection): SettingsSectionView {
+function viewOf(brand: string, from: SettingsSection): SettingsSectionView {
   const { section, schema, value, managedByEnv, managedByFlag, etag, problem } = from;
   const { properties = {} } = schema as { properties?: Record<string, { editable?: boolean }> };
   const variable = (field: string): string =>
-    `${context.brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
+    `${brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
   const editable = Object.keys(properties).filter((key) => properties[key]?.editable === true);
   return {
     section,
@@ -41,13 +41,13 @@ function viewOf(context: DashboardContext, from: SettingsSection): SettingsSecti
 /** `GET /api/settings`, and `PUT` of each section: the changed fields, beside them `current` or `token` where asked. */
 export function settingsRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/settings", async (_request, reply) => {
-    const all = await sectionsOf(context);
+    const all = await sectionsOf(context.services);
     const shown = all.filter(({ section }) =>
       (Object.values(sectionPaths) as string[]).includes(section),
     );
     return reply
       .header("cache-control", "no-store")
-      .send({ sections: shown.map((section) => viewOf(context, section)) });
+      .send({ sections: shown.map((section) => viewOf(context.site.brand, section)) });
   });
   for (const [path, section] of Object.entries(sectionPaths)) {
     app.put(path, { bodyLimit: maxBodyBytes }, async (request, reply) =>
@@ -64,8 +64,9 @@ async function changeSettings(
   section: string,
 ): ReturnType<Settings["update"]> {
   const { current, ...fields } = parseBody(settingsBody, request);
-  const { settings } = context;
-  if (section === "channels.pico" && !context.picoServer) throw missingSectionError(section);
+  const { settings } = context.services;
+  if (section === "channels.pico" && !context.services.picoServer)
+    throw missingSectionError(section);
   if (!settings)
     throw new HttpError("field_not_editable", {
       message: "Settings cannot be changed in this deployment.",
@@ -86,8 +87,10 @@ async function changeSettings(
   return update().catch(async (error: unknown) => {
     // The one thing it lacked: everything else about the change is found good by then.
     if (codeOf(error) !== "PICO_TOKEN_MISSING") throw error;
-    await context.tokenSecrets.replace("pico", { expect: context.tokens.info("pico").version });
-    context.log.info({}, "a pico token was made and stored");
+    await context.services.tokenSecrets.replace("pico", {
+      expect: context.auth.tokens.info("pico").version,
+    });
+    context.runtime.log.info({}, "a pico token was made and stored");
     return update();
   });
 }
@@ -105,7 +108,7 @@ async function confirmTokenDestination(
   const { token, ...patch } = fields;
   const { url: before } = (value ?? {}) as { url?: unknown };
   const goesElsewhere = "url" in patch && originOf(patch["url"]) !== originOf(before);
-  if (!goesElsewhere || context.tokens.info("pico_client").source === "none") return patch;
+  if (!goesElsewhere || context.auth.tokens.info("pico_client").source === "none") return patch;
   if (typeof token !== "string" || token.trim() === "") throw new HttpError("token_required");
   await verifyToken(context, requestState(request).peer, token, {
     via: "current",

@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Http } from "../../http/index.ts";
 import type { PicoServerStatus } from "../../pico-server/index.ts";
 import type { SettingsSection } from "../../settings/index.ts";
 import { ownOrigin, requireOwner } from "../auth/guard.ts";
 import { signInByQuery, tokenFromQuery } from "../auth/sign-in.ts";
 import { csrfToken } from "../auth/sign-out.ts";
-import type { DashboardContext } from "../context.ts";
+import type { AuthContext, DashboardContext, ServiceContext } from "../context.ts";
 import { overviewPage } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
@@ -19,7 +20,7 @@ export async function warningsOf(
   sections: readonly SettingsSection[],
 ): Promise<WarningView[]> {
   const files = fileWarnings(sections);
-  const tokens = await tokenWarnings(context).catch(({ message }: Error) =>
+  const tokens = await tokenWarnings(context.auth).catch(({ message }: Error) =>
     // A file that holds both is named once.
     files.some(({ text }) => text.includes(message))
       ? []
@@ -31,10 +32,15 @@ export async function warningsOf(
           },
         ],
   );
-  return [...listenerWarnings(context), ...tokens, ...pluginWarnings(context), ...files];
+  return [
+    ...listenerWarnings(context.http),
+    ...tokens,
+    ...pluginWarnings(context.services),
+    ...files,
+  ];
 }
 
-function listenerWarnings({ http }: DashboardContext): WarningView[] {
+function listenerWarnings(http: Http): WarningView[] {
   if (!http.isPublic() || !http.addresses().some(({ protocol }) => protocol === "http:")) return [];
   return [
     {
@@ -45,8 +51,8 @@ function listenerWarnings({ http }: DashboardContext): WarningView[] {
   ];
 }
 
-async function tokenWarnings(context: DashboardContext): Promise<WarningView[]> {
-  const { tokens } = await tokensView(context);
+async function tokenWarnings(auth: AuthContext): Promise<WarningView[]> {
+  const { tokens } = await tokensView(auth);
   return tokens.flatMap((row) => {
     const { name, source, concern } = row;
     const inConfig = source === "config" && name !== "launcher" && name !== "metrics";
@@ -93,8 +99,8 @@ export function fileWarnings(sections: readonly SettingsSection[]): WarningView[
   }));
 }
 
-function pluginWarnings(context: DashboardContext): WarningView[] {
-  return context.plugins().flatMap(({ from, state, reason }) =>
+function pluginWarnings(services: ServiceContext): WarningView[] {
+  return services.pluginViews().flatMap(({ from, state, reason }) =>
     state !== "failed"
       ? []
       : [
@@ -108,7 +114,7 @@ function pluginWarnings(context: DashboardContext): WarningView[] {
 }
 
 /** None where there are no settings. */
-export const sectionsOf = async ({ settings }: DashboardContext): Promise<SettingsSection[]> =>
+export const sectionsOf = async ({ settings }: ServiceContext): Promise<SettingsSection[]> =>
   (await settings?.describe()) ?? [];
 
 const channelSection = "channels.pico";
@@ -124,12 +130,12 @@ export function overviewRoutes(app: FastifyInstance, context: DashboardContext):
       await requireOwner(context, request, reply);
       if (reply.sent) return;
       const { session } = requestState(request);
-      const csrf = session ? csrfToken(context, session) : "";
+      const csrf = session ? csrfToken(context.auth, session) : "";
       const status = await statusOf(context, request);
       return sendPage(
         reply,
         200,
-        overviewPage({ url: context.http.url, assets: context.assets.prefix, status, csrf }),
+        overviewPage({ url: context.site.url, assets: context.site.assets.prefix, status, csrf }),
       );
     },
   );
@@ -139,27 +145,29 @@ export function overviewRoutes(app: FastifyInstance, context: DashboardContext):
 }
 
 async function statusOf(context: DashboardContext, request: FastifyRequest): Promise<StatusView> {
-  const sections = await sectionsOf(context);
+  const sections = await sectionsOf(context.services);
   const channel = channelOf(context, request, sections);
   return {
-    state: context.state(),
-    version: context.version,
-    startedAt: context.startedAt,
-    now: context.clock.now(),
+    state: context.runtime.state(),
+    version: context.site.version,
+    startedAt: context.runtime.startedAt,
+    now: context.auth.clock.now(),
     addresses: context.http.addresses().map((url) => url.href),
-    tokens: tokenNames(context)
+    tokens: tokenNames(context.auth)
       .filter((name) => name !== "metrics")
-      .map((name) => tokenOf(context, name)),
+      .map((name) => tokenOf(context.auth, name)),
     ...(channel ? { channel } : {}),
-    signIns: context.activity.signIns(),
-    refusals: context.activity.refusals(),
+    signIns: context.observers.activity.signIns(),
+    refusals: context.observers.activity.refusals(),
     warnings: await warningsOf(context, sections),
-    ...(context.program ? { program: context.program.status() } : {}),
-    ...(context.plugins().length > 0 ? { plugins: context.plugins() } : {}),
+    ...(context.services.program ? { program: context.services.program.status() } : {}),
+    ...(context.services.pluginViews().length > 0
+      ? { plugins: context.services.pluginViews() }
+      : {}),
   };
 }
 
-function tokenOf({ tokens }: DashboardContext, name: string): TokenView {
+function tokenOf({ tokens }: AuthContext, name: string): TokenView {
   const { source, managedByEnv } = tokens.info(name);
   return { name, source, managedByEnv };
 }
@@ -170,20 +178,22 @@ export function channelOf(
   request: FastifyRequest,
   sections: readonly SettingsSection[],
 ): ChannelView | undefined {
-  if (!context.picoServer) return undefined;
+  if (!context.services.picoServer) return undefined;
   const section = sections.find(({ section: name }) => name === channelSection);
-  const status = context.picoServer.status();
+  const status = context.services.picoServer.status();
   const held = section?.managedByEnv.includes("enabled");
   return {
     enabled: status.enabled,
-    ...(held ? { enabledManagedBy: `${context.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` } : {}),
+    ...(held
+      ? { enabledManagedBy: `${context.site.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` }
+      : {}),
     url: channelUrl(context, request, status),
     connections: status.connections,
     maxConnections: status.maxConnections,
     messagesIn: status.messagesIn,
     messagesOut: status.messagesOut,
-    perMinute: context.activity.perMinute(),
-    refusals: context.activity.clientRefusals(),
+    perMinute: context.observers.activity.perMinute(),
+    refusals: context.observers.activity.clientRefusals(),
     ...(section && !held && section.etag !== "" ? { etag: section.etag } : {}),
   };
 }
@@ -195,7 +205,7 @@ function channelUrl(
   status: PicoServerStatus,
 ): string {
   const { peer } = requestState(request);
-  const url = new URL(ownOrigin({ ...peer, host: context.privateHost.plainHost(peer) }));
+  const url = new URL(ownOrigin({ ...peer, host: context.site.privateHost.plainHost(peer) }));
   const [gateway] = status.listener === "gateway" ? context.http.addresses("gateway") : [];
   if (gateway) url.port = gateway.port;
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";

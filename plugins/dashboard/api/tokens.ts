@@ -3,7 +3,7 @@ import { codeOf } from "../../../kernel/index.ts";
 import type { TokenInfo } from "../../token-store/index.ts";
 import { signIn } from "../auth/cookies.ts";
 import { maxBodyBytes, parseBody, revealBody, rotateBody, requestState } from "../request.ts";
-import { type DashboardContext } from "../context.ts";
+import { type AuthContext, type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { RotatedView, TokenRow, TokensView } from "./views.ts";
@@ -11,17 +11,17 @@ import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 const listedFirst = ["launcher", "pico", "pico_client"];
 
 /** The launcher's and the built-in channels' tokens, then those of other channels, then `metrics`. */
-export function tokenNames({ tokens }: DashboardContext): string[] {
+export function tokenNames({ tokens }: AuthContext): string[] {
   const claimed = tokens.names();
   const others = claimed.filter((name) => !listedFirst.includes(name) && name !== "metrics");
   return [...listedFirst, ...others, "metrics"].filter((name) => claimed.includes(name));
 }
 
 /** The tokens that some plugin has claimed. Most deployments have none for `metrics`, and need none. */
-export async function tokensView(context: DashboardContext): Promise<TokensView> {
+export async function tokensView(auth: AuthContext): Promise<TokensView> {
   const rows = await Promise.all(
-    tokenNames(context).map(async (name): Promise<TokenRow> => {
-      const { version: _, ...row } = await context.tokens.describe(name);
+    tokenNames(auth).map(async (name): Promise<TokenRow> => {
+      const { version: _, ...row } = await auth.tokens.describe(name);
       return row;
     }),
   );
@@ -48,19 +48,19 @@ export async function rotateToken(
   context: DashboardContext,
   { which, token, grace = 0 }: Rotation,
 ): Promise<RotatedToken> {
-  const { version: expect } = requireClaimedToken(context, which);
+  const { version: expect } = requireClaimedToken(context.auth, which);
   const value = token?.trim();
-  const { version, source } = await context.tokenSecrets.replace(which, {
+  const { version, source } = await context.services.tokenSecrets.replace(which, {
     expect,
     graceS: which === "pico" ? grace : 0,
     ...(value ? { value } : {}),
   });
-  context.log.info({ name: which, source }, `the ${which} token was replaced`);
-  return { token: context.tokenSecrets.reveal(which) ?? "", source, version };
+  context.runtime.log.info({ name: which, source }, `the ${which} token was replaced`);
+  return { token: context.services.tokenSecrets.reveal(which) ?? "", source, version };
 }
 
 /** Version and source of a token. Rejects `not_found` for one that no plugin has claimed. */
-export function requireClaimedToken({ tokens }: DashboardContext, name: string): TokenInfo {
+export function requireClaimedToken({ tokens }: AuthContext, name: string): TokenInfo {
   try {
     return tokens.info(name);
   } catch (error) {
@@ -74,7 +74,7 @@ export function requireClaimedToken({ tokens }: DashboardContext, name: string):
 /** `GET /api/tokens`, `POST /api/token/rotate`, `POST /api/token/reveal`. */
 export function tokenRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/tokens", async (_request, reply) =>
-    reply.header("cache-control", "no-store").send(await tokensView(context)),
+    reply.header("cache-control", "no-store").send(await tokensView(context.auth)),
   );
 
   app.post("/api/token/rotate", { bodyLimit: maxBodyBytes }, async (request, reply) => {
@@ -92,11 +92,11 @@ export function tokenRoutes(app: FastifyInstance, context: DashboardContext): vo
   app.post("/api/token/reveal", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     const { which, current } = parseBody(revealBody, request);
     await requireTokenConfirmation(context, request, current);
-    requireClaimedToken(context, which);
-    const token = context.tokenSecrets.reveal(which);
+    requireClaimedToken(context.auth, which);
+    const token = context.services.tokenSecrets.reveal(which);
     if (token === undefined)
       throw new HttpError("not_found", { message: `There is no ${which} token.` });
-    context.log.info(
+    context.runtime.log.info(
       { name: which, ip: requestState(request).peer.address },
       `the ${which} token was shown in the dashboard`,
     );

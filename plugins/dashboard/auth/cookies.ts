@@ -3,7 +3,7 @@ import { Signer } from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Peer } from "../../http/index.ts";
 import type { Tokens } from "../../token-store/index.ts";
-import type { DashboardContext } from "../context.ts";
+import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
@@ -95,13 +95,13 @@ const setupCookieSeconds = 900;
 
 /** Cookies ignore ports, hence the instance in the name; a host without settings has none. */
 const instanceName = (context: DashboardContext): string =>
-  context.settings?.instance() ?? (context.http.addresses()[0]?.port || "80");
+  context.services.settings?.instance() ?? (context.http.addresses()[0]?.port || "80");
 const cookieOptions = (
   context: DashboardContext,
   kind: "session" | "setup",
   peer: Peer,
 ): CookieOptions => ({
-  name: cookieName(kind, context.brand, instanceName(context), peer.secure),
+  name: cookieName(kind, context.site.brand, instanceName(context), peer.secure),
   secure: peer.secure,
 });
 
@@ -118,31 +118,36 @@ export async function signIn(
 ): Promise<SignInSession> {
   const { peer } = requestState(request);
   // The token was rotated after the comparison: the value that matched is not the token any more.
-  if (by.version !== context.tokens.info("launcher").version) throw new HttpError("invalid_token");
+  if (by.version !== context.auth.tokens.info("launcher").version)
+    throw new HttpError("invalid_token");
   const own = sessionsOf(context, request.headers, peer);
   if (own[0] && by.maker) return own[0];
-  for (const before of own) context.sessions.end(before, "replaced");
-  const created = context.sessions.create({
+  for (const before of own) context.auth.sessions.end(before, "replaced");
+  const created = context.auth.sessions.create({
     address: peer.address,
     userAgent: request.headers["user-agent"] ?? "",
     version: by.version,
-    days: context.config().session_days,
+    days: context.auth.config().session_days,
     maker: by.maker,
   });
   if (!created) throw new HttpError("invalid_token");
   const { session, secret } = created;
-  const signed = context.signer.session.sign(`${secret}.${session.expiresAt}`);
+  const signed = context.auth.signer.session.sign(`${secret}.${session.expiresAt}`);
   const seconds = Math.round((session.expiresAt - session.createdAt) / 1_000);
   setCookie(reply, cookieOptions(context, "session", peer), signed, seconds);
   void reply.header("cache-control", "no-store");
-  context.activity.signedIn({ at: session.createdAt, address: peer.address, via: by.via });
-  context.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
-  context.emit("dashboard:signed-in", {
+  context.observers.activity.signedIn({
+    at: session.createdAt,
+    address: peer.address,
+    via: by.via,
+  });
+  context.runtime.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
+  context.runtime.emit("dashboard:signed-in", {
     signIn: session.signIn,
     address: peer.address,
     via: by.via,
   });
-  await context.keeper.settled();
+  await context.auth.keeper.settled();
   return session;
 }
 
@@ -154,17 +159,17 @@ function sessionsOf(
 ): SignInSession[] {
   const found: SignInSession[] = [];
   for (const value of cookieValues(headers.cookie, cookieOptions(context, "session", peer).name)) {
-    const { valid, value: plain } = context.signer.session.unsign(value);
+    const { valid, value: plain } = context.auth.signer.session.unsign(value);
     const [secret = "", expiry = ""] = valid && plain ? plain.split(".") : [];
-    const session = context.sessions.find(secret);
+    const session = context.auth.sessions.find(secret);
     if (session && String(session.expiresAt) === expiry) found.push(session);
-    if (!valid) endOrphan(context, value);
+    if (!valid) endOrphan(context.auth, value);
   }
   return found;
 }
 
 /** A kept sign-in whose cookie no longer fits: the launcher token changed while no launcher ran. */
-function endOrphan({ sessions }: DashboardContext, cookie: string): void {
+function endOrphan({ sessions }: AuthContext, cookie: string): void {
   const session = sessions.find(cookie.split(".", 1)[0]!);
   if (session?.restored) sessions.end(session, "rotated");
 }
@@ -209,19 +214,19 @@ export function setSetupCookie(
   reply: FastifyReply,
 ): void {
   const { peer } = requestState(request);
-  const { until, untilPassed } = expiresIn(context.clock, setupCookieSeconds * 1_000);
-  const signed = context.signer.setup.sign(`setup.${until}.${Math.round(untilPassed)}`);
+  const { until, untilPassed } = expiresIn(context.auth.clock, setupCookieSeconds * 1_000);
+  const signed = context.auth.signer.setup.sign(`setup.${until}.${Math.round(untilPassed)}`);
   setCookie(reply, cookieOptions(context, "setup", peer), signed, setupCookieSeconds);
 }
 export function hasSetupCookie(context: DashboardContext, request: FastifyRequest): boolean {
   const { name } = cookieOptions(context, "setup", requestState(request).peer);
   return cookieValues(request.headers.cookie, name).some((value) => {
-    const { valid, value: plain } = context.signer.setup.unsign(value);
+    const { valid, value: plain } = context.auth.signer.setup.unsign(value);
     const [, until, untilPassed] = valid && plain ? plain.split(".").map(Number) : [];
     return (
       until !== undefined &&
       untilPassed !== undefined &&
-      isUnexpired(context.clock, { until, untilPassed })
+      isUnexpired(context.auth.clock, { until, untilPassed })
     );
   });
 }

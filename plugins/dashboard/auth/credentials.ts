@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import { codeOf, type Clock } from "../../../kernel/index.ts";
+import { codeOf, type Clock, type Log } from "../../../kernel/index.ts";
 import type { Peer } from "../../http/index.ts";
 import type { DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
@@ -86,15 +86,15 @@ export async function verifyToken(
   } = verifyOptions;
   const candidate = value.trim();
   const unanswered = (error: unknown): never => {
-    throw checkFailedError(context, error);
+    throw checkFailedError(context.runtime.log, error);
   };
-  const verdict = await context.limiter.attempt(
+  const verdict = await context.auth.limiter.attempt(
     peer.key,
     candidate,
     async () => {
       let match: number | false = false;
       for (const name of names)
-        match ||= await context.tokens.verify(name, candidate).catch(unanswered);
+        match ||= await context.auth.tokens.verify(name, candidate).catch(unanswered);
       lookAgain?.();
       return match;
     },
@@ -104,14 +104,17 @@ export async function verifyToken(
   const limited = verdict.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
   if (verdict.outcome === "mismatch" && !verdict.again) {
-    context.log.warn({ reason, ip: peer.address, via, count: verdict.counted }, "sign-in refused");
+    context.runtime.log.warn(
+      { reason, ip: peer.address, via, count: verdict.counted },
+      "sign-in refused",
+    );
   }
   reportFailedSignIn(context, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
   throw new HttpError(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
 }
 
 /** The words of a host's own check may quote the candidate: nobody gets them, nor the log. */
-function checkFailedError({ log }: DashboardContext, error: unknown): unknown {
+function checkFailedError(log: Log, error: unknown): unknown {
   if (codeOf(error) !== "internal") return error;
   const code = String((error as { code?: unknown } | null)?.code);
   log.error(
@@ -128,15 +131,15 @@ function reportFailedSignIn(
   via: string,
   seconds?: number,
 ): void {
-  const at = context.clock.now();
-  context.activity.refused({
+  const at = context.auth.clock.now();
+  context.observers.activity.refused({
     at,
     address,
     via,
     code,
     ...(seconds !== undefined && { until: at + seconds * 1_000 }),
   });
-  context.emit("dashboard:sign-in-refused", { code, address, via });
+  context.runtime.emit("dashboard:sign-in-refused", { code, address, via });
 }
 
 export interface VerifiedCredential {
@@ -157,8 +160,8 @@ export async function verifyCredential(
   const candidate = value.trim();
   if (!isSignInLink(candidate))
     return { version: await verifyToken(context, peer, candidate, { via, foreign }), via };
-  const { version } = context.tokens.info("launcher");
-  const redeemed = context.links.redeem(candidate, version);
+  const { version } = context.auth.tokens.info("launcher");
+  const redeemed = context.auth.signInLinks.redeem(candidate, version);
   if (redeemed) return { version, via: "link", ...redeemed };
   reportFailedSignIn(context, peer, "link_expired", "link");
   throw new HttpError("invalid_token");

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Peer } from "../../http/index.ts";
-import type { DashboardContext } from "../context.ts";
+import type { Http, Peer } from "../../http/index.ts";
+import type { AuthContext, DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { sendRedirect, wantsPage } from "../reply.ts";
 import { isForm, requestState, setRequestState } from "../request.ts";
@@ -73,7 +73,7 @@ const unsafeMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** Where a form may come with `Origin: null`, as native forms do under `no-referrer`. */
 const formsWithProof = new Set(["/login", "/setup", "/logout"]);
 
-function ownHostNames({ http }: DashboardContext): ReadonlySet<string> {
+function ownHostNames(http: Http): ReadonlySet<string> {
   const bound = http.addresses().map((url) => hostName(url.host));
   const own = new Set(bound.filter((name) => isIP(name) === 0));
   if (http.isPublic())
@@ -83,8 +83,8 @@ function ownHostNames({ http }: DashboardContext): ReadonlySet<string> {
 
 export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
   matchesHostPolicy(peer.host, {
-    own: () => ownHostNames(context),
-    allowed: context.config().allowed_hosts,
+    own: () => ownHostNames(context.http),
+    allowed: context.auth.config().allowed_hosts,
   });
 
 /** Whether a page of this very origin sent it: what a WebSocket handshake with our cookie must prove. */
@@ -106,7 +106,7 @@ export async function guard(
   if (!hostIsAllowed(context, peer)) {
     const text = "refused: the Host header names a host that is not allowed";
     const fields = { host: peer.host.slice(0, 100) };
-    context.http.noteFault(context.log, {
+    context.http.noteFault(context.runtime.log, {
       reason: "host_not_allowed",
       address: peer.address,
       text,
@@ -120,7 +120,7 @@ export async function guard(
   const authorized =
     request.headers.authorization !== undefined && /^bearer /i.test(request.headers.authorization);
   if (unsafeMethods.has(request.method) && !authorized) checkOrigin(context, request);
-  if (context.state() === "unconfigured")
+  if (context.runtime.state() === "unconfigured")
     throw new HttpError("unavailable", { retryAfterSeconds: 1 });
 
   if (!authorized || !isApi(request)) {
@@ -129,7 +129,7 @@ export async function guard(
   }
   const { session } = requestState(request);
   if (session) {
-    context.sessions.touch(session);
+    context.auth.sessions.touch(session);
     context.http.markAuthenticated(request.raw);
   }
   if (access !== "open") await requireOwner(context, request, reply);
@@ -140,7 +140,7 @@ const isApi = (request: FastifyRequest): boolean => /^\/(api|metrics)(\/|$)/.tes
 
 function checkOrigin(context: DashboardContext, request: FastifyRequest): void {
   const { peer } = requestState(request);
-  const verdict = checkRequestOrigin(request.headers, peer, context.config().allowed_origins);
+  const verdict = checkRequestOrigin(request.headers, peer, context.auth.config().allowed_origins);
   if (verdict === "accepted") return;
   if (verdict === "null-form" && formsWithProof.has(pathOf(request)) && isForm(request)) {
     requestState(request).nullForm = true;
@@ -155,7 +155,12 @@ export function rejectOrigin(context: DashboardContext, request: FastifyRequest)
   const text = "refused: the request comes from a page of another origin";
   const { address } = peer;
   const fields = { origin: from };
-  context.http.noteFault(context.log, { reason: "origin_not_allowed", address, text, fields });
+  context.http.noteFault(context.runtime.log, {
+    reason: "origin_not_allowed",
+    address,
+    text,
+    fields,
+  });
   throw new HttpError("origin_not_allowed", {
     message: `This request comes from a page of ${from}; only pages of ${own} may send it.`,
     hint: 'other origins are listed in "allowed_origins" in launcher-config.json',
@@ -169,12 +174,12 @@ export async function requireOwner(
   reply: FastifyReply,
 ): Promise<void> {
   const { session, peer } = requestState(request);
-  if (session && context.state() !== "setup") return;
+  if (session && context.runtime.state() !== "setup") return;
   clearStaleSession(context, request, reply);
-  if (context.state() === "setup") {
+  if (context.runtime.state() === "setup") {
     if (!wantsPage(request))
-      throw new HttpError("setup_required", { hint: context.http.url("/setup") });
-    return void sendRedirect(context, reply, 302, "/setup");
+      throw new HttpError("setup_required", { hint: context.site.url("/setup") });
+    return void sendRedirect(context.site, reply, 302, "/setup");
   }
   const bearer = isApi(request)
     ? /^bearer +(.+)$/i.exec(request.headers.authorization ?? "")?.[1]
@@ -190,14 +195,19 @@ export async function requireOwner(
     return;
   }
   if (!wantsPage(request)) throw new HttpError("unauthorized");
-  sendRedirect(context, reply, 302, `/login?next=${encodeURIComponent(withoutToken(request.url))}`);
+  sendRedirect(
+    context.site,
+    reply,
+    302,
+    `/login?next=${encodeURIComponent(withoutToken(request.url))}`,
+  );
 }
 
 /** Who was let in may have been signed out while the body came, which may take half a minute. */
-export function requireLiveSession(context: DashboardContext, request: FastifyRequest): void {
+export function requireLiveSession(auth: AuthContext, request: FastifyRequest): void {
   if (request.is404 || request.routeOptions.config.access !== undefined) return;
   const { session, bearer } = requestState(request);
-  const isReplaced = bearer !== undefined && bearer !== context.tokens.info("launcher").version;
+  const isReplaced = bearer !== undefined && bearer !== auth.tokens.info("launcher").version;
   if (session?.endedBy !== undefined || isReplaced) throw new HttpError("unauthorized");
 }
 

@@ -255,21 +255,21 @@ export function createHostSessions(): HostSessions {
     { id, onEnd }: Identity,
   ): SignInSession | undefined {
     const { address } = requestState(request).peer;
-    const { session_days: days } = context.config();
+    const { session_days: days } = context.auth.config();
     const userAgent = request.headers["user-agent"] ?? "";
-    const { version } = context.tokens.info("launcher");
+    const { version } = context.auth.tokens.info("launcher");
     const by = { address, userAgent, version, days, ofHost: true };
-    const session = context.sessions.create(by)?.session;
+    const session = context.auth.sessions.create(by)?.session;
     if (!session) return undefined;
     known.set(id, session);
-    const release = onEnd(() => context.sessions.end(session, "sign-out"));
+    const release = onEnd(() => context.auth.sessions.end(session, "sign-out"));
     session.ended.add(() => {
       release();
       if (known.get(id) === session) known.delete(id);
     });
-    context.activity.signedIn({ at: session.createdAt, address, via: "host" });
-    context.log.info({ signIn: session.signIn, ip: address, via: "host" }, "signed in");
-    context.emit("dashboard:signed-in", { signIn: session.signIn, address, via: "host" });
+    context.observers.activity.signedIn({ at: session.createdAt, address, via: "host" });
+    context.runtime.log.info({ signIn: session.signIn, ip: address, via: "host" }, "signed in");
+    context.runtime.emit("dashboard:signed-in", { signIn: session.signIn, address, via: "host" });
     return session;
   }
 
@@ -278,7 +278,7 @@ export function createHostSessions(): HostSessions {
       const found = context.http.identityOf(request.raw);
       if (found?.kind !== "owner") return undefined;
       const session = known.get(found.identity.id);
-      return session && context.sessions.isLive(session)
+      return session && context.auth.sessions.isLive(session)
         ? session
         : open(context, request, found.identity);
     },

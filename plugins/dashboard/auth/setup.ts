@@ -34,19 +34,21 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
       reply,
       status,
       setupPage({
-        url: context.http.url,
-        assets: context.assets.prefix,
+        url: context.site.url,
+        assets: context.site.assets.prefix,
         hasCookie: hasSetupCookie(context, request),
-        ways: context.ways(),
+        ways: context.site.tokenHints(),
         ...(error ? { error } : {}),
       }),
     );
 
   app.get("/setup", { config: { access: "open" } }, (request, reply) => {
-    if (context.state() !== "setup") return sendRedirect(context, reply, 302, "/");
+    if (context.runtime.state() !== "setup") return sendRedirect(context.site, reply, 302, "/");
     const { error } = request.query as { error?: string };
     const seconds =
-      error === "rate_limited" ? context.limiter.blockedFor(requestState(request).peer.key) : 0;
+      error === "rate_limited"
+        ? context.auth.limiter.blockedFor(requestState(request).peer.key)
+        : 0;
     const failure = isDisplayed(error)
       ? { code: error, ...(seconds > 0 && { retryAfterSeconds: seconds }) }
       : undefined;
@@ -60,15 +62,15 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
       const form = isForm(request);
       try {
         const session = await finishSetup(context, request, reply);
-        if (form) return sendRedirect(context, reply, 303, "/");
+        if (form) return sendRedirect(context.site, reply, 303, "/");
         return await reply.send({
           status: "ok",
           expiresAt: new Date(session.expiresAt).toISOString(),
         });
       } catch (error) {
-        const httpError = toHttpError(error, context, "POST /setup");
+        const httpError = toHttpError(error, context.runtime.log, "POST /setup");
         if (form && httpError.code === "already_set_up")
-          return sendRedirect(context, reply, 303, "/");
+          return sendRedirect(context.site, reply, 303, "/");
         if (form && httpError.code === "origin_not_allowed") {
           return show(request, reply, httpErrors.origin_not_allowed[0], {
             code: "invalid_code",
@@ -97,10 +99,10 @@ async function finishSetup(
   reply: FastifyReply,
 ) {
   const lookAgain = (): void => {
-    if (context.state() !== "setup") throw new HttpError("already_set_up");
+    if (context.runtime.state() !== "setup") throw new HttpError("already_set_up");
   };
   lookAgain();
-  const { version: before } = context.tokens.info("launcher");
+  const { version: before } = context.auth.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
   if (requestState(request).nullForm && code === "")
@@ -118,13 +120,13 @@ async function finishSetup(
   const own = "token" in body;
   if (own && body.token.trim() !== body.confirm.trim()) throw new HttpError("token_mismatch");
   lookAgain();
-  const { version } = await context.tokenSecrets
+  const { version } = await context.services.tokenSecrets
     .replace(
       "launcher",
       own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before },
     )
     .catch((error: unknown) => {
-      const httpError = toHttpError(error, context, "POST /setup");
+      const httpError = toHttpError(error, context.runtime.log, "POST /setup");
       // Somebody else finished it at the same moment.
       throw httpError.code === "rotation_in_progress" ? new HttpError("already_set_up") : httpError;
     });

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { DashboardContext } from "../context.ts";
+import type { DashboardContext, SiteContext } from "../context.ts";
 import { HttpError, httpErrors, type HttpErrorCode } from "../errors.ts";
 import { signInPage, type SignInFailure } from "../pages/index.ts";
 import { sendError, sendPage, sendRedirect, toHttpError, wantsPage } from "../reply.ts";
@@ -50,26 +50,27 @@ export function signInRoutes(app: FastifyInstance, context: DashboardContext): v
         reply,
         200,
         signInPage({
-          ...siteOf(context),
+          ...siteOf(context.site),
           link: oneTime,
           ...nextParameter(singleValue(next)),
-          ways: context.ways(),
+          ways: context.site.tokenHints(),
         }),
       );
     }
-    if (context.state() === "setup") return sendRedirect(context, reply, 302, "/setup");
+    if (context.runtime.state() === "setup")
+      return sendRedirect(context.site, reply, 302, "/setup");
     if (requestState(request).session)
-      return sendRedirect(context, reply, 303, safeRedirectPath(singleValue(next)));
+      return sendRedirect(context.site, reply, 303, safeRedirectPath(singleValue(next)));
     clearStaleSession(context, request, reply);
     const failure = isDisplayed(error) ? { error: withCountdown(context, request, error) } : {};
     return sendPage(
       reply,
       200,
       signInPage({
-        ...siteOf(context),
+        ...siteOf(context.site),
         ...failure,
         ...nextParameter(singleValue(next)),
-        ways: context.ways(),
+        ways: context.site.tokenHints(),
       }),
     );
   });
@@ -84,19 +85,19 @@ export function signInRoutes(app: FastifyInstance, context: DashboardContext): v
         const { token } = parseBody(loginBody, request);
         const { peer, nullForm } = requestState(request);
         const by = await verifyCredential(context, peer, token, { via: "form", foreign: nullForm });
-        if (context.state() === "setup") {
+        if (context.runtime.state() === "setup") {
           setSetupCookie(context, request, reply);
-          if (form) return sendRedirect(context, reply, 303, "/setup");
-          throw new HttpError("setup_required", { status: 409, hint: context.http.url("/setup") });
+          if (form) return sendRedirect(context.site, reply, 303, "/setup");
+          throw new HttpError("setup_required", { status: 409, hint: context.site.url("/setup") });
         }
         const session = await signIn(context, request, reply, by);
-        if (form) return sendRedirect(context, reply, 303, next);
+        if (form) return sendRedirect(context.site, reply, 303, next);
         return await reply.send({
           status: "ok",
           expiresAt: new Date(session.expiresAt).toISOString(),
         });
       } catch (error) {
-        const httpError = toHttpError(error, context, "POST /login");
+        const httpError = toHttpError(error, context.runtime.log, "POST /login");
         if (!form || !isDisplayed(httpError.code)) throw httpError;
         return sendFailedForm(context, request, reply, httpError, next);
       }
@@ -121,13 +122,18 @@ function sendFailedForm(
   return sendPage(
     reply,
     status,
-    signInPage({ ...siteOf(context), error, ...nextParameter(next), ways: context.ways() }),
+    signInPage({
+      ...siteOf(context.site),
+      error,
+      ...nextParameter(next),
+      ways: context.site.tokenHints(),
+    }),
   );
 }
 
-const siteOf = (context: DashboardContext) => ({
-  url: context.http.url,
-  assets: context.assets.prefix,
+const siteOf = (site: SiteContext) => ({
+  url: site.url,
+  assets: site.assets.prefix,
 });
 const nextParameter = (next: string | undefined) => {
   const safe = safeRedirectPath(next);
@@ -139,7 +145,7 @@ function withCountdown(
   code: SignInFailure["code"],
 ): SignInFailure {
   const seconds =
-    code === "rate_limited" ? context.limiter.blockedFor(requestState(request).peer.key) : 0;
+    code === "rate_limited" ? context.auth.limiter.blockedFor(requestState(request).peer.key) : 0;
   return seconds > 0 ? { code, retryAfterSeconds: seconds } : { code };
 }
 
@@ -169,31 +175,32 @@ export async function signInByQuery(
 ): Promise<FastifyReply> {
   const next = singleValue((request.query as Query)["next"]);
   const clean = next === undefined ? withoutToken(request.url) : safeRedirectPath(next);
-  const inSetup = (): boolean => context.state() === "setup";
-  if (!inSetup() && requestState(request).session) return sendRedirect(context, reply, 303, clean);
+  const inSetup = (): boolean => context.runtime.state() === "setup";
+  if (!inSetup() && requestState(request).session)
+    return sendRedirect(context.site, reply, 303, clean);
   try {
     const from = { via: "query", foreign: isCrossSite(request) } as const;
     const by = await verifyCredential(context, requestState(request).peer, value, from);
     if (inSetup()) {
       setSetupCookie(context, request, reply);
-      return sendRedirect(context, reply, 303, "/setup");
+      return sendRedirect(context.site, reply, 303, "/setup");
     }
     await signIn(context, request, reply, by);
-    return sendRedirect(context, reply, 303, clean);
+    return sendRedirect(context.site, reply, 303, clean);
   } catch (error) {
-    const httpError = toHttpError(error, context, "GET /?token=");
+    const httpError = toHttpError(error, context.runtime.log, "GET /?token=");
     if (
       !wantsPage(request) ||
       (httpError.code !== "invalid_token" && httpError.code !== "rate_limited")
     ) {
-      return sendError(context, request, reply, httpError);
+      return sendError(context.site, request, reply, httpError);
     }
     const wrong: HttpErrorCode | "link_expired" = isSignInLink(value.trim())
       ? "link_expired"
       : httpError.code;
-    if (!inSetup()) return sendRedirect(context, reply, 302, `/login?error=${wrong}`);
+    if (!inSetup()) return sendRedirect(context.site, reply, 302, `/login?error=${wrong}`);
     return sendRedirect(
-      context,
+      context.site,
       reply,
       302,
       `/setup?error=${wrong === "rate_limited" ? wrong : "invalid_code"}`,

@@ -3,24 +3,24 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "./cookies.ts";
 import { maxFormBytes, logoutBody, parseBody, isForm, requestState } from "../request.ts";
 import { sendRedirect } from "../reply.ts";
-import { type DashboardContext } from "../context.ts";
+import { type AuthContext, type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { rejectOrigin } from "./guard.ts";
 import type { SignInSession } from "./sessions.ts";
 
 /** Hidden value of the sign-out form: binds it to the session, since a form of another port brings the cookie too. */
-export function csrfToken(context: DashboardContext, session: SignInSession): string {
-  const key = context.tokens.derive("launcher", "session", context.keeper.salt());
+export function csrfToken(auth: AuthContext, session: SignInSession): string {
+  const key = auth.tokens.derive("launcher", "session", auth.keeper.salt());
   return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
 }
 
 function hasValidCsrfToken(
-  context: DashboardContext,
+  auth: AuthContext,
   request: FastifyRequest,
   session: SignInSession,
 ): boolean {
   const given = Buffer.from(parseBody(logoutBody, request)?.csrf ?? "");
-  const expected = Buffer.from(csrfToken(context, session));
+  const expected = Buffer.from(csrfToken(auth, session));
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
@@ -31,12 +31,12 @@ export function signOutRoute(app: FastifyInstance, context: DashboardContext): v
     { config: { access: "open" }, bodyLimit: maxFormBytes },
     async (request, reply) => {
       const { session, nullForm } = requestState(request);
-      if (session && nullForm && !hasValidCsrfToken(context, request, session))
+      if (session && nullForm && !hasValidCsrfToken(context.auth, request, session))
         rejectOrigin(context, request);
-      if (session) context.sessions.end(session, "sign-out");
+      if (session) context.auth.sessions.end(session, "sign-out");
       clearSession(context, request, reply);
-      await context.keeper.settled();
-      if (isForm(request)) return sendRedirect(context, reply, 303, "/login");
+      await context.auth.keeper.settled();
+      if (isForm(request)) return sendRedirect(context.site, reply, 303, "/login");
       return reply.header("cache-control", "no-store").send({ status: "ok" });
     },
   );

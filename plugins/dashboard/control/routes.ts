@@ -18,45 +18,45 @@ type ControlHandler = (context: DashboardContext, controlRequest: ControlRequest
 /** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
 const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "GET /local/status": async (context) => ({
-    state: context.state(),
-    version: context.version,
-    startedAt: context.startedAt,
+    state: context.runtime.state(),
+    version: context.site.version,
+    startedAt: context.runtime.startedAt,
     addresses: context.http.addresses().map(({ href }) => href),
-    channel: context.picoServer?.status(),
-    channelUrl: context.picoServer?.url(),
-    sessions: context.sessions.list().length,
-    plugins: context.plugins(),
-    program: context.program?.status(),
-    refusedEdits: fileWarnings(await sectionsOf(context)).map(({ text }) => text),
+    channel: context.services.picoServer?.status(),
+    channelUrl: context.services.picoServer?.url(),
+    sessions: context.auth.sessions.list().length,
+    plugins: context.services.pluginViews(),
+    program: context.services.program?.status(),
+    refusedEdits: fileWarnings(await sectionsOf(context.services)).map(({ text }) => text),
   }),
-  "GET /local/tokens": tokensView,
+  "GET /local/tokens": ({ auth }) => tokensView(auth),
   "POST /local/token/show": (context, { body }) => {
     const { name } = tokenOf(body);
     const token =
-      requireClaimedToken(context, name).version > 0
-        ? context.tokenSecrets.reveal(name)
+      requireClaimedToken(context.auth, name).version > 0
+        ? context.services.tokenSecrets.reveal(name)
         : undefined;
     if (token === undefined)
       throw new HttpError("not_found", { message: `There is no ${name} token.` });
-    context.log.info({ name }, `the ${name} token was shown on the command line`);
-    return { name, token, source: context.tokens.info(name).source };
+    context.runtime.log.info({ name }, `the ${name} token was shown on the command line`);
+    return { name, token, source: context.auth.tokens.info(name).source };
   },
   "POST /local/token/replace": async (context, { body }) => {
     const { name, token, grace } = tokenOf(body);
-    requireClaimedToken(context, name);
+    requireClaimedToken(context.auth, name);
     const { version: _, ...rotated } = await rotateToken(context, { which: name, token, grace });
     return { name, ...rotated };
   },
   "POST /local/links": (context) => {
     const [base] = context.http.addresses();
     if (!base) throw new HttpError("unavailable");
-    const { path, copyPath, ...link } = ownerLink(context);
+    const { path, copyPath, ...link } = ownerLink(context.auth, context.site);
     return { url: new URL(path, base).href, copyUrl: new URL(copyPath, base).href, ...link };
   },
-  "GET /local/sessions": (context) => ({ sessions: sessionList(context) }),
+  "GET /local/sessions": (context) => ({ sessions: sessionList(context.auth) }),
   "DELETE /local/sessions/:id": async (context, { id }) => {
-    revokeSession(context, id);
-    await context.keeper.settled();
+    revokeSession(context.auth, id);
+    await context.auth.keeper.settled();
     return { status: "ok" };
   },
   "POST /local/unblock": (context, { body }) => {
@@ -64,12 +64,12 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
     if (!parsed.success) throw new HttpError("invalid_body");
     const { address } = parsed.data;
     context.http.unblock(address);
-    context.log.info({ ip: address ?? "all" }, "unblocked on the command line");
+    context.runtime.log.info({ ip: address ?? "all" }, "unblocked on the command line");
     return { status: "ok" };
   },
   "POST /local/doctor": async (context) => {
-    if (!context.doctor) throw new HttpError("not_found");
-    return { checks: await context.doctor() };
+    if (!context.observers.doctor) throw new HttpError("not_found");
+    return { checks: await context.observers.doctor() };
   },
 };
 
@@ -117,7 +117,7 @@ export function controlRoutes(context: DashboardContext): RequestListener {
       (error: unknown) => {
         const { code, message, extra } = toHttpError(
           error,
-          context,
+          context.runtime.log,
           `local ${request.method} ${request.url}`,
         );
         send(extra.status ?? httpErrors[code][0], { error: code, message });

@@ -3,13 +3,17 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
 import { dirname } from "node:path";
 import { lockFile, createPrivateFolder } from "../../../lib/files/index.ts";
-import type { DashboardContext } from "../context.ts";
+import type { Clock, Log } from "../../../kernel/index.ts";
+import type { Http } from "../../http/index.ts";
 import type { ControlSocketOptions } from "../service.ts";
 
 /** The part of the door that the socket needs. */
-type ControlContext = Pick<DashboardContext, "log" | "clock" | "version"> & {
-  readonly http: Pick<DashboardContext["http"], "addresses">;
-};
+interface ControlContext {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly version: string;
+  readonly http: Pick<Http, "addresses">;
+}
 
 const closeTimeoutMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");

@@ -5,11 +5,11 @@ import type { MetricsSnapshot } from "./definitions.ts";
 /** `GET /metrics`, for the launcher token, a session, or the metrics token, which opens nothing else. */
 export function metricsRoute(app: FastifyInstance, context: DashboardContext): void {
   const read = (): MetricsSnapshot => ({
-    pico: context.picoServer?.metrics(),
-    state: context.state(),
-    ready: context.serving() && context.state() !== "unconfigured",
-    version: context.version,
-    sessions: context.sessions.list().length,
+    pico: context.services.picoServer?.metrics(),
+    state: context.runtime.state(),
+    ready: context.runtime.serving() && context.runtime.state() !== "unconfigured",
+    version: context.site.version,
+    sessions: context.auth.sessions.list().length,
     clientFaults: context.http.clientFaults(),
   });
   let library: Promise<{ contentType: string; text: () => Promise<string> }> | undefined;
