@@ -1,3 +1,4 @@
+/** Creates the Fastify application with all routes of the dashboard. @module */
 import cookie from "@fastify/cookie";
 import fastify, { type FastifyInstance } from "fastify";
 import { createServer } from "node:http";
@@ -17,13 +18,15 @@ import { signOutRoute } from "./auth/sign-out.ts";
 
 const routableMethods = ["GET", "POST", "PUT", "DELETE"] as const;
 
-/** No route has a schema for Fastify: without these it would load its two compilers at each start. */
+/**
+ * No route has a Fastify schema. Without these stubs, Fastify loads two compilers at each start.
+ */
 const noSchemaCompilers = {
   buildValidator: () => () => () => true,
   buildSerializer: () => () => JSON.stringify,
 };
 
-/** The Fastify application. It never listens: the http plugin hands requests to it. */
+/** Creates the Fastify application. It never listens: the http plugin passes requests to it. */
 export async function createApp(
   context: DashboardContext,
   plugins: PluginRoutes,
@@ -57,7 +60,7 @@ export async function createApp(
   );
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?", 1)[0]!;
-    const isPattern = /[:*]/.test(path); // the router would read it as one
+    const isPattern = /[:*]/.test(path); // hasRoute would match it as a pattern
     const others = isPattern
       ? []
       : routableMethods.filter((method) => app.hasRoute({ method, url: path }));
@@ -86,7 +89,7 @@ export async function createApp(
   return app;
 }
 
-/** What needs no session: state for the pages before the door, health for supervisors, the built files. */
+/** Routes without sign-in: sign-in state, health checks for supervisors, and the built files. */
 function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/auth/status", { config: { access: "open" } }, (request, reply) => {
     const { session } = requestState(request);
@@ -122,7 +125,7 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
     }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
-  // Served on the owner's socket alone.
+  // Only the control socket serves these paths.
   for (const url of ["/local", "/local/*"]) {
     app.all(url, { config: { access: "open" } }, () => {
       throw new HttpError("not_found");

@@ -1,3 +1,8 @@
+/**
+ * Loads the built browser files and serves them under an address that depends on their content.
+ *
+ * @module
+ */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,9 +16,12 @@ export interface Asset {
 }
 
 export interface Assets {
-  /** `/assets/<hash of all contents>`: a changed file changes every address, so answers may be cached for ever. */
+  /** `/assets/<hash of all contents>`. Any changed file changes it, so responses never expire. */
   readonly prefix: string;
-  /** `path` follows the prefix, for example `dashboard/base.css`. Only files that were there at start are known. */
+  /**
+   * @param path - The part after the prefix, for example `dashboard/base.css`.
+   * @returns The file, or undefined if it did not exist at start.
+   */
   get(path: string): Asset | undefined;
 }
 
@@ -23,7 +31,11 @@ const contentTypes: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Reads the built browser files into memory. Throws when they have not been built. */
+/**
+ * Reads the built browser files into memory.
+ *
+ * @throws ENOENT if they have not been built.
+ */
 export function loadAssets(): Assets {
   const files = new Map<string, Asset>();
   const hash = createHash("sha256");
@@ -38,7 +50,10 @@ export function loadAssets(): Assets {
   return { prefix: `/assets/${hash.digest("hex").slice(0, 12)}`, get: (path) => files.get(path) };
 }
 
-/** In `dist` of the package, wherever this module stands: beside them, in the bundle of the program, in the sources. */
+/**
+ * Finds a folder in `dist` of the package: this module runs from there, from a bundle or from
+ * source.
+ */
 export function distFolder(name: "browser" | "docs"): URL {
   const manifest = createRequire(import.meta.url).resolve("doorward/package.json");
   return new URL(`dist/plugins/dashboard/${name}/`, pathToFileURL(manifest));

@@ -1,48 +1,49 @@
+/** Schema of the dashboard fields in the section `launcher`. @module */
 import * as z from "zod";
 
 const hostName = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^(\*\.)?[a-z0-9.-]+$/i, "expected a host name such as door.example.org");
+  .regex(/^(\*\.)?[a-z0-9.-]+$/i, "expected a host name such as dashboard.example.org");
 const origin = z
   .string()
   .max(300)
-  .regex(/^https?:\/\/[^/\s?#@]+$/i, "expected an origin such as https://door.example.org")
-  .refine((text) => URL.canParse(text), "expected an origin such as https://door.example.org")
-  .transform((text) => new URL(text).origin); // as browsers write it: lower case, without the scheme's own port
+  .regex(/^https?:\/\/[^/\s?#@]+$/i, "expected an origin such as https://dashboard.example.org")
+  .refine((text) => URL.canParse(text), "expected an origin such as https://dashboard.example.org")
+  // The form that browsers send: lower case, without the default port.
+  .transform((text) => new URL(text).origin);
 
-/** The part of the section `launcher` that concerns the dashboard. */
 export const dashboardSchema = z.strictObject({
   allowed_hosts: z.array(hostName).max(100).default([]).meta({
     editable: true,
     title: "Allowed host names",
-    description:
-      "Names by which browsers may reach the dashboard, beside localhost and IP addresses.",
+    description: "Host names that browsers may use, in addition to localhost and IP addresses.",
   }),
   allowed_origins: z.array(origin).max(100).default([]).meta({
     editable: true,
     title: "Allowed origins",
-    description:
-      "Pages of these origins may send requests that change something, beside the dashboard's own.",
+    description: "Origins whose pages may send changes, in addition to the pages of the dashboard.",
   }),
   login_attempts_per_minute: z.int().min(1).max(1_000).default(10).meta({
     editable: true,
-    title: "Wrong tokens in a minute",
-    description: "How many different ones an address may try before it has to wait.",
+    title: "Wrong tokens per minute",
+    description: "An address that sends this many different wrong tokens has to wait.",
   }),
   session_days: z.number().min(0.01).max(365).default(7).meta({
     editable: true,
-    title: "A sign-in lasts",
-    description: "Counted from the sign-in, however much it is used.",
+    title: "Sign-in lifetime",
+    description: "A sign-in ends this long after it began, even if it is in use.",
     unit: "days",
   }),
   keep_sign_ins: z.boolean().default(false).meta({
     editable: true,
     title: "Keep sign-ins",
-    description: "Sign-ins survive a restart. Off: every restart signs all browsers out.",
+    description:
+      "Keeps browsers signed in after a restart. If off, every restart signs all browsers out.",
   }),
 });
+/** The section with defaults filled in. */
 export type DashboardConfig = z.output<typeof dashboardSchema>;
-/** The section as users write it. */
+/** The section as users write it in the file: every field is optional. */
 export type DashboardInput = z.input<typeof dashboardSchema>;

@@ -1,4 +1,9 @@
-/** Dependencies that the dashboard's parts share, grouped so that a function takes only what it uses. @module */
+/**
+ * Dependencies that the dashboard's parts share, grouped so that a function takes only what it
+ * uses.
+ *
+ * @module
+ */
 import type { Clock, LauncherState, Log } from "../../kernel/index.ts";
 import type { Http, Limiter } from "../http/index.ts";
 import type { PicoServer } from "../pico-server/index.ts";

@@ -2,7 +2,7 @@
 import type { Plugin, Scope } from "../../kernel/index.ts";
 import { createActivityLog } from "./api/activity.ts";
 import { testChannel } from "./api/channel-test.ts";
-import { createEventFeed, publishEvents, type EventFeed } from "./api/event-feed.ts";
+import { EventFeed, publishEvents } from "./api/event-feed.ts";
 import { bearerOwner } from "./api/events.ts";
 import { createPluginRoutes } from "./api/plugin-routes.ts";
 import { tokensView } from "./api/tokens.ts";
@@ -14,13 +14,8 @@ import { createSignInLinks } from "./auth/credentials.ts";
 import { hostIsAllowed, isSameOrigin } from "./auth/guard.ts";
 import { ownerLink } from "./auth/owner-links.ts";
 import { createPrivateHost } from "./auth/private-host.ts";
-import {
-  createHostSessions,
-  createSignInSessions,
-  toIdentity,
-  type SignInSessions,
-} from "./auth/sessions.ts";
-import { createSignInKeeper, type SignInKeeper } from "./auth/sign-in-keeper.ts";
+import { createHostSessions, SignInSessions, toIdentity } from "./auth/sessions.ts";
+import { SignInKeeper } from "./auth/sign-in-keeper.ts";
 import { dashboardSchema } from "./config.ts";
 import type { AuthContext, DashboardContext, ServiceContext } from "./context.ts";
 import { controlRoutes } from "./control/routes.ts";
@@ -59,7 +54,7 @@ export type {
 } from "./api/views.ts";
 export type { TokenWay } from "./pages/index.ts";
 
-/** What the host of the dashboard can add to it. */
+/** Options of `dashboard`. All are optional. */
 export interface DashboardOptions {
   /** First part of the cookie names. @defaultValue `"service"` */
   readonly brand?: string;
@@ -161,13 +156,15 @@ interface SignIns {
   readonly keeper: SignInKeeper;
 }
 
-/** Opens the registry of sign-ins, with the stored sign-ins of the previous run if they are kept. */
+/**
+ * Opens the registry of sign-ins, with the stored sign-ins of the previous run if they are kept.
+ */
 async function openSignIns(
   scope: DashboardScope,
   { signInFile: file }: DashboardOptions,
 ): Promise<SignIns> {
   const { clock, random, after, config, log, emit } = scope;
-  const sessions = createSignInSessions({
+  const sessions = new SignInSessions({
     clock,
     random,
     after,
@@ -177,8 +174,8 @@ async function openSignIns(
       emit("dashboard:signed-out", { signIn, reason });
     },
   });
-  const keeper = createSignInKeeper({ file, log, random, records: sessions.records });
-  scope.onStop(keeper.close);
+  const keeper = new SignInKeeper({ file, log, random, records: () => sessions.records() });
+  scope.onStop(() => keeper.close());
   const records = await keeper.open(config().keep_sign_ins);
   sessions.restore(records, scope.needs.tokens.info("launcher").version);
   return { sessions, keeper };
@@ -203,9 +200,9 @@ function createContext(
     keeper,
     config,
     limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
-    signInLinks: createSignInLinks(clock, random, sessions.isLive),
+    signInLinks: createSignInLinks(clock, random, (session) => sessions.isLive(session)),
     signer: {
-      session: tokenSigner(tokens, "session", keeper.salt),
+      session: tokenSigner(tokens, "session", () => keeper.salt()),
       setup: tokenSigner(tokens, "setup"),
     },
   };
@@ -244,7 +241,7 @@ function createContext(
     },
     observers: {
       activity: createActivityLog(clock, after, messageCount),
-      feed: openFeed(scope, options.log),
+      feed: createFeed(scope, options.log),
       logSource: options.log,
       doctor:
         options.doctor && ((observations) => runDoctor(context, options.doctor!, observations)),
@@ -253,7 +250,10 @@ function createContext(
   return context;
 }
 
-function openFeed({ uses, clock, random, after, lifecycle }: DashboardScope, log?: LogSource) {
+function createFeed(
+  { uses, clock, random, after, lifecycle }: DashboardScope,
+  log: LogSource | undefined,
+): EventFeed {
   const traffic = () => {
     const { messagesIn = 0, messagesOut = 0, connections = 0 } = uses.picoServer?.status() ?? {};
     let queuedBytes = 0;
@@ -262,15 +262,7 @@ function openFeed({ uses, clock, random, after, lifecycle }: DashboardScope, log
     return { in: messagesIn, out: messagesOut, connections, queuedBytes };
   };
   const epoch = Buffer.from(random(4)).toString("hex");
-  const feed: EventFeed = createEventFeed({
-    clock,
-    after,
-    traffic,
-    state: lifecycle.state,
-    log,
-    epoch,
-  });
-  return feed;
+  return new EventFeed({ clock, after, traffic, state: lifecycle.state, log, epoch });
 }
 
 /** Runs the doctor checks with the current state of this launcher. */

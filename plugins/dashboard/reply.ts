@@ -1,10 +1,11 @@
+/** Sends redirects, pages and errors. @module */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { codeOf, type Log } from "../../kernel/index.ts";
 import type { SiteContext } from "./context.ts";
 import { HttpError, httpErrors, type HttpErrorCode } from "./errors.ts";
 import { messagePage } from "./pages/index.ts";
 
-/** Answers with a redirect to a path of this dashboard. */
+/** Redirects to a path of this dashboard. */
 export function sendRedirect(
   site: SiteContext,
   reply: FastifyReply,
@@ -25,7 +26,7 @@ export function sendPage(reply: FastifyReply, status: number, document: string):
     .send(document);
 }
 
-/** A person's browser asking for a page, as opposed to a script or a program. */
+/** True for a browser that navigates to a page; false for scripts and programs. */
 export function wantsPage(request: FastifyRequest): boolean {
   if (request.method !== "GET" && request.method !== "HEAD") return false;
   if (/^\/(api|metrics)(\/|\?|$)/.test(request.url)) return false;
@@ -36,14 +37,14 @@ export function wantsPage(request: FastifyRequest): boolean {
 }
 
 const errorTitles: Partial<Record<HttpErrorCode, string>> = {
-  not_found: "Nothing here",
+  not_found: "Not found",
   host_not_allowed: "Host name not allowed",
-  origin_not_allowed: "Request refused",
-  unavailable: "Just a moment",
+  origin_not_allowed: "Request rejected",
+  unavailable: "Starting",
   internal: "Something went wrong",
 };
 
-/** Codes of the services that the dashboard asks, as its own. */
+/** Error codes of other plugins and libraries, mapped to codes of the dashboard. */
 const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   token_managed_by_env: "token_managed_by_env",
   busy: "rotation_in_progress",
@@ -58,7 +59,7 @@ const serviceErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FILE_UNREADABLE: "store_unavailable",
   PICO_TOKEN_MISSING: "invalid_setting",
 };
-/** What the framework refuses by itself. */
+/** Error codes of Fastify, mapped to codes of the dashboard. */
 const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: "body_too_large",
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "unsupported_media_type",
@@ -68,22 +69,27 @@ const fastifyErrorCodes: Readonly<Record<string, HttpErrorCode>> = {
   FST_ERR_BAD_URL: "invalid_request",
 };
 
+/**
+ * Converts any error to one that a client may see.
+ *
+ * @param during - The request, for the log line that an unknown error gets.
+ */
 export function toHttpError(error: unknown, log: Log, during: string): HttpError {
   if (error instanceof HttpError) return error;
-  const own = serviceErrorCodes[codeOf(error)];
-  if (own) {
-    const retry = own === "store_unavailable" ? { retryAfterSeconds: 5 } : {};
-    return new HttpError(own, { message: (error as Error).message, ...retry });
+  const mapped = serviceErrorCodes[codeOf(error)];
+  if (mapped) {
+    const retry = mapped === "store_unavailable" ? { retryAfterSeconds: 5 } : {};
+    return new HttpError(mapped, { message: (error as Error).message, ...retry });
   }
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
-  const foreign = fastifyErrorCodes[String(code)];
-  if (foreign) return new HttpError(foreign);
+  const fastifyCode = fastifyErrorCodes[String(code)];
+  if (fastifyCode) return new HttpError(fastifyCode);
   if (code === "ECONNRESET" && statusCode === 400) return new HttpError("aborted_request");
-  log.error({ err: error, during }, "a request failed");
+  log.error({ err: error, during }, "request failed");
   return new HttpError("internal");
 }
 
-/** Answers a refusal as a page to a person and as JSON to a program. */
+/** Sends an error: a page to a navigating browser, JSON to everything else. */
 export function sendError(
   site: SiteContext,
   request: FastifyRequest,
@@ -100,7 +106,7 @@ export function sendError(
   if (wantsPage(request)) {
     const { hint } = extra;
     const text = {
-      title: errorTitles[code] ?? "Request refused",
+      title: errorTitles[code] ?? "Request rejected",
       text: message,
       ...(hint === undefined ? {} : { hint }),
     };
@@ -111,14 +117,11 @@ export function sendError(
     );
   }
   const { retryAfterSeconds, hint, state } = extra;
-  return reply
-    .code(status)
-    .type("application/json; charset=utf-8")
-    .send({
-      error: code,
-      message,
-      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-      ...(hint === undefined ? {} : { hint }),
-      ...(state === undefined ? {} : { state }),
-    });
+  return reply.code(status).type("application/json; charset=utf-8").send({
+    error: code,
+    message,
+    retryAfterSeconds,
+    hint,
+    state,
+  });
 }

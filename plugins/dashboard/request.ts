@@ -1,3 +1,4 @@
+/** Parses request bodies and keeps what the checks found out about each request. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Peer } from "../http/index.ts";
@@ -5,9 +6,9 @@ import type { SignInSession } from "./auth/sessions.ts";
 import { HttpError } from "./errors.ts";
 import type { DashboardEvents } from "./service.ts";
 
-/** 4 KiB: the forms of the door itself. */
+/** 4 KiB, for the forms of sign-in, setup and sign-out. */
 export const maxFormBytes = 4_096;
-/** 1 MiB: everything else. */
+/** 1 MiB, for all other bodies. */
 export const maxBodyBytes = 1_048_576;
 
 const text = z.string().max(3_000);
@@ -18,7 +19,7 @@ export const loginBody = z.object({
   token: text.refine((value) => value.trim() !== ""),
   next: text.optional(),
 });
-/** `keep=true` wins over whatever stands in the other fields. */
+/** `keep=true` overrides the other fields. */
 export const setupBody = z.union([
   z.object({ code: text.optional(), keep: trueValue }),
   z.object({ code: text.optional(), keep: falseValue, token: text, confirm: text }),
@@ -30,13 +31,13 @@ export const rotateBody = z.object({
   token: text.optional(),
   grace: z.int().min(0).max(3_600).optional(),
 });
-/** The launcher token, typed again. */
+/** The launcher token, typed again as confirmation. */
 export const currentBody = z.object({ current: text.optional() }).optional();
-/** The launcher's token is never shown: whoever could ask for it has just typed it. */
+/** The launcher token is never shown: a user who may ask for it has just typed it. */
 export const revealBody = z.object({ which: z.literal("pico"), current: text.optional() });
-/** `upgrade`: whether the page that asks could open a WebSocket to its own origin. */
+/** `upgrade`: whether the requesting page could open a WebSocket to its own origin. */
 export const doctorBody = z.object({ upgrade: z.boolean().optional() }).optional();
-/** On the owner's socket; without `token` a fresh one is made. */
+/** For the control socket. Without `token`, a new one is generated. */
 export const controlTokenBody = z.object({
   name: z
     .string()
@@ -49,18 +50,26 @@ export type ControlTokenBody = z.output<typeof controlTokenBody>;
 export const controlUnblockBody = z.object({ address: z.string().max(100).optional() });
 export const settingsBody = z.record(z.string(), z.unknown());
 
-/** The body as its schema has it; else `invalid_body`, naming the field and nothing that was sent. */
+/**
+ * Validates the body. The error message names the field and never quotes the body.
+ *
+ * @throws invalid_body if the body does not match the schema.
+ */
 export function parseBody<T>(schema: z.ZodType<T>, request: FastifyRequest): T {
   const parsed = schema.safeParse(request.body);
   if (parsed.success) return parsed.data;
   const field = parsed.error.issues[0]?.path.join(".");
   throw new HttpError(
     "invalid_body",
-    field ? { message: `The field "${field}" is missing or not valid.` } : {},
+    field ? { message: `The field "${field}" is missing or invalid.` } : {},
   );
 }
 
-/** Forms, JSON and nothing. A field given twice means nothing certain, so it becomes a list, which no schema takes. */
+/**
+ * Accepts forms, JSON and empty bodies.
+ *
+ * A repeated form field becomes a list, which no schema accepts: its meaning is ambiguous.
+ */
 export function registerBodyParsers(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeAllContentTypeParsers();
@@ -76,7 +85,7 @@ export function registerBodyParsers(app: FastifyInstance): void {
       done(null, Object.fromEntries(fields));
     },
   );
-  // Some clients announce a body of unknown length where there is none.
+  // Some clients announce a body of unknown length and send none.
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) =>
     body === "" ? done(null, undefined) : done(new HttpError("unsupported_media_type")),
   );
@@ -85,19 +94,19 @@ export function registerBodyParsers(app: FastifyInstance): void {
     if (json === "") return done(null, undefined);
     return parse(request, json, (error, value) => {
       if (error || !hasDuplicateSecret(json)) done(error, value);
-      else done(new HttpError("invalid_body", { message: "A field is given twice." }));
+      else done(new HttpError("invalid_body", { message: "The body contains a field twice." }));
     });
   });
 }
 
-/** Fields that hold a secret. Of two with one name JSON takes the last without a word. */
+/** Fields that hold a secret. `JSON.parse` silently keeps the last of two equal names. */
 const secretFields = new Set(["token", "confirm", "code", "current"]);
 
 function hasDuplicateSecret(validJson: string): boolean {
-  const isPlain = !validJson.includes("\\"); // else a name may be spelled in other ways
-  const stands = (name: string): boolean =>
+  const isPlain = !validJson.includes("\\"); // an escape can hide a field name
+  const isRepeated = (name: string): boolean =>
     validJson.indexOf(`"${name}"`) !== validJson.lastIndexOf(`"${name}"`);
-  if (isPlain && ![...secretFields].some(stands)) return false;
+  if (isPlain && ![...secretFields].some(isRepeated)) return false;
   const strings = validJson.matchAll(/"((?:[^"\\]|\\.)*)"(\s*:)?/g);
   const names = [...strings].flatMap(([, name = "", colon]) =>
     colon ? [JSON.parse(`"${name}"`) as string] : [],
@@ -108,13 +117,16 @@ function hasDuplicateSecret(validJson: string): boolean {
 
 export type SignInMethod = DashboardEvents["dashboard:signed-in"]["via"];
 
-/** What the checks found out about a request. */
+/** Results of the checks of a request. */
 export interface RequestState {
   readonly peer: Peer;
   session: SignInSession | undefined;
-  /** Version of the launcher token that came as `Authorization: Bearer`. */
+  /** Version of the launcher token in `Authorization: Bearer`. */
   bearer: number | undefined;
-  /** `Origin: null`: the body must prove that the form is ours. */
+  /**
+   * The request has `Origin: null`: its body must prove that it comes from a page of this
+   * dashboard.
+   */
   nullForm: boolean;
 }
 const requestStates = new WeakMap<FastifyRequest, RequestState>();
@@ -126,7 +138,7 @@ export function requestState(request: FastifyRequest): RequestState {
   if (!found) throw new Error("the checks have not run for this request");
   return found;
 }
-/** A form, as opposed to JSON from a script or a program. */
+/** True for a form; scripts and programs send JSON. */
 export const isForm = (request: FastifyRequest): boolean =>
   (request.headers["content-type"] ?? "")
     .toLowerCase()

@@ -1,3 +1,4 @@
+/** Types that other plugins and hosts of the dashboard use. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Awaitable, Release } from "../../kernel/index.ts";
 import type { Http, Identity } from "../http/index.ts";
@@ -17,70 +18,95 @@ import type {
 } from "./api/views.ts";
 import type { DashboardConfig, DashboardInput } from "./config.ts";
 
+/** Service for plugins that serve their own API below the dashboard. */
 export interface DashboardApi {
-  /** Serves `/api/x/<name>/…`; all checks of the dashboard have passed when `handle` runs. `signIn` is absent for a
-   *  Bearer. The body is unread and ends at 1 MiB: a larger one is answered with 413. A throw or rejection is answered
-   *  with 500. */
+  /**
+   * Serves `/api/x/<name>/…` after all checks of the dashboard.
+   *
+   * @param name - Path segment; each name can be registered once.
+   * @param handle - Receives the request with an unread body of at most 1 MiB. A larger body is
+   *   answered with 413; a throw or rejection is answered with 500.
+   * @throws dashboard_route_taken if another plugin serves the same name.
+   */
   route(name: string, handle: RouteHandler): void;
 }
+/** Handles one request. `signIn` is undefined if the request carries the launcher token instead. */
 export type RouteHandler = (
   request: IncomingMessage,
   response: ServerResponse,
   signIn: Identity | undefined,
 ) => Awaitable<void>;
 
+/** A one-time link that signs in a browser as the owner. */
 export interface SignInLink {
-  /** Signs in when it is opened. Starts with the base path. */
+  /** Signs in as soon as it is opened. Starts with the base path. */
   readonly path: string;
-  /** Shows a button first, since chat programs open the links they preview. Starts with the base path. */
+  /**
+   * Shows a button first, since chat programs open links for a preview. Starts with the base path.
+   */
   readonly copyPath: string;
   /** Unix milliseconds. */
   readonly expiresAt: number;
   /**
-   * `path` as a full address under the dashboard's private host name: `http://doorward-….localhost:18800/?token=…`.
-   * For opening a browser on this machine: a cookie of this name is not sent to other programs on 127.0.0.1. Chromium,
-   * Firefox and Edge resolve the name themselves. Absent if the dashboard does not listen on loopback, or serves https.
+   * `path` under the private host name: `http://doorward-….localhost:18800/?token=…`.
+   *
+   * Use it to open a browser on this machine: a cookie of this name is not sent to other programs
+   * on
+   * 127.0.0.1. Chromium, Firefox and Edge resolve the name themselves. Absent if the dashboard does
+   * not listen on loopback, or serves https.
    */
   readonly privateUrl?: string;
 }
 
+/** Service for plugins that open the dashboard, for example from a tray icon. */
 export interface SignInLinks {
-  /** Makes a one-time link, good for five minutes. `page`: where it leads, by default the overview; for example
-   *  `/tokens`. */
+  /**
+   * Creates a one-time link that is valid for five minutes.
+   *
+   * @param page - The page to open after sign-in, for example `/tokens`. @defaultValue the overview
+   */
   mint(page?: string): SignInLink;
 }
 
-/** The log as the signed in may see it: every line without secrets. Given to the dashboard by whoever writes it. */
+/** Read access to the log without secrets. The host that writes the log provides it. */
 export interface LogSource {
-  /** The newest lines from `level` on that contain `text`, whatever its case. */
-  read(wanted: {
+  /** @returns The newest lines at `level` or above that contain `text`, ignoring case. */
+  read(filter: {
     readonly level: LogLevel;
     readonly text: string;
     readonly limit: number;
   }): Promise<LogView>;
-  /** The whole file, line by line with line ends. */
+  /** @returns The whole file, one line at a time, with line ends. */
   lines(): AsyncIterable<string>;
-  follow(heard: (line: LogLineView) => void): Release;
+  /**
+   * Calls `onLine` for each new line.
+   *
+   * @returns Ends the calls.
+   */
+  follow(onLine: (line: LogLineView) => void): Release;
 }
 
+/** Headers of a reverse proxy, as one request shows them. */
 export interface ForwardedInfo {
   /** Address of the proxy. */
   readonly from: string;
-  /** It is not among the trusted ones, as far as the visitor's address shows. */
+  /** True if the client address shows that the proxy is not trusted. */
   readonly ignored: boolean;
-  /** It says how the browser came. */
+  /** True if the proxy sends the scheme or host that the browser used. */
   readonly host: boolean;
 }
 
-/** What the asking request shows of its way here. */
+/** Observations about the route of one request to the dashboard. */
 export interface RequestObservations {
-  /** What a proxy said; absent when there was none. */
+  /** Undefined if the request has no proxy headers. */
   readonly forwarded?: ForwardedInfo | undefined;
-  /** Whether the page that asks could open a WebSocket to its own origin; absent when no page asks. */
+  /**
+   * Whether the requesting page could open a WebSocket to its own origin. Undefined without a page.
+   */
   readonly upgrade?: boolean | undefined;
 }
 
-/** What a running launcher can tell about itself. */
+/** State of a running launcher, as input of the doctor checks. */
 export interface DoctorFacts extends RequestObservations {
   readonly state: string;
   /** Unix milliseconds. */
@@ -88,27 +114,28 @@ export interface DoctorFacts extends RequestObservations {
   readonly addresses: readonly URL[];
   readonly channel: { readonly enabled: boolean; readonly path: string } | undefined;
   readonly tokens: readonly TokenRow[];
-  /** What answers, when it is a program. */
+  /** The application, if it is a program. */
   readonly program?: ProgramView | undefined;
-  /** Clients that were refused, the newest first. */
+  /** Rejected clients, newest first. */
   readonly refusals: readonly RejectedConnectionView[];
-  /** Real handshakes by each method. */
+  /** Performs a real handshake with each token method. */
   readonly handshakes: () => Promise<readonly TestResult[]>;
 }
-/** Looks for what is wrong in a deployment; given to the dashboard by its composition. */
+/** Runs the doctor checks of a deployment. The host of the dashboard provides it. */
 export type Doctor = (facts: DoctorFacts) => Promise<readonly CheckView[]>;
 
-/** Where the command line of the same owner reaches this process: whoever may open the socket counts as owner. */
+/** Location of the control socket. Any process that can open the socket acts as the owner. */
 export interface ControlSocketOptions {
-  /** Path of the Unix socket (0600, in a folder of 0700), or name of the pipe. */
+  /** Path of the Unix socket (mode 0600, in a folder of mode 0700), or name of the pipe. */
   readonly socket: string;
-  /** A file (0600) that says address and process id, for people. */
+  /** A file (mode 0600) with the addresses and the process id, for people. */
   readonly note: string;
   readonly pid: number;
 }
 
+/** Events of the dashboard. */
 export type DashboardEvents = {
-  /** `signIn` is 8 hex digits of the session id's digest, never the id. */
+  /** `signIn`: the first 8 hex digits of the session digest, never the session id. */
   "dashboard:signed-in": {
     signIn: string;
     address: string;

@@ -146,7 +146,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
       async () => {
         const refused = (await log())
           .split("\n")
-          .filter((line) => line.includes("sign-in refused"));
+          .filter((line) => line.includes("sign-in failed"));
         expect(refused.at(-1)).toContain(visitor);
       },
       { timeout: 20_000 },

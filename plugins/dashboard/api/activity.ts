@@ -1,3 +1,8 @@
+/**
+ * Keeps recent sign-ins, failed sign-ins, rejected clients and message counts in memory.
+ *
+ * @module
+ */
 import type { Clock, Release } from "../../../kernel/index.ts";
 import type { RejectionView, SignInView } from "./views.ts";
 
@@ -6,7 +11,13 @@ const chartMinutes = 10;
 
 type RejectionInput = Omit<RejectionView, "times">;
 
-/** The newest sign-ins and refusals, and the channel's messages of the last ten minutes. */
+/**
+ * Creates the activity log: the newest ten entries of each list, and the channel messages of the
+ * last
+ * ten minutes.
+ *
+ * @param messages - Returns the number of messages since startup.
+ */
 export function createActivityLog(
   clock: Clock,
   after: (ms: number, run: () => void) => Release,
@@ -15,13 +26,13 @@ export function createActivityLog(
   const signIns: SignInView[] = [];
   const refusals: RejectionView[] = [];
   const clientRefusals: RejectionView[] = [];
-  let trying = 0;
+  let channelTests = 0;
   const perMinute: number[] = Array.from({ length: chartMinutes }, () => 0);
   let total = 0;
 
   const untilNext = (): number => 60_000 - (clock.now() % 60_000);
   function nextMinute(): void {
-    // Timers ring a millisecond early now and then, which is the same minute still.
+    // A timer can fire a millisecond early, still in the previous minute.
     if (untilNext() > 1_000) {
       perMinute.push(messages() - total);
       perMinute.shift();
@@ -35,28 +46,33 @@ export function createActivityLog(
     list.unshift(item);
     list.length = Math.min(list.length, maxEntries);
   };
-  /** A client that comes again every second must not push the others out. */
-  function refuse(list: RejectionView[], { at, until, ...what }: RejectionInput): void {
+  /**
+   * Counts repetitions in one row, so a client that retries every second does not displace others.
+   */
+  function addRejection(list: RejectionView[], { at, until, ...rejection }: RejectionInput): void {
     const before = list.findIndex(
       (row) =>
-        row.address === what.address &&
-        row.code === what.code &&
-        row.via === what.via &&
-        row.origin === what.origin,
+        row.address === rejection.address &&
+        row.code === rejection.code &&
+        row.via === rejection.via &&
+        row.origin === rejection.origin,
     );
     const [{ times } = { times: 0 }] = before < 0 ? [] : list.splice(before, 1);
-    add(list, { at, times: times + 1, ...what, ...(until !== undefined && { until }) });
+    add(list, { at, times: times + 1, ...rejection, ...(until !== undefined && { until }) });
   }
   return {
     signedIn: (view: SignInView) => add(signIns, view),
-    refused: (refusal: RejectionInput) => refuse(refusals, refusal),
+    refused: (refusal: RejectionInput) => addRejection(refusals, refusal),
     clientRefused(refusal: RejectionInput): void {
-      if (trying === 0 || refusal.code !== "token_query_disabled") refuse(clientRefusals, refusal);
+      if (channelTests === 0 || refusal.code !== "token_query_disabled")
+        addRejection(clientRefusals, refusal);
     },
-    /** While the service tries its own channel, the way that is switched off is no client's fault. */
-    async whileTrying<T>(run: () => Promise<T>): Promise<T> {
-      trying += 1;
-      return run().finally(() => void (trying -= 1));
+    /**
+     * Runs a channel test. Its handshakes by a disabled token method are not listed as rejections.
+     */
+    async duringTest<T>(run: () => Promise<T>): Promise<T> {
+      channelTests += 1;
+      return run().finally(() => void (channelTests -= 1));
     },
     signIns: (): readonly SignInView[] => signIns,
     refusals: (): readonly RejectionView[] => refusals,

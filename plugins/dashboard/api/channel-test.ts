@@ -1,3 +1,4 @@
+/** Tests the channel with real handshakes, one for each method of sending the token. @module */
 import { request as plain, type IncomingMessage } from "node:http";
 import { request as secure } from "node:https";
 import type { Duplex } from "node:stream";
@@ -5,7 +6,7 @@ import type { DashboardContext } from "../context.ts";
 import type { TestMethod, TestResult } from "./views.ts";
 
 const timeoutMs = 5_000;
-/** A close frame with code 1000, masked with zeros: the channel sees a client that is done. */
+/** A close frame with code 1000 and a mask of zeros: an orderly close. */
 const closeFrame = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]);
 const upgradeHeaders = {
   connection: "Upgrade",
@@ -21,9 +22,9 @@ interface TestRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The ways in which a client can send the token. */
+/** @returns One request for each method of sending the token. */
 function testRequests(token: string): TestRequest[] {
-  // Header text is Latin-1 in Node: the UTF-8 bytes go out as they are.
+  // Node writes header text as Latin-1, so these characters become the UTF-8 bytes of the token.
   const bytes = Buffer.from(token, "utf8");
   const bearer = { authorization: `Bearer ${bytes.toString("latin1")}` };
   const item = isPlain(token) ? `token.${token}` : `token64.${bytes.toString("base64url")}`;
@@ -35,12 +36,12 @@ function testRequests(token: string): TestRequest[] {
   ];
 }
 
-/** Knocks at the channel as clients do, by each method, and answers what came of it. */
+/** Opens a handshake with each token method and reports the results. */
 export async function testChannel(
   context: DashboardContext,
   token: string | undefined,
 ): Promise<TestResult[]> {
-  return context.observers.activity.whileTrying(() => runTests(context, token));
+  return context.observers.activity.duringTest(() => runTests(context, token));
 }
 
 async function runTests(
@@ -50,7 +51,7 @@ async function runTests(
   const [address] = context.http.addresses("gateway");
   const results: TestResult[] = [];
   for (const testRequest of testRequests(token ?? "")) {
-    const began = context.auth.clock.now();
+    const startedAt = context.auth.clock.now();
     const url = address && new URL(context.site.url("/pico") + (testRequest.query ?? ""), address);
     const code = url === undefined ? "not_listening" : await openHandshake(url, testRequest);
     const { method } = testRequest;
@@ -58,7 +59,7 @@ async function runTests(
       method,
       ok: code === (method === "requests" ? "200" : "101"),
       code,
-      ms: context.auth.clock.now() - began,
+      ms: context.auth.clock.now() - startedAt,
     });
   }
   return results;
@@ -66,33 +67,36 @@ async function runTests(
 
 function openHandshake(url: URL, { headers }: TestRequest): Promise<string> {
   return new Promise((done) => {
-    // This process asks itself: who holds the certificate's key needs no proof of it.
+    // The request goes to this process, so its certificate needs no check.
     const options = { headers, agent: false, timeout: timeoutMs, rejectUnauthorized: false };
-    const ask = url.protocol === "https:" ? secure(url, options) : plain(url, options);
-    ask.on("upgrade", (_answer: IncomingMessage, socket: Duplex) => {
+    const request = url.protocol === "https:" ? secure(url, options) : plain(url, options);
+    request.on("upgrade", (_response: IncomingMessage, socket: Duplex) => {
       socket.on("error", () => undefined);
       socket.end(closeFrame);
       socket.resume();
       done("101");
     });
-    ask.on("response", (answer: IncomingMessage) => void errorCodeIn(answer).then(done));
-    ask.on(
+    request.on("response", (response: IncomingMessage) => void errorCodeIn(response).then(done));
+    request.on(
       "timeout",
-      () => void ask.destroy(Object.assign(new Error("too slow"), { code: "ETIMEDOUT" })),
+      () =>
+        void request.destroy(
+          Object.assign(new Error("no response in time"), { code: "ETIMEDOUT" }),
+        ),
     );
-    ask.on("error", (error: NodeJS.ErrnoException) => done(error.code ?? "failed"));
-    ask.end();
+    request.on("error", (error: NodeJS.ErrnoException) => done(error.code ?? "failed"));
+    request.end();
   });
 }
 
-/** The error code in an answer, else its status. */
-async function errorCodeIn(answer: IncomingMessage): Promise<string> {
+/** @returns The error code in the body of a response, else its HTTP status. */
+async function errorCodeIn(response: IncomingMessage): Promise<string> {
   let text = "";
   try {
-    for await (const chunk of answer) text = (text + String(chunk)).slice(0, 10_000);
+    for await (const chunk of response) text = (text + String(chunk)).slice(0, 10_000);
     const { error } = JSON.parse(text) as { error?: unknown };
-    return typeof error === "string" ? error : String(answer.statusCode);
+    return typeof error === "string" ? error : String(response.statusCode);
   } catch {
-    return String(answer.statusCode);
+    return String(response.statusCode);
   }
 }

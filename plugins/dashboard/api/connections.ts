@@ -1,3 +1,4 @@
+/** Endpoints for channels and their connections. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes } from "../request.ts";
 import { sectionsOf, channelOf } from "./status.ts";
@@ -12,7 +13,7 @@ const maxPerPage = 500;
 function requireChannel({ picoServer }: ServiceContext): PicoServer {
   if (!picoServer)
     throw new HttpError("not_found", {
-      message: "This service was started without a pico channel.",
+      message: "The pico channel is not loaded.",
     });
   return picoServer;
 }
@@ -27,7 +28,10 @@ const matchesFilter = (connection: PicoConnection, text: string): boolean =>
     connection.userAgent,
   ].some((field) => field?.toLowerCase().includes(text));
 
-/** `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id`, `POST /api/channels/pico/try`. */
+/**
+ * Adds `GET /api/channels`, `GET /api/connections`, `DELETE /api/connections/:id` and
+ * `POST /api/channels/pico/try`.
+ */
 export function connectionRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/channels", async (request, reply) => {
     const pico = channelOf(context, request, await sectionsOf(context.services));
@@ -50,7 +54,7 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
   app.delete<{ Params: { id: string } }>("/api/connections/:id", (request, reply) => {
     if (!requireChannel(context.services).disconnect(request.params.id)) {
       throw new HttpError("not_found", {
-        message: "There is no such connection; it may be gone already.",
+        message: "No connection has this id; it may be closed already.",
       });
     }
     return reply.header("cache-control", "no-store").send({ status: "ok" });
@@ -71,16 +75,17 @@ export function connectionRoutes(app: FastifyInstance, context: DashboardContext
 }
 
 function pageQuery({ query }: FastifyRequest): { offset: number; limit: number; text: string } {
-  const given = query as Record<string, unknown>;
-  const whole = (name: string, otherwise: number, most: number): number => {
-    const value = given[name] ?? String(otherwise);
-    if (typeof value === "string" && /^\d{1,9}$/.test(value)) return Math.min(Number(value), most);
+  const parameters = query as Record<string, unknown>;
+  const integer = (name: string, defaultValue: number, max: number): number => {
+    const value = parameters[name] ?? String(defaultValue);
+    if (typeof value === "string" && /^\d{1,9}$/.test(value)) return Math.min(Number(value), max);
     throw new HttpError("invalid_body", { message: `"${name}" must be a whole number.` });
   };
-  const text = typeof given["text"] === "string" ? given["text"].slice(0, 200).toLowerCase() : "";
+  const text =
+    typeof parameters["text"] === "string" ? parameters["text"].slice(0, 200).toLowerCase() : "";
   return {
-    offset: whole("offset", 0, 999_999_999),
-    limit: whole("limit", 100, maxPerPage),
+    offset: integer("offset", 0, 999_999_999),
+    limit: integer("limit", 100, maxPerPage),
     text,
   };
 }

@@ -1,3 +1,4 @@
+/** Numbers dashboard events and sends them to the event streams of pages and programs. @module */
 import type { Clock, Release, Scope } from "../../../kernel/index.ts";
 import type { HttpEvents } from "../../http/index.ts";
 import type { PicoServerEvents } from "../../pico-server/index.ts";
@@ -8,29 +9,29 @@ import type { DashboardEvents, LogSource } from "../service.ts";
 import type { ActivityLog } from "./activity.ts";
 import { logLevels, type FeedEvents, type LogLevel, type LogLineView } from "./views.ts";
 
-/** Kept for streams that come back: of facts, and of log lines. */
+/** Entries kept for streams that reconnect: this many events, and this many log lines. */
 const maxHistory = 1_000;
 
 export interface HistoryEntry {
   readonly number: number;
-  /** Of a log line. */
+  /** Level of a log line; undefined for events. */
   readonly level: LogLevel | undefined;
-  /** As it goes out. */
+  /** The event in the format of Server-Sent Events. */
   readonly text: string;
 }
 
-/** One event of a stream. */
+/** @returns One event in the format of Server-Sent Events. */
 export const formatEvent = (name: string, data: object, id?: string): string =>
   `${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
-/** Its text is made when a stream wants it: most of the time nobody listens. */
+/** Formats its text on first use: usually no stream is open. */
 class FeedEntry implements HistoryEntry {
-  #text: string | undefined;
   readonly number: number;
   readonly level: LogLevel | undefined;
-  readonly #name: string;
-  readonly #data: object;
-  readonly #epoch: string;
+  private formatted: string | undefined;
+  private readonly name: string;
+  private readonly data: object;
+  private readonly epoch: string;
 
   constructor(
     number: number,
@@ -41,85 +42,103 @@ class FeedEntry implements HistoryEntry {
   ) {
     this.number = number;
     this.level = level;
-    this.#name = name;
-    this.#data = data;
-    this.#epoch = epoch;
+    this.name = name;
+    this.data = data;
+    this.epoch = epoch;
   }
 
   get text(): string {
-    return (this.#text ??= formatEvent(this.#name, this.#data, `${this.#epoch}-${this.number}`));
+    return (this.formatted ??= formatEvent(this.name, this.data, `${this.epoch}-${this.number}`));
   }
 }
 
-/** The newest events, numbered. `epoch` tells this process' numbers from those of one before. */
-export function createEventHistory(epoch: string) {
-  const facts: HistoryEntry[] = [];
-  const lines: HistoryEntry[] = [];
-  let number = 0;
-  /** No line after this number is left out but those that are said to be. */
-  let linesFrom = Infinity;
+/** The newest events and log lines, numbered. */
+class EventHistory {
+  private readonly epoch: string;
+  private readonly events: HistoryEntry[] = [];
+  private readonly lines: HistoryEntry[] = [];
+  private number = 0;
+  /** The history has every log line after this number, except those reported as skipped. */
+  private linesFrom = Infinity;
 
-  return {
-    /** Lines are added from now on, or not any more. */
-    keepLines(kept: boolean): void {
-      linesFrom = kept ? number : Infinity;
-    },
-    lastId: (): string => `${epoch}-${number}`,
-    add(name: keyof FeedEvents, data: object, level?: LogLevel): HistoryEntry {
-      number += 1;
-      const entry = new FeedEntry(number, level, name, data, epoch);
-      const list = level === undefined ? facts : lines;
-      list.push(entry);
-      if (list.length > maxHistory) list.shift();
-      return entry;
-    },
-    /** What came after an id; `undefined` when that cannot be said any more. */
-    since(id: string | undefined, withLines: boolean): HistoryEntry[] | undefined {
-      const [theirs, last = ""] = id?.split("-") ?? [];
-      const known = Number(last);
-      if (theirs !== epoch || !/^\d{1,15}$/.test(last) || known > number) return undefined;
-      if (withLines && known < linesFrom) return undefined;
-      const lists = withLines ? [facts, lines] : [facts];
-      // A full list may have lost what the stream has not seen.
-      if (lists.some((list) => list.length === maxHistory && list[0]!.number > known + 1))
-        return undefined;
-      return lists
-        .flat()
-        .filter((entry) => entry.number > known)
-        .sort((a, b) => a.number - b.number);
-    },
-  };
+  constructor(epoch: string) {
+    this.epoch = epoch;
+  }
+
+  /** Begins or ends the part of the history that has all log lines. */
+  keepLines(isOn: boolean): void {
+    this.linesFrom = isOn ? this.number : Infinity;
+  }
+
+  lastId(): string {
+    return `${this.epoch}-${this.number}`;
+  }
+
+  add(name: FeedEventName, data: object, level?: LogLevel): HistoryEntry {
+    this.number += 1;
+    const entry = new FeedEntry(this.number, level, name, data, this.epoch);
+    const list = level === undefined ? this.events : this.lines;
+    list.push(entry);
+    if (list.length > maxHistory) list.shift();
+    return entry;
+  }
+
+  /** @returns The entries after an id; undefined if some of them are no longer in the history. */
+  since(id: string | undefined, withLines: boolean): HistoryEntry[] | undefined {
+    const [epoch, last = ""] = id?.split("-") ?? [];
+    const known = Number(last);
+    if (epoch !== this.epoch || !/^\d{1,15}$/.test(last) || known > this.number) return undefined;
+    if (withLines && known < this.linesFrom) return undefined;
+    const lists = withLines ? [this.events, this.lines] : [this.events];
+    // A full list may have lost entries that the stream has not received.
+    if (lists.some((list) => list.length === maxHistory && list[0]!.number > known + 1))
+      return undefined;
+    return lists
+      .flat()
+      .filter((entry) => entry.number > known)
+      .sort((a, b) => a.number - b.number);
+  }
 }
 
-/** A flood is cut, and said to be: facts and log lines of one second. */
+/** Limits per second. The feed reports how many events or lines it skipped. */
 const maxEventsPerSecond = 100;
 const maxLogLinesPerSecond = 50;
-/** Seconds between two `rate` at most: a sign of life, and the moment to look at what changes without a fact. */
+/**
+ * Longest time between two `rate` events. They also serve as keep-alive, and tell pages to refresh
+ * values that change without an event.
+ */
 const rateIntervalS = 15;
 const maxStreamsPerOwner = 4;
 
 type FeedEventName = keyof FeedEvents;
 
-/** Where a stream's text goes. */
+/** Receives the text of one stream. */
 export interface TextSink {
   write(text: string): void;
   end(): void;
 }
 export interface StreamOptions {
-  /** Streams of one owner share a limit. */
+  /** Streams with the same owner share a limit. */
   readonly owner: object;
   readonly lastId: string | undefined;
-  /** Log lines from this level on; none without it. */
+  /** Lowest level of log lines to send. Undefined sends none. */
   readonly log: LogLevel | undefined;
 }
 interface Stream extends StreamOptions {
   readonly sink: TextSink;
 }
+/** A stream, for the code that opened it. */
+export interface StreamHandle {
+  /** Call it when the client has closed the connection. */
+  readonly leave: Release;
+  /** Ends the stream and tells the client why. */
+  readonly end: (reason: string) => void;
+}
 
 export interface FeedOptions {
   readonly clock: Clock;
   readonly after: (ms: number, run: () => void) => Release;
-  /** Tells this process' feed from one before: numbers begin anew. */
+  /** Distinguishes the event numbers of this process from those of an earlier one. */
   readonly epoch: string;
   readonly state: () => string;
   readonly traffic: () => { in: number; out: number; connections: number; queuedBytes: number };
@@ -130,120 +149,142 @@ const levelRank = (level: LogLevel): number => logLevels.indexOf(level);
 const wantsLevel = ({ log }: StreamOptions, level: LogLevel | undefined): boolean =>
   level === undefined || (log !== undefined && levelRank(level) >= levelRank(log));
 
-/** What happens, as numbered events for the dashboard's streams. */
-export function createEventFeed({ clock, after, epoch, state, traffic, log }: FeedOptions) {
-  const streams = new Set<Stream>();
-  const history = createEventHistory(epoch);
-  let factsNow = 0;
-  let linesNow = 0;
-  let seconds = 0;
-  let before = traffic();
-  let lastRate = "";
-  let stopTicking: Release | undefined;
-  let stopFollowing: Release | undefined;
+/**
+ * Sends numbered events to the open streams. The timer and the log listener run only while needed.
+ */
+export class EventFeed {
+  private readonly options: FeedOptions;
+  private readonly streams = new Set<Stream>();
+  private readonly history: EventHistory;
+  private eventsThisSecond = 0;
+  private linesThisSecond = 0;
+  private seconds = 0;
+  private lastTraffic: ReturnType<FeedOptions["traffic"]>;
+  private lastRate = "";
+  private stopTicking: Release | undefined;
+  private stopFollowing: Release | undefined;
 
-  function send(entry: HistoryEntry): void {
-    for (const stream of streams)
+  constructor(options: FeedOptions) {
+    this.options = options;
+    this.history = new EventHistory(options.epoch);
+    this.lastTraffic = options.traffic();
+  }
+
+  publish<K extends FeedEventName>(name: K, data: FeedEvents[K]): void {
+    this.eventsThisSecond += 1;
+    if (this.eventsThisSecond <= maxEventsPerSecond || this.streams.size === 0)
+      this.send(name, data);
+    if (this.streams.size === 0) this.eventsThisSecond = 0;
+  }
+
+  /**
+   * Opens a stream and replays the entries after `lastId`. Ends the oldest streams over the limit.
+   */
+  open(sink: TextSink, options: StreamOptions): StreamHandle {
+    const { state, clock } = this.options;
+    const siblings = [...this.streams].filter(({ owner }) => owner === options.owner);
+    for (const oldest of siblings.slice(0, Math.max(0, siblings.length - maxStreamsPerOwner + 1)))
+      this.closeStream(oldest, "superseded");
+    const missed = this.missedBy(options);
+    const stream: Stream = { ...options, sink };
+    sink.write("retry: 2000\n\n");
+    const hello: FeedEvents["hello"] = {
+      resumed: missed !== undefined,
+      state: state(),
+      now: clock.now(),
+    };
+    sink.write(formatEvent("hello", hello, this.history.lastId()));
+    for (const { text } of missed ?? []) sink.write(text);
+    this.streams.add(stream);
+    this.lastRate = ""; // the new stream has not received the current rate
+    this.startOrStop();
+    return {
+      leave: () => this.closeStream(stream),
+      end: (reason) => this.closeStream(stream, "ended", { reason }),
+    };
+  }
+
+  /** Ends the streams of an owner. */
+  end(owner: object, reason: string): void {
+    for (const stream of [...this.streams])
+      if (stream.owner === owner) this.closeStream(stream, "ended", { reason });
+  }
+
+  /** Closes all streams without an `ended` event, so that pages reconnect to the next process. */
+  close(): void {
+    for (const stream of [...this.streams]) this.closeStream(stream);
+  }
+
+  private send(name: FeedEventName, data: object, level?: LogLevel): void {
+    const entry = this.history.add(name, data, level);
+    for (const stream of this.streams)
       if (wantsLevel(stream, entry.level)) stream.sink.write(entry.text);
   }
-  const keep = (name: FeedEventName, data: object, level?: LogLevel): void =>
-    send(history.add(name, data, level));
-  const heardLine = (line: LogLineView): void => {
-    linesNow += 1;
-    if (linesNow <= maxLogLinesPerSecond) keep("log", line, line.level);
-  };
 
-  /** Whoever follows the log at all wants to know. */
-  function tellLeftOut(): void {
-    if (factsNow > maxEventsPerSecond) keep("missed", { count: factsNow - maxEventsPerSecond });
-    if (linesNow > maxLogLinesPerSecond)
-      keep("log-skipped", { count: linesNow - maxLogLinesPerSecond }, "error");
-    factsNow = 0;
-    linesNow = 0;
+  private onLogLine(line: LogLineView): void {
+    this.linesThisSecond += 1;
+    if (this.linesThisSecond <= maxLogLinesPerSecond) this.send("log", line, line.level);
   }
 
-  function everySecond(): void {
-    stopTicking = after(1_000, everySecond);
-    seconds += 1;
-    tellLeftOut();
+  /** Every stream with log lines receives `log-skipped`, whatever its level. */
+  private reportSkipped(): void {
+    if (this.eventsThisSecond > maxEventsPerSecond)
+      this.send("missed", { count: this.eventsThisSecond - maxEventsPerSecond });
+    if (this.linesThisSecond > maxLogLinesPerSecond)
+      this.send("log-skipped", { count: this.linesThisSecond - maxLogLinesPerSecond }, "error");
+    this.eventsThisSecond = 0;
+    this.linesThisSecond = 0;
+  }
+
+  private everySecond(): void {
+    const { after, clock, traffic } = this.options;
+    this.stopTicking = after(1_000, () => this.everySecond());
+    this.seconds += 1;
+    this.reportSkipped();
     const now = traffic();
-    const rate = { ...now, in: now.in - before.in, out: now.out - before.out };
-    before = now;
+    const rate = { ...now, in: now.in - this.lastTraffic.in, out: now.out - this.lastTraffic.out };
+    this.lastTraffic = now;
     const text = JSON.stringify(rate);
-    const isNews = text !== lastRate || rate.in + rate.out > 0 || seconds % rateIntervalS === 0;
-    lastRate = text;
-    if (isNews)
-      for (const { sink } of streams) sink.write(formatEvent("rate", { at: clock.now(), ...rate }));
+    const isDue =
+      text !== this.lastRate || rate.in + rate.out > 0 || this.seconds % rateIntervalS === 0;
+    this.lastRate = text;
+    if (!isDue) return;
+    for (const { sink } of this.streams)
+      sink.write(formatEvent("rate", { at: clock.now(), ...rate }));
   }
 
-  /** Works only while somebody listens. */
-  function adjust(): void {
-    if (streams.size > 0 && !stopTicking) {
-      before = traffic();
-      stopTicking = after(1_000, everySecond);
+  /** Starts or stops the timer and the log listener, depending on the open streams. */
+  private startOrStop(): void {
+    const { after, traffic, log } = this.options;
+    if (this.streams.size > 0 && !this.stopTicking) {
+      this.lastTraffic = traffic();
+      this.stopTicking = after(1_000, () => this.everySecond());
     }
-    if (streams.size === 0) {
-      stopTicking?.();
-      stopTicking = undefined;
-      tellLeftOut();
+    if (this.streams.size === 0) {
+      this.stopTicking?.();
+      this.stopTicking = undefined;
+      this.reportSkipped();
     }
-    const wanted = log !== undefined && [...streams].some(({ log: level }) => level !== undefined);
-    if (wanted === (stopFollowing !== undefined)) return;
-    stopFollowing?.();
-    stopFollowing = wanted ? log?.follow(heardLine) : undefined;
-    history.keepLines(wanted);
+    const wantsLog =
+      log !== undefined && [...this.streams].some(({ log: level }) => level !== undefined);
+    if (wantsLog === (this.stopFollowing !== undefined)) return;
+    this.stopFollowing?.();
+    this.stopFollowing = wantsLog ? log?.follow((line) => this.onLogLine(line)) : undefined;
+    this.history.keepLines(wantsLog);
   }
 
-  function close(stream: Stream, name?: "superseded" | "ended", data: object = {}): void {
-    if (!streams.delete(stream)) return;
+  private closeStream(stream: Stream, name?: "superseded" | "ended", data: object = {}): void {
+    if (!this.streams.delete(stream)) return;
     if (name) stream.sink.write(formatEvent(name, data));
     stream.sink.end();
-    adjust();
+    this.startOrStop();
   }
 
-  function missedBy(options: StreamOptions): HistoryEntry[] | undefined {
-    const entries = history.since(options.lastId, options.log !== undefined);
+  private missedBy(options: StreamOptions): HistoryEntry[] | undefined {
+    const entries = this.history.since(options.lastId, options.log !== undefined);
     return entries?.filter((entry) => wantsLevel(options, entry.level));
   }
-
-  return {
-    publish<K extends FeedEventName>(name: K, data: FeedEvents[K]): void {
-      factsNow += 1;
-      if (factsNow <= maxEventsPerSecond || streams.size === 0) keep(name, data);
-      if (streams.size === 0) factsNow = 0;
-    },
-    /** The answer is called when the other side has gone. */
-    open(sink: TextSink, options: StreamOptions): { left: Release; end: (reason: string) => void } {
-      const own = [...streams].filter(({ owner }) => owner === options.owner);
-      for (const oldest of own.slice(0, Math.max(0, own.length - maxStreamsPerOwner + 1)))
-        close(oldest, "superseded");
-      const missed = missedBy(options);
-      const stream: Stream = { ...options, sink };
-      sink.write("retry: 2000\n\n");
-      const hello: FeedEvents["hello"] = {
-        resumed: missed !== undefined,
-        state: state(),
-        now: clock.now(),
-      };
-      sink.write(formatEvent("hello", hello, history.lastId()));
-      for (const { text } of missed ?? []) sink.write(text);
-      streams.add(stream);
-      lastRate = ""; // what the others know is news to this one
-      adjust();
-      return { left: () => close(stream), end: (reason) => close(stream, "ended", { reason }) };
-    },
-    /** Ends the streams of an owner. */
-    end(owner: object, reason: string): void {
-      for (const stream of [...streams])
-        if (stream.owner === owner) close(stream, "ended", { reason });
-    },
-    /** Ends all, so that pages come back to whoever serves next. */
-    close(): void {
-      for (const stream of [...streams]) close(stream);
-    },
-  };
 }
-export type EventFeed = ReturnType<typeof createEventFeed>;
 
 type PublishScope = Scope<{
   listens: ProgramEvents &
@@ -254,23 +295,26 @@ type PublishScope = Scope<{
     DashboardEvents;
 }>;
 
-/** Puts facts on the feed, and refused clients on the overview's list. Those of the channel and of the settings come
- *  where these plugins are there. */
+/**
+ * Publishes kernel events on the feed, and adds rejected clients to the list of the overview.
+ * Events of
+ * plugins that are not loaded never occur.
+ */
 export function publishEvents(
-  { on: hear, clock }: { on: unknown; clock: Clock },
+  { on: subscribe, clock }: { on: unknown; clock: Clock },
   feed: EventFeed,
   activity: ActivityLog,
 ): void {
-  const on = hear as PublishScope["on"];
+  const on = subscribe as PublishScope["on"];
   const at = (): number => clock.now();
   on("kernel:state-changed", ({ to }) => feed.publish("state", { at: at(), state: to }));
   on("pico-server:connected", (event) => feed.publish("connected", { at: at(), ...event }));
   on("pico-server:disconnected", (event) => feed.publish("disconnected", { at: at(), ...event }));
   on("pico-server:refused", (event) => {
-    const { method: via = "none", retryAfterSeconds, ...what } = event;
+    const { method: via = "none", retryAfterSeconds, ...rejection } = event;
     const until =
       retryAfterSeconds === undefined ? {} : { until: at() + retryAfterSeconds * 1_000 };
-    activity.clientRefused({ at: at(), via, ...what, ...until });
+    activity.clientRefused({ at: at(), via, ...rejection, ...until });
     feed.publish("refused", { at: at(), ...event });
   });
   on("http:upgrade-unserved", ({ address }) => {

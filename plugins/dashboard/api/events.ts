@@ -1,16 +1,19 @@
+/** `GET /api/events`: streams dashboard events to pages and programs. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { requestState } from "../request.ts";
 import { type DashboardContext } from "../context.ts";
 import type { TextSink } from "./event-feed.ts";
 import { parseLevel } from "./log.ts";
 
-/** A page that reads no more than this behind is given up: it comes back and catches up. */
+/**
+ * A stream with more unread bytes is closed; the page reconnects and receives the missed events.
+ */
 const maxBufferedBytes = 1_000_000;
 
-/** All programs that hold the launcher token are one owner. */
+/** Owner of all streams that were opened with the launcher token. */
 export const bearerOwner = {};
 
-/** `GET /api/events`: what happens, as Server-Sent Events; ends with its session. */
+/** Adds `GET /api/events`: Server-Sent Events until the session ends. */
 export function eventRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/events", (request, reply) => {
     const { log } = request.query as { log?: string };
@@ -21,7 +24,7 @@ export function eventRoutes(app: FastifyInstance, context: DashboardContext): vo
     raw.setHeader("content-type", "text/event-stream; charset=utf-8");
     raw.setHeader("cache-control", "no-store");
     raw.setHeader("vary", "Accept, Sec-Fetch-Mode");
-    raw.setHeader("x-accel-buffering", "no"); // else nginx holds events back
+    raw.setHeader("x-accel-buffering", "no"); // prevents nginx from buffering events
     reply.hijack();
     if (request.method === "HEAD") return void raw.writeHead(200).end();
     raw.writeHead(200);
@@ -42,12 +45,16 @@ export function eventRoutes(app: FastifyInstance, context: DashboardContext): vo
     raw.on("error", () => undefined);
     raw.on("close", () => {
       session?.ended.delete(stream.end);
-      stream.left();
+      stream.leave();
     });
   });
 }
 
-/** `EventSource` sends the header by itself when it comes back; a page that opens a new one says it in the address. */
+/**
+ * @returns The id of the last event that the client has received. `EventSource` sends a header when
+ * it
+ *   reconnects; a page that opens a new stream sends the parameter `last`.
+ */
 function lastEventId({ headers, query }: FastifyRequest): string | undefined {
   const header = headers["last-event-id"];
   const { last } = query as { last?: unknown };

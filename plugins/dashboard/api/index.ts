@@ -1,5 +1,9 @@
-/* What the dashboard's pages and programs of the owner ask, under `/api`. Every request here has passed all checks of
- * the guard: the asker has a session, or sent the launcher token as Bearer. */
+/**
+ * The JSON API under `/api`. Every request has passed all checks of the guard: it has a session or
+ * carries the launcher token as Bearer.
+ *
+ * @module
+ */
 import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import { maxBodyBytes, requestState } from "../request.ts";
@@ -10,10 +14,13 @@ import { sessionRoutes } from "./sessions.ts";
 import { settingsRoutes } from "./settings.ts";
 import { tokenRoutes } from "./tokens.ts";
 
-/* `POST /api/signin-links`: makes a one-time link to sign in with another browser. @module */
-
-/** A link of a sign-in ends with it, and so does the sign-in it opens. A Bearer has proved the launcher token. */
-export function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
+/**
+ * Adds `POST /api/signin-links`: creates a one-time link for another browser.
+ *
+ * When the requesting sign-in ends, the link and the sign-in that it opened end too. A link for a
+ * Bearer has no such dependency.
+ */
+function linkRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.post("/api/signin-links", { bodyLimit: maxBodyBytes }, (request, reply) => {
     const { peer, session } = requestState(request);
     const { link, expiresAt } = context.auth.signInLinks.mint(

@@ -1,3 +1,4 @@
+/** Endpoints for the log and the doctor checks. @module */
 import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes, doctorBody, parseBody, requestState } from "../request.ts";
@@ -9,8 +10,9 @@ import { logLevels, type DoctorView, type LogLevel } from "./views.ts";
 const maxLines = 1_000;
 
 const isLevel = (value: unknown): value is LogLevel => logLevels.some((level) => level === value);
-export function parseLevel(value: unknown, otherwise: LogLevel, field = "level"): LogLevel {
-  if (value === undefined || value === "") return otherwise;
+/** @throws invalid_body if `value` is not a log level. */
+export function parseLevel(value: unknown, defaultLevel: LogLevel, field = "level"): LogLevel {
+  if (value === undefined || value === "") return defaultLevel;
   if (isLevel(value)) return value;
   throw new HttpError("invalid_body", {
     message: `"${field}" must be one of ${logLevels.join(", ")}.`,
@@ -19,11 +21,11 @@ export function parseLevel(value: unknown, otherwise: LogLevel, field = "level")
 
 function requireLogSource({ logSource }: ObserverContext): LogSource {
   if (!logSource)
-    throw new HttpError("not_found", { message: "This deployment shows no log here." });
+    throw new HttpError("not_found", { message: "This deployment does not show its log." });
   return logSource;
 }
 
-/** `GET /api/log`, `GET /api/log/download`, `POST /api/doctor`. */
+/** Adds `GET /api/log`, `GET /api/log/download` and `POST /api/doctor`. */
 export function logRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/log", async (request, reply) => {
     const { level, text = "", limit = "500" } = request.query as Record<string, unknown>;
@@ -31,7 +33,7 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
       throw new HttpError("invalid_body", { message: '"limit" must be a whole number.' });
     }
     if (typeof text !== "string")
-      throw new HttpError("invalid_body", { message: '"text" is given twice.' });
+      throw new HttpError("invalid_body", { message: 'The parameter "text" occurs twice.' });
     const read = requireLogSource(context.observers).read({
       level: parseLevel(level, "debug"),
       text: text.slice(0, 200),
@@ -50,14 +52,16 @@ export function logRoutes(app: FastifyInstance, context: DashboardContext): void
 
   app.post("/api/doctor", { bodyLimit: maxBodyBytes }, async (request, reply) => {
     if (!context.observers.doctor)
-      throw new HttpError("not_found", { message: "This deployment has no doctor." });
+      throw new HttpError("not_found", { message: "This deployment has no doctor checks." });
     const { upgrade } = parseBody(doctorBody, request) ?? {};
     const checks = await context.observers.doctor({ forwarded: forwardedInfo(request), upgrade });
     return reply.header("cache-control", "no-store").send({ checks } satisfies DoctorView);
   });
 }
 
-/** What a proxy on the way said, and whether it counted. */
+/**
+ * @returns The headers of a reverse proxy, and whether they were trusted; undefined without any.
+ */
 function forwardedInfo(request: FastifyRequest): ForwardedInfo | undefined {
   const {
     headers,
@@ -67,11 +71,12 @@ function forwardedInfo(request: FastifyRequest): ForwardedInfo | undefined {
     return undefined;
   const from = (socket.remoteAddress ?? "").replace(/^::ffff:/, "");
   const { address } = requestState(request).peer;
-  const saysHow = headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
-  // A browser on the proxy's own machine has the proxy's address, whether it counted or not.
+  const hasScheme =
+    headers["x-forwarded-proto"] !== undefined || headers["forwarded"] !== undefined;
+  // A browser on the machine of the proxy has the same address, trusted or not: compare the header.
   const last = String(headers["x-forwarded-for"] ?? "")
     .split(",")
     .at(-1)
     ?.trim();
-  return { from, ignored: address === from && last !== from, host: saysHow };
+  return { from, ignored: address === from && last !== from, host: hasScheme };
 }

@@ -1,3 +1,4 @@
+/** Serves the pages for signed-in browsers and the documentation. @module */
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { distFolder } from "../assets.ts";
@@ -20,7 +21,7 @@ import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
 import { channelOf, sectionsOf } from "./status.ts";
 
-/** Path -> the page, whose module loads what it shows from the API. */
+/** Path to page. The browser module of a page loads its data from the API. */
 const pagesByPath: Readonly<Record<string, (page: DeskPage) => string>> = {
   "/connections": connectionsPage,
   "/chat": chatPage,
@@ -31,7 +32,7 @@ const pagesByPath: Readonly<Record<string, (page: DeskPage) => string>> = {
   "/doctor": doctorPage,
 };
 
-/** The pages behind the door, except for the overview. */
+/** Adds the pages that require a sign-in, except the overview. */
 export function pageRoutes(app: FastifyInstance, context: DashboardContext): void {
   for (const [path, draw] of Object.entries(pagesByPath)) {
     app.get(path, (request, reply) => sendPage(reply, 200, draw(pageContext(context, request))));
@@ -42,6 +43,7 @@ export function pageRoutes(app: FastifyInstance, context: DashboardContext): voi
   });
 }
 
+/** @returns The values that every page needs. */
 export function pageContext(context: DashboardContext, request: FastifyRequest): DeskPage {
   const { session } = requestState(request);
   const csrf = session ? csrfToken(context.auth, session) : "";
@@ -53,14 +55,14 @@ export function pageContext(context: DashboardContext, request: FastifyRequest):
   };
 }
 
-/** `GET /docs`, `GET /docs/<page>`: the documentation, made HTML by the build (`scripts/docs.mjs`). */
+/** Adds `GET /docs` and `GET /docs/<page>`. The build (`scripts/docs.mjs`) writes their HTML. */
 export function docsRoutes(app: FastifyInstance, context: DashboardContext): void {
   const show = async (
     request: FastifyRequest,
     reply: FastifyReply,
     name: string,
   ): Promise<FastifyReply> => {
-    const text = /^[a-z-]{1,40}$/.test(name) ? await read(name) : undefined;
+    const text = /^[a-z-]{1,40}$/.test(name) ? await readDocument(name) : undefined;
     if (text === undefined) throw new HttpError("not_found");
     const [, title = "", markup = ""] = /^<!-- (.*) -->\n([^]*)$/.exec(text) ?? [];
     const isIndex = name === "index";
@@ -76,8 +78,10 @@ export function docsRoutes(app: FastifyInstance, context: DashboardContext): voi
   );
 }
 
-/** Few read it, and not often: it is kept nowhere. */
-const read = (name: string): Promise<string | undefined> =>
+/**
+ * Reads a documentation page from disk each time: it is rarely read, so no memory is spent on it.
+ */
+const readDocument = (name: string): Promise<string | undefined> =>
   readFile(new URL(`${name}.html`, distFolder("docs")), "utf8").catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;

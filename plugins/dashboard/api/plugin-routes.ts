@@ -1,3 +1,4 @@
+/** `/api/x/<name>/…`: passes requests to the plugin that registered the name. @module */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Http } from "../../http/index.ts";
@@ -9,7 +10,7 @@ import { toIdentity } from "../auth/sessions.ts";
 
 type NamedRequest = FastifyRequest<{ Params: { name: string } }>;
 
-/** `/api/x/<name>/…`: requests that passed every check, handed to the plugin of that name as Node has them. */
+/** Creates the registry of plugin routes. Handlers receive plain Node requests after all checks. */
 export function createPluginRoutes() {
   const handlers = new Map<string, RouteHandler>();
 
@@ -25,18 +26,18 @@ export function createPluginRoutes() {
     context: DashboardContext,
     handle: RouteHandler,
     request: NamedRequest,
-    answer: ServerResponse,
+    response: ServerResponse,
   ): Promise<void> {
     const { session } = requestState(request);
-    limitBody(context.http, request.raw, answer);
+    limitBody(context.http, request.raw, response);
     try {
-      await handle(request.raw, answer, session && toIdentity(session));
+      await handle(request.raw, response, session && toIdentity(session));
     } catch (error) {
       context.runtime.log.error(
         { err: error, during: `/api/x/${request.params.name}` },
-        "a plugin failed to answer",
+        "plugin request failed",
       );
-      sendInternalError(answer);
+      sendInternalError(response);
     }
   }
 
@@ -46,12 +47,12 @@ export function createPluginRoutes() {
       handlers.set(name, handle);
     },
     mount(app: FastifyInstance, context: DashboardContext): void {
-      // The plugin reads the body itself: every type passes unread, in this context only.
-      void app.register(async (own) => {
-        own.removeAllContentTypeParsers();
-        own.addContentTypeParser("*", (_request, _payload, done) => done(null));
+      // The plugin reads the body itself, so no parser runs in this Fastify context.
+      void app.register(async (scoped) => {
+        scoped.removeAllContentTypeParsers();
+        scoped.addContentTypeParser("*", (_request, _payload, done) => done(null));
         for (const url of ["/api/x/:name", "/api/x/:name/*"]) {
-          own.all<{ Params: { name: string } }>(url, (request, reply) => {
+          scoped.all<{ Params: { name: string } }>(url, (request, reply) => {
             const handle = handlerOf(request);
             reply.raw.setHeader("cache-control", "no-store");
             reply.raw.setHeader("vary", "Accept, Sec-Fetch-Mode");
@@ -65,15 +66,18 @@ export function createPluginRoutes() {
 }
 export type PluginRoutes = ReturnType<typeof createPluginRoutes>;
 
-/** A body of unannounced length: beyond the bound the request is answered and its connection ended, whoever reads. */
-function limitBody(http: Http, request: IncomingMessage, answer: ServerResponse): void {
+/**
+ * Limits a body without `Content-Length` to 1 MiB: a larger one is answered with 413 and its
+ * connection is closed, even if the plugin does not read it.
+ */
+function limitBody(http: Http, request: IncomingMessage, response: ServerResponse): void {
   if (request.complete || request.headers["content-length"] !== undefined) return;
   let bytes = request.readableLength;
   const push = request.push.bind(request);
   request.push = (chunk: Uint8Array | null, encoding) => {
     bytes += chunk?.byteLength ?? 0;
     if (bytes <= maxBodyBytes) return push(chunk, encoding);
-    if (answer.headersSent) request.socket.destroy();
+    if (response.headersSent) request.socket.destroy();
     else if (!request.socket.writableEnded) {
       http.rejectUpgrade(request.socket, 413, {
         error: "body_too_large",
@@ -84,9 +88,9 @@ function limitBody(http: Http, request: IncomingMessage, answer: ServerResponse)
   };
 }
 
-function sendInternalError(answer: ServerResponse): void {
-  if (answer.headersSent) return void answer.destroy();
+function sendInternalError(response: ServerResponse): void {
+  if (response.headersSent) return void response.destroy();
   const [status, message] = httpErrors.internal;
-  answer.writeHead(status, { "content-type": "application/json; charset=utf-8" });
-  answer.end(JSON.stringify({ error: "internal", message }));
+  response.writeHead(status, { "content-type": "application/json; charset=utf-8" });
+  response.end(JSON.stringify({ error: "internal", message }));
 }

@@ -1,4 +1,4 @@
-/** `GET /api/sessions`, `DELETE /api/sessions/:id`, `DELETE /api/sessions`: lists and ends sign-ins. @module */
+/** Endpoints that list and end sign-ins. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "../auth/cookies.ts";
 import { currentBody, parseBody, requestState } from "../request.ts";
@@ -8,7 +8,11 @@ import type { SignInSession } from "../auth/sessions.ts";
 import { requireTokenConfirmation } from "../auth/credentials.ts";
 import type { SessionView } from "./views.ts";
 
-/** The newest first. */
+/**
+ * Lists the sign-ins, newest first.
+ *
+ * @param own - The session of the request, which is marked as current.
+ */
 export function sessionList({ sessions }: AuthContext, own?: SignInSession): SessionView[] {
   return sessions
     .list()
@@ -32,22 +36,26 @@ function sessionNamed({ sessions }: AuthContext, id: string): SignInSession {
   const session = sessions.list().find(({ signIn }) => signIn === id);
   if (session) return session;
   throw new HttpError("not_found", {
-    message: "There is no such session; it may have ended already.",
+    message: "No sign-in has this id; it may have ended already.",
   });
 }
 
+/** @throws not_found if no sign-in has this id. */
 export function revokeSession(auth: AuthContext, id: string): SignInSession {
   const session = sessionNamed(auth, id);
   auth.sessions.end(session, "revoked");
   return session;
 }
 
-/** A stolen cookie must not be enough to sign other browsers out. A Bearer is the launcher token itself. */
+/**
+ * Prevents a stolen cookie from signing out other browsers. A Bearer is already the launcher token.
+ */
 async function requireToken(context: DashboardContext, request: FastifyRequest): Promise<void> {
   if (requestState(request).session === undefined) return;
   await requireTokenConfirmation(context, request, parseBody(currentBody, request)?.current);
 }
 
+/** Adds `GET /api/sessions`, `DELETE /api/sessions/:id` and `DELETE /api/sessions`. */
 export function sessionRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/sessions", (request, reply) =>
     reply

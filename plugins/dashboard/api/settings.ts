@@ -1,3 +1,4 @@
+/** Endpoints that read and change settings. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { codeOf } from "../../../kernel/index.ts";
 import type { Settings, SettingsSection } from "../../settings/index.ts";
@@ -9,7 +10,7 @@ import { type DashboardContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { SettingsSectionView } from "./views.ts";
 
-/** Address -> section. What is not here cannot be changed over HTTP. */
+/** Path to section. Other sections cannot be changed over HTTP. */
 const sectionPaths = {
   "/api/channels/pico": "channels.pico",
   "/api/channels/pico_client": "channels.pico_client",
@@ -18,8 +19,8 @@ const sectionPaths = {
 
 type SettingsPatch = Record<string, unknown>;
 
-function viewOf(brand: string, from: SettingsSection): SettingsSectionView {
-  const { section, schema, value, managedByEnv, managedByFlag, etag, problem } = from;
+function viewOf(brand: string, settings: SettingsSection): SettingsSectionView {
+  const { section, schema, value, managedByEnv, managedByFlag, etag, problem } = settings;
   const { properties = {} } = schema as { properties?: Record<string, { editable?: boolean }> };
   const variable = (field: string): string =>
     `${brand}_${section.replaceAll(".", "_")}_${field}`.toUpperCase();
@@ -34,11 +35,14 @@ function viewOf(brand: string, from: SettingsSection): SettingsSectionView {
     ),
     managedByEnv: Object.fromEntries(managedByEnv.map((field) => [field, variable(field)])),
     managedByFlag,
-    ...(problem === undefined ? {} : { problem }),
+    ...(problem !== undefined && { problem }),
   };
 }
 
-/** `GET /api/settings`, and `PUT` of each section: the changed fields, beside them `current` or `token` where asked. */
+/**
+ * Adds `GET /api/settings` and a `PUT` for each section. A `PUT` carries the changed fields, and
+ * `current` or `token` if the change needs a confirmation.
+ */
 export function settingsRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/settings", async (_request, reply) => {
     const all = await sectionsOf(context.services);
@@ -71,7 +75,7 @@ async function changeSettings(
     throw new HttpError("field_not_editable", {
       message: "Settings cannot be changed in this deployment.",
     });
-  // Where the files cannot be read the update says so.
+  // If the files cannot be read, the update rejects with the reason.
   const all = await settings.describe().catch(() => undefined);
   const known = all?.find((each) => each.section === section);
   if (all && !known) throw missingSectionError(section);
@@ -85,20 +89,25 @@ async function changeSettings(
     await requireTokenConfirmation(context, request, current);
   const update = () => settings.update(section, patch, etag.replace(/^(?:W\/)?"(.*)"$/, "$1"));
   return update().catch(async (error: unknown) => {
-    // The one thing it lacked: everything else about the change is found good by then.
+    // The rest of the change is valid by then, so generate the missing token and repeat.
     if (codeOf(error) !== "PICO_TOKEN_MISSING") throw error;
     await context.services.tokenSecrets.replace("pico", {
       expect: context.auth.tokens.info("pico").version,
     });
-    context.runtime.log.info({}, "a pico token was made and stored");
+    context.runtime.log.info({}, "a pico token was generated and stored");
     return update();
   });
 }
 
 const missingSectionError = (section: string): HttpError =>
-  new HttpError("not_found", { message: `This service was started without "${section}".` });
+  new HttpError("not_found", { message: `The section "${section}" is not in use.` });
 
-/** The stored token goes to another origin only when whoever asks knows it: a stolen session must not send it away. */
+/**
+ * Requires the remote token before the client sends it to another origin: a stolen session must not
+ * redirect a token that it does not know.
+ *
+ * @throws token_required, invalid_token (403)
+ */
 async function confirmTokenDestination(
   context: DashboardContext,
   request: FastifyRequest,
@@ -107,8 +116,8 @@ async function confirmTokenDestination(
 ): Promise<SettingsPatch> {
   const { token, ...patch } = fields;
   const { url: before } = (value ?? {}) as { url?: unknown };
-  const goesElsewhere = "url" in patch && originOf(patch["url"]) !== originOf(before);
-  if (!goesElsewhere || context.auth.tokens.info("pico_client").source === "none") return patch;
+  const changesOrigin = "url" in patch && originOf(patch["url"]) !== originOf(before);
+  if (!changesOrigin || context.auth.tokens.info("pico_client").source === "none") return patch;
   if (typeof token !== "string" || token.trim() === "") throw new HttpError("token_required");
   await verifyToken(context, requestState(request).peer, token, {
     via: "current",

@@ -1,3 +1,4 @@
+/** The overview page, `GET /api/status`, and the warnings that both show. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Http } from "../../http/index.ts";
 import type { PicoServerStatus } from "../../pico-server/index.ts";
@@ -12,22 +13,22 @@ import { requestState } from "../request.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
 import type { ChannelView, StatusView, TokenRow, TokenView, WarningView } from "./views.ts";
 
-const repairHint = "Mend the file; until then what stood there before stays in effect.";
+const repairHint = "Fix the file. Until then the previous content stays in effect.";
 
-/** What the overview warns of: the doctor finds it too, and more, since it knocks and looks around. */
+/** @returns The warnings of the overview. The doctor checks find these problems and more. */
 export async function warningsOf(
   context: DashboardContext,
   sections: readonly SettingsSection[],
 ): Promise<WarningView[]> {
   const files = fileWarnings(sections);
   const tokens = await tokenWarnings(context.auth).catch(({ message }: Error) =>
-    // A file that holds both is named once.
+    // One file can hold settings and tokens: report it once.
     files.some(({ text }) => text.includes(message))
       ? []
       : [
           {
             id: "tokens-not-taken",
-            text: `An edit of the tokens was not taken: ${message}`,
+            text: `An edit of the tokens was rejected: ${message}`,
             fix: repairHint,
           },
         ],
@@ -45,8 +46,8 @@ function listenerWarnings(http: Http): WarningView[] {
   return [
     {
       id: "public-without-tls",
-      text: "The dashboard is reachable from other machines without encryption: tokens can be read on the way.",
-      fix: 'Set "tls" in launcher-config.json, or put a reverse proxy with https in front.',
+      text: "Other machines can reach the dashboard without encryption and read tokens on the way.",
+      fix: 'Set "tls" in launcher-config.json, or use a reverse proxy with https.',
     },
   ];
 }
@@ -61,7 +62,7 @@ async function tokenWarnings(auth: AuthContext): Promise<WarningView[]> {
         ? [
             {
               id: "token-in-config",
-              text: `The ${name} token is in config.json, which suits development only.`,
+              text: `The ${name} token is in config.json. Use that only for development.`,
               fix: "Move it to .security.yml, or to an environment variable in containers.",
             },
           ]
@@ -80,21 +81,21 @@ async function tokenWarnings(auth: AuthContext): Promise<WarningView[]> {
 }
 
 function longerTokenFix({ name, managedByEnv, variable }: TokenRow): string {
-  if (managedByEnv && variable !== undefined) return `Change ${variable}, and start again.`;
-  if (name === "metrics") return "Replace it: doorward token rotate metrics";
+  if (managedByEnv && variable !== undefined) return `Change ${variable}, then restart.`;
+  if (name === "metrics") return "Rotate it: doorward token rotate metrics";
   if (name === "launcher" || name === "pico") {
-    return `Replace it on the page Tokens, or by: doorward token rotate ${name}`;
+    return `Rotate it on the page Tokens, or run: doorward token rotate ${name}`;
   }
-  // Somebody else's: one made here would open nothing there.
-  return `Ask for a better one where it belongs to, then: doorward token set ${name}`;
+  // Another system issues this token, so a token generated here would not work there.
+  return `Get a longer token from the server that issued it, then run: doorward token set ${name}`;
 }
 
-/** One for each thing that is wrong in the files, however many sections it concerns. */
+/** @returns One warning per problem, even if it affects several sections. */
 export function fileWarnings(sections: readonly SettingsSection[]): WarningView[] {
   const problems = new Set(sections.flatMap(({ problem }) => problem ?? []));
   return [...problems].map((problem) => ({
     id: "settings-not-taken",
-    text: `An edit of the settings was not taken: ${problem}`,
+    text: `An edit of the settings was rejected: ${problem}`,
     fix: repairHint,
   }));
 }
@@ -107,26 +108,26 @@ function pluginWarnings(services: ServiceContext): WarningView[] {
           {
             id: `plugin-failed-${from}`,
             text: reason ?? `The plugin "${from}" is not running.`,
-            fix: "Mend it, or take it out of plugins in config.json; then start again.",
+            fix: 'Fix the plugin or remove it from "plugins" in config.json, then restart.',
           },
         ],
   );
 }
 
-/** None where there are no settings. */
+/** @returns All settings sections; an empty list in a deployment without settings. */
 export const sectionsOf = async ({ settings }: ServiceContext): Promise<SettingsSection[]> =>
   (await settings?.describe()) ?? [];
 
 const channelSection = "channels.pico";
 
-/** `GET /` and `GET /api/status`. */
+/** Adds `GET /` and `GET /api/status`. */
 export function overviewRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get(
     "/",
     { config: { access: "open" } },
     async (request, reply): Promise<FastifyReply | void> => {
-      const offered = tokenFromQuery(request);
-      if (offered !== undefined) return signInByQuery(context, request, reply, offered);
+      const token = tokenFromQuery(request);
+      if (token !== undefined) return signInByQuery(context, request, reply, token);
       await requireOwner(context, request, reply);
       if (reply.sent) return;
       const { session } = requestState(request);
@@ -172,7 +173,11 @@ function tokenOf({ tokens }: AuthContext, name: string): TokenView {
   return { name, source, managedByEnv };
 }
 
-/** `sections`: described before, so that who changes what was shown does not overwrite what was not. */
+/**
+ * @param sections - Read before the status: the etag must not be newer than the values that the
+ * page
+ *   shows, else a change could overwrite values that the user has not seen.
+ */
 export function channelOf(
   context: DashboardContext,
   request: FastifyRequest,
@@ -181,12 +186,12 @@ export function channelOf(
   if (!context.services.picoServer) return undefined;
   const section = sections.find(({ section: name }) => name === channelSection);
   const status = context.services.picoServer.status();
-  const held = section?.managedByEnv.includes("enabled");
+  const isSetByEnv = section?.managedByEnv.includes("enabled");
   return {
     enabled: status.enabled,
-    ...(held
-      ? { enabledManagedBy: `${context.site.brand.toUpperCase()}_CHANNELS_PICO_ENABLED` }
-      : {}),
+    enabledManagedBy: isSetByEnv
+      ? `${context.site.brand.toUpperCase()}_CHANNELS_PICO_ENABLED`
+      : undefined,
     url: channelUrl(context, request, status),
     connections: status.connections,
     maxConnections: status.maxConnections,
@@ -194,11 +199,11 @@ export function channelOf(
     messagesOut: status.messagesOut,
     perMinute: context.observers.activity.perMinute(),
     refusals: context.observers.activity.clientRefusals(),
-    ...(section && !held && section.etag !== "" ? { etag: section.etag } : {}),
+    etag: section && !isSetByEnv && section.etag !== "" ? section.etag : undefined,
   };
 }
 
-/** The channel as programs on the machine of the asking browser reach it. */
+/** @returns The URL of the channel for programs on the machine of the requesting browser. */
 function channelUrl(
   context: DashboardContext,
   request: FastifyRequest,

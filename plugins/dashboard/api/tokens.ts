@@ -1,3 +1,4 @@
+/** Endpoints that list, rotate and show tokens. @module */
 import type { FastifyInstance } from "fastify";
 import { codeOf } from "../../../kernel/index.ts";
 import type { TokenInfo } from "../../token-store/index.ts";
@@ -10,14 +11,14 @@ import type { RotatedView, TokenRow, TokensView } from "./views.ts";
 
 const listedFirst = ["launcher", "pico", "pico_client"];
 
-/** The launcher's and the built-in channels' tokens, then those of other channels, then `metrics`. */
+/** @returns Claimed token names: launcher, built-in channels, other channels, then `metrics`. */
 export function tokenNames({ tokens }: AuthContext): string[] {
   const claimed = tokens.names();
   const others = claimed.filter((name) => !listedFirst.includes(name) && name !== "metrics");
   return [...listedFirst, ...others, "metrics"].filter((name) => claimed.includes(name));
 }
 
-/** The tokens that some plugin has claimed. Most deployments have none for `metrics`, and need none. */
+/** @returns The claimed tokens. An absent metrics token is left out: most deployments need none. */
 export async function tokensView(auth: AuthContext): Promise<TokensView> {
   const rows = await Promise.all(
     tokenNames(auth).map(async (name): Promise<TokenRow> => {
@@ -29,11 +30,11 @@ export async function tokensView(auth: AuthContext): Promise<TokensView> {
 }
 
 export interface Rotation {
-  /** A claimed token's name. */
+  /** Name of a claimed token. */
   readonly which: string;
-  /** Absent: a fresh one is generated. */
+  /** The new value. Undefined generates one. */
   readonly token?: string | undefined;
-  /** Seconds over which connections of the old token are sent off. */
+  /** Seconds over which connections that use the old token are closed. */
   readonly grace?: number | undefined;
 }
 
@@ -43,7 +44,12 @@ interface RotatedToken {
   readonly version: number;
 }
 
-/** Replaces a token and answers the new value, once. Rejects what `tokenSecrets.replace` rejects. */
+/**
+ * Rotates a token.
+ *
+ * @returns The new value, to be shown once.
+ * @throws not_found if no plugin has claimed the token, or an error of `tokenSecrets.replace`.
+ */
 export async function rotateToken(
   context: DashboardContext,
   { which, token, grace = 0 }: Rotation,
@@ -55,23 +61,26 @@ export async function rotateToken(
     graceS: which === "pico" ? grace : 0,
     ...(value ? { value } : {}),
   });
-  context.runtime.log.info({ name: which, source }, `the ${which} token was replaced`);
+  context.runtime.log.info({ name: which, source }, `the ${which} token was rotated`);
   return { token: context.services.tokenSecrets.reveal(which) ?? "", source, version };
 }
 
-/** Version and source of a token. Rejects `not_found` for one that no plugin has claimed. */
+/**
+ * @returns Version and source of a token.
+ * @throws not_found if no plugin has claimed the token.
+ */
 export function requireClaimedToken({ tokens }: AuthContext, name: string): TokenInfo {
   try {
     return tokens.info(name);
   } catch (error) {
     if (codeOf(error) !== "token_unclaimed") throw error;
     throw new HttpError("not_found", {
-      message: `This service was started without a ${name} token.`,
+      message: `No loaded plugin uses a ${name} token.`,
     });
   }
 }
 
-/** `GET /api/tokens`, `POST /api/token/rotate`, `POST /api/token/reveal`. */
+/** Adds `GET /api/tokens`, `POST /api/token/rotate` and `POST /api/token/reveal`. */
 export function tokenRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/tokens", async (_request, reply) =>
     reply.header("cache-control", "no-store").send(await tokensView(context.auth)),
@@ -82,9 +91,10 @@ export function tokenRoutes(app: FastifyInstance, context: DashboardContext): vo
     await requireTokenConfirmation(context, request, current);
     const { session } = requestState(request);
     const { version, ...rotated } = await rotateToken(context, rotation);
-    // Every session has ended with the old token, the asking one too: it gets another, unless it was signed out before.
-    const isOwn = rotation.which === "launcher" && session?.endedBy === "rotated";
-    if (isOwn) await signIn(context, request, reply, { version, via: "form" });
+    // The rotation has ended every session. The requesting browser gets a new one, unless it signed
+    // out before.
+    const isRequester = rotation.which === "launcher" && session?.endedBy === "rotated";
+    if (isRequester) await signIn(context, request, reply, { version, via: "form" });
     const view: RotatedView = { which: rotation.which, ...rotated };
     return reply.header("cache-control", "no-store").send(view);
   });

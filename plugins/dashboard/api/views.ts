@@ -1,17 +1,22 @@
-/* What the API answers, in the shapes that pages read. Times are Unix milliseconds. No token in any of them, but in the
- * two that exist to show one. */
+/**
+ * Response types of the API. Times are Unix milliseconds. Only the responses of rotate and reveal
+ * contain a token.
+ *
+ * @module
+ */
 
+/** A token without its value. */
 export interface TokenRow {
   readonly name: string;
   readonly source: "env" | "security" | "config" | "random" | "host" | "none";
   readonly managedByEnv: boolean;
-  /** The environment variable that holds it or could. */
+  /** The environment variable that can set the token. */
   readonly variable?: string;
-  /** When it was replaced, or its file written. */
+  /** Unix milliseconds of the last rotation or of the last write of its file. */
   readonly changedAt?: number;
-  /** Why it is weak. */
+  /** The reason if the token is weak. */
   readonly concern?: string;
-  /** Places of lower precedence that hold a value too, and whether it is the same one. */
+  /** Sources of lower precedence that also have a value, and whether it is the same. */
   readonly others: readonly { readonly source: string; readonly same: boolean }[];
 }
 export interface TokensView {
@@ -26,14 +31,14 @@ export interface RotatedView {
 }
 
 export interface SessionView {
-  /** 8 hex digits; the `signIn` of events. */
+  /** 8 hex digits, as `signIn` in events. */
   readonly id: string;
   readonly createdAt: number;
   readonly lastUsedAt: number;
   readonly expiresAt: number;
   readonly address: string;
   readonly userAgent: string;
-  /** The one that asks. */
+  /** True for the sign-in of the request. */
   readonly current: boolean;
   /** The sign-in whose link opened this one. */
   readonly maker?: string;
@@ -49,13 +54,13 @@ export interface SettingsSectionView {
   readonly value: unknown;
   /** For `If-Match`. */
   readonly etag: string;
-  /** Fields that can be changed here now. */
+  /** Fields that can be changed over HTTP now. */
   readonly editable: readonly string[];
-  /** Field -> the environment variable that holds it. */
+  /** Field to the environment variable that sets it. */
   readonly managedByEnv: Readonly<Record<string, string>>;
-  /** Field -> the flag of the command line that holds it, above the environment: `-port`. */
+  /** Field to the command-line flag that sets it, for example `-port`. Flags override variables. */
   readonly managedByFlag: Readonly<Record<string, string>>;
-  /** Why what stands in the file is not in use. */
+  /** The reason if the content of the file is not in use. */
   readonly problem?: string;
 }
 export interface SettingsView {
@@ -63,7 +68,7 @@ export interface SettingsView {
 }
 export interface SettingsChangedView {
   readonly etag: string;
-  /** Fields that act at once, and fields that wait for a restart. */
+  /** Fields that are in effect, and fields that take effect after a restart. */
   readonly now: readonly string[];
   readonly afterRestart: readonly string[];
 }
@@ -72,7 +77,9 @@ export interface ChannelsView {
   readonly channels: readonly ({ readonly name: string } & ChannelView)[];
 }
 
-/** A `PicoConnection`, said again: pages are checked without the server's types and their Node. */
+/**
+ * Same fields as `PicoConnection`: the type check of pages excludes server types, which need Node.
+ */
 export interface ConnectionView {
   readonly id: string;
   readonly session: string;
@@ -86,17 +93,18 @@ export interface ConnectionView {
   readonly queuedBytes: number;
   readonly lastHeardAt: number;
 }
-/** One page of them; `total`: of those that fit the filter. */
+/** One page of connections. `total` counts all that match the filter. */
 export interface ConnectionsView {
   readonly total: number;
   readonly connections: readonly ConnectionView[];
 }
 
 export type TestMethod = "header" | "subprotocol" | "query" | "requests";
+/** Result of one test handshake. */
 export interface TestResult {
   readonly method: TestMethod;
   readonly ok: boolean;
-  /** `101` or `200`, an error code of the channel, or the network's. */
+  /** `101` or `200`, or an error code of the channel or the network. */
   readonly code: string;
   readonly ms: number;
 }
@@ -104,46 +112,50 @@ export interface TestView {
   readonly results: readonly TestResult[];
 }
 
+/** Result of one doctor check. */
 export interface CheckView {
   readonly id: string;
   readonly title: string;
   readonly result: "ok" | "warning" | "failed";
   readonly reason: string;
-  /** The command or setting that mends it. */
+  /** The command or setting that fixes the problem. */
   readonly fix?: string;
 }
-/** Why a client was refused, in words. */
+/** A rejected client with texts for the page. */
 export interface RejectedConnectionView {
-  /** Unix milliseconds, of the latest. */
+  /** Unix milliseconds of the latest rejection. */
   readonly at: number;
   readonly title: string;
-  /** How its token came, from where, how often. */
+  /** Token method, address and count. */
   readonly detail: string;
-  /** What mends it. */
+  /** How to fix the problem. */
   readonly fix?: string;
-  /** Unix milliseconds until which its address is blocked. */
+  /** Unix milliseconds until which the address is blocked. */
   readonly blockedUntil?: number;
 }
 export interface DoctorView {
   readonly checks: readonly CheckView[];
 }
 
+/** Log levels, lowest first. */
 export const logLevels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof logLevels)[number];
+/** One log line without secrets. */
 export interface LogLineView {
   readonly at: number;
   readonly level: LogLevel;
   readonly text: string;
   readonly fields: Readonly<Record<string, unknown>>;
 }
+/** Log lines that match a request. */
 export interface LogView {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly lines: readonly LogLineView[];
-  /** Older ones were not looked at. */
+  /** True if older lines were not searched. */
   readonly truncated: boolean;
 }
 
-/** Event names of `GET /api/events` -> their data. */
+/** Event names of `GET /api/events`, with the data of each. */
 export interface FeedEvents {
   hello: { readonly resumed: boolean; readonly state: string; readonly now: number };
   state: { readonly at: number; readonly state: string };
@@ -205,7 +217,7 @@ export interface FeedEvents {
   ended: { readonly reason: string };
 }
 
-/** What the overview shows and `GET /api/status` answers. No token in any field. */
+/** Content of the overview and response of `GET /api/status`. No field contains a token. */
 export interface StatusView {
   readonly state: "unconfigured" | "setup" | "running" | "rotating";
   readonly version: string;
@@ -214,25 +226,25 @@ export interface StatusView {
   readonly now: number;
   readonly addresses: readonly string[];
   readonly tokens: readonly TokenView[];
-  /** Absent when no pico channel is loaded. */
+  /** Undefined if no pico channel is loaded. */
   readonly channel?: ChannelView;
-  /** The newest first, at most 10. */
+  /** Newest first, at most 10. */
   readonly signIns: readonly SignInView[];
-  /** The newest first, at most 10. */
+  /** Newest first, at most 10. */
   readonly refusals: readonly RejectionView[];
   readonly warnings: readonly WarningView[];
-  /** The program that answers; absent when none does. */
+  /** The application, if it is a program. */
   readonly program?: ProgramView;
-  /** By other authors, in their order; absent when there are none. */
+  /** Third-party plugins in their order; undefined if there are none. */
   readonly plugins?: readonly PluginView[];
 }
-/** As the plugin `command` tells. */
+/** Status of the child process, from the plugin `program`. */
 export interface ProgramView {
-  /** `waiting`: it ended and is started again soon; `ended`: it stays so. */
+  /** `waiting`: it has exited and will be restarted; `ended`: it has exited and stays so. */
   readonly state: "running" | "waiting" | "ended" | "stopped";
   readonly command: string;
   readonly pid?: number;
-  /** Unix milliseconds, of the state. */
+  /** Unix milliseconds of the last change of `state`. */
   readonly since: number;
   readonly restarts: number;
   readonly lastEnd?: string;
@@ -240,17 +252,18 @@ export interface ProgramView {
   readonly queued: number;
   readonly answered: number;
   readonly failed: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly stderr: readonly { readonly at: number; readonly text: string }[];
 }
+/** A third-party plugin and its state. */
 export interface PluginView {
-  /** Its own name; as it is written in `config.json` when it could not be loaded. */
+  /** Name of the plugin; the entry of `config.json` if it could not be loaded. */
   readonly name: string;
-  /** As it is written in `config.json`. */
+  /** The entry of `config.json`. */
   readonly from: string;
   readonly required: boolean;
   readonly state: "starting" | "started" | "failed" | "stopped";
-  /** Why it failed. */
+  /** The reason of a failure. */
   readonly reason?: string;
 }
 export interface TokenView {
@@ -260,20 +273,22 @@ export interface TokenView {
 }
 export interface ChannelView {
   readonly enabled: boolean;
-  /** Set by an environment variable, so that the page cannot switch it. */
-  readonly enabledManagedBy?: string;
-  /** `ws://host:port/pico`, as seen from the browser that asks. */
+  /** The environment variable that sets `enabled`; the page then cannot change it. */
+  readonly enabledManagedBy?: string | undefined;
+  /** `ws://host:port/pico`, as seen from the requesting browser. */
   readonly url: string;
   readonly connections: number;
   readonly maxConnections: number;
   readonly messagesIn: number;
   readonly messagesOut: number;
-  /** Messages (both ways) of each of the last 10 minutes, oldest first, the last one still running. */
+  /**
+   * Messages in both directions per minute: the last 10 minutes, oldest first, current one last.
+   */
   readonly perMinute: readonly number[];
-  /** Clients that were refused: the newest first, at most 10. */
+  /** Rejected clients, newest first, at most 10. */
   readonly refusals: readonly RejectionView[];
-  /** For `If-Match` of `PUT /api/channels/pico`; absent where settings cannot be changed. */
-  readonly etag?: string;
+  /** For `If-Match` of `PUT /api/channels/pico`; undefined if settings cannot be changed. */
+  readonly etag?: string | undefined;
 }
 export interface SignInView {
   /** Unix milliseconds. */
@@ -281,16 +296,16 @@ export interface SignInView {
   readonly address: string;
   readonly via: string;
 }
-/** Of a sign-in or of a client; the same again is one row. */
+/** A failed sign-in or a rejected client. Repetitions are counted in one row. */
 export interface RejectionView {
-  /** Unix milliseconds, of the latest. */
+  /** Unix milliseconds of the latest rejection. */
   readonly at: number;
   readonly times: number;
   readonly address: string;
-  /** The door; of a client how its token came, "none" without one. */
+  /** Sign-in method, or token method of a client; "none" if it sent no token. */
   readonly via: string;
   readonly code: string;
-  /** The page that is not allowed. */
+  /** Origin of the page that was not allowed. */
   readonly origin?: string;
   /** Unix milliseconds until which the address is blocked. */
   readonly until?: number;

@@ -1,3 +1,4 @@
+/** Sets, reads and clears the session cookie and the setup cookie. @module */
 import type { IncomingMessage } from "node:http";
 import { Signer } from "@fastify/cookie";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -9,16 +10,23 @@ import { requestState } from "../request.ts";
 import type { VerifiedCredential } from "./credentials.ts";
 import { expiresIn, isUnexpired, type SignInSession } from "./sessions.ts";
 
-/** Without the white space that HTTP allows; other white space is part of the text. */
+/**
+ * Removes spaces and tabs, which HTTP allows around a value. Other white space belongs to the
+ * value.
+ */
 const trimHeaderSpace = (text: string): string => text.replace(/^[ \t]+|[ \t]+$/g, "");
 
-/** Every value of a cookie name, as sent: a name can arrive twice (other ports of this host, a planted one). */
+/**
+ * @returns Every value of a cookie name. A name can arrive twice: other ports of this host and
+ * other
+ *   sites of the same domain can set it too.
+ */
 export function cookieValues(header: string | undefined, name: string): string[] {
   return (header ?? "").split(";").flatMap((pair) => {
-    const at = pair.indexOf("=");
-    return at < 0 || trimHeaderSpace(pair.slice(0, at)) !== name
+    const separator = pair.indexOf("=");
+    return separator < 0 || trimHeaderSpace(pair.slice(0, separator)) !== name
       ? []
-      : [trimHeaderSpace(pair.slice(at + 1))];
+      : [trimHeaderSpace(pair.slice(separator + 1))];
   });
 }
 
@@ -29,20 +37,21 @@ interface VersionedSigner {
 }
 
 /**
- * Signs with a key derived from the launcher token: a new token makes every cookie invalid by itself.
+ * Creates a signer whose key is derived from the launcher token, so a rotation invalidates all
+ * cookies.
  *
- * @param saltOf - Salt of the key; by default 32 random bytes of this process and purpose.
+ * @param saltOf - Salt of the key. @defaultValue 32 random bytes per process and purpose
  */
 export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint8Array) {
-  let made: VersionedSigner | undefined;
+  let current: VersionedSigner | undefined;
   function signer(): Signer {
     const { version } = tokens.info("launcher");
     const salt = saltOf?.();
-    if (made?.version !== version || made.salt !== salt) {
+    if (current?.version !== version || current.salt !== salt) {
       const key = Buffer.from(tokens.derive("launcher", purpose, salt));
-      made = { version, salt, signer: new Signer(key) };
+      current = { version, salt, signer: new Signer(key) };
     }
-    return made.signer;
+    return current.signer;
   }
   return {
     sign: (value: string) => signer().sign(value),
@@ -51,7 +60,10 @@ export function tokenSigner(tokens: Tokens, purpose: string, saltOf?: () => Uint
 }
 export type TokenSigner = ReturnType<typeof tokenSigner>;
 
-/** Two names, or visits by http and by https lock each other out; cookies ignore ports, hence the instance. */
+/**
+ * Names differ for http and https, else a browser that uses both is signed out by each change. They
+ * also contain the instance, because cookies ignore ports.
+ */
 export function cookieName(
   kind: "session" | "setup",
   brand: string,
@@ -66,7 +78,7 @@ export interface CookieOptions {
   readonly secure: boolean;
 }
 
-/** Base64 and dots need no escapes; without them a value has one spelling, and any changed byte makes it another. */
+/** Base64 and dots need no escapes. Without escapes, each value has exactly one spelling. */
 const identity = String;
 
 export function setCookie(
@@ -84,8 +96,8 @@ export function setCookie(
     encode: identity,
   });
 }
-export function clearCookie(reply: FastifyReply, by: CookieOptions): void {
-  setCookie(reply, by, "", 0);
+export function clearCookie(reply: FastifyReply, options: CookieOptions): void {
+  setCookie(reply, options, "", 0);
 }
 
 export const hasCookie = (request: FastifyRequest, name: string): boolean =>
@@ -93,7 +105,7 @@ export const hasCookie = (request: FastifyRequest, name: string): boolean =>
 
 const setupCookieSeconds = 900;
 
-/** Cookies ignore ports, hence the instance in the name; a host without settings has none. */
+/** @returns The instance of the home; without settings, which know it, the port. */
 const instanceName = (context: DashboardContext): string =>
   context.services.settings?.instance() ?? (context.http.addresses()[0]?.port || "80");
 const cookieOptions = (
@@ -106,29 +118,32 @@ const cookieOptions = (
 });
 
 /**
- * Creates a sign-in and sets its cookie. It replaces the sign-in that the same browser had.
+ * Creates a sign-in and sets its cookie. It replaces the previous sign-in of the same browser.
  *
- * A link that a sign-in made proves less than the cookie of a browser that is signed in already: that one stays.
+ * A browser that is signed in keeps its sign-in if it opens a link that another sign-in created:
+ * such
+ * a link proves less than the cookie.
+ *
+ * @throws invalid_token if the launcher token was rotated after the check, or the maker has ended.
  */
 export async function signIn(
   context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  by: VerifiedCredential,
+  credential: VerifiedCredential,
 ): Promise<SignInSession> {
   const { peer } = requestState(request);
-  // The token was rotated after the comparison: the value that matched is not the token any more.
-  if (by.version !== context.auth.tokens.info("launcher").version)
+  if (credential.version !== context.auth.tokens.info("launcher").version)
     throw new HttpError("invalid_token");
-  const own = sessionsOf(context, request.headers, peer);
-  if (own[0] && by.maker) return own[0];
-  for (const before of own) context.auth.sessions.end(before, "replaced");
+  const previous = sessionsOf(context, request.headers, peer);
+  if (previous[0] && credential.maker) return previous[0];
+  for (const session of previous) context.auth.sessions.end(session, "replaced");
   const created = context.auth.sessions.create({
     address: peer.address,
     userAgent: request.headers["user-agent"] ?? "",
-    version: by.version,
+    version: credential.version,
     days: context.auth.config().session_days,
-    maker: by.maker,
+    maker: credential.maker,
   });
   if (!created) throw new HttpError("invalid_token");
   const { session, secret } = created;
@@ -139,19 +154,22 @@ export async function signIn(
   context.observers.activity.signedIn({
     at: session.createdAt,
     address: peer.address,
-    via: by.via,
+    via: credential.via,
   });
-  context.runtime.log.info({ signIn: session.signIn, ip: peer.address, via: by.via }, "signed in");
+  context.runtime.log.info(
+    { signIn: session.signIn, ip: peer.address, via: credential.via },
+    "signed in",
+  );
   context.runtime.emit("dashboard:signed-in", {
     signIn: session.signIn,
     address: peer.address,
-    via: by.via,
+    via: credential.via,
   });
   await context.auth.keeper.settled();
   return session;
 }
 
-/** The live sessions of a request's cookies: a name can arrive with several values. */
+/** @returns The live sessions of all session cookies of a request. */
 function sessionsOf(
   context: DashboardContext,
   headers: IncomingMessage["headers"],
@@ -168,35 +186,37 @@ function sessionsOf(
   return found;
 }
 
-/** A kept sign-in whose cookie no longer fits: the launcher token changed while no launcher ran. */
+/** Ends a restored sign-in whose cookie is invalid: the launcher token changed between two runs. */
 function endOrphan({ sessions }: AuthContext, cookie: string): void {
   const session = sessions.find(cookie.split(".", 1)[0]!);
   if (session?.restored) sessions.end(session, "rotated");
 }
 
-/** The first live session of a request's cookies. */
+/** @returns The first live session of the session cookies of a request. */
 export const sessionOf = (
   context: DashboardContext,
   headers: IncomingMessage["headers"],
   peer: Peer,
 ): SignInSession | undefined => sessionsOf(context, headers, peer)[0];
 
-/** Takes a cookie away that no longer means anything, so that it is not sent for ever. */
+/** Removes a session cookie that belongs to no live session. */
 export function clearStaleSession(
   context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
   const { peer } = requestState(request);
-  const by = cookieOptions(context, "session", peer);
-  if (hasCookie(request, by.name) && !sessionOf(context, request.headers, peer))
-    clearCookie(reply, by);
+  const options = cookieOptions(context, "session", peer);
+  if (hasCookie(request, options.name) && !sessionOf(context, request.headers, peer))
+    clearCookie(reply, options);
 }
+
 /**
- * Removes the cookie of a sign-in that ended, and what the pages stored in the browser.
+ * Removes the cookie of an ended sign-in and the data that pages stored in the browser.
  *
- * Not the directive "cookies": it also removes those of other ports and subdomains. Not "cache": it holds Chromium up,
- * and nothing private is cached. "storage" only where no other program certainly shares the origin.
+ * `Clear-Site-Data` omits "cookies", which also removes cookies of other ports and subdomains, and
+ * "cache", which delays Chromium and finds nothing private. It contains "storage" only if no other
+ * program shares the origin.
  */
 export function clearSession(
   context: DashboardContext,
@@ -207,7 +227,7 @@ export function clearSession(
   if (!context.http.sharesOrigin()) void reply.header("clear-site-data", '"storage"');
 }
 
-/** The setup cookie stands in for the code for 15 minutes; it is never a session. */
+/** Sets a cookie that replaces the setup code for 15 minutes. It never signs in a browser. */
 export function setSetupCookie(
   context: DashboardContext,
   request: FastifyRequest,

@@ -1,3 +1,4 @@
+/** Checks tokens and one-time sign-in links. @module */
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import { codeOf, type Clock, type Log } from "../../../kernel/index.ts";
@@ -7,10 +8,8 @@ import { HttpError } from "../errors.ts";
 import { requestState, type SignInMethod } from "../request.ts";
 import { expiresIn, isUnexpired, type Expiry, type SignInSession } from "./sessions.ts";
 
-/* One-time sign-in links: `ott_` and 32 random bytes, good for five minutes, kept as digests only. @module */
-
-const lifeMs = 5 * 60_000;
-const maxAlive = 20;
+const linkLifetimeMs = 5 * 60_000;
+const maxLinks = 20;
 const digest = (link: string): string => createHash("sha256").update(link).digest("base64");
 
 export const isSignInLink = (value: string): boolean => value.startsWith("ott_");
@@ -18,11 +17,17 @@ export const isSignInLink = (value: string): boolean => value.startsWith("ott_")
 interface LiveLink {
   /** Version of the launcher token when the link was made. */
   readonly version: number;
-  readonly life: Expiry;
+  readonly expiry: Expiry;
   readonly maker: SignInSession | undefined;
 }
 
-/** `isLive`: whether a sign-in that made a link still lives. */
+/**
+ * Creates the store of one-time sign-in links: `ott_` and 32 random bytes, valid for five minutes.
+ * The
+ * store keeps digests only, of at most 20 links.
+ *
+ * @param isLive - Whether the sign-in that created a link has not ended.
+ */
 export function createSignInLinks(
   clock: Clock,
   random: (bytes: number) => Uint8Array,
@@ -30,20 +35,22 @@ export function createSignInLinks(
 ) {
   const alive = new Map<string, LiveLink>();
   return {
-    /** `maker`: the sign-in that asked for the link. Without one, the caller has proved to be the owner. */
+    /** @param maker - The sign-in that requests the link; undefined if the owner does. */
     mint(version: number, maker?: SignInSession): { link: string; expiresAt: number } {
       const link = `ott_${Buffer.from(random(32)).toString("base64url")}`;
-      const left = maker ? Math.min(lifeMs, maker.expiresAt - clock.now()) : lifeMs;
-      const life = expiresIn(clock, left);
-      alive.set(digest(link), { version, life, maker });
-      // Insertion order is age: the first key is the oldest.
+      const lifetimeMs = maker
+        ? Math.min(linkLifetimeMs, maker.expiresAt - clock.now())
+        : linkLifetimeMs;
+      const expiry = expiresIn(clock, lifetimeMs);
+      alive.set(digest(link), { version, expiry, maker });
+      // A map keeps insertion order, so its first key is the oldest link.
       for (const oldest of alive.keys()) {
-        if (alive.size <= maxAlive) break;
+        if (alive.size <= maxLinks) break;
         alive.delete(oldest);
       }
-      return { link, expiresAt: life.until };
+      return { link, expiresAt: expiry.until };
     },
-    /** Spends a link. @returns its maker if the link was good, else undefined. */
+    /** Invalidates a link. @returns Its maker if the link was valid, else undefined. */
     redeem(
       link: string,
       version: number,
@@ -51,7 +58,8 @@ export function createSignInLinks(
       const key = digest(link.trim());
       const found = alive.get(key);
       alive.delete(key);
-      if (!found || found.version !== version || !isUnexpired(clock, found.life)) return undefined;
+      if (!found || found.version !== version || !isUnexpired(clock, found.expiry))
+        return undefined;
       if (found.maker && !isLive(found.maker)) return undefined;
       return { maker: found.maker };
     },
@@ -61,16 +69,25 @@ export type SignInLinkStore = ReturnType<typeof createSignInLinks>;
 
 export interface VerifyOptions {
   readonly via: string;
-  /** Tokens that are right here, tried in this order; default the launcher's. */
+  /** Names of the accepted tokens, in the order of comparison. @defaultValue `["launcher"]` */
   readonly names?: readonly string[];
   readonly code?: "invalid_token" | "invalid_code";
-  /** A page of another site may have sent it: it must not spend all tries of who is at home here. */
+  /**
+   * A page of another site may have sent the token: it must not use up all attempts of the owner.
+   */
   readonly foreign?: boolean;
-  /** Looks again after the comparison, which may have waited for a replacement; what it throws is not counted. */
-  readonly lookAgain?: () => void;
+  /**
+   * Runs after the comparison, which may have waited for a rotation. Its errors are not counted.
+   */
+  readonly recheck?: () => void;
 }
 
-/** Compares a token with the launcher's and answers the version it matched; else refuses, counts and tells. */
+/**
+ * Compares a token with the accepted ones, within the limit for the address.
+ *
+ * @returns The version of the token that matched.
+ * @throws invalid_token (or `code`), rate_limited, store_unavailable
+ */
 export async function verifyToken(
   context: DashboardContext,
   peer: Peer,
@@ -82,38 +99,41 @@ export async function verifyToken(
     names = ["launcher"],
     code = "invalid_token",
     foreign = false,
-    lookAgain,
+    recheck,
   } = verifyOptions;
   const candidate = value.trim();
-  const unanswered = (error: unknown): never => {
+  const throwCheckFailed = (error: unknown): never => {
     throw checkFailedError(context.runtime.log, error);
   };
-  const verdict = await context.auth.limiter.attempt(
+  const attempt = await context.auth.limiter.attempt(
     peer.key,
     candidate,
     async () => {
       let match: number | false = false;
       for (const name of names)
-        match ||= await context.auth.tokens.verify(name, candidate).catch(unanswered);
-      lookAgain?.();
+        match ||= await context.auth.tokens.verify(name, candidate).catch(throwCheckFailed);
+      recheck?.();
       return match;
     },
     { half: foreign },
   );
-  if (verdict.outcome === "match") return verdict.match;
-  const limited = verdict.outcome === "limited";
+  if (attempt.outcome === "match") return attempt.match;
+  const limited = attempt.outcome === "limited";
   const reason = limited ? "rate_limited" : code;
-  if (verdict.outcome === "mismatch" && !verdict.again) {
+  if (attempt.outcome === "mismatch" && !attempt.again) {
     context.runtime.log.warn(
-      { reason, ip: peer.address, via, count: verdict.counted },
-      "sign-in refused",
+      { reason, ip: peer.address, via, count: attempt.counted },
+      "sign-in failed",
     );
   }
-  reportFailedSignIn(context, peer, reason, via, limited ? verdict.retryAfterSeconds : undefined);
-  throw new HttpError(reason, limited ? { retryAfterSeconds: verdict.retryAfterSeconds } : {});
+  reportFailedSignIn(context, peer, reason, via, limited ? attempt.retryAfterSeconds : undefined);
+  throw new HttpError(reason, limited ? { retryAfterSeconds: attempt.retryAfterSeconds } : {});
 }
 
-/** The words of a host's own check may quote the candidate: nobody gets them, nor the log. */
+/**
+ * Hides the message of a failed token check of a host, which may quote the token, even from the
+ * log.
+ */
 function checkFailedError(log: Log, error: unknown): unknown {
   if (codeOf(error) !== "internal") return error;
   const code = String((error as { code?: unknown } | null)?.code);
@@ -143,14 +163,18 @@ function reportFailedSignIn(
 }
 
 export interface VerifiedCredential {
-  /** Version of the launcher token that opened it. */
+  /** Version of the launcher token at the check. */
   readonly version: number;
   readonly via: SignInMethod;
-  /** The sign-in whose link was spent. Absent when the launcher token or the owner opened it. */
+  /** The sign-in that created the link. Undefined for a token and for links of the owner. */
   readonly maker?: SignInSession | undefined;
 }
 
-/** Judges a token or spends a one-time link. Answers the launcher token's version and the way in. */
+/**
+ * Checks a launcher token, or redeems a one-time link.
+ *
+ * @throws invalid_token, rate_limited, store_unavailable
+ */
 export async function verifyCredential(
   context: DashboardContext,
   peer: Peer,
@@ -167,7 +191,13 @@ export async function verifyCredential(
   throw new HttpError("invalid_token");
 }
 
-/** Asks for the launcher token again: a session left open must not be enough. Missing: 400, wrong: 403 and counted. */
+/**
+ * Requires the launcher token in addition to the session: a browser may have been left unattended.
+ *
+ * @throws invalid_body (400) if the token is missing, invalid_token (403) if it is wrong. Wrong
+ * tokens
+ *   count as attempts.
+ */
 export async function requireTokenConfirmation(
   context: DashboardContext,
   request: FastifyRequest,
@@ -183,7 +213,7 @@ export async function requireTokenConfirmation(
   );
 }
 
-/** A wrong token inside of an action does not sign anybody out. */
+/** Answers a wrong confirmation with 403: pages treat 401 as the end of the sign-in. */
 export function toForbidden(error: unknown): never {
   if (!(error instanceof HttpError) || error.code !== "invalid_token") throw error;
   throw new HttpError("invalid_token", { status: 403 });

@@ -1,3 +1,4 @@
+/** Checks every request in order: host name, origin, launcher state, sign-in or token. @module */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
@@ -10,21 +11,27 @@ import { isForm, requestState, setRequestState } from "../request.ts";
 import { clearStaleSession, sessionOf } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
 
-/** Host part of `host:port`, without the brackets around an address and without a final dot. */
+/**
+ * @returns The host of `host:port`, without brackets around an IPv6 address and without a final
+ * dot.
+ */
 export function hostName(host: string): string {
   const bare = host.replace(/:\d*$/, "").replace(/^\[([^[\]]*)\]$/, "$1");
   return bare.toLowerCase().replace(/\.$/, "");
 }
 
 export interface HostPolicy {
-  /** Names it is bound to or known by; asked only for a name that needs them. */
+  /** Names of this machine and of its listeners. Called only if no other rule allows the host. */
   readonly own: () => ReadonlySet<string>;
-  /** `allowed_hosts`; `*.example.org` stands for every name below. */
+  /** `allowed_hosts`; `*.example.org` matches every name below `example.org`. */
   readonly allowed: readonly string[];
 }
 
-/** IP literals cannot be rebound by DNS, and `localhost` is answered by the machine itself. What is no host and port at
- *  all (`localhost:99999`) is not allowed either: links are made of it. */
+/**
+ * Prevents DNS rebinding. IP addresses and `localhost` are safe: no DNS server resolves them.
+ *
+ * An invalid host and port (`localhost:99999`) is rejected, since links contain it.
+ */
 export function matchesHostPolicy(host: string, { own, allowed }: HostPolicy): boolean {
   if (!URL.canParse(`http://${host}`)) return false;
   const name = hostName(host);
@@ -43,34 +50,38 @@ export function ownOrigin(peer: Peer): string {
   return `${scheme}://${peer.host.endsWith(port) ? peer.host.slice(0, -port.length) : peer.host}`;
 }
 
-export type OriginVerdict = "accepted" | "refused" | "null-form";
+export type OriginCheck = "accepted" | "rejected" | "null-form";
 
-/** Whether a changing request comes from our own page. `null-form`: passes only as a form that its body proves ours. */
+/**
+ * Checks whether a request that changes something comes from a page of this dashboard.
+ *
+ * @returns `null-form` for `Origin: null`: only a form passes, and its body must prove its origin.
+ */
 export function checkRequestOrigin(
   headers: IncomingHttpHeaders,
   peer: Peer,
   allowed: readonly string[],
-): OriginVerdict {
+): OriginCheck {
   const site = headers["sec-fetch-site"];
   const { origin } = headers;
-  if (site !== undefined && site !== "same-origin" && site !== "none") return "refused";
+  if (site !== undefined && site !== "same-origin" && site !== "none") return "rejected";
   if (origin === "null") return "null-form";
   if (site !== undefined || origin === undefined) return "accepted";
   const from = origin.toLowerCase();
-  return from === ownOrigin(peer) || allowed.includes(from) ? "accepted" : "refused";
+  return from === ownOrigin(peer) || allowed.includes(from) ? "accepted" : "rejected";
 }
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Served without a session. `health`: in every state, under any host name. */
+    /** `open`: served without a session. `health`: also in every state and under any host name. */
     readonly access?: "open" | "health";
-    /** Tokens that open it as a Bearer; default the launcher's alone. */
+    /** Names of the tokens accepted as Bearer. @defaultValue only the launcher token */
     readonly tokens?: readonly string[];
   }
 }
 
 const unsafeMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
-/** Where a form may come with `Origin: null`, as native forms do under `no-referrer`. */
+/** Native forms under `no-referrer` send `Origin: null`; these paths accept them with a proof. */
 const formsWithProof = new Set(["/login", "/setup", "/logout"]);
 
 function ownHostNames(http: Http): ReadonlySet<string> {
@@ -87,11 +98,14 @@ export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
     allowed: context.auth.config().allowed_hosts,
   });
 
-/** Whether a page of this very origin sent it: what a WebSocket handshake with our cookie must prove. */
+/**
+ * Whether a page of this origin sent the request. Required of handshakes that carry the session
+ * cookie.
+ */
 export const isSameOrigin = ({ headers }: IncomingMessage, peer: Peer): boolean =>
   headers.origin?.toLowerCase() === ownOrigin(peer);
 
-/** The checks of every request, in their order; the first that fails answers. */
+/** Runs the checks of a request in order. The first one that fails determines the response. */
 export async function guard(
   context: DashboardContext,
   request: FastifyRequest,
@@ -104,7 +118,7 @@ export async function guard(
   if (access === "health") return;
 
   if (!hostIsAllowed(context, peer)) {
-    const text = "refused: the Host header names a host that is not allowed";
+    const text = "rejected: the host name in the Host header is not allowed";
     const fields = { host: peer.host.slice(0, 100) };
     context.http.noteFault(context.runtime.log, {
       reason: "host_not_allowed",
@@ -113,7 +127,7 @@ export async function guard(
       fields,
     });
     throw new HttpError("host_not_allowed", {
-      message: `The host name "${peer.host.slice(0, 100)}" is not allowed here.`,
+      message: `The host name "${peer.host.slice(0, 100)}" is not allowed.`,
       hint: 'add it to "allowed_hosts" in launcher-config.json',
     });
   }
@@ -140,9 +154,9 @@ const isApi = (request: FastifyRequest): boolean => /^\/(api|metrics)(\/|$)/.tes
 
 function checkOrigin(context: DashboardContext, request: FastifyRequest): void {
   const { peer } = requestState(request);
-  const verdict = checkRequestOrigin(request.headers, peer, context.auth.config().allowed_origins);
-  if (verdict === "accepted") return;
-  if (verdict === "null-form" && formsWithProof.has(pathOf(request)) && isForm(request)) {
+  const result = checkRequestOrigin(request.headers, peer, context.auth.config().allowed_origins);
+  if (result === "accepted") return;
+  if (result === "null-form" && formsWithProof.has(pathOf(request)) && isForm(request)) {
     requestState(request).nullForm = true;
     return;
   }
@@ -150,9 +164,9 @@ function checkOrigin(context: DashboardContext, request: FastifyRequest): void {
 }
 export function rejectOrigin(context: DashboardContext, request: FastifyRequest): never {
   const { peer } = requestState(request);
-  const own = ownOrigin(peer);
+  const expected = ownOrigin(peer);
   const from = (request.headers.origin ?? "another site").slice(0, 100);
-  const text = "refused: the request comes from a page of another origin";
+  const text = "rejected: the request comes from a page of another origin";
   const { address } = peer;
   const fields = { origin: from };
   context.http.noteFault(context.runtime.log, {
@@ -162,12 +176,18 @@ export function rejectOrigin(context: DashboardContext, request: FastifyRequest)
     fields,
   });
   throw new HttpError("origin_not_allowed", {
-    message: `This request comes from a page of ${from}; only pages of ${own} may send it.`,
-    hint: 'other origins are listed in "allowed_origins" in launcher-config.json',
+    message: `This request comes from a page of ${from}; only pages of ${expected} may send it.`,
+    hint: 'add the origin to "allowed_origins" in launcher-config.json',
   });
 }
 
-/** Passes a signed-in browser or a right Bearer; else refuses, or sends a browser to where it can sign in. */
+/**
+ * Admits a signed-in browser or a correct Bearer token. Redirects other browsers to the sign-in or
+ * setup page.
+ *
+ * @throws unauthorized, setup_required, or an error of `verifyToken`, if a program sent the
+ * request.
+ */
 export async function requireOwner(
   context: DashboardContext,
   request: FastifyRequest,
@@ -203,15 +223,18 @@ export async function requireOwner(
   );
 }
 
-/** Who was let in may have been signed out while the body came, which may take half a minute. */
+/** Repeats the check after the body has arrived, which may take half a minute. */
 export function requireLiveSession(auth: AuthContext, request: FastifyRequest): void {
   if (request.is404 || request.routeOptions.config.access !== undefined) return;
   const { session, bearer } = requestState(request);
-  const isReplaced = bearer !== undefined && bearer !== auth.tokens.info("launcher").version;
-  if (session?.endedBy !== undefined || isReplaced) throw new HttpError("unauthorized");
+  const isRotated = bearer !== undefined && bearer !== auth.tokens.info("launcher").version;
+  if (session?.endedBy !== undefined || isRotated) throw new HttpError("unauthorized");
 }
 
-/** Node reads header bytes as Latin-1; tokens are UTF-8. Undecodable bytes can match no token. */
+/**
+ * Decodes a token from a header: Node reads header bytes as Latin-1. Invalid UTF-8 matches no
+ * token.
+ */
 function headerText(value: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(value, "latin1"));
@@ -220,8 +243,9 @@ function headerText(value: string): string {
   }
 }
 
+/** Removes the parameter `token`. Without one, the query keeps its spelling. */
 export function withoutToken(url: string): string {
-  const here = new URL(url, "http://here.invalid");
-  if (here.searchParams.has("token")) here.searchParams.delete("token"); // else the query stays as it was spelled
-  return here.pathname + here.search;
+  const parsed = new URL(url, "http://here.invalid");
+  if (parsed.searchParams.has("token")) parsed.searchParams.delete("token");
+  return parsed.pathname + parsed.search;
 }

@@ -1,8 +1,13 @@
-/** The private host name: a random name below `localhost` that keeps the session cookie from other programs. @module */
+/**
+ * Private host name: a random name below `localhost` that hides the session cookie from other
+ * programs.
+ *
+ * @module
+ */
 import type { Http, Peer } from "../../http/index.ts";
 import { hostName } from "./guard.ts";
 
-/** 80 bits: no page and no other program finds the name by guessing. */
+/** 80 bits, so no page and no other program can guess the name. */
 const nameBytes = 10;
 
 export const randomHostName = (random: (bytes: number) => Uint8Array): string =>
@@ -14,23 +19,24 @@ export interface PrivateHost {
   readonly name: string;
   /**
    * @param path - Path with base path and query.
-   * @returns The address of `path` under the private name. Undefined if browsers on this machine cannot reach it so:
-   *   the dashboard does not listen on 127.0.0.1 or ::1, or serves https, whose certificate does not hold the name.
+   * @returns The URL of `path` under the private name. Undefined if the dashboard does not listen
+   * on
+   *   127.0.0.1 or ::1, or serves https: its certificate does not contain the name.
    */
   url(path: string): string | undefined;
-  /** The host and port of a request as other programs on this machine reach them: only browsers know the name. */
+  /** @returns The host and port of a request, under an address that programs can resolve too. */
   plainHost(peer: Peer): string;
 }
 
 /** Browsers resolve every name below `localhost` to these addresses themselves. */
-const resolved: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+const loopbackHosts: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** Cookies ignore ports: one of 127.0.0.1 goes to every program that listens there, one of this name does not. */
+/** Cookies ignore ports: a cookie of 127.0.0.1 is sent to all programs that listen there. */
 export function createPrivateHost(name: string, http: Pick<Http, "addresses">): PrivateHost {
   const address = (): URL | undefined =>
     http
       .addresses()
-      .find(({ protocol, hostname }) => protocol === "http:" && resolved.has(hostname));
+      .find(({ protocol, hostname }) => protocol === "http:" && loopbackHosts.has(hostname));
   return {
     name,
     url(path) {

@@ -1,4 +1,8 @@
-/** The registry of signed-in browsers: creates, finds and ends sign-ins, and keeps at most 25 of them. @module */
+/**
+ * Registry of signed-in browsers: creates, finds and ends sign-ins, at most 25 at a time.
+ *
+ * @module
+ */
 import { hash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type { Clock, Release } from "../../../kernel/index.ts";
@@ -24,18 +28,22 @@ export interface SignInSession {
   readonly expiresAt: number;
   readonly address: string;
   readonly userAgent: string;
-  /** Version of the launcher token that opened it. */
+  /** Version of the launcher token that opened this session. */
   readonly version: number;
-  /** The sign-in whose link opened this one; it ends when its maker ends. Absent after proof of the launcher token. */
+  /**
+   * The sign-in whose link opened this one. When it ends, this one ends too. Undefined if the
+   * launcher token opened this session.
+   */
   readonly maker: SignInSession | undefined;
-  /** A host's own session check opened it: it is never stored. */
+  /** True if the session check of an embedding host opened it. It is never stored. */
   readonly ofHost: boolean;
-  /** It began before this start. */
+  /** True if it began before the current start. */
   readonly restored: boolean;
   lastUsedAt: number;
   used: boolean;
+  /** Callbacks for the end of the session. */
   readonly ended: Set<(reason: string) => void>;
-  /** Absent while it lives. */
+  /** Undefined while the session is live. */
   endedBy?: SignOutReason;
   cancelExpiry: Release;
 }
@@ -49,7 +57,7 @@ export interface NewSession {
   readonly ofHost?: boolean;
 }
 
-/** A sign-in as it is stored between two starts: without the secret of its cookie. */
+/** A sign-in as it is stored between two starts, without the secret of its cookie. */
 export interface SessionRecord {
   readonly digest: string;
   readonly createdAt: number;
@@ -66,15 +74,15 @@ export interface SessionOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   readonly after: (ms: number, run: () => void) => Release;
-  /** Called after each change of the list. */
+  /** Runs after each change of the list. */
   readonly onChange: () => void;
   readonly onEnd: (session: SignInSession, reason: SignOutReason) => void;
 }
 
-/** When another sign-in is created beyond this number, the least recently used one ends. */
+/** When a browser signs in beyond this number, the least recently used sign-in ends. */
 export const maxSessions = 25;
-/** Longest delay a Node timer takes. */
-const maxDelayMs = 2 ** 31 - 1;
+/** Longest delay that a Node timer accepts. */
+const maxTimerDelayMs = 2 ** 31 - 1;
 
 const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 
@@ -82,138 +90,157 @@ const digestOf = (secret: string): string => hash("sha256", secret, "hex");
 const isEvictedBefore = (a: SignInSession, b: SignInSession): boolean =>
   a.used === b.used ? a.lastUsedAt < b.lastUsedAt : !a.used;
 
-/** The session itself, its maker, and so on. */
+/** @returns The session itself, its maker, the maker of its maker, and so on. */
 function makersOf(session: SignInSession | undefined): SignInSession[] {
   const found: SignInSession[] = [];
   for (let each = session; each; each = each.maker) found.push(each);
   return found;
 }
 
-export type SignInSessions = ReturnType<typeof createSignInSessions>;
+/** The signed-in browsers, by the digest of the secret in their cookies. */
+export class SignInSessions {
+  private readonly options: SessionOptions;
+  private readonly sessions = new Map<string, SignInSession>();
 
-export function createSignInSessions({ clock, random, after, onChange, onEnd }: SessionOptions) {
-  const sessions = new Map<string, SignInSession>();
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
 
-  function end(session: SignInSession, reason: SignOutReason): void {
-    if (!sessions.delete(session.digest)) return;
+  /** @returns The new session and the secret of its cookie; undefined if its maker has ended. */
+  create(input: NewSession): { session: SignInSession; secret: string } | undefined {
+    const { maker } = input;
+    this.makeRoom(maker);
+    if (maker && !this.isLive(maker)) return undefined;
+    const now = this.options.clock.now();
+    const secret = Buffer.from(this.options.random(16)).toString("base64url");
+    const until = now + Math.round(input.days * 86_400_000);
+    const session = this.add({
+      digest: digestOf(secret),
+      createdAt: now,
+      expiresAt: maker ? Math.min(until, maker.expiresAt) : until,
+      address: input.address,
+      userAgent: input.userAgent.slice(0, 300),
+      version: input.version,
+      maker,
+      ofHost: input.ofHost ?? false,
+      restored: false,
+      lastUsedAt: now,
+      used: false,
+    });
+    this.options.onChange();
+    return { session, secret };
+  }
+
+  /** @returns The live session of the secret in a cookie. */
+  find(secret: string): SignInSession | undefined {
+    const session = this.sessions.get(digestOf(secret));
+    return session && this.isLive(session) ? session : undefined;
+  }
+
+  /** Also ends a session that has expired and whose timer has not run yet. */
+  isLive(session: SignInSession): boolean {
+    const now = this.options.clock.now();
+    if (now >= session.expiresAt) this.end(session, "expired");
+    return session.endedBy === undefined && session.createdAt <= now;
+  }
+
+  touch(session: SignInSession): void {
+    session.lastUsedAt = this.options.clock.now();
+    session.used = true;
+  }
+
+  /** Ends a session and the sessions that its links opened. */
+  end(session: SignInSession, reason: SignOutReason): void {
+    if (!this.sessions.delete(session.digest)) return;
     session.cancelExpiry();
     session.endedBy = reason;
     for (const ended of session.ended) ended(reason);
     session.ended.clear();
-    onEnd(session, reason);
+    this.options.onEnd(session, reason);
     const inherited = reason === "rotated" || reason === "expired" ? reason : "maker-ended";
-    for (const other of [...sessions.values()]) if (other.maker === session) end(other, inherited);
-    onChange();
+    for (const other of this.list()) if (other.maker === session) this.end(other, inherited);
+    this.options.onChange();
   }
-  /** Timers follow elapsed time, so that a clock which is set back lengthens no session. */
-  function endIn(ms: number, session: SignInSession): void {
-    const delay = Math.min(maxDelayMs, ms);
-    session.cancelExpiry = after(delay, () => {
-      const left = Math.min(ms - delay, session.expiresAt - clock.now());
-      if (left > 0) endIn(left, session);
-      else end(session, "expired");
-    });
+
+  /** Ends every session that an earlier version of the launcher token opened. */
+  endBefore(version: number): void {
+    for (const session of this.list()) if (session.version < version) this.end(session, "rotated");
   }
-  /** Spares the makers of the session to come, as long as others can go. */
-  function makeRoom(maker: SignInSession | undefined): void {
-    const makers = new Set(makersOf(maker));
-    while (sessions.size >= maxSessions) {
-      const others = [...sessions.values()].filter((session) => !makers.has(session));
-      const candidates = others.length > 0 ? others : [...sessions.values()];
-      const first = candidates.reduce((a, b) => (isEvictedBefore(b, a) ? b : a));
-      end(first, "evicted");
+
+  list(): SignInSession[] {
+    return [...this.sessions.values()];
+  }
+
+  /**
+   * @returns The sign-ins to store. Those of a host, and those that depend on one, are left out.
+   */
+  records(): SessionRecord[] {
+    return this.list()
+      .filter((session) => !makersOf(session).some(({ ofHost }) => ofHost))
+      .map(({ maker, ...session }) => ({
+        digest: session.digest,
+        createdAt: session.createdAt,
+        expiresAt: session.expiresAt,
+        lastUsedAt: session.lastUsedAt,
+        used: session.used,
+        address: session.address,
+        userAgent: session.userAgent,
+        ...(maker && { maker: maker.digest }),
+      }));
+  }
+
+  /** Adds stored sign-ins that have not expired. As in `records`, makers precede their sessions. */
+  restore(records: readonly SessionRecord[], version: number): void {
+    const now = this.options.clock.now();
+    for (const { maker: digest, ...record } of records) {
+      const maker = digest === undefined ? undefined : this.sessions.get(digest);
+      const isDue = record.createdAt <= now && now < record.expiresAt;
+      if (!isDue || this.sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
+      this.add({ ...record, version, maker, ofHost: false, restored: true });
     }
   }
-  function add(
-    by: Omit<SignInSession, "signIn" | "ended" | "cancelExpiry" | "endedBy">,
+
+  private add(
+    input: Omit<SignInSession, "signIn" | "ended" | "cancelExpiry" | "endedBy">,
   ): SignInSession {
     const session: SignInSession = {
-      ...by,
-      signIn: by.digest.slice(0, 8),
+      ...input,
+      signIn: input.digest.slice(0, 8),
       ended: new Set(),
       cancelExpiry: () => undefined,
     };
-    sessions.set(session.digest, session);
-    endIn(session.expiresAt - clock.now(), session);
+    this.sessions.set(session.digest, session);
+    this.endIn(session.expiresAt - this.options.clock.now(), session);
     return session;
   }
-  /** Ends a session that is past its expiry, also when its timer has not run yet. */
-  function isLive(session: SignInSession): boolean {
-    const now = clock.now();
-    if (now >= session.expiresAt) end(session, "expired");
-    return session.endedBy === undefined && session.createdAt <= now;
+
+  /** Timers follow elapsed time, so setting the clock back extends no session. */
+  private endIn(ms: number, session: SignInSession): void {
+    const { after, clock } = this.options;
+    const delay = Math.min(maxTimerDelayMs, ms);
+    session.cancelExpiry = after(delay, () => {
+      const left = Math.min(ms - delay, session.expiresAt - clock.now());
+      if (left > 0) this.endIn(left, session);
+      else this.end(session, "expired");
+    });
   }
 
-  return {
-    /** The new session and the secret of its cookie; undefined when its maker has ended. */
-    create(by: NewSession): { session: SignInSession; secret: string } | undefined {
-      const { maker } = by;
-      makeRoom(maker);
-      if (maker && !isLive(maker)) return undefined;
-      const now = clock.now();
-      const secret = Buffer.from(random(16)).toString("base64url");
-      const until = now + Math.round(by.days * 86_400_000);
-      const session = add({
-        digest: digestOf(secret),
-        createdAt: now,
-        expiresAt: maker ? Math.min(until, maker.expiresAt) : until,
-        address: by.address,
-        userAgent: by.userAgent.slice(0, 300),
-        version: by.version,
-        maker,
-        ofHost: by.ofHost ?? false,
-        restored: false,
-        lastUsedAt: now,
-        used: false,
-      });
-      onChange();
-      return { session, secret };
-    },
-    /** The live session of a cookie's secret: begun, not expired, not ended. */
-    find(secret: string): SignInSession | undefined {
-      const session = sessions.get(digestOf(secret));
-      return session && isLive(session) ? session : undefined;
-    },
-    isLive,
-    touch(session: SignInSession): void {
-      session.lastUsedAt = clock.now();
-      session.used = true;
-    },
-    end,
-    /** Ends every session that an older token opened. */
-    endBefore(version: number): void {
-      for (const session of [...sessions.values()])
-        if (session.version < version) end(session, "rotated");
-    },
-    list: (): SignInSession[] => [...sessions.values()],
-    /** What can be stored: not the sign-ins of a host, nor those that depend on one. */
-    records: (): SessionRecord[] =>
-      [...sessions.values()]
-        .filter((session) => !makersOf(session).some(({ ofHost }) => ofHost))
-        .map(({ maker, ...session }) => ({
-          digest: session.digest,
-          createdAt: session.createdAt,
-          expiresAt: session.expiresAt,
-          lastUsedAt: session.lastUsedAt,
-          used: session.used,
-          address: session.address,
-          userAgent: session.userAgent,
-          ...(maker && { maker: maker.digest }),
-        })),
-    /** Adds stored sign-ins that still live. Makers come before what they made, as in `records`. */
-    restore(records: readonly SessionRecord[], version: number): void {
-      const now = clock.now();
-      for (const { maker: digest, ...record } of records) {
-        const maker = digest === undefined ? undefined : sessions.get(digest);
-        const isDue = record.createdAt <= now && now < record.expiresAt;
-        if (!isDue || sessions.has(record.digest) || (digest !== undefined && !maker)) continue;
-        add({ ...record, version, maker, ofHost: false, restored: true });
-      }
-    },
-  };
+  /** Spares the makers of the new session as long as other sessions can end. */
+  private makeRoom(maker: SignInSession | undefined): void {
+    const makers = new Set(makersOf(maker));
+    while (this.sessions.size >= maxSessions) {
+      const all = this.list();
+      const others = all.filter((session) => !makers.has(session));
+      const candidates = others.length > 0 ? others : all;
+      this.end(
+        candidates.reduce((a, b) => (isEvictedBefore(b, a) ? b : a)),
+        "evicted",
+      );
+    }
+  }
 }
 
-/** The session as other plugins see it: its name and its end, without the secret. */
+/** @returns The session for other plugins: its name and its end, without the secret. */
 export function toIdentity(session: SignInSession): Identity {
   return {
     id: session.signIn,
@@ -224,9 +251,11 @@ export function toIdentity(session: SignInSession): Identity {
   };
 }
 
-/** Until when something opens a door: in Unix milliseconds, and in milliseconds that pass. */
+/** End of a credential on two clocks. */
 export interface Expiry {
+  /** Unix milliseconds. */
   readonly until: number;
+  /** Milliseconds of the monotonic clock. */
   readonly untilPassed: number;
 }
 
@@ -235,18 +264,25 @@ export const expiresIn = (clock: Clock, ms: number): Expiry => ({
   untilPassed: clock.monotonic() + ms,
 });
 
-/** By both: a clock that is set back lengthens no life, and a sleep of the machine, which many systems do not count as
- *  time that passes, does not either. */
+/**
+ * True until either clock reaches the end. Setting the system clock back, and suspending the
+ * machine,
+ * which stops the monotonic clock on many systems, extend no credential.
+ */
 export const isUnexpired = (clock: Clock, { until, untilPassed }: Expiry): boolean =>
   clock.now() < until && clock.monotonic() < untilPassed;
 
-/** Sessions of those whom the host's own check calls owners: they have no cookie of ours, and end with the host's. */
+/**
+ * Sessions of users whom an embedding host identifies as owners. They have no cookie of the
+ * dashboard
+ * and end with the session of the host.
+ */
 export interface HostSessions {
   sessionOf(context: DashboardContext, request: FastifyRequest): SignInSession | undefined;
 }
 
 export function createHostSessions(): HostSessions {
-  /** The host's id -> its session here. */
+  /** Session id of the host to its session here. */
   const known = new Map<string, SignInSession>();
 
   function open(
@@ -258,8 +294,8 @@ export function createHostSessions(): HostSessions {
     const { session_days: days } = context.auth.config();
     const userAgent = request.headers["user-agent"] ?? "";
     const { version } = context.auth.tokens.info("launcher");
-    const by = { address, userAgent, version, days, ofHost: true };
-    const session = context.auth.sessions.create(by)?.session;
+    const input = { address, userAgent, version, days, ofHost: true };
+    const session = context.auth.sessions.create(input)?.session;
     if (!session) return undefined;
     known.set(id, session);
     const release = onEnd(() => context.auth.sessions.end(session, "sign-out"));

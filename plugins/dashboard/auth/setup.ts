@@ -1,3 +1,8 @@
+/**
+ * `GET /setup`, `POST /setup`: the owner keeps the generated launcher token or chooses another.
+ *
+ * @module
+ */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { clearSetupCookie, hasSetupCookie, signIn } from "./cookies.ts";
 import { verifyToken } from "./credentials.ts";
@@ -18,11 +23,10 @@ const displayedCodes = [
 const isDisplayed = (code: unknown): code is SetupFailure["code"] =>
   displayedCodes.some((known) => known === code);
 
-/** Told to a browser that sent the form before its script stood in for the code, or without one. */
+/** Shown if the form was sent before its script had filled in the code, or without a script. */
 const missingProofMessage =
-  "Paste the generated token: without it this form cannot show that it comes from this page.";
+  "Paste the generated token. It proves that the form comes from this page.";
 
-/** `GET /setup`, `POST /setup`: the owner confirms the generated token or chooses their own. */
 export function setupRoutes(app: FastifyInstance, context: DashboardContext): void {
   const show = (
     request: FastifyRequest,
@@ -38,7 +42,7 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
         assets: context.site.assets.prefix,
         hasCookie: hasSetupCookie(context, request),
         ways: context.site.tokenHints(),
-        ...(error ? { error } : {}),
+        ...(error && { error }),
       }),
     );
 
@@ -93,15 +97,16 @@ export function setupRoutes(app: FastifyInstance, context: DashboardContext): vo
   );
 }
 
+/** Checks the setup code or cookie, stores the launcher token and signs in the browser. */
 async function finishSetup(
   context: DashboardContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  const lookAgain = (): void => {
+  const requireSetup = (): void => {
     if (context.runtime.state() !== "setup") throw new HttpError("already_set_up");
   };
-  lookAgain();
+  requireSetup();
   const { version: before } = context.auth.tokens.info("launcher");
   const body = parseBody(setupBody, request);
   const code = body.code?.trim() ?? "";
@@ -113,21 +118,21 @@ async function finishSetup(
       via: "setup",
       code: "invalid_code",
       foreign,
-      lookAgain,
+      recheck: requireSetup,
     });
   else if (!hasSetupCookie(context, request)) throw new HttpError("invalid_code");
 
-  const own = "token" in body;
-  if (own && body.token.trim() !== body.confirm.trim()) throw new HttpError("token_mismatch");
-  lookAgain();
+  const isChosen = "token" in body;
+  if (isChosen && body.token.trim() !== body.confirm.trim()) throw new HttpError("token_mismatch");
+  requireSetup();
   const { version } = await context.services.tokenSecrets
     .replace(
       "launcher",
-      own ? { value: body.token.trim(), expect: before } : { keep: true, expect: before },
+      isChosen ? { value: body.token.trim(), expect: before } : { keep: true, expect: before },
     )
     .catch((error: unknown) => {
       const httpError = toHttpError(error, context.runtime.log, "POST /setup");
-      // Somebody else finished it at the same moment.
+      // Another browser finished setup at the same moment.
       throw httpError.code === "rotation_in_progress" ? new HttpError("already_set_up") : httpError;
     });
   clearSetupCookie(context, request, reply);

@@ -1,4 +1,8 @@
-/** Keeps sign-ins over a restart (`launcher.keep_sign_ins`): their records and cookie key, in one 0600 file. @module */
+/**
+ * Stores sign-ins and the key of their cookies across restarts (`launcher.keep_sign_ins`).
+ *
+ * @module
+ */
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import * as z from "zod";
@@ -7,8 +11,8 @@ import type { FileLock } from "../../../lib/files/index.ts";
 import { isRandomHostName, randomHostName } from "./private-host.ts";
 import { maxSessions, type SessionRecord } from "./sessions.ts";
 
-/** The content of `state/sign-ins.json`, with at most 25 sign-ins. */
-const keptSignIns = z.object({
+/** Content of `state/sign-ins.json` (mode 0600), with at most 25 sign-ins. */
+const storedSignIns = z.object({
   version: z.literal(1),
   key: z.string().regex(/^[\w-]{43}$/),
   hostName: z.string().refine(isRandomHostName),
@@ -29,153 +33,181 @@ const keptSignIns = z.object({
 });
 
 export interface KeeperOptions {
-  /** Undefined: this deployment has no file for sign-ins. */
+  /** Undefined if this deployment has no file for sign-ins. */
   readonly file: string | undefined;
   readonly log: Log;
   readonly random: (bytes: number) => Uint8Array;
-  /** The sign-ins as they are now. */
+  /** @returns The sign-ins to store. */
   readonly records: () => readonly SessionRecord[];
 }
 
-/**
- * The salt of the key that signs session cookies, and the private host name for which browsers hold them: new at each
- * start, or those of the start before.
- *
- * The file alone opens nothing: a cookie's secret is there as a digest only, and its key also needs the launcher token.
- */
-export interface SignInKeeper {
-  /** 32 bytes. */
-  salt(): Uint8Array;
-  hostName(): string;
-  /** At the start: the stored sign-ins, when they are to be kept. Otherwise removes what an earlier start left. */
-  open(isOn: boolean): Promise<readonly SessionRecord[]>;
-  /** While it runs. Off: removes the file. */
-  turn(isOn: boolean): Promise<void>;
-  /** A sign-in began or ended. */
-  changed(): void;
-  /** The launcher token was rotated: the next cookies get another key. */
-  rotate(): void;
-  /** Resolves when every change so far is on the disk, or the file is gone. Never rejects. */
-  settled(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Errors of the system quote paths in their own way: their code says enough. */
+/** System errors quote paths in their messages; the code is enough. */
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return codeOf(error) === "internal" ? (code ?? message) : message;
 }
 
-export function createSignInKeeper({ file, log, random, records }: KeeperOptions): SignInKeeper {
-  let salt = random(32);
-  let hostName = randomHostName(random);
-  let lock: FileLock | undefined;
-  let isDirty = false;
-  let writing: Promise<void> | undefined;
+/** The file library, loaded only where sign-ins are stored. */
+const fileLibrary = () => import("../../../lib/files/index.ts");
 
-  const files = () => import("../../../lib/files/index.ts"); // loaded only where sign-ins are kept
-  const remove = (): Promise<void> =>
-    file === undefined ? Promise.resolve() : rm(file, { force: true });
+/**
+ * Holds the salt of the key that signs session cookies, and the private host name under which
+ * browsers hold them. Both are new at each start, or restored from the previous one.
+ *
+ * The file alone opens nothing: it holds only a digest of the secret of each cookie, and the key
+ * also
+ * needs the launcher token.
+ */
+export class SignInKeeper {
+  private readonly options: KeeperOptions;
+  private saltBytes: Uint8Array;
+  private privateHostName: string;
+  private lock: FileLock | undefined;
+  private isDirty = false;
+  private writing: Promise<void> | undefined;
 
-  /** The right to the file, which two launchers of one home must not share: each would undo the other's sign-outs. */
-  async function take(): Promise<void> {
-    if (file === undefined || lock) return;
-    const { lockFile, createPrivateFolder } = await files();
-    await createPrivateFolder(dirname(file));
-    lock = await lockFile(file, { waitMs: 0 });
+  constructor(options: KeeperOptions) {
+    this.options = options;
+    this.saltBytes = options.random(32);
+    this.privateHostName = randomHostName(options.random);
   }
 
-  async function read(): Promise<readonly SessionRecord[]> {
+  /** @returns 32 bytes. */
+  salt(): Uint8Array {
+    return this.saltBytes;
+  }
+
+  hostName(): string {
+    return this.privateHostName;
+  }
+
+  /**
+   * @returns The stored sign-ins if `isOn`; else none, and the file of an earlier start is removed.
+   */
+  async open(isOn: boolean): Promise<readonly SessionRecord[]> {
+    const { file, log } = this.options;
+    if (!isOn) {
+      await this.removeFile().catch((error: unknown) =>
+        log.warn({ reason: reasonOf(error) }, "stored sign-ins cannot be removed"),
+      );
+      return [];
+    }
+    try {
+      if (file === undefined) throw new Error("this deployment has no file for sign-ins");
+      await this.acquire();
+      const records = await this.read();
+      log.info({ count: records.length }, "sign-ins are kept across restarts");
+      return records;
+    } catch (error) {
+      log.warn(
+        { reason: reasonOf(error) },
+        "stored sign-ins cannot be read: all browsers are signed out",
+      );
+      return [];
+    }
+  }
+
+  /** Switches storage on or off while the dashboard runs. Off removes the file. */
+  async turn(isOn: boolean): Promise<void> {
+    try {
+      await (isOn ? this.acquire() : this.turnOff());
+    } catch (error) {
+      this.options.log.warn(
+        { reason: reasonOf(error) },
+        "keep_sign_ins takes effect only after a restart",
+      );
+    }
+    this.changed();
+    await this.settled();
+  }
+
+  /** Schedules a write. Call it when a sign-in begins or ends. */
+  changed(): void {
+    if (!this.lock) return;
+    this.isDirty = true;
+    this.writing ??= this.writeAll();
+  }
+
+  /** Gives the next cookies another key. Call it when the launcher token was rotated. */
+  rotate(): void {
+    this.saltBytes = this.options.random(32);
+    this.changed();
+  }
+
+  /** Resolves when every change so far is on disk, or the file is gone. Never rejects. */
+  settled(): Promise<void> {
+    return this.writing ?? Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    this.changed(); // stores when each sign-in was last used
+    await this.settled();
+    await this.lock?.release();
+    this.lock = undefined;
+  }
+
+  private removeFile(): Promise<void> {
+    const { file } = this.options;
+    return file === undefined ? Promise.resolve() : rm(file, { force: true });
+  }
+
+  /** Locks the file: of two launchers with one home, each would undo the sign-outs of the other. */
+  private async acquire(): Promise<void> {
+    const { file } = this.options;
+    if (file === undefined || this.lock) return;
+    const { lockFile, createPrivateFolder } = await fileLibrary();
+    await createPrivateFolder(dirname(file));
+    this.lock = await lockFile(file, { waitMs: 0 });
+  }
+
+  private async turnOff(): Promise<void> {
+    const { lock } = this;
+    this.lock = undefined; // prevents further writes
+    await this.settled();
+    await this.removeFile();
+    await lock?.release();
+  }
+
+  private async read(): Promise<readonly SessionRecord[]> {
+    const { file, log } = this.options;
     if (file === undefined) return [];
-    const { restrictSecretFile, readJson } = await files();
+    const { restrictSecretFile, readJson } = await fileLibrary();
     const warning = await restrictSecretFile(file);
     if (warning !== undefined) log.warn({}, warning);
-    const found = await readJson(file);
-    if (!found) return [];
-    const { success, data } = keptSignIns.safeParse(found.value);
-    if (!success) throw new Error(`${file} is not a file of sign-ins of this version`);
-    salt = Buffer.from(data.key, "base64url");
-    hostName = data.hostName;
+    const content = await readJson(file);
+    if (!content) return [];
+    const { success, data } = storedSignIns.safeParse(content.value);
+    if (!success) throw new Error(`${file} is not a sign-in file of this version`);
+    this.saltBytes = Buffer.from(data.key, "base64url");
+    this.privateHostName = data.hostName;
     return data.signIns;
   }
 
-  async function write(held: FileLock): Promise<void> {
+  private async writeAll(): Promise<void> {
+    while (this.isDirty && this.lock) {
+      this.isDirty = false;
+      await this.write(this.lock);
+    }
+    this.writing = undefined;
+  }
+
+  private async write(lock: FileLock): Promise<void> {
+    const { file, log, records } = this.options;
     if (file === undefined) return;
-    const { writeFileAtomic } = await files();
+    const { writeFileAtomic } = await fileLibrary();
     try {
-      if (!(await held.held())) throw new Error("another process took the file");
-      const key = Buffer.from(salt).toString("base64url");
+      if (!(await lock.held())) throw new Error("another process has locked the file");
+      const key = Buffer.from(this.saltBytes).toString("base64url");
+      const { privateHostName: hostName } = this;
       const text = JSON.stringify({ version: 1, key, hostName, signIns: records() });
       await writeFileAtomic(file, `${text}\n`, { mode: 0o600 });
     } catch (error) {
+      log.error(
+        { reason: reasonOf(error) },
+        "sign-ins cannot be stored: the next restart signs all browsers out",
+      );
       // A file that misses a sign-out must not be read again.
-      log.error({ reason: reasonOf(error) }, "sign-ins cannot be stored: a restart ends them all");
-      await remove().catch(() => undefined);
+      await this.removeFile().catch(() => undefined);
     }
   }
-  async function writeAll(): Promise<void> {
-    while (isDirty && lock) {
-      isDirty = false;
-      await write(lock);
-    }
-    writing = undefined;
-  }
-  function changed(): void {
-    if (!lock) return;
-    isDirty = true;
-    writing ??= writeAll();
-  }
-  const settled = (): Promise<void> => writing ?? Promise.resolve();
-
-  async function turnOff(): Promise<void> {
-    const held = lock;
-    lock = undefined; // nothing is written from here on
-    await settled();
-    await remove();
-    await held?.release();
-  }
-
-  return {
-    salt: () => salt,
-    hostName: () => hostName,
-    async open(isOn) {
-      if (!isOn) {
-        await remove().catch((error: unknown) =>
-          log.warn({ reason: reasonOf(error) }, "stored sign-ins cannot be removed"),
-        );
-        return [];
-      }
-      try {
-        if (file === undefined) throw new Error("this deployment has no file for them");
-        await take();
-        const found = await read();
-        log.info({ count: found.length }, "sign-ins are kept over restarts");
-        return found;
-      } catch (error) {
-        log.warn({ reason: reasonOf(error) }, "stored sign-ins cannot be used: they have ended");
-        return [];
-      }
-    },
-    async turn(isOn) {
-      try {
-        await (isOn ? take() : turnOff());
-      } catch (error) {
-        log.warn({ reason: reasonOf(error) }, "keep_sign_ins has no effect before a restart");
-      }
-      changed();
-      await settled();
-    },
-    changed,
-    rotate() {
-      salt = random(32);
-      changed();
-    },
-    settled,
-    async close() {
-      changed(); // when each was used last
-      await settled();
-      await lock?.release();
-      lock = undefined;
-    },
-  };
 }

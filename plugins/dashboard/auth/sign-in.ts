@@ -1,3 +1,4 @@
+/** Sign-in by the form of `/login`, by a one-time link and by `/?token=`. @module */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DashboardContext, SiteContext } from "../context.ts";
 import { HttpError, httpErrors, type HttpErrorCode } from "../errors.ts";
@@ -8,17 +9,19 @@ import { clearStaleSession, setSetupCookie, signIn } from "./cookies.ts";
 import { isSignInLink, verifyCredential } from "./credentials.ts";
 import { withoutToken } from "./guard.ts";
 
-/** Where to go after signing in: a page of this dashboard, else `/`. */
+/**
+ * @returns `next` if it is the path of a page of this dashboard, else `/`. Prevents open redirects.
+ */
 export function safeRedirectPath(next: unknown): string {
-  const given = typeof next === "string" ? next : "";
-  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(given) || given.length > 2_048) return "/";
+  const path = typeof next === "string" ? next : "";
+  if (!/^\/(?!\/)[^\\\p{Cc}]*$/u.test(path) || path.length > 2_048) return "/";
   let url: URL;
   try {
-    url = new URL(given, "http://here.invalid");
+    url = new URL(path, "http://here.invalid");
   } catch {
     return "/";
   }
-  // `/.//evil.example` resolves to a path that a browser reads as another host.
+  // `/.//evil.example` resolves to a path that browsers treat as another host.
   if (url.origin !== "http://here.invalid" || url.pathname.startsWith("//")) return "/";
   if (/^\/(login|logout|setup|api)(\/|$)/.test(url.pathname)) return "/";
   if (url.searchParams.has("token")) url.searchParams.delete("token");
@@ -40,7 +43,7 @@ const displayedCodes = [
 const isDisplayed = (code: unknown): code is SignInFailure["code"] =>
   displayedCodes.some((known) => known === code);
 
-/** `GET /login`, `POST /login`. */
+/** Adds `GET /login` and `POST /login`. */
 export function signInRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/login", { config: { access: "open" } }, (request, reply) => {
     const { next, error, link } = request.query as Query;
@@ -84,13 +87,16 @@ export function signInRoutes(app: FastifyInstance, context: DashboardContext): v
       try {
         const { token } = parseBody(loginBody, request);
         const { peer, nullForm } = requestState(request);
-        const by = await verifyCredential(context, peer, token, { via: "form", foreign: nullForm });
+        const credential = await verifyCredential(context, peer, token, {
+          via: "form",
+          foreign: nullForm,
+        });
         if (context.runtime.state() === "setup") {
           setSetupCookie(context, request, reply);
           if (form) return sendRedirect(context.site, reply, 303, "/setup");
           throw new HttpError("setup_required", { status: 409, hint: context.site.url("/setup") });
         }
-        const session = await signIn(context, request, reply, by);
+        const session = await signIn(context, request, reply, credential);
         if (form) return sendRedirect(context.site, reply, 303, next);
         return await reply.send({
           status: "ok",
@@ -149,24 +155,26 @@ function withCountdown(
   return seconds > 0 ? { code, retryAfterSeconds: seconds } : { code };
 }
 
-/** The token offered by `/?token=…`, when a person opened the address: not a picture, a prefetch or a HEAD. */
+/**
+ * @returns The token of `/?token=…` if a person opened the address: no image, no prefetch, no HEAD.
+ */
 export function tokenFromQuery(request: FastifyRequest): string | undefined {
-  const given = (request.query as Query)["token"];
-  if (Array.isArray(given))
-    throw new HttpError("invalid_body", { message: '"token" is given twice.' });
-  if (request.method !== "GET" || given === undefined || given.trim() === "") return undefined;
+  const token = (request.query as Query)["token"];
+  if (Array.isArray(token))
+    throw new HttpError("invalid_body", { message: 'The parameter "token" occurs twice.' });
+  if (request.method !== "GET" || token === undefined || token.trim() === "") return undefined;
   const { "sec-fetch-dest": destination, "sec-purpose": purpose } = request.headers;
   if (destination !== undefined && destination !== "document") return undefined;
-  return purpose !== undefined && /prefetch/i.test(String(purpose)) ? undefined : given;
+  return purpose !== undefined && /prefetch/i.test(String(purpose)) ? undefined : token;
 }
 
-/** A page of another site opened the address, by a click or by itself. */
+/** True if a page of another site opened the address, by a click or a script. */
 function isCrossSite({ headers }: FastifyRequest): boolean {
   const site = headers["sec-fetch-site"];
   return site !== undefined && site !== "same-origin" && site !== "none";
 }
 
-/** Signs in by `/?token=` and leads to `next`, or to the same address without the token. */
+/** Signs in with `/?token=` and redirects to `next`, or to the same address without the token. */
 export async function signInByQuery(
   context: DashboardContext,
   request: FastifyRequest,
@@ -180,30 +188,30 @@ export async function signInByQuery(
     return sendRedirect(context.site, reply, 303, clean);
   try {
     const from = { via: "query", foreign: isCrossSite(request) } as const;
-    const by = await verifyCredential(context, requestState(request).peer, value, from);
+    const credential = await verifyCredential(context, requestState(request).peer, value, from);
     if (inSetup()) {
       setSetupCookie(context, request, reply);
       return sendRedirect(context.site, reply, 303, "/setup");
     }
-    await signIn(context, request, reply, by);
+    await signIn(context, request, reply, credential);
     return sendRedirect(context.site, reply, 303, clean);
-  } catch (error) {
-    const httpError = toHttpError(error, context.runtime.log, "GET /?token=");
+  } catch (failure) {
+    const httpError = toHttpError(failure, context.runtime.log, "GET /?token=");
     if (
       !wantsPage(request) ||
       (httpError.code !== "invalid_token" && httpError.code !== "rate_limited")
     ) {
       return sendError(context.site, request, reply, httpError);
     }
-    const wrong: HttpErrorCode | "link_expired" = isSignInLink(value.trim())
+    const error: HttpErrorCode | "link_expired" = isSignInLink(value.trim())
       ? "link_expired"
       : httpError.code;
-    if (!inSetup()) return sendRedirect(context.site, reply, 302, `/login?error=${wrong}`);
+    if (!inSetup()) return sendRedirect(context.site, reply, 302, `/login?error=${error}`);
     return sendRedirect(
       context.site,
       reply,
       302,
-      `/setup?error=${wrong === "rate_limited" ? wrong : "invalid_code"}`,
+      `/setup?error=${error === "rate_limited" ? error : "invalid_code"}`,
     );
   }
 }

@@ -1,3 +1,4 @@
+/** `POST /logout`: ends the sign-in of the browser. @module */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { clearSession } from "./cookies.ts";
@@ -8,7 +9,11 @@ import { HttpError } from "../errors.ts";
 import { rejectOrigin } from "./guard.ts";
 import type { SignInSession } from "./sessions.ts";
 
-/** Hidden value of the sign-out form: binds it to the session, since a form of another port brings the cookie too. */
+/**
+ * @returns The hidden value of the sign-out form. It binds the form to the session: a form on
+ * another
+ *   port of this host also sends the cookie.
+ */
 export function csrfToken(auth: AuthContext, session: SignInSession): string {
   const key = auth.tokens.derive("launcher", "session", auth.keeper.salt());
   return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
@@ -19,12 +24,12 @@ function hasValidCsrfToken(
   request: FastifyRequest,
   session: SignInSession,
 ): boolean {
-  const given = Buffer.from(parseBody(logoutBody, request)?.csrf ?? "");
+  const received = Buffer.from(parseBody(logoutBody, request)?.csrf ?? "");
   const expected = Buffer.from(csrfToken(auth, session));
-  return given.length === expected.length && timingSafeEqual(given, expected);
+  return received.length === expected.length && timingSafeEqual(received, expected);
 }
 
-/** `POST /logout`: ends the session on the server. Without one it is done already. */
+/** Adds `POST /logout`, which ends the session on the server. It succeeds without a session too. */
 export function signOutRoute(app: FastifyInstance, context: DashboardContext): void {
   app.post(
     "/logout",

@@ -1,3 +1,4 @@
+/** Handles the requests of the command line on the control socket. @module */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
@@ -9,13 +10,13 @@ import { ownerLink } from "../auth/owner-links.ts";
 import { toHttpError } from "../reply.ts";
 
 interface ControlRequest {
-  /** What follows the last slash of a path that names one thing. */
+  /** Last segment of a path that ends in `:id`. */
   readonly id: string;
   readonly body: unknown;
 }
-type ControlHandler = (context: DashboardContext, controlRequest: ControlRequest) => unknown;
+type ControlHandler = (context: DashboardContext, input: ControlRequest) => unknown;
 
-/** What the command line may ask; no sign-in: whoever opened the socket is the owner. */
+/** Endpoints of the control socket. They need no sign-in: only the owner can open the socket. */
 const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   "GET /local/status": async (context) => ({
     state: context.runtime.state(),
@@ -73,12 +74,15 @@ const controlHandlers: Readonly<Record<string, ControlHandler>> = {
   },
 };
 
-/** The JSON body of a request; `undefined` when there is none. Rejects over 64 KiB and for what is no JSON. */
+/**
+ * @returns The JSON body of a request, or undefined if it is empty.
+ * @throws SyntaxError if the body exceeds 64 KiB or contains invalid JSON.
+ */
 async function bodyOf(request: IncomingMessage): Promise<unknown> {
   let text = "";
   for await (const chunk of request) {
     text += String(chunk);
-    if (text.length > 65_536) throw new SyntaxError("too large");
+    if (text.length > 65_536) throw new SyntaxError("body too large");
   }
   return text === "" ? undefined : JSON.parse(text);
 }
@@ -89,8 +93,9 @@ function tokenOf(body: unknown): ControlTokenBody {
   throw new HttpError("invalid_body");
 }
 
+/** Creates the request listener of the control socket. */
 export function controlRoutes(context: DashboardContext): RequestListener {
-  async function answer(request: IncomingMessage): Promise<unknown> {
+  async function handle(request: IncomingMessage): Promise<unknown> {
     const [path = ""] = (request.url ?? "").split("?");
     const [, collection, id = ""] = /^(\/local\/sessions\/)([\w-]+)$/.exec(path) ?? [];
     const route =
@@ -102,17 +107,17 @@ export function controlRoutes(context: DashboardContext): RequestListener {
     return route(context, { id, body });
   }
 
-  return (request: IncomingMessage, reply: ServerResponse): void => {
+  return (request: IncomingMessage, response: ServerResponse): void => {
     const send = (status: number, body: unknown): void => {
       const type = "application/json; charset=utf-8";
-      reply.writeHead(status, {
+      response.writeHead(status, {
         "content-type": type,
         "cache-control": "no-store",
         connection: "close",
       });
-      reply.end(JSON.stringify(body));
+      response.end(JSON.stringify(body));
     };
-    answer(request).then(
+    handle(request).then(
       (body) => send(200, body),
       (error: unknown) => {
         const { code, message, extra } = toHttpError(

@@ -1,3 +1,4 @@
+/** Opens the control socket, on which the command line reaches this launcher. @module */
 import { chmod, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect } from "node:net";
@@ -7,7 +8,7 @@ import type { Clock, Log } from "../../../kernel/index.ts";
 import type { Http } from "../../http/index.ts";
 import type { ControlSocketOptions } from "../service.ts";
 
-/** The part of the door that the socket needs. */
+/** Dependencies of the control socket. */
 interface ControlContext {
   readonly log: Log;
   readonly clock: Clock;
@@ -18,43 +19,50 @@ interface ControlContext {
 const closeTimeoutMs = 1_000;
 const isPipe = (path: string): boolean => path.startsWith("\\\\");
 
-/** Opens the owner's socket and answers how to close it. Of several launchers with one home the first has it. Where it
- *  cannot be opened there is one warning: everything else works without it. */
+/**
+ * Opens the control socket. If several launchers use one home, the first one gets it. A failure is
+ * logged as a warning, since everything else works without the socket.
+ *
+ * @returns Closes the socket.
+ */
 export async function openControlSocket(
-  door: ControlContext,
+  context: ControlContext,
   local: ControlSocketOptions,
   listener: RequestListener,
 ): Promise<() => Promise<void>> {
   const server = createServer({ requestTimeout: 30_000 }, listener);
   try {
     if (!(await listenOrReplace(server, local.socket))) {
-      door.log.warn({}, "another launcher uses this home: commands reach that one");
+      context.log.warn({}, "another launcher uses this home and receives the commands");
       return async () => undefined;
     }
-    await writeNote(door, local);
+    await writeNote(context, local);
   } catch (error) {
-    door.log.warn({ reason: (error as Error).message }, "the socket for commands cannot be opened");
+    context.log.warn({ reason: (error as Error).message }, "the control socket cannot be opened");
     server.close();
     return async () => undefined;
   }
   return async () => {
-    // First: once the socket is gone, the next launcher may write its own.
+    // Before the socket closes: after that, the next launcher may write its own note.
     await rm(local.note, { force: true }).catch(() => undefined);
     const closed = new Promise<void>((done) => server.close(() => done())); // removes the socket
     server.closeIdleConnections();
-    // A token that is being replaced is told to who asked for it.
-    const cut = door.clock.setTimeout(() => server.closeAllConnections(), closeTimeoutMs);
+    // Responses in progress may carry a new token, so they get some time.
+    const timer = context.clock.setTimeout(() => server.closeAllConnections(), closeTimeoutMs);
     await closed;
-    door.clock.clearTimeout(cut);
+    context.clock.clearTimeout(timer);
   };
 }
 
-/** Listens, in place of a dead process' socket. `false`: somebody else does. */
+/**
+ * Listens on `path` and replaces the socket of a dead process. Resolves false if another one
+ * listens.
+ */
 async function listenOrReplace(server: Server, path: string): Promise<boolean> {
   if (isPipe(path)) return listen(server, path).then(() => true, toFalseIfTaken);
   await createPrivateFolder(dirname(path));
   await restrictFolder(dirname(path));
-  // Between the question and the answer to it another launcher must not begin to listen: it would lose its socket.
+  // Without the lock, this process could remove the socket that another launcher has just opened.
   const lock = await lockFile(path);
   try {
     if (await isAnswering(path)) return false;
@@ -72,21 +80,26 @@ function toFalseIfTaken(error: NodeJS.ErrnoException): false {
   throw error;
 }
 
-/** Until the socket has its own mode it is as open as the umask says: the folder is what guards it. One that belongs to
- *  all, as `XDG_RUNTIME_DIR` may name by mistake, is no place for it, and not ours to close. */
+/**
+ * Restricts the folder to its owner. It protects the socket, whose mode follows the umask at first.
+ *
+ * @throws EACCES for a shared folder, which `XDG_RUNTIME_DIR` may name by mistake. Changing its
+ * mode
+ *   would lock out other users.
+ */
 async function restrictFolder(folder: string): Promise<void> {
   const { mode, uid } = await stat(folder);
   const isShared =
     (mode & 0o1000) !== 0 || (process.getuid !== undefined && uid !== process.getuid());
   if (isShared)
-    throw Object.assign(new Error(`${folder} is a folder of others too`), { code: "EACCES" });
+    throw Object.assign(new Error(`other users can write to ${folder}`), { code: "EACCES" });
   if ((mode & 0o077) !== 0) await chmod(folder, 0o700);
 }
 
-/** What connecting to a file says that nobody listens on, or that is not there. */
+/** Errors of a connection attempt if no process listens, or if the file does not exist. */
 const deadCodes: ReadonlySet<string | undefined> = new Set(["ENOENT", "ECONNREFUSED", "ENOTSOCK"]);
 
-/** Rejects when it cannot be told. */
+/** Resolves whether a process listens on `path`. Rejects if the error does not tell. */
 function isAnswering(path: string): Promise<boolean> {
   return new Promise((done, failed) => {
     const socket = connect(path);
@@ -96,7 +109,7 @@ function isAnswering(path: string): Promise<boolean> {
     });
     socket.on("error", (error: NodeJS.ErrnoException) => {
       if (deadCodes.has(error.code)) done(false);
-      else if (error.code === "EAGAIN") done(true); // it is behind with accepting
+      else if (error.code === "EAGAIN") done(true); // the process listens and its backlog is full
       else failed(error);
     });
   });
@@ -113,15 +126,15 @@ function listen(server: Server, path: string): Promise<void> {
 }
 
 async function writeNote(
-  door: ControlContext,
+  context: ControlContext,
   { note: path, pid }: ControlSocketOptions,
 ): Promise<void> {
-  const facts = {
+  const content = {
     pid,
-    version: door.version,
-    addresses: door.http.addresses().map(({ href }) => href),
+    version: context.version,
+    addresses: context.http.addresses().map(({ href }) => href),
   };
   await createPrivateFolder(dirname(path));
   await rm(path, { force: true });
-  await writeFile(path, `${JSON.stringify(facts, null, 2)}\n`, { mode: 0o600 });
+  await writeFile(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
 }

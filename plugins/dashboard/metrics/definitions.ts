@@ -1,15 +1,16 @@
+/** Definitions of all metrics: name, type, labels and how to read the values. @module */
 import type { PicoMetrics } from "../../pico-server/index.ts";
 import type { StatusView } from "../api/views.ts";
 
-/** What a scrape shows, read once for all of it. */
+/** Values of one scrape, read together. */
 export interface MetricsSnapshot {
   readonly pico: PicoMetrics | undefined;
   readonly state: StatusView["state"];
   readonly ready: boolean;
   readonly version: string;
-  /** Sign-ins that are alive. */
+  /** Live sign-ins. */
   readonly sessions: number;
-  /** Faults of clients by reason. */
+  /** Rejections of clients by reason. */
   readonly clientFaults: CountByName;
 }
 
@@ -21,7 +22,7 @@ export interface MetricFamily {
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
-  read(metricsSnapshot: MetricsSnapshot): readonly Sample[];
+  read(snapshot: MetricsSnapshot): readonly Sample[];
 }
 
 type CountByName = Readonly<Record<string, number>>;
@@ -29,15 +30,15 @@ type CountByName = Readonly<Record<string, number>>;
 const states = ["unconfigured", "setup", "running", "rotating"] as const;
 
 const singleSample = (value: number): readonly Sample[] => [[{}, value]];
-const byLabel = (label: string, tally: CountByName, more: Labels = {}): Sample[] =>
-  Object.entries(tally).map(([name, value]) => [{ ...more, [label]: name }, value]);
+const byLabel = (label: string, counts: CountByName, more: Labels = {}): Sample[] =>
+  Object.entries(counts).map(([name, value]) => [{ ...more, [label]: name }, value]);
 const byTwoLabels = (
   outer: string,
   inner: string,
   table: Readonly<Record<string, CountByName>>,
 ): Sample[] =>
-  Object.entries(table).flatMap(([name, tally]) => byLabel(inner, tally, { [outer]: name }));
-/** Most pairs never happen: those are left out. */
+  Object.entries(table).flatMap(([name, counts]) => byLabel(inner, counts, { [outer]: name }));
+/** Leaves out zeros: most pairs of labels never occur. */
 const nonZero = (samples: readonly Sample[]): Sample[] => samples.filter(([, value]) => value > 0);
 
 const dashboardFamilies: readonly MetricFamily[] = [
@@ -45,28 +46,28 @@ const dashboardFamilies: readonly MetricFamily[] = [
     type: "gauge",
     name: "doorward_info",
     labels: ["version"],
-    help: "The version that runs; always 1.",
+    help: "Version of the running launcher; always 1.",
     read: ({ version }) => [[{ version }, 1]],
   },
   {
     type: "gauge",
     name: "doorward_state",
     labels: ["state"],
-    help: "1 for the state the launcher is in, 0 for the others.",
+    help: "1 for the current state of the launcher, 0 for the others.",
     read: ({ state }) => states.map((name) => [{ state: name }, name === state ? 1 : 0]),
   },
   {
     type: "gauge",
     name: "doorward_ready",
     labels: [],
-    help: "1 while requests are served, 0 while it starts or stops.",
+    help: "1 while the launcher serves requests, 0 during startup and shutdown.",
     read: ({ ready }) => singleSample(ready ? 1 : 0),
   },
   {
     type: "gauge",
     name: "doorward_sessions",
     labels: [],
-    help: "Dashboard sessions that are alive.",
+    help: "Live sign-ins of the dashboard.",
     read: ({ sessions }) => singleSample(sessions),
   },
   {
@@ -89,7 +90,7 @@ const channelFamily = (
   name,
   labels,
   help,
-  read: (metricsSnapshot) => (metricsSnapshot.pico ? read(metricsSnapshot.pico) : []),
+  read: (snapshot) => (snapshot.pico ? read(snapshot.pico) : []),
 });
 
 const channelFamilies: readonly MetricFamily[] = [
@@ -104,14 +105,14 @@ const channelFamilies: readonly MetricFamily[] = [
     "counter",
     "pico_handshakes_total",
     ["result"],
-    "WebSocket handshakes: accepted, or the code of the refusal.",
+    "WebSocket handshakes, by result: accepted or the rejection code.",
     ({ handshakes }) => byLabel("result", handshakes),
   ),
   channelFamily(
     "counter",
     "pico_closes_total",
     ["code", "initiator"],
-    "Connections that ended, by close code and by whom.",
+    "Closed connections, by close code and initiator.",
     ({ closes }) => nonZero(byTwoLabels("initiator", "code", closes)),
   ),
   channelFamily(
@@ -128,57 +129,49 @@ const channelFamilies: readonly MetricFamily[] = [
     "Bytes from and to clients since their handshakes.",
     ({ bytes }) => byLabel("dir", bytes),
   ),
-  channelFamily(
-    "gauge",
-    "pico_queue_bytes",
-    [],
-    "Bytes that wait to be sent to clients.",
-    ({ queueBytes }) => singleSample(queueBytes),
+  channelFamily("gauge", "pico_queue_bytes", [], "Bytes queued for clients.", ({ queueBytes }) =>
+    singleSample(queueBytes),
   ),
   channelFamily(
     "counter",
     "pico_coalesced_total",
     [],
-    "Updates that waited for a slow client and gave way to a later one.",
+    "Updates to slow clients that a later update replaced.",
     ({ coalesced }) => singleSample(coalesced),
   ),
   channelFamily(
     "counter",
     "pico_dropped_total",
     ["class"],
-    "Frames that were not sent: typing to a slow client, and what waited when a connection closed.",
+    "Frames not sent: typing to slow clients, and frames queued when a connection closed.",
     ({ dropped }) => byLabel("class", dropped),
   ),
   channelFamily(
     "counter",
     "pico_resumes_total",
     ["result"],
-    "Clients that came back with their place in the stream.",
+    "Clients that reconnected with a cursor.",
     ({ resumes }) => byLabel("result", resumes),
   ),
-  channelFamily(
-    "counter",
-    "pico_gaps_total",
-    ["reason"],
-    "Gaps that clients were told of.",
-    ({ gaps }) => byLabel("reason", gaps),
+  channelFamily("counter", "pico_gaps_total", ["reason"], "Gaps reported to clients.", ({ gaps }) =>
+    byLabel("reason", gaps),
   ),
   channelFamily(
     "counter",
     "pico_auth_failures_total",
     ["method", "reason"],
-    "Requests without the right token, by the first method offered.",
+    "Requests without a valid token, by the first token method in the request.",
     ({ authFailures }) => nonZero(byTwoLabels("method", "reason", authFailures)),
   ),
   channelFamily(
     "gauge",
     "pico_wheel_late_seconds",
     [],
-    "How late connections were looked at, at worst in the last minute.",
+    "Longest delay of a connection check in the last minute.",
     ({ wheelLateSeconds }) => singleSample(wheelLateSeconds),
   ),
 ];
 
-/** Those of the channel where one is loaded. */
+/** @returns All metrics; those of the channel only if it is loaded. */
 export const familiesFor = ({ pico: loaded }: MetricsSnapshot): readonly MetricFamily[] =>
   loaded ? [...dashboardFamilies, ...channelFamilies] : dashboardFamilies;

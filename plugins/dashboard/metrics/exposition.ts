@@ -1,18 +1,23 @@
-/* Loaded with the first scrape: whoever is not scraped pays nothing. */
+/**
+ * Renders metrics as text. Loaded with the first scrape, so deployments without scrapes never pay
+ * for it.
+ *
+ * @module
+ */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
 import { familiesFor, type MetricsSnapshot, type MetricFamily } from "./definitions.ts";
 
-/** Of the process, not of one kernel in it: its watch over the event loop goes on when a kernel stops. */
+/** Metrics of the process. It outlives kernels: its event loop monitor never stops. */
 const processRegistry = new Registry();
 collectDefaultMetrics({ register: processRegistry });
 
 export const contentType: string = processRegistry.contentType;
 
-/** Values stay where they are counted: the library is given them at each scrape. */
+/** Adds a metric. Its values are copied into the library at each scrape. */
 function register(
   registry: Registry,
   { type, name, help, labels, read }: MetricFamily,
-  facts: () => MetricsSnapshot,
+  snapshot: () => MetricsSnapshot,
 ): void {
   const common = { name, help, labelNames: [...labels], registers: [registry] };
   if (type === "gauge") {
@@ -20,7 +25,7 @@ function register(
       ...common,
       collect: () => {
         gauge.reset();
-        for (const [label, value] of read(facts())) gauge.set(label, value);
+        for (const [label, value] of read(snapshot())) gauge.set(label, value);
       },
     });
     return;
@@ -29,19 +34,18 @@ function register(
     ...common,
     collect: () => {
       counter.reset();
-      for (const [label, value] of read(facts())) counter.inc(label, value);
+      for (const [label, value] of read(snapshot())) counter.inc(label, value);
     },
   });
 }
 
-/** The text of one scrape, in the exposition format of Prometheus 0.0.4. */
+/** @returns A function that renders one scrape in the Prometheus text format 0.0.4. */
 export function createExposition(read: () => MetricsSnapshot): () => Promise<string> {
   const registry = new Registry();
-  let metricsSnapshot = read();
-  for (const family of familiesFor(metricsSnapshot))
-    register(registry, family, () => metricsSnapshot);
+  let snapshot = read();
+  for (const family of familiesFor(snapshot)) register(registry, family, () => snapshot);
   return async () => {
-    metricsSnapshot = read();
+    snapshot = read();
     return `${await registry.metrics()}${await processRegistry.metrics()}`;
   };
 }

@@ -1,8 +1,12 @@
+/** `GET /metrics`. @module */
 import type { FastifyInstance } from "fastify";
 import type { DashboardContext } from "../context.ts";
 import type { MetricsSnapshot } from "./definitions.ts";
 
-/** `GET /metrics`, for the launcher token, a session, or the metrics token, which opens nothing else. */
+/**
+ * Adds `GET /metrics` for a session, the launcher token, or the metrics token, which opens nothing
+ * else.
+ */
 export function metricsRoute(app: FastifyInstance, context: DashboardContext): void {
   const read = (): MetricsSnapshot => ({
     pico: context.services.picoServer?.metrics(),

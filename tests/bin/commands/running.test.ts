@@ -70,7 +70,7 @@ describe("with a running launcher", () => {
       await desk.write("config.json", "{");
       await expect
         .poll(async () => (await desk.run("status")).out)
-        .toMatch(/^Files +An edit of the settings was not taken: \S+config\.json, line 1/m);
+        .toMatch(/^Files +An edit of the settings was rejected: \S+config\.json, line 1/m);
     }));
 
   test("open -print prints a link that signs in once", () =>
@@ -270,7 +270,7 @@ describe("the socket of the owner", () => {
       await mkdir(folder);
       await chmod(folder, 0o1777);
       const { lines } = await desk.start();
-      expect(lines.some(({ text }) => /socket for commands cannot be opened/.test(text))).toBe(
+      expect(lines.some(({ text }) => /control socket cannot be opened/.test(text))).toBe(
         true,
       );
       expect((await stat(folder)).mode & 0o7777).toBe(0o1777);

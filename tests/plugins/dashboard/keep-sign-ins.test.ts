@@ -217,7 +217,7 @@ describe("file of kept sign-ins", () => {
       await writeFile(own.file, text);
       await using stand = await own.start();
       expect(await isIn(stand, session)).toBe(false);
-      expect(stand.lines.some(({ text: line }) => line.includes("they have ended"))).toBe(true);
+      expect(stand.lines.some(({ text: line }) => line.includes("all browsers are signed out"))).toBe(true);
       const again = await signedIn(stand);
       await stand.post("/logout", {}, {});
       expect(await own.stored()).toContain('"version":1');
@@ -230,7 +230,7 @@ describe("file of kept sign-ins", () => {
     await using one = await own.start();
     const session = await signedIn(one);
     await using two = await own.start();
-    expect(two.lines.some(({ text }) => text.includes("they have ended"))).toBe(true);
+    expect(two.lines.some(({ text }) => text.includes("all browsers are signed out"))).toBe(true);
     await signedIn(two);
     await two.post("/logout", {}, {});
     expect(JSON.parse((await own.stored())!)).toMatchObject({ signIns: [{}] });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createStoppedClock } from "../../../../kernel/testing.ts";
-import { createEventFeed } from "../../../../plugins/dashboard/api/event-feed.ts";
+import { EventFeed } from "../../../../plugins/dashboard/api/event-feed.ts";
 import type { LogLineView } from "../../../../plugins/dashboard/index.ts";
 
 /* What a stream hears after a pause, and while nothing new happens. */
@@ -16,7 +16,7 @@ function stand() {
   clock.set(1_700_000_000_000);
   const followers = new Set<(line: LogLineView) => void>();
   const sum = { in: 0, out: 0, connections: 0, queuedBytes: 0 };
-  const feed = createEventFeed({
+  const feed = new EventFeed({
     clock,
     epoch: "e",
     state: () => "running",
@@ -43,11 +43,11 @@ function stand() {
         if (name !== undefined) heard.push({ name, id, data: JSON.parse(data!) });
       },
     };
-    const { left } = feed.open(sink, { owner: {}, lastId, log });
+    const { leave } = feed.open(sink, { owner: {}, lastId, log });
     const all = (name: string) =>
       heard.filter((each) => each.name === name).map(({ data }) => data);
     return {
-      left,
+      leave,
       all,
       last: () => heard.findLast(({ id }) => id !== undefined)!.id,
       resumed: () => heard[0]!.data.resumed,
@@ -62,7 +62,7 @@ test("lines that nobody followed are not passed over: whoever comes back looks a
   const { open, line } = stand();
   const page = open(undefined, "info");
   line("seen");
-  page.left();
+  page.leave();
   line("while the page was hidden");
   expect(open(page.last(), "info").resumed()).toBe(false);
 });
@@ -72,7 +72,7 @@ test("lines go on where they were for whoever comes back while somebody else fol
   open(undefined, "info");
   const page = open(undefined, "info");
   line("seen");
-  page.left();
+  page.leave();
   line("missed");
   const again = open(page.last(), "info");
   expect(again.resumed()).toBe(true);
@@ -85,7 +85,7 @@ test("a page that was hidden in a flood hears what was left out of it, facts and
   const page = open(undefined, "info");
   for (let n = 0; n < 120; n += 1) feed.publish("state", { at: n, state: "running" });
   for (let n = 0; n < 60; n += 1) line(`line ${n}`);
-  page.left();
+  page.leave();
   clock.increment(1_000);
   const again = open(page.last(), "info");
   expect([again.resumed(), again.all("missed"), again.all("log-skipped")]).toEqual([
@@ -99,7 +99,7 @@ test("a flood whose only listener leaves before the second is over is told when 
   const { feed, open } = stand();
   const page = open();
   for (let n = 0; n < 120; n += 1) feed.publish("state", { at: n, state: "running" });
-  page.left();
+  page.leave();
   feed.publish("state", { at: 121, state: "running" });
   const again = open(page.last());
   expect([again.resumed(), again.all("missed")]).toEqual([true, [{ count: 20 }]]);

@@ -26,7 +26,7 @@ const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Res
 };
 const inTurn = (n: number) => Object.values(ways)[n % 4]!;
 const refusals = (stand: DashboardStand) =>
-  stand.lines.filter(({ text }) => text === "sign-in refused");
+  stand.lines.filter(({ text }) => text === "sign-in failed");
 
 describe("ten different wrong tokens in a minute", () => {
   test("are compared, the eleventh is 429 until the first is a minute old, whichever ways they came", async () => {
@@ -247,7 +247,7 @@ describe("the log", () => {
     await ways["form"]!(stand, wrong(1));
     await ways["query"]!(stand, wrong(2));
     await ways["bearer"]!(stand, wrong(3));
-    const what = { level: "warn", text: "sign-in refused", plugin: "dashboard" };
+    const what = { level: "warn", text: "sign-in failed", plugin: "dashboard" };
     const line = { ...what, reason: "invalid_token", ip: "127.0.0.1" };
     expect(refusals(stand)).toEqual([
       { ...line, via: "form", count: 1 },

@@ -33,7 +33,7 @@ test("of launchers that open the socket of one home in the same instant one has 
     try {
       const [winner, ...others] = launchers.filter(({ lines }) => lines.length === 0);
       expect(others).toEqual([]);
-      const sentence = "another launcher uses this home: commands reach that one";
+      const sentence = "another launcher uses this home and receives the commands";
       expect(launchers.flatMap(({ lines }) => lines).map(({ text: said }) => said)).toEqual([
         sentence,
         sentence,
