@@ -5,7 +5,7 @@ import { ensureHome } from "../lib/files/index.ts";
 import { codeOf, type Log } from "../kernel/index.ts";
 import type { Environment } from "../config/load/index.ts";
 import type { Program } from "../plugins/program/index.ts";
-import type { TokenWay } from "../plugins/dashboard/index.ts";
+import type { SignInLink, TokenWay } from "../plugins/dashboard/index.ts";
 import type { LauncherArguments } from "./arguments.ts";
 import { banner, startFailureRemedy } from "./banner.ts";
 import { writeCache } from "./compile-cache/cache.ts";
@@ -217,6 +217,11 @@ function waitForShutdown(
   return { code, hasBegun: () => stopping };
 }
 
+/** Prefers the private host name: the browser sends its cookie to no other local program. */
+function linkToOpen(link: SignInLink, toUrl: (path: string) => URL): URL {
+  return link.privateUrl === undefined ? toUrl(link.path) : new URL(link.privateUrl);
+}
+
 async function printBanner(
   kernel: Launcher,
   home: string,
@@ -229,7 +234,7 @@ async function printBanner(
   const { source } = tokens.info("launcher");
   const state = kernel.state();
   const path = (relative: string): URL => new URL(relative, addresses[0]);
-  const opened = options.browser && (await pages.open(path(signInLinks.mint().path)));
+  const opened = options.browser && (await pages.open(linkToOpen(signInLinks.mint(), path)));
   const isNew = source === "random" || state === "setup";
   const shows = options.console && (isNew || (source === "config" && process.stdout.isTTY));
   const value = shows ? tokenSecrets.reveal("launcher") : undefined;

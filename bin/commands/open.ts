@@ -7,6 +7,8 @@ import { askLauncher, reportNotRunning, reportRejected } from "./control-client.
 interface Link {
   readonly url: string;
   readonly copyUrl: string;
+  /** The same link on the private host name, where other local programs do not get the cookie. */
+  readonly privateUrl?: string;
   readonly expiresAt: number;
 }
 
@@ -16,13 +18,13 @@ export async function open(context: CommandContext): Promise<number> {
   const answer = await askLauncher<Link>(context, "POST", "links");
   if (!answer) return reportNotRunning(context);
   if (answer.status !== 200) return reportRejected(context, answer.body);
-  const { url, copyUrl, expiresAt } = answer.body;
+  const { url, copyUrl, privateUrl = url, expiresAt } = answer.body;
   if (context.json)
     printJson(context, { url: copyUrl, expiresAt: new Date(expiresAt).toISOString() });
   const opened =
     !context.json &&
     context.values["print"] !== true &&
-    (await createSignInPages(context).open(new URL(url)));
+    (await createSignInPages(context).open(new URL(privateUrl)));
   if (opened) context.say("your browser was opened; if it shows an error: doorward open -print\n");
   else if (!context.json) {
     context.out(`${copyUrl}\n`);

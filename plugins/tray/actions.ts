@@ -32,9 +32,10 @@ export function createActions(
   };
 
   async function openPage(page?: string): Promise<void> {
-    const url = urlOf(signInLinks.mint(page).path);
-    if (await open(url)) return;
-    await report(`Cannot open a browser. The dashboard is at ${url.origin}${http.url("/")}`);
+    const { path, privateUrl } = signInLinks.mint(page);
+    // Other local programs do not get the cookie of the private host name.
+    if (await open(privateUrl === undefined ? urlOf(path) : new URL(privateUrl))) return;
+    await report(`Cannot open a browser. The dashboard is at ${urlOf(http.url("/")).href}`);
   }
 
   async function report(text: string): Promise<void> {
