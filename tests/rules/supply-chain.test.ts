@@ -29,7 +29,7 @@ const licences = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", 
 
 describe("what is installed with the package", () => {
   test("each package it asks for by itself has its reason in docs/security.md, and nothing else has one", () => {
-    const [, section = ""] = read("docs/security.md").split("## What is installed with it\n");
+    const [, section = ""] = read("docs/security.md").split("## Dependencies\n");
     const listed = [...section.split("\n## ")[0]!.matchAll(/^\| `([^`]+)` +\|/gm)].map(
       ([, name]) => name,
     );
