@@ -110,7 +110,7 @@ export class Dedupe {
   }
 
   private time(): number {
-    return this.clock.monotonic?.() ?? this.clock.now();
+    return this.clock.monotonic();
   }
 
   private open(channelName: string, name: string, now: number): SessionRecords {

@@ -91,7 +91,8 @@ class Intake {
   private readonly parse: Parse;
   private readonly take: (chunk: Buffer) => void;
   private rest: Buffer | undefined;
-  private isWatching = false;
+  /** Created only while bytes wait: most connections never pipeline. */
+  private watched: { readonly pump: () => void; readonly resume: () => void } | undefined;
   /** True while this intake, and not Node, has paused the socket. */
   private isFull = false;
 
@@ -115,7 +116,7 @@ class Intake {
     return rest;
   }
 
-  private readonly pump = (): void => {
+  private pump(): void {
     const { socket, parse } = this;
     this.isFull = false;
     while (this.rest !== undefined && !socket.isPaused()) {
@@ -133,24 +134,26 @@ class Intake {
     }
     if (this.rest === undefined) this.unwatch();
     else this.watch();
-  };
+  }
 
   /** Node itself resumes a socket that it has paused on "drain"; its parser waits until then. */
-  private readonly resume = (): void => {
+  private resume(): void {
     if (this.isFull && !this.socket.writableNeedDrain) this.socket.resume();
-  };
+  }
 
   private watch(): void {
-    if (this.isWatching) return;
-    this.isWatching = true;
-    this.socket.on("resume", this.pump).on("drain", this.resume);
-    queueOf(this.socket).shrunk = this.resume;
+    if (this.watched) return;
+    const watched = { pump: () => this.pump(), resume: () => this.resume() };
+    this.watched = watched;
+    this.socket.on("resume", watched.pump).on("drain", watched.resume);
+    queueOf(this.socket).shrunk = watched.resume;
   }
 
   private unwatch(): void {
-    if (!this.isWatching) return;
-    this.isWatching = false;
-    this.socket.off("resume", this.pump).off("drain", this.resume);
+    const { watched } = this;
+    if (!watched) return;
+    this.watched = undefined;
+    this.socket.off("resume", watched.pump).off("drain", watched.resume);
     delete queueOf(this.socket).shrunk;
   }
 }

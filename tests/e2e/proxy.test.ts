@@ -144,9 +144,7 @@ describe.each(proxies)("behind $name as documented, below /doorward", (each) => 
     expect(answer.status).toBe(401);
     await vi.waitFor(
       async () => {
-        const refused = (await log())
-          .split("\n")
-          .filter((line) => line.includes("sign-in failed"));
+        const refused = (await log()).split("\n").filter((line) => line.includes("sign-in failed"));
         expect(refused.at(-1)).toContain(visitor);
       },
       { timeout: 20_000 },

@@ -270,9 +270,7 @@ describe("the socket of the owner", () => {
       await mkdir(folder);
       await chmod(folder, 0o1777);
       const { lines } = await desk.start();
-      expect(lines.some(({ text }) => /control socket cannot be opened/.test(text))).toBe(
-        true,
-      );
+      expect(lines.some(({ text }) => /control socket cannot be opened/.test(text))).toBe(true);
       expect((await stat(folder)).mode & 0o7777).toBe(0o1777);
       expect((await desk.run("status")).code).toBe(4);
     }));

@@ -1,6 +1,6 @@
 // Tests the memory of recent message ids.
 import { describe, expect, test } from "vitest";
-import { SimulatedClock } from "xstate";
+import { createStoppedClock } from "../../../kernel/testing.ts";
 import { Dedupe } from "../../../plugins/channels/dedupe.ts";
 import type { InboundMessage } from "../../../plugins/channels/index.ts";
 
@@ -18,7 +18,7 @@ const inSession = (session: string, id: string): InboundMessage => message(id, {
 
 describe("Dedupe", () => {
   test("forgets the least recently used sessions beyond the total limit", () => {
-    const dedupe = new Dedupe(new SimulatedClock());
+    const dedupe = new Dedupe(createStoppedClock());
     for (let session = 0; session < 70; session += 1) {
       for (let id = 0; id < 1_000; id += 1) dedupe.remember(inSession(`${session}`, `${id}`));
     }
@@ -31,7 +31,7 @@ describe("Dedupe", () => {
     ["media", { media: [{ type: "image/png", url: "a" }] }],
     ["boundary between content and media", { content: "hell", media: [{ type: "o" }] }],
   ])("distinguishes messages by %s", (_, changes) => {
-    const dedupe = new Dedupe(new SimulatedClock());
+    const dedupe = new Dedupe(createStoppedClock());
     dedupe.remember(message("a"));
     const record = dedupe.find(message("a"))!;
     expect(dedupe.isSame(record, message("a", { at: 9, sender: "b", hops: 1 }))).toBe(true);
@@ -39,7 +39,7 @@ describe("Dedupe", () => {
   });
 
   test("distinguishes media by their bytes", () => {
-    const dedupe = new Dedupe(new SimulatedClock());
+    const dedupe = new Dedupe(createStoppedClock());
     const image = (byte: number): Partial<InboundMessage> => ({
       media: [{ type: "image/png", bytes: new Uint8Array([byte]) }],
     });
@@ -50,7 +50,7 @@ describe("Dedupe", () => {
   });
 
   test("keeps the newest 1,024 ids of a session for ten minutes", () => {
-    const clock = new SimulatedClock();
+    const clock = createStoppedClock();
     const dedupe = new Dedupe(clock);
     for (let id = 0; id < 5_000; id += 1) dedupe.remember(inSession("long", `${id}`));
     expect(dedupe.find(inSession("long", `${5_000 - 1_024}`))).toBeDefined();
@@ -58,7 +58,7 @@ describe("Dedupe", () => {
   });
 
   test("keeps a session in use longer than idle sessions", () => {
-    const clock = new SimulatedClock();
+    const clock = createStoppedClock();
     const dedupe = new Dedupe(clock);
     for (let id = 0; id < 2_000; id += 1) dedupe.remember(inSession("idle", `${id}`));
     dedupe.remember(inSession("used", "first"));

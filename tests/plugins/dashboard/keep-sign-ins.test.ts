@@ -217,7 +217,9 @@ describe("file of kept sign-ins", () => {
       await writeFile(own.file, text);
       await using stand = await own.start();
       expect(await isIn(stand, session)).toBe(false);
-      expect(stand.lines.some(({ text: line }) => line.includes("all browsers are signed out"))).toBe(true);
+      expect(
+        stand.lines.some(({ text: line }) => line.includes("all browsers are signed out")),
+      ).toBe(true);
       const again = await signedIn(stand);
       await stand.post("/logout", {}, {});
       expect(await own.stored()).toContain('"version":1');

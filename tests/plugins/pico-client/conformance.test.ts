@@ -20,10 +20,10 @@ import {
 /** Rules that need something that a link does not have, with the reason. */
 const skipped: Readonly<Partial<Record<ChannelRule, string>>> = {
   "keeps sessions apart": "a link has one session",
-  "serves the others when one peer has gone": "a link has one session",
-  "tells a peer when the application could not take its message":
+  "serves the other peers after one has left": "a link has one session",
+  "reports an error if the application rejects a message":
     "a server receives no receipts for its messages",
-  "shows typing, and is silent about it where nobody is":
+  "shows typing, and ignores it in sessions without peers":
     "a server does not pass typing to its application",
 };
 

@@ -286,18 +286,21 @@ describe("programEnvironment", () => {
   });
 });
 
-test.runIf(process.platform === "linux")("ends the process guard when the kernel stops", async () => {
-  await using harness = await stand(echo);
-  await harness.say("hello");
-  const children = async (): Promise<string[]> => {
-    const tasks = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, "utf8");
-    const pids = tasks.trim().split(" ").filter(Boolean);
-    const lines = await Promise.all(
-      pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
-    );
-    return lines.filter((line) => line.includes("doorward-guard"));
-  };
-  expect(await children()).toHaveLength(1);
-  await harness.stop();
-  expect(await children()).toEqual([]);
-});
+test.runIf(process.platform === "linux")(
+  "ends the process guard when the kernel stops",
+  async () => {
+    await using harness = await stand(echo);
+    await harness.say("hello");
+    const children = async (): Promise<string[]> => {
+      const tasks = await readFile(`/proc/${process.pid}/task/${process.pid}/children`, "utf8");
+      const pids = tasks.trim().split(" ").filter(Boolean);
+      const lines = await Promise.all(
+        pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")),
+      );
+      return lines.filter((line) => line.includes("doorward-guard"));
+    };
+    expect(await children()).toHaveLength(1);
+    await harness.stop();
+    expect(await children()).toEqual([]);
+  },
+);
