@@ -94,14 +94,14 @@ function publicRoutes(app: FastifyInstance, context: DashboardContext): void {
   app.get("/api/auth/status", { config: { access: "open" } }, (request, reply) => {
     const { session } = requestState(request);
     const { source, managedByEnv } = context.auth.tokens.info("launcher");
-    const own = session
+    const details = session
       ? { expiresAt: new Date(session.expiresAt).toISOString(), source, managedByEnv }
       : {};
     const body = {
       authenticated: session !== undefined,
       state: context.runtime.state(),
       ways: context.site.tokenHints(),
-      ...own,
+      ...details,
     };
     return reply.header("cache-control", "no-store").send(body);
   });

@@ -202,7 +202,7 @@ function createContext(
     limiter: http.limiter({ attempts: () => config().login_attempts_per_minute }),
     signInLinks: createSignInLinks(clock, random, (session) => sessions.isLive(session)),
     signer: {
-      session: tokenSigner(tokens, "session", () => keeper.salt()),
+      session: tokenSigner(tokens, "session", () => keeper.salt),
       setup: tokenSigner(tokens, "setup"),
     },
   };
@@ -217,7 +217,7 @@ function createContext(
     const status = services.picoServer?.status();
     return status ? status.messagesIn + status.messagesOut : 0;
   };
-  const privateHost = createPrivateHost(keeper.hostName(), http);
+  const privateHost = createPrivateHost(keeper.hostName, http);
   const context: DashboardContext = {
     http,
     hostSessions: createHostSessions(),

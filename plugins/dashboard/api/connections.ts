@@ -1,7 +1,8 @@
 /** Endpoints for channels and their connections. @module */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { maxBodyBytes } from "../request.ts";
-import { sectionsOf, channelOf } from "./status.ts";
+import { sectionsOf } from "./settings.ts";
+import { channelOf } from "./status.ts";
 import { type DashboardContext, type ServiceContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { PicoConnection, PicoServer } from "../../pico-server/index.ts";

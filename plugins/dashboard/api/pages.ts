@@ -19,7 +19,8 @@ import {
 } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
-import { channelOf, sectionsOf } from "./status.ts";
+import { sectionsOf } from "./settings.ts";
+import { channelOf } from "./status.ts";
 
 /** Path to page. The browser module of a page loads its data from the API. */
 const pagesByPath: Readonly<Record<string, (page: DeskPage) => string>> = {

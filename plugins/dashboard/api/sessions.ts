@@ -11,9 +11,9 @@ import type { SessionView } from "./views.ts";
 /**
  * Lists the sign-ins, newest first.
  *
- * @param own - The session of the request, which is marked as current.
+ * @param current - The session of the request, which is marked as current.
  */
-export function sessionList({ sessions }: AuthContext, own?: SignInSession): SessionView[] {
+export function sessionList({ sessions }: AuthContext, current?: SignInSession): SessionView[] {
   return sessions
     .list()
     .reverse()
@@ -26,7 +26,7 @@ export function sessionList({ sessions }: AuthContext, own?: SignInSession): Ses
         expiresAt,
         address,
         userAgent,
-        current: session === own,
+        current: session === current,
         ...(maker && { maker: maker.signIn }),
       };
     });
@@ -64,16 +64,16 @@ export function sessionRoutes(app: FastifyInstance, context: DashboardContext): 
   );
   app.delete<{ Params: { id: string } }>("/api/sessions/:id", async (request, reply) => {
     const { id } = request.params;
-    const { session: own } = requestState(request);
-    if (sessionNamed(context.auth, id) !== own) await requireToken(context, request);
-    if (revokeSession(context.auth, id) === own) clearSession(context, request, reply);
+    const { session: current } = requestState(request);
+    if (sessionNamed(context.auth, id) !== current) await requireToken(context, request);
+    if (revokeSession(context.auth, id) === current) clearSession(context, request, reply);
     await context.auth.keeper.settled();
     return reply.header("cache-control", "no-store").send({ status: "ok" });
   });
   app.delete("/api/sessions", async (request, reply) => {
     await requireToken(context, request);
-    const { session: own } = requestState(request);
-    const others = context.auth.sessions.list().filter((session) => session !== own);
+    const { session: current } = requestState(request);
+    const others = context.auth.sessions.list().filter((session) => session !== current);
     for (const session of others) context.auth.sessions.end(session, "revoked");
     await context.auth.keeper.settled();
     return reply.header("cache-control", "no-store").send({ ended: others.length });

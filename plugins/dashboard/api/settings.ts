@@ -5,8 +5,7 @@ import type { Settings, SettingsSection } from "../../settings/index.ts";
 import { verifyToken, toForbidden, requireTokenConfirmation } from "../auth/credentials.ts";
 import { maxBodyBytes, parseBody, settingsBody, requestState } from "../request.ts";
 import { guardedFields, originOf } from "../ui/text/token-rules.ts";
-import { sectionsOf } from "./status.ts";
-import { type DashboardContext } from "../context.ts";
+import type { DashboardContext, ServiceContext } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import type { SettingsSectionView } from "./views.ts";
 
@@ -16,6 +15,10 @@ const sectionPaths = {
   "/api/channels/pico_client": "channels.pico_client",
   "/api/launcher": "launcher",
 } as const;
+
+/** @returns All settings sections; an empty list in a deployment without settings. */
+export const sectionsOf = async ({ settings }: ServiceContext): Promise<SettingsSection[]> =>
+  (await settings?.describe()) ?? [];
 
 type SettingsPatch = Record<string, unknown>;
 

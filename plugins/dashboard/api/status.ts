@@ -10,6 +10,7 @@ import type { AuthContext, DashboardContext, ServiceContext } from "../context.t
 import { overviewPage } from "../pages/index.ts";
 import { sendPage } from "../reply.ts";
 import { requestState } from "../request.ts";
+import { sectionsOf } from "./settings.ts";
 import { tokenNames, tokensView } from "./tokens.ts";
 import type { ChannelView, StatusView, TokenRow, TokenView, WarningView } from "./views.ts";
 
@@ -113,10 +114,6 @@ function pluginWarnings(services: ServiceContext): WarningView[] {
         ],
   );
 }
-
-/** @returns All settings sections; an empty list in a deployment without settings. */
-export const sectionsOf = async ({ settings }: ServiceContext): Promise<SettingsSection[]> =>
-  (await settings?.describe()) ?? [];
 
 const channelSection = "channels.pico";
 

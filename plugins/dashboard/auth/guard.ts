@@ -22,7 +22,7 @@ export function hostName(host: string): string {
 
 export interface HostPolicy {
   /** Names of this machine and of its listeners. Called only if no other rule allows the host. */
-  readonly own: () => ReadonlySet<string>;
+  readonly machineNames: () => ReadonlySet<string>;
   /** `allowed_hosts`; `*.example.org` matches every name below `example.org`. */
   readonly allowed: readonly string[];
 }
@@ -32,10 +32,15 @@ export interface HostPolicy {
  *
  * An invalid host and port (`localhost:99999`) is rejected, since links contain it.
  */
-export function matchesHostPolicy(host: string, { own, allowed }: HostPolicy): boolean {
+export function matchesHostPolicy(host: string, { machineNames, allowed }: HostPolicy): boolean {
   if (!URL.canParse(`http://${host}`)) return false;
   const name = hostName(host);
-  if (name === "localhost" || name.endsWith(".localhost") || isIP(name) !== 0 || own().has(name))
+  if (
+    name === "localhost" ||
+    name.endsWith(".localhost") ||
+    isIP(name) !== 0 ||
+    machineNames().has(name)
+  )
     return true;
   return allowed.some((entry) => {
     const rule = entry.toLowerCase();
@@ -84,17 +89,17 @@ const unsafeMethods = new Set(["POST", "PUT", "PATCH", "DELETE"]);
 /** Native forms under `no-referrer` send `Origin: null`; these paths accept them with a proof. */
 const formsWithProof = new Set(["/login", "/setup", "/logout"]);
 
-function ownHostNames(http: Http): ReadonlySet<string> {
+function machineNamesOf(http: Http): ReadonlySet<string> {
   const bound = http.addresses().map((url) => hostName(url.host));
-  const own = new Set(bound.filter((name) => isIP(name) === 0));
+  const names = new Set(bound.filter((name) => isIP(name) === 0));
   if (http.isPublic())
-    for (const name of [hostname(), `${hostname()}.local`]) own.add(name.toLowerCase());
-  return own;
+    for (const name of [hostname(), `${hostname()}.local`]) names.add(name.toLowerCase());
+  return names;
 }
 
 export const hostIsAllowed = (context: DashboardContext, peer: Peer): boolean =>
   matchesHostPolicy(peer.host, {
-    own: () => ownHostNames(context.http),
+    machineNames: () => machineNamesOf(context.http),
     allowed: context.auth.config().allowed_hosts,
   });
 

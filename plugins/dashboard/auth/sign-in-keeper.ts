@@ -59,26 +59,18 @@ const fileLibrary = () => import("../../../lib/files/index.ts");
  * needs the launcher token.
  */
 export class SignInKeeper {
+  /** 32 bytes. */
+  salt: Uint8Array;
+  hostName: string;
   private readonly options: KeeperOptions;
-  private saltBytes: Uint8Array;
-  private privateHostName: string;
   private lock: FileLock | undefined;
   private isDirty = false;
   private writing: Promise<void> | undefined;
 
   constructor(options: KeeperOptions) {
     this.options = options;
-    this.saltBytes = options.random(32);
-    this.privateHostName = randomHostName(options.random);
-  }
-
-  /** @returns 32 bytes. */
-  salt(): Uint8Array {
-    return this.saltBytes;
-  }
-
-  hostName(): string {
-    return this.privateHostName;
+    this.salt = options.random(32);
+    this.hostName = randomHostName(options.random);
   }
 
   /**
@@ -130,7 +122,7 @@ export class SignInKeeper {
 
   /** Gives the next cookies another key. Call it when the launcher token was rotated. */
   rotate(): void {
-    this.saltBytes = this.options.random(32);
+    this.salt = this.options.random(32);
     this.changed();
   }
 
@@ -178,8 +170,8 @@ export class SignInKeeper {
     if (!content) return [];
     const { success, data } = storedSignIns.safeParse(content.value);
     if (!success) throw new Error(`${file} is not a sign-in file of this version`);
-    this.saltBytes = Buffer.from(data.key, "base64url");
-    this.privateHostName = data.hostName;
+    this.salt = Buffer.from(data.key, "base64url");
+    this.hostName = data.hostName;
     return data.signIns;
   }
 
@@ -197,8 +189,8 @@ export class SignInKeeper {
     const { writeFileAtomic } = await fileLibrary();
     try {
       if (!(await lock.held())) throw new Error("another process has locked the file");
-      const key = Buffer.from(this.saltBytes).toString("base64url");
-      const { privateHostName: hostName } = this;
+      const key = Buffer.from(this.salt).toString("base64url");
+      const { hostName } = this;
       const text = JSON.stringify({ version: 1, key, hostName, signIns: records() });
       await writeFileAtomic(file, `${text}\n`, { mode: 0o600 });
     } catch (error) {

@@ -15,7 +15,7 @@ import type { SignInSession } from "./sessions.ts";
  *   port of this host also sends the cookie.
  */
 export function csrfToken(auth: AuthContext, session: SignInSession): string {
-  const key = auth.tokens.derive("launcher", "session", auth.keeper.salt());
+  const key = auth.tokens.derive("launcher", "session", auth.keeper.salt);
   return createHmac("sha256", key).update(`csrf${session.digest}`).digest("base64url");
 }
 

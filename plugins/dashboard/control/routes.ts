@@ -3,7 +3,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { revokeSession, sessionList } from "../api/sessions.ts";
 import { requireClaimedToken, rotateToken, tokensView } from "../api/tokens.ts";
 import { controlTokenBody, controlUnblockBody, type ControlTokenBody } from "../request.ts";
-import { sectionsOf, fileWarnings } from "../api/status.ts";
+import { sectionsOf } from "../api/settings.ts";
+import { fileWarnings } from "../api/status.ts";
 import { type DashboardContext } from "../context.ts";
 import { HttpError, httpErrors } from "../errors.ts";
 import { ownerLink } from "../auth/owner-links.ts";
