@@ -20,8 +20,8 @@ const where = (answer: Response): [number, string | null] => [
 const links = (page: string): string[] =>
   [...page.matchAll(/(?:href|src|action)="([^"]*)"/g)].map(([, link]) => link!);
 
-describe("under a base path", () => {
-  test("every redirect stays below it", async () => {
+describe("base path", () => {
+  test("precedes every redirect", async () => {
     await using stand = await startDashboard({ basePath });
     await using fresh = await startDashboard({ basePath, form: inSetup() });
     const at = (path: string): string => `${basePath}${path}`;
@@ -59,7 +59,7 @@ describe("under a base path", () => {
     ]);
   });
 
-  test("signing in by a link works, the cookie is for all paths", async () => {
+  test("allows sign-in by link with a cookie for all paths", async () => {
     await using stand = await startDashboard({ basePath });
     const { path, copyPath } = stand.kernel.services.signInLinks.mint();
     expect([path, copyPath].every((link) => link.startsWith(`${basePath}/`))).toBe(true);
@@ -78,7 +78,7 @@ describe("under a base path", () => {
     ]);
   });
 
-  test("every link, form and asset of every page stays below it and is served", async () => {
+  test("precedes every link, form and asset of every page", async () => {
     await using stand = await startDashboard({ basePath });
     await using fresh = await startDashboard({ basePath, form: inSetup() });
     const cookie = cookieFrom(await stand.post(`${basePath}/login`, { token: TOKEN }));
@@ -99,7 +99,7 @@ describe("under a base path", () => {
     }
   });
 
-  test("nothing is served beside it", async () => {
+  test("limits the served paths", async () => {
     await using stand = await startDashboard({ basePath });
     for (const path of [
       "/",

@@ -1,4 +1,4 @@
-/* What a client does wrong: one line per address and minute, never an error line with a stack. */
+// Tests that client errors cause one log line per address and minute, and never a stack trace.
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { startDashboard, type DashboardStand } from "../../support/dashboard-server.ts";
@@ -13,7 +13,7 @@ const head = (path: string, type: string, length: number): string =>
     "",
   ].join("\r\n");
 
-/** Sends the beginning of a request, and leaves once the server has noted it. */
+/** Sends the beginning of a request and disconnects when the server has logged it. */
 async function abort(stand: DashboardStand, path: string, type: string): Promise<void> {
   const faults = (): number => stand.kernel.services.http.clientFaults()["aborted_request"] ?? 0;
   const before = faults();

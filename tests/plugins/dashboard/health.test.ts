@@ -8,7 +8,7 @@ import { get, type RawAnswer } from "../../support/http-client.ts";
 import { TOKEN, block, inSetup, startDashboard } from "../../support/dashboard-server.ts";
 
 describe("/healthz and /readyz", () => {
-  test("answer ok without authentication, and no version", async () => {
+  test("answer ok without authentication or version", async () => {
     await using stand = await startDashboard({ dashboard: { version: "1.2.3" } });
     await using fresh = await startDashboard({ form: inSetup() });
     for (const board of [stand, fresh]) {
@@ -22,14 +22,14 @@ describe("/healthz and /readyz", () => {
     }
   });
 
-  test("answer while the address is blocked, and compare no token", async () => {
+  test("answer during a block and compare no token", async () => {
     await using stand = await startDashboard();
     await block(stand);
     expect((await stand.get("/healthz", { authorization: "Bearer x" })).status).toBe(200);
     expect((await stand.get("/readyz?token=x")).status).toBe(200);
   });
 
-  test("/readyz is 503 until everything has started and from the moment it stops", async () => {
+  test("report 503 before the start has finished and during a stop", async () => {
     const seen: Record<string, RawAnswer> = {};
     const watcher: Plugin<{ needs: { http: Http } }> = {
       name: "watcher",
@@ -68,7 +68,7 @@ describe("/healthz and /readyz", () => {
   });
 });
 
-test("once a stop has begun it is not ready and says so, while everything is still open", async () => {
+test("/readyz during a stop: answers 503 while connections are open", async () => {
   let release = (): void => undefined;
   const slow = {
     name: "slow",

@@ -13,7 +13,7 @@ const decoded = (text: string): string =>
   text.replace(/&(amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? "");
 
 describe("html", () => {
-  test("any text comes out as text: no character of it can open a tag, an attribute or an entity", () => {
+  test("escapes any text so that it stays text", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary" }),
@@ -30,7 +30,7 @@ describe("html", () => {
     );
   });
 
-  test("a value in a quoted attribute cannot leave it", () => {
+  test("keeps a value inside a quoted attribute", () => {
     fc.assert(
       fc.property(fc.string(), (value) => {
         expect(toText(html`<a title="${value}">`)).toMatch(/^<a title="[^"<>]*">$/);
@@ -38,18 +38,18 @@ describe("html", () => {
     );
   });
 
-  test("markup made by html is not escaped again, however deeply it is nested", () => {
+  test("leaves nested markup of html unescaped", () => {
     const item = (text: string) => html`<li>${text}</li>`;
     expect(toText(html`<ul>${[item("a<b"), [item("&")]]}</ul>`)).toBe(
       "<ul><li>a&lt;b</li><li>&amp;</li></ul>",
     );
   });
 
-  test("null, undefined and false are nothing, zero is zero", () => {
+  test("renders null, undefined and false as nothing, zero as 0", () => {
     expect(toText(html`a${null}b${undefined}c${false}d${0}e${""}f`)).toBe("abcd0ef");
   });
 
-  test("an object parsed from JSON cannot pass for markup", () => {
+  test("does not accept parsed JSON as markup", () => {
     const forged = JSON.parse('{"safe markup":"<script>","text":"<script>"}') as HtmlPart;
     expect(() => toText(html`${forged}`)).toThrow(TypeError);
   });

@@ -1,4 +1,4 @@
-// Sign-ins that survive a restart: only with the setting, and only what had not ended.
+// Tests that sign-ins survive a restart only with the setting and only if they have not ended.
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -20,9 +20,9 @@ const NEW_TOKEN = "another-token-of-mine-0123456789";
 interface Folder extends AsyncDisposable {
   readonly home: string;
   readonly file: string;
-  /** A launcher of this home that keeps sign-ins. */
+  /** Starts a launcher of this home that keeps sign-ins. */
   start(options?: StandOptions): Promise<DashboardStand>;
-  /** What is stored. */
+  /** Content of the sign-in file. */
   stored(): Promise<string | undefined>;
 }
 
@@ -47,7 +47,7 @@ const privateHost = (stand: DashboardStand): string =>
   new URL(stand.kernel.services.signInLinks.mint().privateUrl!).hostname;
 
 describe("launcher.keep_sign_ins", () => {
-  test("keeps a sign-in and the private host name over a restart", async () => {
+  test("keeps a sign-in and the private host name across a restart", async () => {
     await using own = await folder();
     let [session, name] = [{ cookie: "" }, ""];
     {
@@ -66,7 +66,7 @@ describe("launcher.keep_sign_ins", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("lengthens no sign-in", async () => {
+  test("extends no sign-in", async () => {
     await using own = await folder();
     let session = { cookie: "" };
     {
@@ -80,7 +80,7 @@ describe("launcher.keep_sign_ins", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("ends all sign-ins at a restart by default, and leaves no file", async () => {
+  test("ends all sign-ins at a restart by default", async () => {
     await using own = await folder({});
     let session = { cookie: "" };
     {
@@ -92,7 +92,7 @@ describe("launcher.keep_sign_ins", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("removes the stored sign-ins when it was turned off before the start", async () => {
+  test("removes stored sign-ins if it was turned off before the start", async () => {
     await using own = await folder();
     {
       await using stand = await own.start();
@@ -119,7 +119,7 @@ describe("launcher.keep_sign_ins", () => {
       (stand: DashboardStand, it: object) => stand.post("/login", { token: TOKEN }, it as {}),
     ],
     ["expired", async (stand: DashboardStand) => stand.clock.increment(7 * DAY)],
-  ])("does not bring back what was %s, also after a crash", async (how, end) => {
+  ])("restores no sign-in that was %s, even after a crash", async (how, end) => {
     await using own = await folder();
     let session = { cookie: "" };
     let afterEnd: string | undefined;
@@ -128,7 +128,7 @@ describe("launcher.keep_sign_ins", () => {
       session = await signedIn(stand);
       await end(stand, session);
       if (how === "expired") await stand.post("/logout", {}, {}); // waits for what is being written
-      afterEnd = await own.stored(); // what a process leaves that is killed now
+      afterEnd = await own.stored(); // the file that a killed process leaves
     }
     await writeFile(own.file, afterEnd!);
     await using stand = await own.start();
@@ -136,7 +136,7 @@ describe("launcher.keep_sign_ins", () => {
     expect(await own.stored()).toBeDefined();
   });
 
-  test("keeps a sign-in through a link as part of its maker", async () => {
+  test("keeps a sign-in of a link as part of its maker", async () => {
     await using own = await folder();
     let [maker, child] = [{ cookie: "" }, { cookie: "" }];
     {
@@ -154,8 +154,8 @@ describe("launcher.keep_sign_ins", () => {
   });
 });
 
-describe("file of kept sign-ins", () => {
-  test("is 0600 and holds neither a cookie nor the token", async () => {
+describe("sign-in file", () => {
+  test("has mode 0600 and contains neither cookies nor the token", async () => {
     await using own = await folder();
     await using stand = await own.start();
     const { cookie } = await signedIn(stand);
@@ -186,7 +186,7 @@ describe("file of kept sign-ins", () => {
     expect([await isIn(stand, old), await isIn(stand, fresh)]).toEqual([false, true]);
   });
 
-  test("opens nothing after the token changed while nothing ran", async () => {
+  test("opens nothing after the token changed between two runs", async () => {
     await using own = await folder();
     let session = { cookie: "" };
     {
@@ -206,7 +206,7 @@ describe("file of kept sign-ins", () => {
   });
 
   test.each(["", "{", '{"version":1}', '{"version":2,"signIns":[]}', "[]"])(
-    "that is not valid ends all sign-ins with a warning: %j",
+    "ends all sign-ins with a warning if it contains %j",
     async (text) => {
       await using own = await folder();
       let session = { cookie: "" };
@@ -239,7 +239,7 @@ describe("file of kept sign-ins", () => {
     expect([await isIn(one, session), await isIn(two, session)]).toEqual([true, false]);
   });
 
-  test("is removed when it cannot be written, so that no sign-out is undone", async () => {
+  test("disappears if it cannot be written", async () => {
     await using own = await folder();
     await using stand = await own.start();
     const session = await signedIn(stand);
@@ -266,7 +266,7 @@ describe("PUT /api/launcher: keep_sign_ins", () => {
       });
   }
 
-  test("asks for the token, and keeps the sign-ins there are", async () => {
+  test("requires the token and keeps current sign-ins", async () => {
     await using own = await folder({});
     let session = { cookie: "" };
     {

@@ -15,9 +15,9 @@ import {
   type Lines,
 } from "../../support/dashboard-server.ts";
 
-/* What happens to a request when something else happens before it is answered. */
+// Tests requests during which a session, a token or the state changes.
 
-/** A request whose head the launcher has looked at and whose body is held back. */
+/** Sends a request whose headers have been checked and whose body is held back. */
 async function begin(
   stand: DashboardStand,
   path: string,
@@ -47,7 +47,7 @@ async function begin(
   };
 }
 
-/** A store that is slow to write. */
+/** A token store whose writes end when the test resolves them. */
 function slow(store: TokenBackend): {
   form: TokenBackend;
   writing: Promise<void>;
@@ -68,8 +68,8 @@ function slow(store: TokenBackend): {
 const rotate = (stand: DashboardStand, headers: Lines): Promise<Response> =>
   stand.post("/api/token/rotate", { which: "launcher", current: TOKEN }, headers);
 
-describe("a request whose body is still on its way", () => {
-  test("does nothing any more when its session has been ended meanwhile", async () => {
+describe("requireLiveSession", () => {
+  test("rejects a request whose session ended while its body arrived", async () => {
     await using stand = await startDashboard();
     const [stolen, own] = [await signedIn(stand), await signedIn(stand)];
     const finish = await begin(stand, "/api/signin-links", stolen);
@@ -84,17 +84,14 @@ describe("a request whose body is still on its way", () => {
   test.each([
     ["session", (stand: DashboardStand) => signedIn(stand)],
     ["program", async () => ({ authorization: `Bearer ${TOKEN}` })],
-  ])(
-    "gets no link for the new token when the launcher token is replaced: of a %s",
-    async (_, headersOf) => {
-      await using stand = await startDashboard();
-      const finish = await begin(stand, "/api/signin-links", await headersOf(stand));
-      expect((await rotate(stand, await signedIn(stand))).status).toBe(200);
-      expect(await finish()).toBe(401);
-    },
-  );
+  ])("rejects a link request of a %s after a rotation", async (_, headersOf) => {
+    await using stand = await startDashboard();
+    const finish = await begin(stand, "/api/signin-links", await headersOf(stand));
+    expect((await rotate(stand, await signedIn(stand))).status).toBe(200);
+    expect(await finish()).toBe(401);
+  });
 
-  test("is served when nothing has changed", async () => {
+  test("passes a request if nothing has changed", async () => {
     await using stand = await startDashboard();
     for (const headers of [await signedIn(stand), { authorization: `Bearer ${TOKEN}` }]) {
       expect(await (await begin(stand, "/api/signin-links", headers))()).toBe(200);
@@ -102,7 +99,7 @@ describe("a request whose body is still on its way", () => {
   });
 });
 
-test("a host's check that never answers is given up after five seconds, and blocks nobody for longer", async () => {
+test("identify: gives up on a pending host check after five seconds", async () => {
   let asked = 0;
   let isWell = false;
   const form: TokenBackend = {
@@ -121,8 +118,8 @@ test("a host's check that never answers is given up after five seconds, and bloc
   expect((await stand.post("/login", { token: "right" })).status).toBe(200);
 });
 
-describe("while the launcher token is being written", () => {
-  test("who signs out stays signed out, though the replacement was theirs", async () => {
+describe("rotation in progress", () => {
+  test("keeps a sign-out of the browser that started the rotation", async () => {
     const { form, writing, write } = slow(memory({ launcher: TOKEN }));
     await using stand = await startDashboard({ form });
     const session = await signedIn(stand);
@@ -136,7 +133,7 @@ describe("while the launcher token is being written", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("an address with the right token signs in when setup is finished before it is compared", async () => {
+  test("lets a delayed sign-in finish after setup", async () => {
     const { form, writing, write } = slow(inSetup());
     await using stand = await startDashboard({ form });
     const finished = stand.post("/setup", { code: TOKEN, keep: true });

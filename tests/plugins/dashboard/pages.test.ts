@@ -27,7 +27,7 @@ const site = { url: (path: string) => `/base${path}`, assets: "/assets/abc" };
 const tags = (page: string): string[] => page.match(/<\/?[a-z][^\s>]*/g) ?? [];
 
 describe("pages", () => {
-  test("what comes from outside never adds or removes a tag", () => {
+  test("escape outside text, so it adds or removes no tag", () => {
     const draw = (text: string): string =>
       [
         signInPage({ ...site, ways: [], next: text }),
@@ -75,7 +75,7 @@ describe("pages", () => {
     fc.assert(fc.property(fc.oneof(fc.string(), known), attempt), { numRuns: 60 });
   });
 
-  test("every link, form and asset goes through url()", () => {
+  test("build every link, form and asset with url()", () => {
     const all = [
       signInPage({ ...site, ways: [] }),
       setupPage({ ...site, ways: [], hasCookie: true }),
@@ -87,12 +87,12 @@ describe("pages", () => {
     expect(targets.filter((target) => !/^(#(main|end)$|\/base\/)/.test(target!))).toEqual([]);
   });
 
-  test("nothing inline, so that the policy needs no exception", () => {
+  test("contain nothing inline, as the security policy requires", () => {
     const page = overviewPage({ ...site, status: running, csrf: "c" });
     expect(page).not.toMatch(/<script(?![^>]* src=)|<style| style=| on[a-z]+="/);
   });
 
-  test("every token field is masked and open to password managers", () => {
+  test("mask every token field and allow password managers", () => {
     for (const name of ["/sign-in", "/setup-page"]) {
       const fields = pages[name]!(site).match(/<input[^>]*autocomplete="[a-z]+-password"[^>]*>/g);
       expect(fields?.length, name).toBeGreaterThan(0);
@@ -101,7 +101,7 @@ describe("pages", () => {
     }
   });
 
-  test("every page of a signed-in browser has the sign-out form", () => {
+  test("contain the sign-out form for signed-in browsers", () => {
     const open = /^\/(sign-in|setup|message)/;
     for (const [name, draw] of Object.entries(pages))
       expect([name, draw(site).includes('action="/base/logout"')]).toEqual([
@@ -110,21 +110,21 @@ describe("pages", () => {
       ]);
   });
 
-  test("no sentence has an exclamation mark", () => {
+  test("contain no exclamation mark", () => {
     const all = Object.values(pages)
       .map((draw) => draw(site))
       .join("");
     expect(all.replace(/<!doctype html>|<pre[^]*?<\/pre>|<!--/g, "")).not.toContain("!");
   });
 
-  test("the version is shown to the signed in only", () => {
+  test("show the version after sign-in only", () => {
     expect(overviewPage({ ...site, status: running, csrf: "c" })).toContain(
       `Doorward ${running.version}`,
     );
     expect(signInPage({ ...site, ways: [] })).not.toContain(running.version);
   });
 
-  test("only the ways that this deployment offers are named", () => {
+  test("name only the token hints of the deployment", () => {
     const marks: Record<TokenWay, string> = {
       env: "_LAUNCHER_TOKEN",
       file: "launcher-config.json",
@@ -143,7 +143,7 @@ describe("pages", () => {
   });
 });
 
-test("assets carry a hash of their contents, know their types, and open nothing else", () => {
+test("loadAssets: adds a content hash and types, and serves nothing else", () => {
   const assets = loadAssets();
   expect(assets.prefix).toMatch(/^\/assets\/[0-9a-f]{12}$/);
   expect(loadAssets().prefix).toBe(assets.prefix);
@@ -164,7 +164,7 @@ test("assets carry a hash of their contents, know their types, and open nothing 
 });
 
 describe("numbers", () => {
-  test("durations have the two largest units", () => {
+  test("show durations in the two largest units", () => {
     expect([0, 59_999, 60_000, 3_599_000, 3_600_000, 90_000_000].map(formatDuration)).toEqual([
       "0 s",
       "59 s",
@@ -175,13 +175,13 @@ describe("numbers", () => {
     ]);
   });
 
-  test("ages have the largest unit, and a clock set back is now", () => {
+  test("show ages in the largest unit", () => {
     expect(
       [0, -5000, 5000, 61_000, 7_200_000, 200_000_000].map((age) => relativeTime(1e12 - age, 1e12)),
     ).toEqual(["just now", "just now", "5 s ago", "1 min ago", "2 h ago", "2 d ago"]);
   });
 
-  test("digits are grouped by threes", () => {
+  test("group digits by threes", () => {
     expect([0, 999, 1000, 1_234_567].map(formatCount)).toEqual([
       "0",
       "999",
@@ -190,7 +190,7 @@ describe("numbers", () => {
     ]);
   });
 
-  test("bars of the chart stay inside it and keep the order of their values", () => {
+  test("keep chart bars in bounds and in order", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(100_000), { minLength: 1, maxLength: 10 }), (perMinute) => {
         const bars = chartBars(perMinute);
@@ -209,7 +209,7 @@ describe("numbers", () => {
   });
 });
 
-test("a token of one's own is fine when it is 16 to 256 visible ASCII characters, not one repeated, not ott_", () => {
+test("violatedRules: accepts 16 to 256 visible ASCII characters, not one repeated", () => {
   const near = [fc.stringMatching(/^(ott_)?[!-~]{10,260}$/), fc.stringMatching(/^a{10,20}$/)];
   fc.assert(
     fc.property(fc.oneof(fc.string({ maxLength: 300 }), ...near), (token) => {
@@ -221,7 +221,7 @@ test("a token of one's own is fine when it is 16 to 256 visible ASCII characters
   );
 });
 
-test("a name from outside that every object knows is shown as it came", () => {
+test('labels: shows unknown values such as "constructor" unchanged', () => {
   for (const name of ["__proto__", "constructor", "toString"]) {
     expect([signInMethodLabel(name), tokenLabel(name)]).toEqual([name, `Token ${name}`]);
     expect(failedSignInLabel(name)).toBe(name.replaceAll("_", " "));

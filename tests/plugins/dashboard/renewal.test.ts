@@ -1,4 +1,4 @@
-// A sign-in cannot renew itself: links and sign-ins that come from it share its end.
+// Tests that a sign-in cannot renew itself: its links and their sign-ins share its end.
 import { describe, expect, test } from "vitest";
 import {
   BEGAN,
@@ -27,7 +27,7 @@ async function linkOf(stand: DashboardStand, headers: Lines): Promise<Made> {
   return { link: url.split("link=")[1]!, ...times };
 }
 
-/** Signs in through a link that `headers` made. */
+/** Signs in with a link that the session of `headers` created. */
 async function throughLink(stand: DashboardStand, headers: Lines): Promise<{ cookie: string }> {
   const { link } = await linkOf(stand, headers);
   const answer = await stand.post("/login", { token: link });
@@ -42,7 +42,7 @@ const endings = (stand: DashboardStand): unknown[] =>
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
 describe("sign-in through a link of a sign-in", () => {
-  test("ends no later than the sign-in that made it", async () => {
+  test("ends no later than its maker", async () => {
     await using stand = await startDashboard();
     const maker = await signedIn(stand);
     stand.clock.increment(3 * DAY);
@@ -60,7 +60,7 @@ describe("sign-in through a link of a sign-in", () => {
     expect(endings(stand)).toEqual(["expired", "expired", "expired"]);
   });
 
-  test("ends when its maker signs out, and so do its own", async () => {
+  test("ends with its maker, as do its own links", async () => {
     await using stand = await startDashboard();
     const [maker, other] = [await signedIn(stand), await signedIn(stand)];
     const child = await throughLink(stand, maker);
@@ -71,7 +71,7 @@ describe("sign-in through a link of a sign-in", () => {
     expect(await isIn(stand, other)).toBe(true);
   });
 
-  test("leaves its maker alone when it signs out", async () => {
+  test("leaves its maker alone at sign-out", async () => {
     await using stand = await startDashboard();
     const maker = await signedIn(stand);
     const child = await throughLink(stand, maker);
@@ -116,7 +116,7 @@ describe("sign-in through a link of a sign-in", () => {
   });
 });
 
-describe("link of a sign-in", () => {
+describe("sign-in link of a browser", () => {
   test.each([
     ["a sign-out", (stand: DashboardStand, maker: Lines) => stand.post("/logout", {}, maker)],
     [
@@ -125,7 +125,7 @@ describe("link of a sign-in", () => {
         stand.request("/api/sessions", { method: "DELETE", headers: bearer }),
     ],
     ["expiry", async (stand: DashboardStand) => stand.clock.increment(DAY / 2)],
-  ])("dies with its maker by %s", async (_, end) => {
+  ])("ends with its maker by %s", async (_, end) => {
     await using stand = await startDashboard({ launcher: { session_days: 0.5 } });
     const maker = await signedIn(stand);
     stand.clock.increment(DAY / 2 - 60_000);
@@ -139,14 +139,14 @@ describe("link of a sign-in", () => {
   });
 });
 
-describe("link of the owner", () => {
+describe("sign-in link of the owner", () => {
   test.each([
     [
       "the launcher",
       async (stand: DashboardStand) => stand.kernel.services.signInLinks.mint().path,
     ],
     ["a Bearer", async (stand: DashboardStand) => `/?token=${(await linkOf(stand, bearer)).link}`],
-  ])("opens a sign-in of full length when made by %s", async (_, mint) => {
+  ])("opens a sign-in of full lifetime: created by %s", async (_, mint) => {
     await using stand = await startDashboard();
     const signIn = await signedIn(stand);
     stand.clock.increment(3 * DAY);
@@ -160,8 +160,8 @@ describe("link of the owner", () => {
   });
 });
 
-describe("sign-in of a browser that is signed in", () => {
-  test("replaces the sign-in that its cookie names", async () => {
+describe("sign-in of a signed-in browser", () => {
+  test("replaces the sign-in of its cookie", async () => {
     await using stand = await startDashboard();
     const [before, other] = [await signedIn(stand), await signedIn(stand)];
     const child = await throughLink(stand, before);
@@ -175,7 +175,7 @@ describe("sign-in of a browser that is signed in", () => {
     expect(stand.lines.filter(({ reason }) => reason === "replaced")).toHaveLength(1);
   });
 
-  test("replaces each sign-in when the cookie comes twice", async () => {
+  test("replaces each sign-in if the cookie occurs twice", async () => {
     await using stand = await startDashboard();
     const both = [(await signedIn(stand)).cookie, (await signedIn(stand)).cookie].join("; ");
     await stand.post("/login", { token: TOKEN }, { cookie: both });
@@ -183,7 +183,7 @@ describe("sign-in of a browser that is signed in", () => {
     expect(await isIn(stand, { cookie: both })).toBe(false);
   });
 
-  test("ends nothing when the token is wrong or the cookie is not valid", async () => {
+  test("keeps the sign-in if the token or cookie is invalid", async () => {
     await using stand = await startDashboard();
     const before = await signedIn(stand);
     await stand.post("/login", { token: "not-the-token-of-this-launcher" }, before);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createActivityLog } from "../../../../plugins/dashboard/api/activity.ts";
 
-test("a timer that rings a millisecond early makes no minute of that millisecond", () => {
+test("createActivityLog: ignores a timer that fires a millisecond early", () => {
   let now = 0;
   let messages = 0;
   let next = { ms: 0, run: (): void => undefined };

@@ -16,7 +16,7 @@ async function join(
 }
 
 describe("GET /api/connections", () => {
-  test("lists a page of them, filtered by any text", () =>
+  test("lists a page of connections, filtered by any text", () =>
     withOffice(async (office) => {
       for (const name of ["one", "two", "three"])
         await join(office, name, { "user-agent": `Tester/${name}` });
@@ -39,7 +39,7 @@ describe("GET /api/connections", () => {
       expect(await office.ask("GET", "/api/connections?limit=-1")).toMatchObject({ status: 400 });
     }));
 
-  test("one is disconnected by its id with 4403, an unknown one is 404", () =>
+  test("closes a connection with 4403 and answers 404 to unknown ids", () =>
     withOffice(async (office) => {
       const ws = await join(office, "one");
       const [{ id }] = (await office.ask("GET", "/api/connections")).body.connections;
@@ -58,7 +58,7 @@ describe("GET /api/connections", () => {
 });
 
 describe("GET /api/channels", () => {
-  test("says what the overview says", () =>
+  test("agrees with the overview", () =>
     withOffice(async (office) => {
       const { body } = await office.ask("GET", "/api/channels");
       expect(body.channels).toEqual([
@@ -73,7 +73,7 @@ describe("POST /api/channels/pico/try", () => {
       body.results.map(({ method, ok, code }: Record<string, string>) => [method, `${code} ${ok}`]),
     );
 
-  test("knocks by each method, and the answer holds no token", () =>
+  test("opens a handshake by each method and returns no token", () =>
     withOffice(async (office) => {
       const asked = await office.ask("POST", "/api/channels/pico/try");
       expect(codes(asked)).toEqual({
@@ -88,7 +88,7 @@ describe("POST /api/channels/pico/try", () => {
         .toBe(0);
     }));
 
-  test("sees that the query is allowed", () =>
+  test("reports that the query method is allowed", () =>
     withOffice(
       async (office) => {
         expect(codes(await office.ask("POST", "/api/channels/pico/try"))["query"]).toBe("101 true");
@@ -112,7 +112,7 @@ describe("POST /api/channels/pico/try", () => {
       },
     ));
 
-  test("says that the channel is off", () =>
+  test("reports that the channel is off", () =>
     withOffice(
       async (office) => {
         expect(codes(await office.ask("POST", "/api/channels/pico/try"))["header"]).toBe(
@@ -122,7 +122,7 @@ describe("POST /api/channels/pico/try", () => {
       { config: { channels: { pico: { enabled: false } } } },
     ));
 
-  test("is done one at a time", () =>
+  test("runs one test at a time", () =>
     withOffice(async ({ ask }) => {
       const both = await Promise.all([
         ask("POST", "/api/channels/pico/try"),

@@ -12,8 +12,8 @@ const probe = async ({ get }: Office, token: string): Promise<number> =>
 const eventually = (check: () => unknown): Promise<unknown> =>
   vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
-describe("an edit of the files while it runs", () => {
-  test("that takes the channel's token away sends everybody off with 4401 and answers 503 until there is one", () =>
+describe("file watch", () => {
+  test("closes connections with 4401 when the channel token is removed", () =>
     withOffice(async (office) => {
       const file = join(office.home, ".security.yml");
       const ws = new WebSocket(`ws://127.0.0.1:${office.port}/pico`, {
@@ -29,7 +29,7 @@ describe("an edit of the files while it runs", () => {
       expect(await probe(office, PICO)).toBe(401);
     }));
 
-  test("of the launcher's token ends every session and opens with the new one", () =>
+  test("ends every session when the launcher token changes", () =>
     withOffice(async (office) => {
       await writeFile(
         join(office.home, "launcher-config.json"),
@@ -40,7 +40,7 @@ describe("an edit of the files while it runs", () => {
       expect(await isIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
     }));
 
-  test("of settings acts as a change of the dashboard does, and the etag shows it", () =>
+  test("applies settings and changes their etag", () =>
     withOffice(async (office) => {
       const pico = async () =>
         (await office.ask("GET", "/api/settings")).body.sections.find(

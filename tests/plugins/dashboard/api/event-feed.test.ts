@@ -3,9 +3,9 @@ import { createStoppedClock } from "../../../../kernel/testing.ts";
 import { EventFeed } from "../../../../plugins/dashboard/api/event-feed.ts";
 import type { LogLineView } from "../../../../plugins/dashboard/index.ts";
 
-/* What a stream hears after a pause, and while nothing new happens. */
+// Tests which events a stream receives after a pause and while nothing changes.
 
-interface Heard {
+interface ReceivedEvent {
   readonly name: string;
   readonly id: string | undefined;
   readonly data: any;
@@ -28,37 +28,37 @@ function stand() {
     log: {
       read: async () => ({ lines: [], truncated: false }),
       async *lines() {},
-      follow(heard) {
-        followers.add(heard);
-        return () => void followers.delete(heard);
+      follow(onLine) {
+        followers.add(onLine);
+        return () => void followers.delete(onLine);
       },
     },
   });
   const open = (lastId?: string, log?: "info") => {
-    const heard: Heard[] = [];
+    const received: ReceivedEvent[] = [];
     const sink = {
       end: () => undefined,
       write(text: string): void {
         const [, id, name, data] = /^(?:id: (.*)\n)?event: (.*)\ndata: (.*)\n\n$/.exec(text) ?? [];
-        if (name !== undefined) heard.push({ name, id, data: JSON.parse(data!) });
+        if (name !== undefined) received.push({ name, id, data: JSON.parse(data!) });
       },
     };
     const { leave } = feed.open(sink, { owner: {}, lastId, log });
     const all = (name: string) =>
-      heard.filter((each) => each.name === name).map(({ data }) => data);
+      received.filter((each) => each.name === name).map(({ data }) => data);
     return {
       leave,
       all,
-      last: () => heard.findLast(({ id }) => id !== undefined)!.id,
-      resumed: () => heard[0]!.data.resumed,
+      last: () => received.findLast(({ id }) => id !== undefined)!.id,
+      resumed: () => received[0]!.data.resumed,
     };
   };
   const line = (text: string): void =>
-    followers.forEach((heard) => heard({ at: 1, level: "info", text, fields: {} }));
+    followers.forEach((onLine) => onLine({ at: 1, level: "info", text, fields: {} }));
   return { clock, feed, sum, open, line };
 }
 
-test("lines that nobody followed are not passed over: whoever comes back looks again", () => {
+test("EventFeed: does not resume over log lines it did not follow", () => {
   const { open, line } = stand();
   const page = open(undefined, "info");
   line("seen");
@@ -67,7 +67,7 @@ test("lines that nobody followed are not passed over: whoever comes back looks a
   expect(open(page.last(), "info").resumed()).toBe(false);
 });
 
-test("lines go on where they were for whoever comes back while somebody else followed them", () => {
+test("EventFeed: resumes log lines while another stream followed them", () => {
   const { open, line } = stand();
   open(undefined, "info");
   const page = open(undefined, "info");
@@ -79,7 +79,7 @@ test("lines go on where they were for whoever comes back while somebody else fol
   expect(again.all("log").map(({ text }) => text)).toEqual(["missed"]);
 });
 
-test("a page that was hidden in a flood hears what was left out of it, facts and lines", () => {
+test("EventFeed: reports skipped events and lines after a reconnect", () => {
   const { clock, feed, open, line } = stand();
   open(undefined, "info");
   const page = open(undefined, "info");
@@ -95,7 +95,7 @@ test("a page that was hidden in a flood hears what was left out of it, facts and
   ]);
 });
 
-test("a flood whose only listener leaves before the second is over is told when it comes back", () => {
+test("EventFeed: reports skipped events even if the last stream left early", () => {
   const { feed, open } = stand();
   const page = open();
   for (let n = 0; n < 120; n += 1) feed.publish("state", { at: n, state: "running" });
@@ -105,7 +105,7 @@ test("a flood whose only listener leaves before the second is over is told when 
   expect([again.resumed(), again.all("missed")]).toEqual([true, [{ count: 20 }]]);
 });
 
-test("steady traffic is told each second, silence every 15 seconds", () => {
+test("EventFeed: sends the rate each second, or every 15 s if unchanged", () => {
   const { clock, sum, open } = stand();
   const page = open();
   for (let second = 0; second < 5; second += 1) {
@@ -123,7 +123,7 @@ test("steady traffic is told each second, silence every 15 seconds", () => {
   ).toEqual([0, 0, 0, 0, 0]);
 });
 
-test("a stream that is opened beside others hears the rate as it is, though it does not change", () => {
+test("EventFeed: sends the current rate to a new stream", () => {
   const { clock, open } = stand();
   open();
   clock.increment(1_000);

@@ -10,7 +10,7 @@ interface Event {
   readonly data: any;
 }
 
-/** A real event stream, read as it comes. */
+/** Opens a real event stream and collects its events. */
 async function listen(
   office: Office,
   path = "/api/events",
@@ -59,7 +59,7 @@ async function listen(
 }
 
 describe("GET /api/events", () => {
-  test("begins with a hello and is no cacheable answer; without a session there is none", () =>
+  test("begins with hello, is not cached and requires a session", () =>
     withOffice(async (office) => {
       const stream = await listen(office);
       expect(await stream.event("hello")).toMatchObject({
@@ -74,7 +74,7 @@ describe("GET /api/events", () => {
       expect((await office.ask("GET", "/api/events", undefined, {})).status).toBe(401);
     }));
 
-  test("tells sign-ins, refusals, rotations and changes of settings as they happen", () =>
+  test("reports sign-ins, rejections, rotations and changed settings", () =>
     withOffice(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
@@ -104,7 +104,7 @@ describe("GET /api/events", () => {
       });
     }));
 
-  test("tells connections and messages per second", () =>
+  test("reports connections and messages per second", () =>
     withOffice(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
@@ -127,7 +127,7 @@ describe("GET /api/events", () => {
       });
     }));
 
-  test("resumes after the last event a page knew, and says when it cannot", () =>
+  test("resumes after the last event or reports that it cannot", () =>
     withOffice(async (office) => {
       const first = await listen(office);
       await first.event("hello");
@@ -151,7 +151,7 @@ describe("GET /api/events", () => {
       expect((await stranger.event("hello")).data.resumed).toBe(false);
     }));
 
-  test("has at most four streams for a session: the oldest is told and ends", () =>
+  test("closes the oldest stream beyond four per session", () =>
     withOffice(async (office) => {
       const streams = [];
       for (let n = 0; n < 5; n += 1) {
@@ -198,7 +198,7 @@ describe("GET /api/events", () => {
     }),
   );
 
-  test("of a program with the launcher token ends when that is replaced", () =>
+  test("ends for a program when the launcher token is rotated", () =>
     withOffice(async (office) => {
       const stream = await listen(office, "/api/events", { authorization: `Bearer ${TOKEN}` });
       await stream.event("hello");
@@ -206,7 +206,7 @@ describe("GET /api/events", () => {
       expect((await stream.event("ended")).data).toEqual({ reason: "rotated" });
     }));
 
-  test("a stop of the service ends it at once", () =>
+  test("ends immediately when the service stops", () =>
     withOffice(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
@@ -215,7 +215,7 @@ describe("GET /api/events", () => {
       await stopped;
     }));
 
-  test("a flood of facts is cut, and said to be", () =>
+  test("limits events per second and reports the rest", () =>
     withOffice(async (office) => {
       const stream = await listen(office);
       await stream.event("hello");
@@ -232,7 +232,7 @@ describe("GET /api/events", () => {
     }));
 });
 
-/** A log of which the test writes the lines. */
+/** A log source whose lines the test writes. */
 function writable() {
   const followers = new Set<(line: LogLineView) => void>();
   const lines: LogLineView[] = [];
@@ -241,21 +241,21 @@ function writable() {
     async *lines() {
       for (const { text } of lines) yield `${text}\n`;
     },
-    follow(heard) {
-      followers.add(heard);
-      return () => void followers.delete(heard);
+    follow(onLine) {
+      followers.add(onLine);
+      return () => void followers.delete(onLine);
     },
   };
   const write = (level: LogLineView["level"], text: string): void => {
     const line = { at: 1, level, text, fields: {} };
     lines.push(line);
-    for (const heard of followers) heard(line);
+    for (const onLine of followers) onLine(line);
   };
   return { source, write, followers, lines };
 }
 
-describe("the log", () => {
-  test("is on the stream when asked for, from a level on, and followed only while somebody listens", () => {
+describe("log in GET /api/events", () => {
+  test("starts at a level and listens only while a stream is open", () => {
     const { source, write, followers } = writable();
     return withOffice(
       async (office) => {
@@ -280,7 +280,7 @@ describe("the log", () => {
     );
   });
 
-  test("a flood of lines is sampled, and said to be", () => {
+  test("limits lines per second and reports the rest", () => {
     const { source, write } = writable();
     return withOffice(
       async (office) => {
@@ -295,7 +295,7 @@ describe("the log", () => {
     );
   });
 
-  test("is read and downloaded where there is one, and 404 elsewhere", () => {
+  test("exists for reading and download only with a log source", () => {
     const { source, write, lines } = writable();
     write("info", "first");
     write("info", "second");

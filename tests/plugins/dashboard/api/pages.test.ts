@@ -15,8 +15,8 @@ const names = readdirSync(new URL("../../../../docs", import.meta.url)).flatMap(
   (file) => /^(.+)\.md$/.exec(file)?.[1] ?? [],
 );
 
-describe("the documentation in the dashboard", () => {
-  test("has every page of docs/, and every link in it leads to a page and a place that are there", async () => {
+describe("GET /docs", () => {
+  test("serves every page of docs/ with valid links", async () => {
     await using stand = await startDashboard({
       basePath: "/door",
       before: [channels(), picoServer()] as unknown as AnyPlugin[],
@@ -52,7 +52,7 @@ describe("the documentation in the dashboard", () => {
     expect(astray).toEqual([]);
   });
 
-  test("is for the signed in, and holds nothing else", async () => {
+  test("requires a sign-in and serves no other files", async () => {
     await using stand = await startDashboard();
     expect((await stand.open("/docs/security")).headers.get("location")).toBe(
       "/login?next=%2Fdocs%2Fsecurity",

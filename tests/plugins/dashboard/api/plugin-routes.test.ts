@@ -14,7 +14,7 @@ import {
 
 type Handle = Parameters<DashboardApi["route"]>[1];
 
-/** A plugin that serves `/api/x/<name>`. */
+/** Creates a plugin that serves `/api/x/<name>`. */
 function routed(name: string, handle: Handle): AnyPlugin {
   const plugin: Plugin<{ needs: { dashboardApi: DashboardApi } }> = {
     name,
@@ -24,7 +24,7 @@ function routed(name: string, handle: Handle): AnyPlugin {
   };
   return plugin as unknown as AnyPlugin;
 }
-/** Answers what it was given. */
+/** Responds with the request it received. */
 const echo: Handle = async (request, response, signIn) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -37,7 +37,7 @@ const echo: Handle = async (request, response, signIn) => {
 const bearer = { authorization: `Bearer ${TOKEN}` };
 
 describe("/api/x/<name>/…", () => {
-  test("reaches its plugin with the body as it was sent, whatever its type", async () => {
+  test("passes the unchanged body of any type to the plugin", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const session = await signedIn(stand);
     const { signIn } = stand.facts[0]!.fact;
@@ -73,7 +73,7 @@ describe("/api/x/<name>/…", () => {
     ).toMatchObject({ body: "" });
   });
 
-  test("carries the headers of every answer", async () => {
+  test("adds the common headers to every response", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const answer = await stand.get("/api/x/toy", bearer);
     expect(Object.fromEntries(answer.headers)).toMatchObject({
@@ -84,7 +84,7 @@ describe("/api/x/<name>/…", () => {
     });
   });
 
-  test("is behind the same checks", async () => {
+  test("runs after all checks", async () => {
     let reached = 0;
     const handle: Handle = (_, response) => {
       reached += 1;
@@ -126,7 +126,7 @@ describe("/api/x/<name>/…", () => {
     expect(reached).toBe(1);
   });
 
-  test("of an unknown name is 404, a body announced as over 1 MiB 413", async () => {
+  test("answers 404 to unknown names and 413 over 1 MiB", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     for (const path of ["/api/x/other", "/api/x/toys", "/api/x", "/api/x/"]) {
       await refusal(await stand.get(path, bearer), 404, "not_found");
@@ -142,7 +142,7 @@ describe("/api/x/<name>/…", () => {
     ).toBe(200);
   });
 
-  test("that throws or rejects is 500 without detail, and the launcher goes on", async () => {
+  test("answers 500 without detail if a handler throws or rejects", async () => {
     const broken: Handle[] = [
       () => {
         throw new Error("a detail");
@@ -166,7 +166,7 @@ describe("/api/x/<name>/…", () => {
     expect((await stand.get("/healthz")).status).toBe(200);
   });
 
-  test("that breaks off in the middle of its answer ends the connection", async () => {
+  test("closes the connection if a handler fails after its headers", async () => {
     await using stand = await startDashboard({
       plugins: [
         routed("toy", async (_, response) => {
@@ -179,7 +179,7 @@ describe("/api/x/<name>/…", () => {
     expect((await stand.get("/healthz")).status).toBe(200);
   });
 
-  test("tells its plugin when the sign-in ends", async () => {
+  test("notifies the plugin when the sign-in ends", async () => {
     const reasons: string[] = [];
     await using stand = await startDashboard({
       plugins: [
@@ -195,7 +195,7 @@ describe("/api/x/<name>/…", () => {
     expect(reasons).toEqual(["sign-out"]);
   });
 
-  test("of one name can be taken once: the second plugin stops the start with a sentence", async () => {
+  test("fails the start if two plugins use one name", async () => {
     const again = { ...routed("toy", echo), name: "toy-again" } as AnyPlugin;
     const failed = await startDashboard({ plugins: [routed("toy", echo), again] }).catch(
       (error: unknown) => error,
@@ -205,7 +205,7 @@ describe("/api/x/<name>/…", () => {
   });
 });
 
-describe("a body of unannounced length", () => {
+describe("body without Content-Length", () => {
   const head = [
     "POST /api/x/toy HTTP/1.1",
     `Authorization: Bearer ${TOKEN}`,
@@ -213,7 +213,7 @@ describe("a body of unannounced length", () => {
   ];
   const chunk = `${(64 * 1024).toString(16)}\r\n${"x".repeat(64 * 1024)}\r\n`;
 
-  /** Sends chunks until the other side ends it, and answers what came back. */
+  /** Sends chunks until the server closes the connection. Resolves to the response. */
   async function pour(stand: { port: number }): Promise<{ sent: number; text: string }> {
     const socket = connect(stand.port, "127.0.0.1");
     let text = "";
@@ -236,7 +236,7 @@ describe("a body of unannounced length", () => {
     return { sent, text };
   }
 
-  test("ends at 1 MiB with 413, for a plugin that reads it", async () => {
+  test("leads to 413 beyond 1 MiB", async () => {
     const outcomes: string[] = [];
     let bytes = 0;
     const reads: Handle = async (request) => {
@@ -256,7 +256,7 @@ describe("a body of unannounced length", () => {
     expect(outcomes).not.toContain("whole");
   });
 
-  test("is taken up to 1 MiB, whole", async () => {
+  test("arrives completely up to 1 MiB", async () => {
     await using stand = await startDashboard({ plugins: [routed("toy", echo)] });
     const answer = await stand.request("/api/x/toy", {
       method: "POST",

@@ -10,8 +10,8 @@ const upgrade = {
 const refused = async (office: Office): Promise<any[]> =>
   (await office.ask("GET", "/api/status")).body.channel.refusals;
 
-describe("clients that were refused", () => {
-  test("are listed with the reason, how the token came and how often, the newest first", () =>
+describe("GET /api/status: rejected clients", () => {
+  test("lists reason, token method and count, newest first", () =>
     withOffice(async (office) => {
       const knock = (headers: Record<string, string>, path = "/pico") =>
         office.ask("GET", path, undefined, headers);
@@ -32,7 +32,7 @@ describe("clients that were refused", () => {
       expect(JSON.stringify(await refused(office))).not.toContain(PICO);
     }));
 
-  test("by a path where no WebSocket is, which may hold a token and is not told", () =>
+  test("lists requests to a wrong path without the path", () =>
     withOffice(async (office) => {
       const answer = await office.ask("GET", `/picos/${PICO}`, undefined, upgrade);
       expect([answer.status, answer.body.error]).toEqual([404, "not_found"]);
@@ -47,7 +47,7 @@ describe("clients that were refused", () => {
       expect(await refused(office)).toEqual([row]);
     }));
 
-  test("are blocked until a time that is told", () =>
+  test("shows how long an address is blocked", () =>
     withOffice(async (office) => {
       for (let n = 0; n < 11; n += 1)
         await office.ask("GET", "/pico", undefined, { authorization: `Bearer wrong${n}` });
@@ -57,7 +57,7 @@ describe("clients that were refused", () => {
       });
     }));
 
-  test("by their page's origin, which is named", () =>
+  test("names the origin of a page", () =>
     withOffice(
       async (office) => {
         const headers = { authorization: `Bearer ${PICO}`, origin: "https://b.example" };
@@ -70,7 +70,7 @@ describe("clients that were refused", () => {
       { config: { channels: { pico: { enabled: true, allow_origins: ["https://a.example"] } } } },
     ));
 
-  test("behind a proxy that drops Upgrade are told so, though the token is right", () =>
+  test("reports a proxy that removes Upgrade despite a valid token", () =>
     withOffice(async (office) => {
       const { upgrade: _, connection: __, ...left } = upgrade;
       const answer = await office.ask("GET", "/pico", undefined, {
@@ -82,7 +82,7 @@ describe("clients that were refused", () => {
       expect((await refused(office))[0]).toMatchObject({ code: "upgrade_required", via: "header" });
     }));
 
-  test("are not the service itself when it tries its own channel", () =>
+  test("omits handshakes of the channel test", () =>
     withOffice(async (office) => {
       expect((await office.ask("POST", "/api/channels/pico/try")).body.results).toHaveLength(4);
       expect(await refused(office)).toEqual([]);

@@ -4,8 +4,8 @@ import { TOKEN, withOffice } from "../../../support/api-client.ts";
 
 const typed = { current: TOKEN };
 
-describe("sessions", () => {
-  test("are listed, the newest first, and the asking one is marked", () =>
+describe("/api/sessions", () => {
+  test("lists sign-ins, newest first, and marks the current one", () =>
     withOffice(async (office) => {
       office.clock.increment(5_000);
       await signedIn(office);
@@ -22,7 +22,7 @@ describe("sessions", () => {
       ]);
     }));
 
-  test("one is revoked by its id; an unknown one is 404", () =>
+  test("ends a sign-in by its id and answers 404 otherwise", () =>
     withOffice(async (office) => {
       const other = await signedIn(office);
       const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
@@ -39,7 +39,7 @@ describe("sessions", () => {
       });
     }));
 
-  test("the own one is revoked with its cookie", () =>
+  test("ends the current sign-in and clears its cookie", () =>
     withOffice(async (office) => {
       const [{ id }] = (await office.ask("GET", "/api/sessions")).body.sessions;
       const { headers } = await office.ask("DELETE", `/api/sessions/${id}`);
@@ -47,7 +47,7 @@ describe("sessions", () => {
       expect(await isIn(office, office.session)).toBe(false);
     }));
 
-  test("all others are revoked at once", () =>
+  test("ends all other sign-ins", () =>
     withOffice(async (office) => {
       const others = [await signedIn(office), await signedIn(office)];
       expect(await office.ask("DELETE", "/api/sessions", typed)).toMatchObject({
@@ -59,7 +59,7 @@ describe("sessions", () => {
     }));
 
   test.each(["/api/sessions", "/api/sessions/:other"])(
-    "DELETE %s asks a signed-in browser for the launcher token",
+    "requires the launcher token from a signed-in browser: DELETE %s",
     (path) =>
       withOffice(async (office) => {
         const other = await signedIn(office);
@@ -85,7 +85,7 @@ describe("sessions", () => {
       }),
   );
 
-  test("are ended by a Bearer without the token in the body", () =>
+  test("accepts a Bearer without the token in the body", () =>
     withOffice(async (office) => {
       const bearer = { authorization: `Bearer ${TOKEN}` };
       expect(await office.ask("DELETE", "/api/sessions", undefined, bearer)).toMatchObject({

@@ -20,7 +20,7 @@ async function put(office: Office, path: string, name: string, body: object, eta
 }
 
 describe("GET /api/settings", () => {
-  test("has each section with its schema, value, etag and what can be changed, and no token", () =>
+  test("returns schema, value, etag and editable fields, but no token", () =>
     withOffice(
       async (office) => {
         const { body } = await office.ask("GET", "/api/settings");
@@ -54,7 +54,7 @@ describe("GET /api/settings", () => {
     ));
 });
 
-test("over HTTP exactly these settings can be changed: no token, path, name of a program or way in", () => {
+test("limits editable settings: no token, path or program", () => {
   const editable = (...schemas: readonly z.ZodType[]): string[] =>
     schemas
       .flatMap((schema) => {
@@ -77,7 +77,7 @@ test("over HTTP exactly these settings can be changed: no token, path, name of a
 });
 
 describe("PUT /api/launcher", () => {
-  test("changes what it may, keeps the file's formatting, and says what acts when", () =>
+  test("changes editable fields and keeps the formatting of the file", () =>
     withOffice(async (office) => {
       expect(await put(office, "/api/launcher", "launcher", { session_days: 3 })).toMatchObject({
         status: 200,
@@ -92,7 +92,7 @@ describe("PUT /api/launcher", () => {
     { allowed_hosts: ["door.example.org"] },
     { allowed_origins: ["https://door.example.org"] },
     { keep_sign_ins: true },
-  ])("of %j asks for the launcher token", (patch) =>
+  ])("requires the launcher token for %j", (patch) =>
     withOffice(async (office) => {
       expect(await put(office, "/api/launcher", "launcher", patch)).toMatchObject({ status: 400 });
       expect(
@@ -128,7 +128,7 @@ describe("PUT /api/launcher", () => {
     }),
   );
 
-  test("of two editors the second is told", () =>
+  test("answers 412 to the second of two editors", () =>
     withOffice(async (office) => {
       const { etag } = await section(office, "launcher");
       expect(
@@ -143,7 +143,7 @@ describe("PUT /api/launcher", () => {
     }));
 });
 
-/** Stands for a client of a remote channel: its section and its token. */
+/** A plugin with the section and the token of a client for a remote channel. */
 const client: Plugin<{ config: { enabled: boolean; url: string }; needs: { tokens: Tokens } }> = {
   name: "client",
   api: 1,
@@ -172,7 +172,7 @@ describe("PUT /api/channels/pico_client", () => {
   const path = "/api/channels/pico_client";
   const name = "channels.pico_client";
 
-  test("to another origin asks for the remote token, which a stolen session has not", () =>
+  test("requires the remote token for another origin", () =>
     withOffice(async (office) => {
       const url = "wss://two.example/pico";
       expect(await put(office, path, name, { url })).toMatchObject({
@@ -187,14 +187,14 @@ describe("PUT /api/channels/pico_client", () => {
       expect((await section(office, name)).value.url).toBe(url);
     }, options));
 
-  test("within the same origin, and of other fields, asks for nothing", () =>
+  test("requires no token for the same origin and other fields", () =>
     withOffice(async (office) => {
       expect(
         await put(office, path, name, { url: "wss://one.example/other", enabled: true }),
       ).toMatchObject({ status: 200 });
     }, options));
 
-  test("is 404 where no client is loaded", () =>
+  test("answers 404 if no client is loaded", () =>
     withOffice(async (office) => {
       expect(
         await office.ask("PUT", path, { enabled: true }, { ...office.session, "if-match": "x" }),

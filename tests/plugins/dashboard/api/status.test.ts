@@ -28,7 +28,7 @@ const json = async (
   (await (await stand.get(path, headers)).json()) as Record<string, unknown>;
 
 describe("GET /api/auth/status", () => {
-  test("tells anybody the state and the ways to see the token, by mode and without paths", async () => {
+  test("returns state and token hints without paths to anyone", async () => {
     await using stand = await startDashboard({ dashboard: { ways: () => ["file", "log"] } });
     expect(await json(stand, "/api/auth/status")).toEqual({
       authenticated: false,
@@ -43,7 +43,7 @@ describe("GET /api/auth/status", () => {
     });
   });
 
-  test("tells the signed in also when it ends and where the token comes from", async () => {
+  test("adds expiry and token source for a signed-in browser", async () => {
     await using stand = await startDashboard();
     expect(await json(stand, "/api/auth/status", await signedIn(stand))).toEqual({
       authenticated: true,
@@ -74,7 +74,7 @@ describe("GET /api/auth/status", () => {
     await refusal(await stand.post("/login", { token: wrong(9) }), 401, "invalid_token");
   });
 
-  test("a session that ended is none", async () => {
+  test("treats an ended session as none", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     await stand.post("/logout", {}, session);
@@ -87,14 +87,14 @@ describe("GET /api/auth/status", () => {
 });
 
 describe("GET /api/status", () => {
-  test("needs a session or Bearer", async () => {
+  test("requires a session or Bearer", async () => {
     await using stand = await startDashboard();
     await refusal(await stand.get("/api/status"), 401, "unauthorized");
     expect((await stand.get("/api/status", { authorization: `Bearer ${TOKEN}` })).status).toBe(200);
     expect((await stand.get("/api/status", await signedIn(stand))).status).toBe(200);
   });
 
-  test("tells what the overview shows", async () => {
+  test("returns the content of the overview", async () => {
     await using stand = await startDashboard({ dashboard: { version: "1.2.3" } });
     stand.clock.increment(5_000);
     expect(await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` })).toEqual({
@@ -110,7 +110,7 @@ describe("GET /api/status", () => {
     });
   });
 
-  test("lists the newest sign-ins and refusals, ten at most, the same again as one, the newest first", async () => {
+  test("lists ten sign-ins and rejections, newest first, with repetitions counted", async () => {
     await using stand = await startDashboard({ launcher: { trusted_proxies: ["127.0.0.1"] } });
     await stand.post("/login", { token: mintLink(stand) });
     stand.clock.increment(1);
@@ -139,13 +139,13 @@ describe("GET /api/status", () => {
     expect((await json(stand, "/api/status", session))["refusals"] as unknown[]).toHaveLength(10);
   });
 
-  test("warns of a dashboard that others reach without encryption", async () => {
+  test("warns if other machines can connect without encryption", async () => {
     await using stand = await startDashboard({ host: "0.0.0.0" });
     const { warnings } = await json(stand, "/api/status", { authorization: `Bearer ${TOKEN}` });
     expect((warnings as { id: string }[]).map(({ id }) => id)).toEqual(["public-without-tls"]);
   });
 
-  test("warns of tokens that are weak or in config.json, and says what mends each", async () => {
+  test("warns about weak tokens and tokens in config.json", async () => {
     await using folder = await tempHome();
     const config = { channels: { pico: { enabled: true, token: "short-one" } } };
     await writeFile(join(folder.home, "config.json"), JSON.stringify(config));
@@ -171,7 +171,7 @@ describe("GET /api/status", () => {
     ]);
   });
 
-  test("warns of a file of tokens that cannot be read, once and by its place, and goes on", async () => {
+  test("warns once about a token file that cannot be read", async () => {
     await using folder = await tempHome();
     const before = [channels(), picoServer()] as unknown as AnyPlugin[];
     await using stand = await startDashboard({
@@ -192,7 +192,7 @@ describe("GET /api/status", () => {
     await expect.poll(ids, { timeout: 20_000 }).toMatchObject([{ id: "settings-not-taken" }]);
   });
 
-  test("holds no token", async () => {
+  test("contains no token", async () => {
     await using stand = await startDashboard({ form: memory({ launcher: TOKEN }) });
     const session = await signedIn(stand);
     const [body, page] = [
@@ -207,7 +207,7 @@ describe("GET /api/status", () => {
 });
 
 describe("GET /", () => {
-  test("is the overview for the signed in, by GET and HEAD", async () => {
+  test("shows the overview to a signed-in browser, by GET and HEAD", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     const answer = await stand.open("/", session);

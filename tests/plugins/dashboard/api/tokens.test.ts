@@ -7,7 +7,7 @@ import { PICO, TOKEN, withOffice } from "../../../support/api-client.ts";
 const CHOSEN = "chosen-by-the-owner-0123456789-abcdefghijklm";
 
 describe("GET /api/tokens", () => {
-  test("says where each claimed token comes from, and no value", () =>
+  test("lists the source of each claimed token without its value", () =>
     withOffice(async ({ ask }) => {
       const { status, body } = await ask("GET", "/api/tokens");
       expect(status).toBe(200);
@@ -35,7 +35,7 @@ describe("GET /api/tokens", () => {
 });
 
 describe("POST /api/token/rotate", () => {
-  test("of the launcher ends every session, gives the asking one another, and stores the new token", () =>
+  test("rotates the launcher token and renews the requesting session", () =>
     withOffice(async (office) => {
       const other = await signedIn(office);
       const { status, headers, body } = await office.ask("POST", "/api/token/rotate", {
@@ -61,7 +61,7 @@ describe("POST /api/token/rotate", () => {
       expect(await isIn(office, { authorization: `Bearer ${TOKEN}` })).toBe(false);
     }));
 
-  test("by a program with the token sets no cookie", () =>
+  test("sets no cookie for a program", () =>
     withOffice(async ({ ask }) => {
       const asked = await ask(
         "POST",
@@ -75,7 +75,7 @@ describe("POST /api/token/rotate", () => {
       expect(asked.headers.getSetCookie()).toEqual([]);
     }));
 
-  test("of the channel makes 64 hex digits, writes them to .security.yml and leaves sessions alone", () =>
+  test("generates and stores 64 hex digits for the channel", () =>
     withOffice(async (office) => {
       const { body } = await office.ask("POST", "/api/token/rotate", {
         which: "pico",
@@ -92,7 +92,7 @@ describe("POST /api/token/rotate", () => {
       expect(office.logged()).not.toContain(body.token);
     }));
 
-  test("asks for the launcher token: missing 400, wrong 403 and counted, nothing changed", () =>
+  test("requires the launcher token and counts wrong ones", () =>
     withOffice(async (office) => {
       expect(await office.ask("POST", "/api/token/rotate", { which: "pico" })).toMatchObject({
         status: 400,
@@ -114,7 +114,7 @@ describe("POST /api/token/rotate", () => {
     [{ which: "pico", token: "short", current: TOKEN }, 422, "weak_token"],
     [{ which: "metrics", current: TOKEN }, 400, "invalid_body"],
     [{ which: "pico", grace: 3_601, current: TOKEN }, 400, "invalid_body"],
-  ])("of %j is refused", (body, status, error) =>
+  ])("rejects %j", (body, status, error) =>
     withOffice(async ({ ask }) => {
       expect(await ask("POST", "/api/token/rotate", body)).toMatchObject({
         status,
@@ -123,7 +123,7 @@ describe("POST /api/token/rotate", () => {
     }),
   );
 
-  test("of a token that the environment holds is 409", () =>
+  test("answers 409 for a token from the environment", () =>
     withOffice(
       async ({ ask }) => {
         expect(
@@ -139,7 +139,7 @@ describe("POST /api/token/rotate", () => {
       { env: { SERVICE_CHANNELS_PICO_TOKEN: PICO } },
     ));
 
-  test("twice at once has one winner", () =>
+  test("accepts one of two parallel requests", () =>
     withOffice(async ({ ask }) => {
       const body = { which: "pico", current: TOKEN };
       const answers = await Promise.all([
@@ -150,7 +150,7 @@ describe("POST /api/token/rotate", () => {
       expect(answers.find(({ status }) => status === 409)?.body.error).toBe("rotation_in_progress");
     }));
 
-  test("that cannot be written is 503, and the old token stays", () =>
+  test("keeps the old token and answers 503 if a write fails", () =>
     withOffice(async ({ ask, home, kernel }) => {
       await rm(home, { recursive: true });
       await writeFile(home, "in the way");
@@ -170,7 +170,7 @@ describe("POST /api/token/rotate", () => {
 });
 
 describe("POST /api/token/reveal", () => {
-  test("shows the channel's token to who types the launcher's, and logs that it did without the value", () =>
+  test("shows the channel token and logs that without the value", () =>
     withOffice(async (office) => {
       const asked = await office.ask("POST", "/api/token/reveal", {
         which: "pico",
@@ -184,7 +184,7 @@ describe("POST /api/token/reveal", () => {
       expect(office.logged()).not.toContain(PICO);
     }));
 
-  test("never shows the launcher's, and nothing without the launcher token", () =>
+  test("never shows the launcher token", () =>
     withOffice(async ({ ask }) => {
       expect(
         await ask("POST", "/api/token/reveal", { which: "launcher", current: TOKEN }),

@@ -26,8 +26,8 @@ const ended = (stand: DashboardStand): unknown[] =>
     .filter(({ type }) => type === "dashboard:signed-out")
     .map(({ fact }) => fact["reason"]);
 
-describe("the session cookie", () => {
-  test("on http is HttpOnly, Lax, for 7 days, for all paths of this host, not Secure", async () => {
+describe("session cookie", () => {
+  test("has HttpOnly, Lax, 7 days and no Secure over http", async () => {
     await using stand = await startDashboard();
     expect(setCookieOf(await login(stand))).toMatch(
       new RegExp(
@@ -37,7 +37,7 @@ describe("the session cookie", () => {
     );
   });
 
-  test("is named by the instance of the home, the same over restarts", async () => {
+  test("keeps the instance of the home in its name across restarts", async () => {
     await using folder = await tempHome();
     const names: string[] = [];
     for (let start = 0; start < 2; start += 1) {
@@ -51,12 +51,12 @@ describe("the session cookie", () => {
     expect(names[1]).toBe(names[0]);
   });
 
-  test("carries another brand in its name", async () => {
+  test("carries the brand in its name", async () => {
     await using stand = await startDashboard({ dashboard: { brand: "acme" } });
     expect((await signedIn(stand)).cookie).toMatch(/^acme_session_/);
   });
 
-  test("is Secure and __Host- exactly when a trusted proxy says https", async () => {
+  test("gains Secure and __Host- if a trusted proxy reports https", async () => {
     await using behind = await startDashboard({ launcher: proxied });
     const https = { "x-forwarded-proto": "https" };
     const set = setCookieOf(await login(behind, https))!;
@@ -71,7 +71,7 @@ describe("the session cookie", () => {
     expect(setCookieOf(await login(plain, https))).toMatch(/^service_session_[^;]+;(?!.*Secure)/);
   });
 
-  test("is Secure and __Host- over TLS", async () => {
+  test("gains Secure and __Host- over TLS", async () => {
     await using folder = await tempHome();
     const [cert, key] = [join(folder.home, "cert.pem"), join(folder.home, "key.pem")];
     const made = selfSigned();
@@ -93,7 +93,7 @@ describe("the session cookie", () => {
     );
   });
 
-  test("lasts session_days", async () => {
+  test("expires after session_days", async () => {
     await using stand = await startDashboard({ launcher: { session_days: 0.5 } });
     const answer = await login(stand);
     expect(setCookieOf(answer)).toContain("; Max-Age=43200;");
@@ -102,14 +102,14 @@ describe("the session cookie", () => {
     });
   });
 
-  test("is another one at every login", async () => {
+  test("changes at every sign-in", async () => {
     await using stand = await startDashboard();
     const cookies = [await signedIn(stand), await signedIn(stand), await signedIn(stand)];
     expect(new Set(cookies.map(({ cookie }) => cookie)).size).toBe(3);
     for (const cookie of cookies) expect(await isIn(stand, cookie)).toBe(true);
   });
 
-  test("sent twice under one name, each value is tried", async () => {
+  test("accepts any of two values with the same name", async () => {
     await using stand = await startDashboard();
     const { cookie } = await signedIn(stand);
     const [name] = cookie.split("=");
@@ -119,7 +119,7 @@ describe("the session cookie", () => {
     expect(await isIn(stand, { cookie: ` a ; ;=; ${cookie} ;` })).toBe(true);
   });
 
-  test("of another kind or under another name opens nothing", async () => {
+  test("opens nothing under another name or kind", async () => {
     await using stand = await startDashboard();
     const value = valueOf((await signedIn(stand)).cookie);
     for (const name of [
@@ -133,8 +133,8 @@ describe("the session cookie", () => {
   });
 });
 
-describe("a session ends", () => {
-  test("at its expiry to the millisecond, however much it was used, and tells so", async () => {
+describe("SignInSessions", () => {
+  test("ends a session exactly at its expiry, despite use", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     for (let day = 0; day < 6; day += 1) {
@@ -149,7 +149,7 @@ describe("a session ends", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("by its own timer, also when it lasts longer than a timer of Node can", async () => {
+  test("ends a session after the longest Node timer delay", async () => {
     await using stand = await startDashboard({ launcher: { session_days: 60 } });
     await signedIn(stand);
     for (let day = 0; day < 60; day += 10) {
@@ -159,7 +159,7 @@ describe("a session ends", () => {
     expect(ended(stand)).toEqual(["expired"]);
   });
 
-  test("no later when the clock was set back, and is not born again by it", async () => {
+  test("ignores a clock that is set back", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     stand.clock.increment(DAY);
@@ -173,7 +173,7 @@ describe("a session ends", () => {
     expect(ended(stand)).toEqual(["expired"]);
   });
 
-  test("when its expiry was seen once, whatever the clock says later", async () => {
+  test("keeps an expired session ended if the clock is set back", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     stand.clock.setTimeOfDay(BEGAN + 8 * DAY);
@@ -182,7 +182,7 @@ describe("a session ends", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("with the process: after a restart with the same token the same cookie means nothing", async () => {
+  test("drops sessions at a restart with the same token", async () => {
     await using folder = await tempHome();
     const options: StandOptions = { home: folder.home, env: { SERVICE_LAUNCHER_TOKEN: TOKEN } };
     let session = { cookie: "" };
@@ -196,7 +196,7 @@ describe("a session ends", () => {
     expect(setCookieOf(await stand.open("/", session))).toContain("Max-Age=0");
   });
 
-  test("when the registry of 25 is full: first one never used, then the one used longest ago", async () => {
+  test("evicts unused sessions, then the least recently used, beyond 25", async () => {
     await using stand = await startDashboard();
     const sessions: { cookie: string }[] = [];
     for (let n = 0; n < 25; n += 1) {
@@ -207,7 +207,7 @@ describe("a session ends", () => {
       await isIn(stand, sessions[n]!);
       stand.clock.increment(1_000);
     }
-    /** By the order in which they were signed in. */
+    /** Cookies in the order of their sign-ins. */
     const alive = (): number[] => {
       const of = (type: string): unknown[] =>
         stand.facts.filter((each) => each.type === type).map(({ fact }) => fact["signIn"]);
@@ -226,15 +226,15 @@ describe("a session ends", () => {
   });
 });
 
-describe("the signature", () => {
-  test("of another process with the same token and the same clock means nothing here", async () => {
+describe("TokenSigner", () => {
+  test("rejects signatures of another process with the same token", async () => {
     await using one = await startDashboard();
     await using two = await startDashboard({ form: memory({ launcher: TOKEN }) });
     const value = valueOf((await signedIn(one)).cookie);
     expect(await isIn(two, { cookie: `service_session_${two.port}=${value}` })).toBe(false);
   });
 
-  test("parts of a value, another expiry and an empty value mean nothing", async () => {
+  test("rejects partial values, another expiry and an empty value", async () => {
     await using stand = await startDashboard();
     const { cookie } = await signedIn(stand);
     const [name] = cookie.split("=");

@@ -11,8 +11,8 @@ import {
   wrong,
 } from "../../../support/dashboard-server.ts";
 
-describe("a one-time link", () => {
-  test("is ott_ and 32 random bytes, in one address that signs in and one made to be copied", async () => {
+describe("createSignInLinks", () => {
+  test("offers ott_ and 32 random bytes in two addresses", async () => {
     await using stand = await startDashboard();
     const { path, copyPath, expiresAt } = stand.kernel.services.signInLinks.mint();
     expect(path).toMatch(/^\/\?token=ott_[\w-]{43}$/);
@@ -21,7 +21,7 @@ describe("a one-time link", () => {
     expect(mintLink(stand)).not.toBe(mintLink(stand));
   });
 
-  test("leads to the page it was made for, with a session and without, and to no other site", async () => {
+  test("opens the requested page of this site, with and without a session", async () => {
     await using stand = await startDashboard();
     const { mint } = stand.kernel.services.signInLinks;
     expect(mint("/tokens").path).toMatch(/^\/\?token=ott_[\w-]{43}&next=%2Ftokens$/);
@@ -35,7 +35,7 @@ describe("a one-time link", () => {
     );
   });
 
-  test("lives for five minutes", async () => {
+  test("expires after five minutes", async () => {
     await using stand = await startDashboard();
     const [early, late] = [mintLink(stand), mintLink(stand)];
     stand.clock.increment(299_999);
@@ -46,7 +46,7 @@ describe("a one-time link", () => {
     );
   });
 
-  test("lives no longer when the clock is set back meanwhile", async () => {
+  test("expires on time even if the clock is set back", async () => {
     await using stand = await startDashboard();
     let passed = 0;
     Object.assign(stand.clock, { monotonic: () => passed });
@@ -59,7 +59,7 @@ describe("a one-time link", () => {
     );
   });
 
-  test("is spent by one of many at once", async () => {
+  test("redeems a link once among parallel requests", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
     const answers = await Promise.all([
@@ -69,7 +69,7 @@ describe("a one-time link", () => {
     expect(answers.filter(({ status }) => status === 303 || status === 200)).toHaveLength(1);
   });
 
-  test("ends with the launcher token in force when it was made", async () => {
+  test("invalidates links when the launcher token is rotated", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
     const { tokens, tokenSecrets } = stand.kernel.services;
@@ -81,7 +81,7 @@ describe("a one-time link", () => {
     expect((await stand.post("/login", { token: mintLink(stand) })).status).toBe(200);
   });
 
-  test("of 20 alive, the oldest leaves when another is made", async () => {
+  test("drops the oldest link when the 21st is created", async () => {
     await using stand = await startDashboard();
     const links = Array.from({ length: 21 }, () => mintLink(stand));
     expect((await stand.post("/login", { token: links[0]! })).status).toBe(401);
@@ -89,7 +89,7 @@ describe("a one-time link", () => {
       expect((await stand.post("/login", { token: link })).status).toBe(200);
   });
 
-  test("is no Bearer, and no setup code", async () => {
+  test("rejects a link as Bearer and as setup code", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
     await refusal(
@@ -102,7 +102,7 @@ describe("a one-time link", () => {
 });
 
 describe("GET /login?link=", () => {
-  test("is a page with one button that posts the link; looking at it spends nothing", async () => {
+  test("shows a button that posts the link, without redeeming it", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
     for (let time = 0; time < 3; time += 1) {
@@ -117,7 +117,7 @@ describe("GET /login?link=", () => {
     expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
   });
 
-  test("shows the same page with a session, and for a link that is spent or was never made", async () => {
+  test("shows the same page for signed-in browsers and invalid links", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     for (const link of [mintLink(stand), `ott_${"x".repeat(43)}`]) {
@@ -127,7 +127,7 @@ describe("GET /login?link=", () => {
     }
   });
 
-  test("leads to setup in a fresh launcher, by its button alone", async () => {
+  test("continues to setup only after the button was pressed", async () => {
     await using stand = await startDashboard({ form: inSetup() });
     const link = mintLink(stand);
     const page = await stand.open(`/login?link=${link}`);
@@ -137,7 +137,7 @@ describe("GET /login?link=", () => {
     expect(cookieFrom(answer, "setup")).toMatch(/=./);
   });
 
-  test("repeats nothing that is not shaped like a link", async () => {
+  test("omits a value that does not look like a link", async () => {
     await using stand = await startDashboard();
     for (const link of [TOKEN, wrong(1), "ott_%22%3E%3Cscript%3E", `ott_${"x".repeat(200)}`]) {
       const text = await (await stand.open(`/login?link=${link}`)).text();
@@ -149,7 +149,7 @@ describe("GET /login?link=", () => {
 });
 
 describe("POST /api/signin-links", () => {
-  test("makes a link to be copied, with the origin that the asking browser sees", async () => {
+  test("returns a copy link with the origin of the browser", async () => {
     await using stand = await startDashboard({
       launcher: { trusted_proxies: ["127.0.0.1"], allowed_hosts: ["door.example.org"] },
     });
@@ -169,7 +169,7 @@ describe("POST /api/signin-links", () => {
     expect(other.url).toMatch(/^https:\/\/door\.example\.org\/login\?link=ott_/);
   });
 
-  test("needs a session or Bearer", async () => {
+  test("requires a session or Bearer", async () => {
     await using stand = await startDashboard();
     await refusal(await stand.post("/api/signin-links", undefined), 401, "unauthorized");
   });

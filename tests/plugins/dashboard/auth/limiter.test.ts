@@ -17,7 +17,7 @@ import {
   type DashboardStand,
 } from "../../../support/dashboard-server.ts";
 
-/** Every way by which a running launcher takes its token. */
+/** Every way to send the token to a running launcher. */
 const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Response>> = {
   json: (stand, token) => stand.post("/login", { token }),
   form: (stand, token) => stand.form("/login", { token }),
@@ -28,8 +28,8 @@ const inTurn = (n: number) => Object.values(ways)[n % 4]!;
 const refusals = (stand: DashboardStand) =>
   stand.lines.filter(({ text }) => text === "sign-in failed");
 
-describe("ten different wrong tokens in a minute", () => {
-  test("are compared, the eleventh is 429 until the first is a minute old, whichever ways they came", async () => {
+describe("wrong token limit", () => {
+  test("rejects the eleventh wrong token within a minute on every path", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 10; n += 1) {
       expect((await inTurn(n)(stand, wrong(n))).status).toBe(401);
@@ -48,7 +48,7 @@ describe("ten different wrong tokens in a minute", () => {
     await refusal(again, 429, "rate_limited");
   });
 
-  test("tries while blocked lengthen nothing", async () => {
+  test("does not extend a block by further attempts", async () => {
     await using stand = await startDashboard();
     await block(stand);
     for (let second = 0; second < 60; second += 5) {
@@ -60,7 +60,7 @@ describe("ten different wrong tokens in a minute", () => {
     await refusal(await stand.post("/login", { token: wrong(99) }), 401, "invalid_token");
   });
 
-  test("the setup code shares the count with the other ways", async () => {
+  test("includes wrong setup codes", async () => {
     await using stand = await startDashboard({ form: inSetup() });
     const setup = (code: string) => stand.post("/setup", { code, keep: true });
     for (let n = 0; n < 9; n += 3) {
@@ -73,14 +73,14 @@ describe("ten different wrong tokens in a minute", () => {
     await refusal(await stand.post("/login", { token: wrong(10) }), 429, "rate_limited");
   });
 
-  test("the number is login_attempts_per_minute", async () => {
+  test("follows login_attempts_per_minute", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 3 } });
     for (let n = 0; n < 3; n += 1)
       await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
     await refusal(await stand.post("/login", { token: wrong(3) }), 429, "rate_limited");
   });
 
-  test("50 at once: at most ten are compared", async () => {
+  test("compares at most ten of 50 parallel tokens", async () => {
     const compared = new Set<string>();
     const form = {
       ...memory({ launcher: TOKEN }),
@@ -102,8 +102,8 @@ describe("ten different wrong tokens in a minute", () => {
   });
 });
 
-describe("a right token", () => {
-  test("of 43 characters and more passes while the address is blocked", async () => {
+describe("correct token", () => {
+  test("passes a block if it has 43 or more characters", async () => {
     await using stand = await startDashboard();
     await block(stand);
     for (const way of Object.values(ways))
@@ -114,7 +114,7 @@ describe("a right token", () => {
     expect((await fresh.post("/setup", { code: TOKEN, keep: true })).status).toBe(200);
   });
 
-  test("under 43 characters is not even compared while blocked", async () => {
+  test("waits for the end of a block if it is shorter", async () => {
     const token = TOKEN.slice(0, 42);
     await using stand = await startDashboard({ form: memory({ launcher: token }) });
     await block(stand);
@@ -123,7 +123,7 @@ describe("a right token", () => {
     expect((await stand.post("/login", { token })).status).toBe(200);
   });
 
-  test("clears nothing and costs nothing", async () => {
+  test("neither clears nor increases the count", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 9; n += 1) await stand.post("/login", { token: wrong(n) });
     for (let n = 0; n < 12; n += 1)
@@ -133,8 +133,8 @@ describe("a right token", () => {
   });
 });
 
-describe("what is not counted", () => {
-  test("the same wrong token again: a stale client does not block its neighbours", async () => {
+describe("uncounted requests", () => {
+  test("include repetitions of the same wrong token", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 30; n += 1) expect((await inTurn(n)(stand, wrong(1))).status).toBe(401);
     for (let n = 2; n < 11; n += 1) {
@@ -144,7 +144,7 @@ describe("what is not counted", () => {
     await refusal(await stand.post("/login", { token: wrong(1) }), 429, "rate_limited");
   });
 
-  test("missing tokens, broken bodies, links, refused origins, bodies too large and live sessions", async () => {
+  test("include missing tokens, invalid bodies, links and rejected origins", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     const session = await signedIn(stand);
     const link = mintLink(stand);
@@ -180,7 +180,7 @@ describe("what is not counted", () => {
     await refusal(await stand.post("/login", { token: wrong(10) }), 429, "rate_limited");
   });
 
-  test("a session stays good while its address is blocked, and the pages are served", async () => {
+  test("include those of live sessions during a block", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     await block(stand);
@@ -192,8 +192,8 @@ describe("what is not counted", () => {
   });
 });
 
-describe("the client's address", () => {
-  test("counts for itself, loopback included", async () => {
+describe("limited address", () => {
+  test("has its own count, even on loopback", async () => {
     await using stand = await startDashboard();
     await block(stand, "127.0.0.2");
     await refusal(
@@ -208,7 +208,7 @@ describe("the client's address", () => {
     );
   });
 
-  test("is what a trusted proxy says, by /64 for IPv6, and mapped IPv4 is IPv4", async () => {
+  test("follows trusted proxies, with /64 for IPv6", async () => {
     await using stand = await startDashboard({
       launcher: { trusted_proxies: ["127.0.0.1"], login_attempts_per_minute: 1 },
     });
@@ -229,7 +229,7 @@ describe("the client's address", () => {
     ]);
   });
 
-  test("is not what anybody else says", async () => {
+  test("ignores headers of untrusted clients", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     await stand.post("/login", { token: wrong(1) }, { "x-forwarded-for": "10.0.0.1" });
     await refusal(
@@ -240,8 +240,8 @@ describe("the client's address", () => {
   });
 });
 
-describe("the log", () => {
-  test("has one line per counted failure with reason, ip, via and count, never the value", async () => {
+describe("sign-in log", () => {
+  test("has one line per counted failure and no token", async () => {
     await using stand = await startDashboard();
     await ways["json"]!(stand, wrong(1));
     await ways["form"]!(stand, wrong(1));
@@ -262,8 +262,8 @@ describe("the log", () => {
   });
 });
 
-describe("`current`, the token typed again", () => {
-  test("counts in the same limiter", async () => {
+describe("current field", () => {
+  test("shares the limit", async () => {
     await using folder = await tempHome();
     await using stand = await startDashboard({
       home: folder.home,

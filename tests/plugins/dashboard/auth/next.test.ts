@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { safeRedirectPath } from "../../../../plugins/dashboard/auth/sign-in.ts";
 import { TOKEN, startDashboard } from "../../../support/dashboard-server.ts";
 
-describe("the way back after signing in", () => {
+describe("safeRedirectPath", () => {
   test.each([
     ["/", "/"],
     ["/place", "/place"],
@@ -14,7 +14,7 @@ describe("the way back after signing in", () => {
     ["/loginx", "/loginx"],
     ["/apix", "/apix"],
     ["/?a=1", "/?a=1"],
-  ])("%s leads to %s", (given, expected) => expect(safeRedirectPath(given)).toBe(expected));
+  ])("converts %s to %s", (given, expected) => expect(safeRedirectPath(given)).toBe(expected));
 
   test.each([
     "",
@@ -52,23 +52,23 @@ describe("the way back after signing in", () => {
     "/api/status",
     "/./login",
     "/x/../api/status",
-  ])("%j leads to the overview", (given) => expect(safeRedirectPath(given)).toBe("/"));
+  ])("replaces %j by the overview", (given) => expect(safeRedirectPath(given)).toBe("/"));
 
-  test("has at most 2,048 characters", () => {
+  test("rejects more than 2,048 characters", () => {
     expect(safeRedirectPath(`/${"x".repeat(2_047)}`)).toBe(`/${"x".repeat(2_047)}`);
   });
 
-  test("is one text, or the overview", () => {
+  test("rejects repeated values", () => {
     for (const given of [undefined, null, 5, {}, ["/place"], ["/a", "/b"]])
       expect(safeRedirectPath(given)).toBe("/");
   });
 
-  test("never carries a token on", () => {
+  test("removes a token", () => {
     expect(safeRedirectPath("/?token=x&a=1")).toBe("/?a=1");
     expect(safeRedirectPath("/place?a=1&token=x&token=y")).toBe("/place?a=1");
   });
 
-  test("survives the walk through the sign-in page and its form", async () => {
+  test("passes through the sign-in page and its form", async () => {
     await using stand = await startDashboard();
     const sent = await stand.open("/place?a=%26&b=c+d");
     const page = await (await stand.open(sent.headers.get("location")!)).text();
@@ -80,7 +80,7 @@ describe("the way back after signing in", () => {
     expect(answer.headers.get("location")).toBe("/place?a=%26&b=c+d");
   });
 
-  test("is kept when a form's first try was wrong, and never leaves this origin", async () => {
+  test("stays the same after a failed form and never leaves the site", async () => {
     await using stand = await startDashboard();
     expect(await (await stand.form("/login", { token: "wrong", next: "/place" })).text()).toContain(
       'name="next" value="/place"',

@@ -1,4 +1,4 @@
-// The private host name: random, offered for opening a browser, and accepted like 127.0.0.1.
+// Tests the private host name: random, used to open a browser, accepted like 127.0.0.1.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -22,8 +22,8 @@ const privateUrl = (stand: DashboardStand, page?: string): string | undefined =>
   stand.kernel.services.signInLinks.mint(page).privateUrl;
 const hostOf = (stand: DashboardStand): string => new URL(privateUrl(stand)!).host;
 
-describe("SignInLinks.mint: privateUrl", () => {
-  test("has 80 random bits before localhost, the same for one start", async () => {
+describe("SignInLinks.mint", () => {
+  test("adds a private URL with 80 random bits, constant per start", async () => {
     await using one = await startDashboard();
     await using two = await startDashboard();
     expect(hostOf(one)).toMatch(new RegExp(`^doorward-[0-9a-f]{20}\\.localhost:${one.port}$`));
@@ -31,7 +31,7 @@ describe("SignInLinks.mint: privateUrl", () => {
     expect(hostOf(one).split(".")[0]).not.toBe(hostOf(two).split(".")[0]);
   });
 
-  test("signs in under the private name and leads to the page", async () => {
+  test("signs in under the private name and opens the page", async () => {
     await using stand = await startDashboard({ basePath: "/door" });
     const url = new URL(privateUrl(stand, "/tokens")!);
     expect(url.pathname).toBe("/door/");
@@ -44,12 +44,12 @@ describe("SignInLinks.mint: privateUrl", () => {
     ["localhost", true],
     ["127.0.0.2", false],
     ["0.0.0.0", true],
-  ])("is offered exactly where browsers reach it: %s", async (host, offered) => {
+  ])("adds a private URL only if browsers can reach it: %s", async (host, offered) => {
     await using stand = await startDashboard({ host });
     expect(privateUrl(stand) !== undefined).toBe(offered);
   });
 
-  test("is absent over TLS: no certificate holds the name", async () => {
+  test("adds no private URL over TLS, whose certificate lacks the name", async () => {
     await using folder = await tempHome();
     const [cert, key] = [join(folder.home, "cert.pem"), join(folder.home, "key.pem")];
     const made = selfSigned();
@@ -60,8 +60,8 @@ describe("SignInLinks.mint: privateUrl", () => {
   });
 });
 
-describe("private host name", () => {
-  test("is the dashboard's own for Host, Origin and links", async () => {
+describe("createPrivateHost", () => {
+  test("accepts the private name as Host and Origin", async () => {
     await using stand = await startDashboard();
     const host = hostOf(stand);
     const origin = `http://${host}`;
@@ -78,7 +78,7 @@ describe("private host name", () => {
     }
   });
 
-  test("opens the channel for the dashboard's page, and stays out of its address", async () => {
+  test("opens the channel for a page, and keeps the name private", async () => {
     const before = [channels(), picoServer()] as unknown as AnyPlugin[];
     const form = memory({ launcher: TOKEN, pico: "0123456789abcdef0123" });
     await using folder = await tempHome();

@@ -19,23 +19,23 @@ const where = (answer: Response): [number, string | null] => [
   answer.status,
   answer.headers.get("location"),
 ];
-/** Whether one try of the two that the stand allows was used: the second wrong one is still compared. */
+/** Whether one of the two allowed attempts was used: the second wrong token is still compared. */
 async function expectNothingCounted(stand: DashboardStand): Promise<void> {
   await refusal(await stand.post("/login", { token: wrong(99) }), 401, "invalid_token");
   expect(stand.facts.map(({ fact }) => fact["via"])).toEqual(["form"]);
 }
 
-describe("GET /?token= with the right token", () => {
-  test("signs in and goes to the same address without the token, never cached", async () => {
+describe("GET /?token= with the correct token", () => {
+  test("signs in and removes the token from the address, uncached", async () => {
     await using stand = await startDashboard();
-    for (const [asked, told] of [
+    for (const [path, location] of [
       [`/?token=${TOKEN}`, "/"],
       [`/?a=1&token=${TOKEN}&b=%20x`, "/?a=1&b=+x"],
       [`//?token=${TOKEN}`, "/"],
       [`/./?token=%20${TOKEN}%0A`, "/"],
     ] as const) {
-      const answer = await stand.open(asked);
-      expect(where(answer)).toEqual([303, told]);
+      const answer = await stand.open(path);
+      expect(where(answer)).toEqual([303, location]);
       expect(answer.headers.get("cache-control")).toBe("no-store");
       expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
       expect(await isIn(stand, { cookie: cookieFrom(answer) })).toBe(true);
@@ -44,7 +44,7 @@ describe("GET /?token= with the right token", () => {
     expect(stand.facts[0]).toMatchObject({ type: "dashboard:signed-in", fact: { via: "query" } });
   });
 
-  test("on another path is not looked at", async () => {
+  test("has no effect on other paths", async () => {
     await using stand = await startDashboard();
     for (const path of ["/login", "/nowhere", "/api/status", "/setup"]) {
       const answer = await stand.open(`${path}?token=${TOKEN}`);
@@ -54,14 +54,14 @@ describe("GET /?token= with the right token", () => {
   });
 });
 
-describe("GET /?token= that nobody opened", () => {
+describe("GET /?token= without a user", () => {
   test.each([
-    ["a picture", { "sec-fetch-dest": "image", "sec-fetch-mode": "no-cors" }],
+    ["an image", { "sec-fetch-dest": "image", "sec-fetch-mode": "no-cors" }],
     ["a frame", { "sec-fetch-dest": "iframe" }],
     ["a script's request", { "sec-fetch-dest": "empty", "sec-fetch-mode": "cors" }],
     ["a prefetch", { "sec-purpose": "prefetch" }],
     ["a prerender", { "sec-purpose": "prefetch;prerender" }],
-  ])("%s: as without a token, not compared, not counted", async (_, headers) => {
+  ])("ignores the token and counts nothing: %s", async (_, headers) => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (const token of [TOKEN, wrong(1), wrong(2), mintLink(stand)]) {
       const answer = await stand.open(`/?token=${token}`, headers);
@@ -71,7 +71,7 @@ describe("GET /?token= that nobody opened", () => {
     await expectNothingCounted(stand);
   });
 
-  test("an empty value is as without a token", async () => {
+  test("treats an empty value as no token", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (const query of ["?token=", "?token", "?token=%20"]) {
       expect(where(await stand.open(`/${query}`))).toEqual([302, "/login?next=%2F"]);
@@ -80,7 +80,7 @@ describe("GET /?token= that nobody opened", () => {
     await expectNothingCounted(stand);
   });
 
-  test("HEAD signs nobody in, spends no link and counts nothing", async () => {
+  test("ignores the token for HEAD, links included", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     const link = mintLink(stand);
     for (const token of [TOKEN, link, wrong(1), wrong(2)]) {
@@ -94,7 +94,7 @@ describe("GET /?token= that nobody opened", () => {
 });
 
 describe("GET /?token= with a session", () => {
-  test("keeps the session; the token is not checked, not counted, no link is spent", async () => {
+  test("keeps the session and checks neither token nor link", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     const session = await signedIn(stand);
     const link = mintLink(stand);
@@ -109,7 +109,7 @@ describe("GET /?token= with a session", () => {
 });
 
 describe("GET /?token= with a wrong token", () => {
-  test("is counted, and the value is echoed nowhere", async () => {
+  test("counts an attempt and never repeats the value", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });
     const browser = await stand.open(`/?token=${wrong(1)}&a=1`);
     expect(where(browser)).toEqual([302, "/login?error=invalid_token"]);
@@ -126,7 +126,7 @@ describe("GET /?token= with a wrong token", () => {
     expect(stand.logged()).not.toContain("wrong-token");
   });
 
-  test("while blocked is sent to the page that says so, or 429", async () => {
+  test("redirects to a message during a block, or answers 429", async () => {
     await using stand = await startDashboard();
     await block(stand);
     expect(where(await stand.open(`/?token=${wrong(1)}`))).toEqual([
@@ -138,7 +138,7 @@ describe("GET /?token= with a wrong token", () => {
     await refusal(answer, 429, "rate_limited");
   });
 
-  test("twice is 400 and nothing is compared", async () => {
+  test("answers 400 without comparison if the token is repeated", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     const session = await signedIn(stand);
     stand.facts.length = 0;
@@ -158,7 +158,7 @@ describe("GET /?token= with a wrong token", () => {
 });
 
 describe("GET /?token=ott_…", () => {
-  test("a live link signs in once", async () => {
+  test("signs in once with a live link", async () => {
     await using stand = await startDashboard();
     const link = mintLink(stand);
     const answer = await stand.open(`/?token=${link}&a=1`);
@@ -169,7 +169,7 @@ describe("GET /?token=ott_…", () => {
     await refusal(await stand.get(`/?token=${link}`), 401, "invalid_token");
   });
 
-  test("an old one says so and is never counted", async () => {
+  test("shows that a link has expired and counts nothing", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1 } });
     for (let n = 0; n < 5; n += 1) {
       expect(where(await stand.open(`/?token=ott_${n}`))).toEqual([
@@ -183,15 +183,15 @@ describe("GET /?token=ott_…", () => {
     await refusal(await stand.post("/login", { token: wrong(1) }), 401, "invalid_token");
   });
 
-  test("works while the address is blocked", async () => {
+  test("works during a block", async () => {
     await using stand = await startDashboard();
     await block(stand);
     expect(where(await stand.open(`/?token=${mintLink(stand)}`))).toEqual([303, "/"]);
   });
 });
 
-describe("GET /?token= in setup", () => {
-  test("the right token or a live link gives the setup cookie and goes to /setup", async () => {
+describe("GET /?token= during setup", () => {
+  test("sets the setup cookie for the token or a live link", async () => {
     await using stand = await startDashboard({ form: inSetup() });
     for (const token of [TOKEN, mintLink(stand)]) {
       const answer = await stand.open(`/?token=${token}`);
@@ -201,7 +201,7 @@ describe("GET /?token= in setup", () => {
     }
   });
 
-  test("a wrong one is counted and sent to the page that says so, or 401", async () => {
+  test("counts a wrong token and redirects to a message", async () => {
     await using stand = await startDashboard({
       form: inSetup(),
       launcher: { login_attempts_per_minute: 2 },
@@ -224,30 +224,26 @@ describe("GET /?token= in setup", () => {
   });
 });
 
-describe("a page of another site that opens the address, again and again", () => {
+describe("GET /?token= from another site", () => {
   const elsewhere = { "sec-fetch-site": "cross-site" };
 
-  test("signs in with the right token, as a link in a mail does", async () => {
+  test("signs in with the correct token, as from an email", async () => {
     await using stand = await startDashboard();
     expect(where(await stand.open(`/?token=${TOKEN}`, elsewhere))).toEqual([303, "/"]);
   });
 
-  test.each(["cross-site", "same-site"])(
-    "(%s) leaves half of the tries to who is at home",
-    async (site) => {
-      await using stand = await startDashboard();
-      for (let n = 0; n < 8; n++)
-        await stand.open(`/?token=${wrong(n)}`, { "sec-fetch-site": site });
-      const last = await stand.open(`/?token=${wrong(9)}`, { "sec-fetch-site": site });
-      expect(where(last)).toEqual([302, "/login?error=rate_limited"]);
-      for (let n = 20; n < 25; n++) {
-        await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
-      }
-      await refusal(await stand.post("/login", { token: wrong(26) }), 429, "rate_limited");
-    },
-  );
+  test.each(["cross-site", "same-site"])("uses at most half of the attempts: %s", async (site) => {
+    await using stand = await startDashboard();
+    for (let n = 0; n < 8; n++) await stand.open(`/?token=${wrong(n)}`, { "sec-fetch-site": site });
+    const last = await stand.open(`/?token=${wrong(9)}`, { "sec-fetch-site": site });
+    expect(where(last)).toEqual([302, "/login?error=rate_limited"]);
+    for (let n = 20; n < 25; n++) {
+      await refusal(await stand.post("/login", { token: wrong(n) }), 401, "invalid_token");
+    }
+    await refusal(await stand.post("/login", { token: wrong(26) }), 429, "rate_limited");
+  });
 
-  test("a form without an origin, as plain http sends it, leaves half of them too", async () => {
+  test("uses at most half of the attempts by forms without origin", async () => {
     await using stand = await startDashboard();
     for (let n = 0; n < 5; n++) {
       expect((await stand.form("/login", { token: wrong(n) }, { origin: "null" })).status).toBe(

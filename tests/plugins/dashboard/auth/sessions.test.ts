@@ -10,11 +10,11 @@ import {
 } from "../../../../testkit/index.ts";
 import { listening } from "../../../embedding/support.ts";
 
-/* A dashboard inside a host that signs people in itself. */
+// Tests a dashboard inside a host that has its own sign-in.
 
 const server = createServer();
 let ends = new Map<string, (reason: string) => void>();
-/** Checks that will never be answered. */
+/** Resolvers of checks that never finish. */
 let slow = 0;
 afterEach(() => {
   server.closeAllConnections();
@@ -57,8 +57,8 @@ const ann = { cookie: "ann=owner" };
 const bob = { cookie: "bob=guest" };
 const page = { accept: "text/html" };
 
-describe("the host's session check", () => {
-  test("lets its owners in, without a cookie of ours, as one session", () =>
+describe("createHostSessions", () => {
+  test("admits owners of the host as one session without a cookie", () =>
     hosted(async (ask, facts) => {
       for (const path of ["/", "/api/status"]) {
         const answer = await ask(path, { headers: { ...page, ...ann } });
@@ -67,7 +67,7 @@ describe("the host's session check", () => {
       expect(facts).toMatchObject([{ via: "host", address: "127.0.0.1" }]);
     }));
 
-  test("names nobody when it does not answer: the request goes on after five seconds", () =>
+  test("continues without identity after five seconds", () =>
     hosted(async (ask, _, clock) => {
       const answer = ask("/api/status", { headers: { cookie: "cleo=slow" } });
       await expect.poll(() => slow).toBe(1);
@@ -75,7 +75,7 @@ describe("the host's session check", () => {
       expect((await answer).status).toBe(401);
     }));
 
-  test("lets nobody else in: others sign in with the token as ever", () =>
+  test("requires the token from users who are not owners", () =>
     hosted(async (ask, facts) => {
       for (const headers of [bob, {}]) {
         expect(
@@ -90,7 +90,7 @@ describe("the host's session check", () => {
       expect(facts).toMatchObject([{ via: "form" }]);
     }));
 
-  test("does not let pages of other sites act for its owners", () =>
+  test("rejects pages of other sites that act for an owner", () =>
     hosted(async (ask) => {
       const headers = { "content-type": "application/json", ...ann };
       const from = async (more: object): Promise<number> => {
@@ -100,7 +100,7 @@ describe("the host's session check", () => {
       expect([await from({ origin: "https://evil.example" }), await from({})]).toEqual([403, 200]);
     }));
 
-  test("ends a session when the host does; the next request is judged anew", () =>
+  test("ends its session with the session of the host", () =>
     hosted(async (ask, facts) => {
       await ask("/api/status", { headers: ann });
       ends.get("ann")!("signed out there");

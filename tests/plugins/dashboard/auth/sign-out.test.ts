@@ -15,7 +15,7 @@ import {
   type DashboardStand,
 } from "../../../support/dashboard-server.ts";
 
-/** The hidden value of the sign-out form on the overview. */
+/** Reads the hidden value of the sign-out form on the overview. */
 async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promise<string> {
   const [, csrf = ""] =
     /name="csrf" value="([^"]*)"/.exec(await (await stand.open("/", headers)).text()) ?? [];
@@ -24,7 +24,7 @@ async function csrfOf(stand: DashboardStand, headers: { cookie: string }): Promi
 }
 const cleared = /^service_session_\d+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/;
 
-/** Something that lives as long as the sign-in of who opened it, as a socket does. */
+/** Opens a resource that ends with the sign-in of its request, as a socket does. */
 function holder(): { plugin: AnyPlugin; ended: string[] } {
   const ended: string[] = [];
   const plugin: Plugin<{ needs: { http: Http } }> = {
@@ -43,7 +43,7 @@ function holder(): { plugin: AnyPlugin; ended: string[] } {
 }
 
 describe("POST /logout", () => {
-  test("as JSON and without a body ends the session on the server and clears the cookie", async () => {
+  test("ends the session and clears the cookie for JSON and empty bodies", async () => {
     await using stand = await startDashboard();
     for (const body of [{}, undefined]) {
       const session = await signedIn(stand);
@@ -56,7 +56,7 @@ describe("POST /logout", () => {
     }
   });
 
-  test("takes a body that is announced and then empty, whatever its type", async () => {
+  test("accepts an announced empty body of any type", async () => {
     await using stand = await startDashboard();
     for (const type of [null, "application/json", "text/plain"]) {
       const headers = {
@@ -68,7 +68,7 @@ describe("POST /logout", () => {
     }
   });
 
-  test("as a form goes to the sign-in page", async () => {
+  test("redirects a form to the sign-in page", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     const answer = await stand.form("/logout", {}, { ...session, origin: stand.origin });
@@ -77,7 +77,7 @@ describe("POST /logout", () => {
     expect(await isIn(stand, session)).toBe(false);
   });
 
-  test("without a session, and again, answers the same", async () => {
+  test("answers the same without a session", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     for (const headers of [
@@ -92,7 +92,7 @@ describe("POST /logout", () => {
     expect(stand.facts.filter(({ type }) => type === "dashboard:signed-out")).toHaveLength(1);
   });
 
-  test("ends exactly one session, and tells which", async () => {
+  test("ends exactly one session and names it in the event", async () => {
     await using stand = await startDashboard();
     const [one, two] = [await signedIn(stand), await signedIn(stand)];
     await stand.post("/logout", {}, one);
@@ -104,7 +104,7 @@ describe("POST /logout", () => {
     });
   });
 
-  test("ends at that instant what was opened with the session, and nothing else", async () => {
+  test("ends what the session opened and nothing else", async () => {
     const { plugin, ended } = holder();
     await using stand = await startDashboard({ plugins: [plugin] });
     const headers = async () => ({ ...(await signedIn(stand)), origin: stand.origin });
@@ -117,7 +117,7 @@ describe("POST /logout", () => {
     expect(ended).toEqual(["session sign-out", "session sign-out"]);
   });
 
-  test("works in setup and while the address is blocked", async () => {
+  test("works during setup and during a block", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     await block(stand);
@@ -126,7 +126,7 @@ describe("POST /logout", () => {
     expect((await fresh.post("/logout", {})).status).toBe(200);
   });
 
-  test("GET and HEAD are 405 and end nothing", async () => {
+  test("answers 405 to GET and HEAD without signing out", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     for (const headers of [session, {}]) {
@@ -142,7 +142,7 @@ describe("POST /logout", () => {
 describe("Clear-Site-Data", () => {
   const header = (answer: Response): string | null => answer.headers.get("clear-site-data");
 
-  test("removes the storage at sign-out and nothing that other programs own", async () => {
+  test("removes only storage at sign-out", async () => {
     await using stand = await startDashboard();
     expect(header(await stand.post("/logout", {}, await signedIn(stand)))).toBe('"storage"');
     expect(header(await stand.form("/logout", {}, await signedIn(stand)))).toBe('"storage"');
@@ -156,13 +156,13 @@ describe("Clear-Site-Data", () => {
     );
   });
 
-  test("is absent under a base path, whose origin belongs to others too", async () => {
+  test("does not occur under a base path, which shares its origin", async () => {
     await using stand = await startDashboard({ basePath: "/door" });
     const cookie = cookieFrom(await stand.post("/door/login", { token: TOKEN }));
     expect(header(await stand.post("/door/logout", {}, { cookie }))).toBeNull();
   });
 
-  test("is absent from other answers", async () => {
+  test("does not occur in other responses", async () => {
     await using stand = await startDashboard();
     for (const path of ["/login", "/", "/api/auth/status", "/assets/none"])
       expect([path, header(await stand.open(path))]).toEqual([path, null]);
@@ -170,7 +170,7 @@ describe("Clear-Site-Data", () => {
 });
 
 describe("POST /logout with Origin: null", () => {
-  test("needs the hidden value of this very session", async () => {
+  test("requires the hidden value of the session", async () => {
     await using stand = await startDashboard();
     const [session, other] = [await signedIn(stand), await signedIn(stand)];
     const csrf = await csrfOf(stand, session);
@@ -197,12 +197,12 @@ describe("POST /logout with Origin: null", () => {
     expect([await isIn(stand, session), await isIn(stand, other)]).toEqual([false, true]);
   });
 
-  test("without a session has nothing to prove", async () => {
+  test("requires nothing without a session", async () => {
     await using stand = await startDashboard();
     expect((await stand.form("/logout", {}, { origin: "null" })).status).toBe(303);
   });
 
-  test("as anything but a form is refused", async () => {
+  test("rejects everything but a form", async () => {
     await using stand = await startDashboard();
     const session = await signedIn(stand);
     const csrf = await csrfOf(stand, session);
@@ -220,7 +220,7 @@ describe("POST /logout with Origin: null", () => {
   });
 });
 
-describe("a replacement of the launcher token", () => {
+describe("rotation of the launcher token", () => {
   test("ends every session and what it opened", async () => {
     const { plugin, ended } = holder();
     await using stand = await startDashboard({ plugins: [plugin] });
@@ -242,8 +242,8 @@ describe("a replacement of the launcher token", () => {
   });
 });
 
-describe("signing in while the token is replaced", () => {
-  test("leaves no session that the old token opened, whichever comes first", async () => {
+describe("sign-in during a rotation", () => {
+  test("leaves no session of the old token", async () => {
     for (let turns = 0; turns < 12; turns += 1) {
       const store = memory({ launcher: TOKEN });
       const write = async (...given: Parameters<typeof store.write>): Promise<void> => {
@@ -264,8 +264,8 @@ describe("signing in while the token is replaced", () => {
   });
 });
 
-describe("who a request belongs to, as other plugins learn it", () => {
-  test("a sign-in only from this origin and under an allowed host name", async () => {
+describe("Http.identityOf", () => {
+  test("names a sign-in only for this origin and allowed hosts", async () => {
     const { plugin } = holder();
     await using stand = await startDashboard({ plugins: [plugin] });
     const { cookie } = await signedIn(stand);

@@ -14,16 +14,16 @@ const ask = (socketPath: string): Promise<string> =>
       .end();
   });
 
-test("of launchers that open the socket of one home in the same instant one has it, the others say so", () =>
+test("openControlSocket: gives one of several launchers the socket", () =>
   withHome(async (home) => {
     const [socket, note] = [home.at("launcher.sock"), home.at("launcher.json")];
     await writeFile(socket, "left behind");
     const launchers = await Promise.all(
       ["a", "b", "c"].map(async (version) => {
         const { log, lines } = createCapturedLog();
-        const door = { log, version, clock: systemClock, http: { addresses: () => [] } };
+        const context = { log, version, clock: systemClock, http: { addresses: () => [] } };
         const close = await openControlSocket(
-          door,
+          context,
           { socket, note, pid: 1 },
           (_, answer) => void answer.end(version),
         );
@@ -33,10 +33,10 @@ test("of launchers that open the socket of one home in the same instant one has 
     try {
       const [winner, ...others] = launchers.filter(({ lines }) => lines.length === 0);
       expect(others).toEqual([]);
-      const sentence = "another launcher uses this home and receives the commands";
-      expect(launchers.flatMap(({ lines }) => lines).map(({ text: said }) => said)).toEqual([
-        sentence,
-        sentence,
+      const warning = "another launcher uses this home and receives the commands";
+      expect(launchers.flatMap(({ lines }) => lines).map(({ text }) => text)).toEqual([
+        warning,
+        warning,
       ]);
       expect(await ask(socket)).toBe(winner!.version);
       for (const launcher of launchers) if (launcher !== winner) await launcher.close();

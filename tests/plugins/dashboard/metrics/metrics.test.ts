@@ -21,7 +21,7 @@ async function scrape(
   return readExposition(await answer.text());
 }
 
-/** Those of ours that are not zero, process and moment left out. */
+/** Metrics other than zero, without those of the process and of the current time. */
 const counted = (all: Scrape): Record<string, number> =>
   Object.fromEntries(
     [...all].filter(([name, value]) => value !== 0 && /^pico_(?!bytes|wheel)/.test(name)),
@@ -33,9 +33,9 @@ async function until(find: () => Promise<boolean>): Promise<void> {
 
 async function connect({ port }: Office, path: string, token = PICO) {
   const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, { headers: bearer(token) });
-  const heard: string[] = [];
+  const received: string[] = [];
   socket.on("message", (data) =>
-    heard.push((JSON.parse((data as Buffer).toString()) as { type: string }).type),
+    received.push((JSON.parse((data as Buffer).toString()) as { type: string }).type),
   );
   socket.on("error", () => undefined);
   await new Promise((done) => socket.once("open", done).once("close", done));
@@ -43,7 +43,7 @@ async function connect({ port }: Office, path: string, token = PICO) {
     socket,
     send: (frame: object | string) =>
       socket.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
-    heard: async (type: string) => until(async () => heard.includes(type)),
+    receives: async (type: string) => until(async () => received.includes(type)),
     end: async (code: number) => {
       const closed = new Promise((done) => socket.once("close", done));
       socket.close(code);
@@ -57,20 +57,20 @@ const echoes = application(
 );
 
 describe("GET /metrics", () => {
-  test("counts known traffic, each thing by its name", () =>
+  test("counts known traffic by name", () =>
     withOffice(
       async (office) => {
         const before = await scrape(office);
         expect(counted(before)).toEqual({});
         const first = await connect(office, "/pico?session_id=s&pico_ext=1");
-        await first.heard("hello");
+        await first.receives("hello");
         first.send({ type: "message.send", id: "1", payload: { content: "one" } });
-        await first.heard("message.ack");
-        await first.heard("message.create");
+        await first.receives("message.ack");
+        await first.receives("message.create");
         first.send({ type: "ping" });
-        await first.heard("pong");
+        await first.receives("pong");
         first.send("[");
-        await first.heard("error");
+        await first.receives("error");
         await connect(office, "/pico", "wrong-token-0123456789");
         await connect(office, "/pico?token=anything", "wrong-token-0123456789");
         await office.get("/pico");
@@ -79,7 +79,7 @@ describe("GET /metrics", () => {
           office,
           "/pico?session_id=s&pico_ext=1&resume=0123456789abcdef:1",
         );
-        await second.heard("gap");
+        await second.receives("gap");
         await until(async () => (await scrape(office)).get("pico_connections") === 1);
 
         const after = await scrape(office);
@@ -110,7 +110,7 @@ describe("GET /metrics", () => {
       { env, plugins: [echoes] },
     ));
 
-  test("names are those of the protocol, each set of labels is closed and complete from the start", () =>
+  test("has fixed names and complete labels from the start", () =>
     withOffice(
       async (office) => {
         const all = [...(await scrape(office)).keys()];
@@ -143,7 +143,7 @@ describe("GET /metrics", () => {
       { env },
     ));
 
-  test("shows the process and the launcher's life", () =>
+  test("contains process metrics and the launcher state", () =>
     withOffice(
       async (office) => {
         const all = await scrape(office);
@@ -169,7 +169,7 @@ describe("GET /metrics", () => {
       { env, dashboard: { version: "7.0.0" } },
     ));
 
-  test("two scrapes at once do not disturb each other", () =>
+  test("serves parallel scrapes independently", () =>
     withOffice(
       async (office) => {
         const [one, two] = await Promise.all([scrape(office), scrape(office)]);
@@ -181,8 +181,8 @@ describe("GET /metrics", () => {
     ));
 });
 
-describe("who may read /metrics", () => {
-  test("the metrics token, the launcher token and a session", () =>
+describe("access to /metrics", () => {
+  test("requires the metrics token, launcher token or a session", () =>
     withOffice(
       async (office) => {
         for (const headers of [bearer(METRICS), bearer(TOKEN), office.session])
@@ -200,7 +200,7 @@ describe("who may read /metrics", () => {
       { env },
     ));
 
-  test("the metrics token opens this path only", () =>
+  test("ends at this path for the metrics token", () =>
     withOffice(
       async (office) => {
         for (const path of [
@@ -219,13 +219,13 @@ describe("who may read /metrics", () => {
       { env },
     ));
 
-  test("the channel's token does not open it, nor an empty one", () =>
+  test("rejects the channel token and an empty token", () =>
     withOffice(async (office) => {
       for (const token of [PICO, "", " "])
         expect((await office.get("/metrics", bearer(token))).status).toBe(401);
     }));
 
-  test("wrong tokens are counted by the dashboard's limiter, once for both tokens", () =>
+  test("counts wrong tokens once in the dashboard limit", () =>
     withOffice(
       async (office) => {
         const from = "127.0.0.9";
@@ -240,7 +240,7 @@ describe("who may read /metrics", () => {
       { env },
     ));
 
-  test("a metrics token in launcher-config.json works, and where it comes from is shown without it", () =>
+  test("accepts a token of launcher-config.json and shows its source", () =>
     withOffice(async ({ home, ask, get }) => {
       const { readFile, writeFile } = await import("node:fs/promises");
       const path = `${home}/launcher-config.json`;
@@ -259,7 +259,7 @@ describe("who may read /metrics", () => {
       expect(JSON.stringify(body)).not.toContain(METRICS);
     }));
 
-  test("in setup nobody reads it", async () => {
+  test("does not exist during setup", async () => {
     await using stand = await startDashboard({ form: memory({ metrics: METRICS }) });
     const answer = await stand.get("/metrics", bearer(METRICS));
     expect([answer.status, ((await answer.json()) as { error: string }).error]).toEqual([
@@ -268,7 +268,7 @@ describe("who may read /metrics", () => {
     ]);
   });
 
-  test("a foreign host name is refused before any token is looked at", () =>
+  test("requires an allowed host before a token", () =>
     withOffice(
       async (office) => {
         expect(
@@ -278,7 +278,7 @@ describe("who may read /metrics", () => {
       { env },
     ));
 
-  test("no token is logged, and a dashboard without a channel shows the rest", async () => {
+  test("logs no token and works without a channel", async () => {
     await using stand = await startDashboard({
       form: memory({ launcher: TOKEN, metrics: METRICS }),
     });
