@@ -194,7 +194,8 @@ describe("sign-in file", () => {
       session = await signedIn(stand);
     }
     const path = join(own.home, "launcher-config.json");
-    const config = JSON.parse(await readFile(path, "utf8")) as object; // its instance names the cookie
+    // Keeps the instance, which is part of the cookie name.
+    const config = JSON.parse(await readFile(path, "utf8")) as object;
     await writeFile(path, JSON.stringify({ ...config, launcher_token: NEW_TOKEN }));
     await using stand = await own.start();
     expect(await isIn(stand, session)).toBe(false);

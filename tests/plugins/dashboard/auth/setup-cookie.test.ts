@@ -26,7 +26,7 @@ describe("POST /setup with the setup cookie", () => {
     for (const sent of [fields, { ...fields, code: " " }]) {
       const answer = await stand.form("/setup", sent, { cookie, origin: "null" });
       expect([answer.status, answer.headers.get("set-cookie")]).toEqual([403, null]);
-      // The user may press the button before the script runs, so the form comes back with a message.
+      // The user may press the button before the script runs: the form comes back with a message.
       expect(await answer.text()).toContain("Paste the generated token");
     }
     expect(stand.kernel.state()).toBe("setup");
