@@ -21,7 +21,7 @@ export function hostName(host: string): string {
 }
 
 export interface HostPolicy {
-  /** Names of this machine and of its listeners. Called only if no other rule allows the host. */
+  /** Names of this machine and of its listeners. Called only for other names than localhost. */
   readonly machineNames: () => ReadonlySet<string>;
   /** `allowed_hosts`; `*.example.org` matches every name below `example.org`. */
   readonly allowed: readonly string[];
