@@ -1,3 +1,4 @@
+// Checks the dependencies of the package: reasons, versions, install scripts, licences and lock files.
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 
@@ -17,18 +18,18 @@ interface Locked {
 const read = (path: string): string =>
   readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
 const { dependencies, devDependencies } = JSON.parse(read("package.json")) as Manifest;
-const locked = Object.entries(
-  (JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> }).packages,
-)
-  .filter(([path]) => path !== "")
-  .map(([path, entry]) => ({ name: path.replace(/^.*node_modules\//, ""), ...entry }));
+const lockedIn = (lockFile: string): readonly (Locked & { readonly name: string })[] =>
+  Object.entries((JSON.parse(read(lockFile)) as { packages: Record<string, Locked> }).packages)
+    .filter(([path]) => path !== "")
+    .map(([path, entry]) => ({ name: path.replace(/^.*node_modules\//, ""), ...entry }));
+const locked = lockedIn("package-lock.json");
 const installed = locked.filter(({ dev }) => !dev);
 
-/** Free to use in any program, and no condition on ours but the notice. */
+/** Licences that require only a notice from programs that use the package. */
 const licences = new Set(["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "0BSD", "Apache-2.0"]);
 
-describe("what is installed with the package", () => {
-  test("each package it asks for by itself has its reason in docs/security.md, and nothing else has one", () => {
+describe("dependencies", () => {
+  test("have one row each in docs/security.md, and no other rows exist", () => {
     const [, section = ""] = read("docs/security.md").split("## Dependencies\n");
     const listed = [...section.split("\n## ")[0]!.matchAll(/^\| `([^`]+)` +\|/gm)].map(
       ([, name]) => name,
@@ -36,23 +37,30 @@ describe("what is installed with the package", () => {
     expect(listed.sort()).toEqual(Object.keys(dependencies).sort());
   });
 
-  test("versions are exact", () => {
+  test("have exact versions", () => {
     const all = Object.entries({ ...dependencies, ...devDependencies });
     expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))).toEqual([]);
   });
 
-  test("nothing of it runs when it is installed", () => {
+  test("run no scripts at installation", () => {
     expect(installed.filter(({ hasInstallScript }) => hasInstallScript)).toEqual([]);
   });
 
-  test("each licence lets anybody use it", () => {
+  test("have licences that require only a notice", () => {
     const others = installed.filter(({ license = "" }) => !licences.has(license));
     expect(others.map(({ name, license }) => [name, license])).toEqual([]);
   });
 });
 
-test("every locked package is held to its content", () => {
-  expect(
-    locked.filter(({ link, integrity = "" }) => !link && !integrity.startsWith("sha512-")),
-  ).toEqual([]);
+describe("lock file", () => {
+  test.each([
+    "package-lock.json",
+    "bench/package-lock.json",
+    "scripts/reference/package-lock.json",
+  ])("%s fixes the content of each package", (lockFile) => {
+    const loose = lockedIn(lockFile).filter(
+      ({ link, integrity = "" }) => !link && !integrity.startsWith("sha512-"),
+    );
+    expect(loose).toEqual([]);
+  });
 });
