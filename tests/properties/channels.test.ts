@@ -7,7 +7,7 @@ import { toy } from "../support/sample-channel.ts";
 
 const job = fc.record({
   session: fc.constantFrom("a", "b", "c"),
-  /** Turns of the event loop the application takes. */
+  /** Turns of the event loop that the application needs. */
   turns: fc.nat(4),
   ends: fc.constantFrom("resolves", "throws", "accepts first", "accepts, then throws"),
   dedupe: fc.boolean(),
@@ -25,8 +25,8 @@ const worker =
     if (ends.endsWith("throws")) throw new Error("no");
   };
 
-describe("deliveries of random jobs", () => {
-  test("each session runs in order and one at a time, each delivery settles once and as its job ended", () =>
+describe("message delivery", () => {
+  test("runs each session in order and settles each delivery once", () =>
     fc.assert(
       fc.asyncProperty(fc.array(job, { maxLength: 30 }), async (jobs) => {
         const log: string[] = [];
@@ -50,7 +50,7 @@ describe("deliveries of random jobs", () => {
       { numRuns: 60 },
     ));
 
-  test("a stop at any moment settles every delivery", () =>
+  test("settles every delivery at a stop", () =>
     fc.assert(
       fc.asyncProperty(fc.array(job, { maxLength: 15 }), fc.nat(8), async (jobs, moment) => {
         const { plugin, inlet, message } = toy();

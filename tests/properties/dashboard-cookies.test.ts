@@ -3,14 +3,17 @@ import { describe, expect, test } from "vitest";
 import { BEGAN, DAY, TOKEN, isIn, signedIn, startDashboard } from "../support/dashboard-server.ts";
 
 const LIFE = 7 * DAY;
-/** Milliseconds that pass, after the clock was set back by as many as the second says. */
+/**
+ * The first number is the milliseconds that pass; before that, the clock is set back by the second
+ * one.
+ */
 const passesAndSetsBack = fc.array(fc.tuple(fc.nat(3 * DAY), fc.nat(2 * DAY)), {
   minLength: 1,
   maxLength: 8,
 });
 
-describe("laws of the session cookie", () => {
-  test("it is good if and only if issue <= now < issue + 7 days, until it is once seen expired", () =>
+describe("session cookie", () => {
+  test("accepts the cookie for exactly 7 days, until it has expired once", () =>
     fc.assert(
       fc.asyncProperty(
         fc.nat(10 * DAY),
@@ -36,7 +39,7 @@ describe("laws of the session cookie", () => {
       { numRuns: 20 },
     ));
 
-  test("it never outlives 7 days of elapsed time, however the clock was set back meanwhile", () =>
+  test("expires after 7 days even if the clock is set back", () =>
     fc.assert(
       fc.asyncProperty(passesAndSetsBack, async (steps) => {
         await using stand = await startDashboard();
@@ -55,7 +58,7 @@ describe("laws of the session cookie", () => {
       { numRuns: 20 },
     ));
 
-  test("any changed, added or removed byte makes it mean nothing", async () => {
+  test("rejects the cookie after any change of its bytes", async () => {
     await using stand = await startDashboard();
     const { cookie } = await signedIn(stand);
     const start = cookie.indexOf("=") + 1;
@@ -93,7 +96,7 @@ describe("laws of the session cookie", () => {
     );
   });
 
-  test("a restart ends all, signing out ends exactly one, a replacement of the token ends all", () =>
+  test("ends at restart, sign-out and token replacement", () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 6 }),

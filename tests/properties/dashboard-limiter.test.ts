@@ -16,7 +16,7 @@ interface Compared {
   readonly value: string;
 }
 
-/** A store that tells what is compared, and takes a while for it. */
+/** A store that reports each comparison and takes a while for it. */
 function watched(form: TokenBackend): {
   form: TokenBackend;
   compared: Compared[];
@@ -48,7 +48,7 @@ const running: Record<string, Way> = {
   bearer: (stand, token, from) =>
     stand.get("/api/status", { authorization: `Bearer ${token}` }, from),
 };
-/** A right code alone ends no setup with these. */
+/** With these fields, a right code alone does not finish the setup. */
 const differing = { token: "one-of-my-own-tokens", confirm: "differs" };
 const setup: Record<string, Way> = {
   json: running["json"]!,
@@ -58,11 +58,11 @@ const setup: Record<string, Way> = {
   codeForm: (stand, code, from) => stand.form("/setup", { code, ...differing }, {}, from),
 };
 
-/** The ways in by which a one-time link is redeemed; by the others it is a wrong value like any. */
+/** The sign-in methods that accept a one-time link. The others treat it as any wrong value. */
 const takesLinks = (way: Way): boolean =>
   [running["json"], running["form"], running["query"]].includes(way);
 
-/** Values of which a window has learnt: each counts from its first comparison for a minute, then anew. */
+/** Distinct values in a time window. Each counts for a minute from its first comparison. */
 function learnt(compared: readonly Compared[]): number[] {
   const counted = new Map<string, number>();
   return compared.flatMap(({ at, value }) => {
@@ -107,53 +107,56 @@ const step = fc.oneof(
 );
 const waits = fc.array(fc.nat(WINDOW), { minLength: 1, maxLength: 3 });
 
-describe("no address learns about more than 10 different wrong values under 43 characters in any 60 seconds", () => {
+describe("wrong values per address", () => {
   const states = [
     ["running", running],
     ["setup", setup],
   ] as const;
-  test.each(states)("however the ways in are interleaved (%s)", async (state, ways) => {
-    const all = Object.values(ways);
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
-        const store = watched(state === "setup" ? inSetup() : memory({ launcher: TOKEN }));
-        await using stand = await startDashboard({ form: store.form });
-        store.watch(stand);
-        const byAddress = new Map<string, Compared[]>([
-          ["127.0.0.1", []],
-          ["127.0.0.2", []],
-        ]);
-        const attempt = async (way: Way, given: string, from: string): Promise<void> => {
-          const before = store.compared.length;
-          const real = given === "right" ? TOKEN : given === "link" ? mintLink(stand) : given;
-          const { status } = await way(stand, real, from);
-          const isRedeemed = given === "link" && takesLinks(way);
-          byAddress.get(from)!.push(...store.compared.slice(before));
-          if (given === "right") expect([200, 303, 409, 422]).toContain(status);
-          else if (isRedeemed) expect(store.compared.length).toBe(before);
-          else expect([401, 429]).toContain(status);
-        };
-        for (const each of steps) {
-          if (each.kind === "wait") stand.clock.increment(each.ms);
-          else if (each.kind === "try") {
-            await attempt(all[each.way % all.length]!, each.value, `127.0.0.${each.from + 1}`);
-          } else {
+  test.each(states)(
+    "stay limited however the sign-in methods alternate (%s)",
+    async (state, ways) => {
+      const all = Object.values(ways);
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+          const store = watched(state === "setup" ? inSetup() : memory({ launcher: TOKEN }));
+          await using stand = await startDashboard({ form: store.form });
+          store.watch(stand);
+          const byAddress = new Map<string, Compared[]>([
+            ["127.0.0.1", []],
+            ["127.0.0.2", []],
+          ]);
+          const attempt = async (way: Way, given: string, from: string): Promise<void> => {
             const before = store.compared.length;
-            await Promise.all(
-              Array.from({ length: each.count }, (_, n) =>
-                all[n % all.length]!(stand, `wrong-${(each.first + n) % 41}`, "127.0.0.1"),
-              ),
-            );
-            byAddress.get("127.0.0.1")!.push(...store.compared.slice(before));
+            const real = given === "right" ? TOKEN : given === "link" ? mintLink(stand) : given;
+            const { status } = await way(stand, real, from);
+            const isRedeemed = given === "link" && takesLinks(way);
+            byAddress.get(from)!.push(...store.compared.slice(before));
+            if (given === "right") expect([200, 303, 409, 422]).toContain(status);
+            else if (isRedeemed) expect(store.compared.length).toBe(before);
+            else expect([401, 429]).toContain(status);
+          };
+          for (const each of steps) {
+            if (each.kind === "wait") stand.clock.increment(each.ms);
+            else if (each.kind === "try") {
+              await attempt(all[each.way % all.length]!, each.value, `127.0.0.${each.from + 1}`);
+            } else {
+              const before = store.compared.length;
+              await Promise.all(
+                Array.from({ length: each.count }, (_, n) =>
+                  all[n % all.length]!(stand, `wrong-${(each.first + n) % 41}`, "127.0.0.1"),
+                ),
+              );
+              byAddress.get("127.0.0.1")!.push(...store.compared.slice(before));
+            }
           }
-        }
-        for (const compared of byAddress.values()) expectLaw(compared, 10);
-      }),
-      { numRuns: 20 },
-    );
-  });
+          for (const compared of byAddress.values()) expectLaw(compared, 10);
+        }),
+        { numRuns: 20 },
+      );
+    },
+  );
 
-  test("nor in 50 parallel tries, again and again", () =>
+  test("stay limited in repeated bursts of 50 parallel attempts", () =>
     fc.assert(
       fc.asyncProperty(waits, fc.integer({ min: 1, max: 12 }), async (pauses, most) => {
         const store = watched(memory({ launcher: TOKEN }));
@@ -179,7 +182,7 @@ describe("no address learns about more than 10 different wrong values under 43 c
     ));
 });
 
-describe("what must not count never blocks", () => {
+describe("attempts that do not count", () => {
   const harmless: ((stand: DashboardStand, n: number) => Promise<unknown>)[] = [
     (stand) => stand.post("/login", {}),
     (stand) => stand.form("/login", { token: "" }),
@@ -200,7 +203,7 @@ describe("what must not count never blocks", () => {
     (stand) => stand.post("/login", { token: "the same wrong one" }),
   ];
 
-  test("in any order and number", () =>
+  test("never block, in any order and number", () =>
     fc.assert(
       fc.asyncProperty(fc.array(fc.nat(harmless.length - 1), { maxLength: 60 }), async (picks) => {
         await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 2 } });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { safeRedirectPath } from "../../plugins/dashboard/auth/sign-in.ts";
 
 const HERE = "http://door.example:18800";
-/** Pieces from which addresses that leave are made. */
+/** Parts of addresses that lead to another origin. */
 const piece = fc.constantFrom(
   "/",
   "//",
@@ -54,8 +54,8 @@ const input = fc.oneof(
   fc.anything(),
 );
 
-describe("the way back, for any input", () => {
-  test.each(["", "/door"])("never leaves this origin, under the base path %j neither", (base) => {
+describe("redirect target after sign-in", () => {
+  test.each(["", "/door"])("stays on this origin and below the base path %j", (base) => {
     fc.assert(
       fc.property(input, (given) => {
         const next = safeRedirectPath(given);
@@ -72,7 +72,7 @@ describe("the way back, for any input", () => {
     );
   });
 
-  test("is settled after one pass: what it answers it answers again", () => {
+  test("does not change in a second pass", () => {
     fc.assert(
       fc.property(input, (given) => {
         const next = safeRedirectPath(given);

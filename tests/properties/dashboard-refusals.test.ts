@@ -9,13 +9,13 @@ import {
   type DashboardStand,
 } from "../support/dashboard-server.ts";
 
-/** All that an answer shows, except its time. */
+/** Everything in a response except its time. */
 async function bytesOf(answer: Response): Promise<string> {
   const headers = [...answer.headers].filter(([name]) => name !== "date");
   return JSON.stringify([answer.status, headers, await answer.text()]);
 }
 
-/** Wrong in every way: nearly right, of other lengths and alphabets, shaped like links. */
+/** Wrong in many ways: nearly right, of other lengths and alphabets, or in the form of links. */
 const wrongToken = fc
   .oneof(
     fc.string({ minLength: 1, maxLength: 300 }),
@@ -40,7 +40,7 @@ const ways: Record<string, (stand: DashboardStand, token: string) => Promise<Res
     stand.get("/api/status", { authorization: `Bearer ${headerSafe(token)}` }),
 };
 
-describe("a refusal does not depend on how wrong the token was", () => {
+describe("rejections of wrong tokens", () => {
   test.each(Object.keys(ways))("%s", async (name) => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
     const expected = await bytesOf(await ways[name]!(stand, "a wrong token"));
@@ -56,7 +56,7 @@ describe("a refusal does not depend on how wrong the token was", () => {
     );
   });
 
-  test("GET /?token= by a browser: one address for every wrong token, one for every link", async () => {
+  test("redirect a browser to one address per kind of token", async () => {
     await using stand = await startDashboard({ launcher: { login_attempts_per_minute: 1_000 } });
     await fc.assert(
       fc.asyncProperty(wrongToken, async (token) => {
@@ -68,7 +68,7 @@ describe("a refusal does not depend on how wrong the token was", () => {
     );
   });
 
-  test("POST /setup, as JSON and as a form", async () => {
+  test("have equal responses of POST /setup, as JSON and form", async () => {
     await using stand = await startDashboard({
       form: inSetup(),
       launcher: { login_attempts_per_minute: 1_000 },
@@ -90,7 +90,7 @@ describe("a refusal does not depend on how wrong the token was", () => {
     }
   });
 
-  test("once blocked, neither does the 429, right tokens under 43 characters included", async () => {
+  test("have equal 429 responses, also for short right tokens", async () => {
     const short = "a-right-token-of-my-own";
     await using stand = await startDashboard({
       form: memory({ launcher: short }),

@@ -17,10 +17,10 @@ import {
   type Lines,
 } from "../support/dashboard-server.ts";
 
-/** What a run knows and must find nowhere else. */
+/** Secrets of a run that must not appear anywhere else. */
 interface Run {
   readonly stand: DashboardStand;
-  /** Tokens, codes, tried values, spent and living links, session ids. */
+  /** Tokens, codes, attempted values, used and valid links, and session ids. */
   readonly secrets: Set<string>;
   readonly seen: string[];
   token: string;
@@ -28,7 +28,10 @@ interface Run {
   n: number;
 }
 
-/** An answer as it goes out, without the places where a secret belongs: `Set-Cookie`, a link made for the asker. */
+/**
+ * A response without the places where a secret belongs: `Set-Cookie`, and a link created for the
+ * caller.
+ */
 async function look(run: Run, answer: Response, own = ""): Promise<void> {
   const headers = [...answer.headers].filter(([name]) => name !== "set-cookie");
   const text = `${answer.status} ${JSON.stringify(headers)} ${await answer.text()}`;
@@ -42,7 +45,7 @@ async function look(run: Run, answer: Response, own = ""): Promise<void> {
     if (kind === "session") run.secrets.add(id);
   }
 }
-/** Where a secret shows, with what stands around it. */
+/** The place where a secret appears, with the text around it. */
 function leaks({ secrets, seen, stand }: Run): string[] {
   const all = [inspect(stand.facts, { depth: 9 }), stand.logged(), ...seen].join("\n");
   return [...secrets].flatMap((secret) => {
@@ -66,7 +69,7 @@ const link = (run: Run): string => {
   return made;
 };
 
-/** One request each. */
+/** One request for each action. */
 const asks: Record<string, (run: Run) => Promise<Response>> = {
   "signs in as JSON": ({ stand, token }) => stand.post("/login", { token }),
   "signs in by a form": ({ stand, token }) =>
@@ -171,8 +174,8 @@ async function command(run: Run, name: string): Promise<void> {
   else await longer[name]!(run);
 }
 
-describe("a random run of the dashboard", () => {
-  test("shows no token, code, link or session in any fact, log line or answer", () =>
+describe("dashboard", () => {
+  test("shows no secret in any event, log line or response", () =>
     fc.assert(
       fc.asyncProperty(fc.boolean(), walk, async (first, steps) => {
         await using folder = await tempHome();
@@ -196,7 +199,7 @@ describe("a random run of the dashboard", () => {
       { numRuns: 25 },
     ));
 
-  test("would be found out: the search finds a session id, a tried value and a token wherever they show", async () => {
+  test("detects leaked secrets wherever they appear", async () => {
     await using stand = await startDashboard();
     const run: Run = {
       stand,

@@ -157,7 +157,7 @@ function createCountingClock() {
   return { clock, counting, pending };
 }
 
-/** Plugins that follow their plans and record what they register, what is cleaned up, and what runs too late. */
+/** Plugins that follow their plans and record what they register, clean up, and call too late. */
 class PlannedPlugins {
   run = 0;
   registered = 0;

@@ -6,7 +6,7 @@ import { createLimiter } from "../../plugins/http/limiter.ts";
 interface Learned {
   readonly key: string;
   readonly value: string;
-  /** When the answer was given, in milliseconds. */
+  /** Time of the result, in milliseconds. */
   readonly at: number;
 }
 
@@ -18,7 +18,7 @@ const ask = fc.record({
   kind: fc.constant("ask" as const),
   key: fc.constantFrom("a", "b"),
   value: fc.oneof({ weight: 6, arbitrary: short }, long, right),
-  /** How often comparisons settle before this one does. */
+  /** The number of comparisons that settle before this one. */
   turns: fc.nat(3),
   fails: fc.nat(9).map((n) => n === 0),
 });
@@ -35,7 +35,11 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const steps = fc.array(step, { minLength: 20, maxLength: 200 });
 
-/** Runs asks, waits and settled comparisons in any order; returns what each key learned to be wrong, once per value. */
+/**
+ * Runs attempts, waits and settled comparisons in any order.
+ *
+ * @returns The values that each key learned to be wrong, once per value.
+ */
 async function play(game: readonly Step[], attempts: number): Promise<Learned[]> {
   const clock = createStoppedClock();
   const limiter = createLimiter({ clock, secret: new Uint8Array(32), attempts: () => attempts });
@@ -81,8 +85,8 @@ async function play(game: readonly Step[], attempts: number): Promise<Learned[]>
   return learned;
 }
 
-describe("however tries, waits and comparisons interleave", () => {
-  test("in any 60 seconds no key learns of more than N different wrong values", () =>
+describe("createLimiter", () => {
+  test("limits different wrong values per key in any 60 seconds", () =>
     fc.assert(
       fc.asyncProperty(steps, fc.integer({ min: 1, max: 10 }), async (game, attempts) => {
         const learned = await play(game, attempts);
@@ -96,7 +100,7 @@ describe("however tries, waits and comparisons interleave", () => {
       { numRuns: 150 },
     ));
 
-  test("a key that was never wrong is never limited", () =>
+  test("never limits a key without wrong values", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(right, fc.boolean(), fc.nat(3)), { maxLength: 60 }),

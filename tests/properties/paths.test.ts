@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { stripBasePath, parseTarget } from "../../plugins/http/target.ts";
 
 const piece = fc.constantFrom(
@@ -24,35 +24,37 @@ const piece = fc.constantFrom(
 );
 const target = fc.array(piece, { maxLength: 12 }).map((pieces) => `/${pieces.join("")}`);
 
-test("a path has one spelling: reading it again changes nothing, and it has no dot or empty segment", () =>
-  fc.assert(
-    fc.property(target, (text) => {
-      const path = parseTarget(text)?.path;
-      if (path === undefined) {
-        expect(text).toMatch(/%zz|%ff/);
-        return;
-      }
-      expect(parseTarget(path)?.path).toBe(path);
-      const decoded = path.slice(1).split("/").map(decodeURIComponent);
-      expect(
-        decoded
-          .slice(0, -1)
-          .every((segment) => segment !== "" && segment !== "." && segment !== ".."),
-      ).toBe(true);
-      expect(decoded.at(-1)).not.toMatch(/^\.{1,2}$/);
-      expect(path).not.toMatch(/[\\<>"\s]/);
-    }),
-    { numRuns: 2_000 },
-  ));
+describe("request target paths", () => {
+  test("gives each path one spelling without dot or empty segments", () =>
+    fc.assert(
+      fc.property(target, (text) => {
+        const path = parseTarget(text)?.path;
+        if (path === undefined) {
+          expect(text).toMatch(/%zz|%ff/);
+          return;
+        }
+        expect(parseTarget(path)?.path).toBe(path);
+        const decoded = path.slice(1).split("/").map(decodeURIComponent);
+        expect(
+          decoded
+            .slice(0, -1)
+            .every((segment) => segment !== "" && segment !== "." && segment !== ".."),
+        ).toBe(true);
+        expect(decoded.at(-1)).not.toMatch(/^\.{1,2}$/);
+        expect(path).not.toMatch(/[\\<>"\s]/);
+      }),
+      { numRuns: 2_000 },
+    ));
 
-test("nothing outside the base path is inside it, however it is spelt", () =>
-  fc.assert(
-    fc.property(target, (text) => {
-      const path = parseTarget(`/door${text}`)?.path;
-      if (path === undefined) return;
-      const rest = stripBasePath("/door", path);
-      expect(rest === undefined).toBe(path !== "/door" && !path.startsWith("/door/"));
-      if (rest !== undefined) expect(rest.startsWith("/")).toBe(true);
-    }),
-    { numRuns: 1_000 },
-  ));
+  test("keeps paths outside the base path outside, in any spelling", () =>
+    fc.assert(
+      fc.property(target, (text) => {
+        const path = parseTarget(`/door${text}`)?.path;
+        if (path === undefined) return;
+        const rest = stripBasePath("/door", path);
+        expect(rest === undefined).toBe(path !== "/door" && !path.startsWith("/door/"));
+        if (rest !== undefined) expect(rest.startsWith("/")).toBe(true);
+      }),
+      { numRuns: 1_000 },
+    ));
+});

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Message } from "../../plugins/channels/index.ts";
 import {
   client,
@@ -20,14 +20,14 @@ interface Hello {
   readonly gap: boolean;
 }
 
-/** A client as the protocol describes it, as simple as can be; it keeps what it was told for the laws to look at. */
+/** A minimal client of the protocol. It records everything it receives for the checks. */
 function modelClient(door: Stand, session: string) {
   let peer: Client | undefined;
   let cursor: { epoch: string; seq: number } | undefined;
   let conn = "";
   const unacknowledged = new Map<string, string>();
   const model = {
-    /** Numbers of the application's messages, and gaps, in the order they came. */
+    /** Numbers of application messages, and gaps, in the order of arrival. */
     seen: [] as (
       | { readonly content: string }
       | { readonly gap: readonly [number, number] | undefined }
@@ -50,12 +50,12 @@ function modelClient(door: Stand, session: string) {
         own.send({ type: "message.send", id, payload: { content } });
     },
 
-    /** Without a word, and without reading what is on its way. */
+    /** Closes without a close frame and without reading pending data. */
     cut() {
       peer?.ws.terminate();
       peer = undefined;
     },
-    /** The network is gone, but nobody has noticed: the socket stays open on the other side. */
+    /** The network has failed silently: the socket of the server stays open. */
     abandon() {
       peer?.ws.pause();
       peer = undefined;
@@ -75,7 +75,8 @@ function modelClient(door: Stand, session: string) {
       return;
     }
     if (cursor) expect(hello.gap).toBe(true);
-    // Without a place, nothing was acknowledged: all there was comes, or a gap from the first one on.
+    // Without a cursor, nothing was acknowledged. Everything arrives, or a gap from the first
+    // number on.
     const begin = cursor || !hello.gap ? hello.seq - hello.replay : 0;
     if (!cursor || cursor.epoch !== hello.epoch) cursor = { epoch: hello.epoch, seq: begin };
   }
@@ -115,85 +116,87 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ away: fc.constantFrom(1_000, 299_000, 301_000) }) },
 );
 
-/** How much is said to each of the first connections, of which the client hears nothing at all. */
+/** The number of messages for each of the first connections, which the client never receives. */
 const lostConnections = fc.array(
   fc.oneof(fc.integer({ max: 12, min: 0 }), fc.constantFrom(200, 300)),
   { maxLength: 2 },
 );
 
-test("whatever is sent, cut and forgotten: exactly once and in order both ways, or a gap that names what is missing", async () => {
-  const taken: Message[] = [];
-  await using door = await stand({
-    app: (message) => void taken.push(message),
-    config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
-  });
-  let runs = 0;
-  await fc.assert(
-    fc.asyncProperty(
-      lostConnections,
-      fc.array(step, { minLength: 3, maxLength: 25 }),
-      async (lost, steps) => {
-        const session = `s${(runs += 1)}`;
-        const model = modelClient(door, session);
-        const said: string[] = [];
-        const sent: string[] = [];
-        const settle = async (): Promise<void> => {
-          await model.connect();
-          await until(() => model.isQuiet());
-          const last = `last ${sent.length}`;
-          sent.push(last);
-          await door.say(session, last);
-          await until(() => model.seen.some((one) => "content" in one && one.content === last));
-        };
-        const speak = async (count: number): Promise<void> => {
-          for (let n = 0; n < count; n++) {
-            sent.push(`${sent.length}`);
-            await door.say(session, sent.at(-1)!);
+describe("pico channel with extension 1", () => {
+  test("delivers exactly once and in order, or reports the gap", async () => {
+    const taken: Message[] = [];
+    await using door = await stand({
+      app: (message) => void taken.push(message),
+      config: { max_connections: 3, message_rate: 0, read_timeout: 86_400 },
+    });
+    let runs = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        lostConnections,
+        fc.array(step, { minLength: 3, maxLength: 25 }),
+        async (lost, steps) => {
+          const session = `s${(runs += 1)}`;
+          const model = modelClient(door, session);
+          const said: string[] = [];
+          const sent: string[] = [];
+          const settle = async (): Promise<void> => {
+            await model.connect();
+            await until(() => model.isQuiet());
+            const last = `last ${sent.length}`;
+            sent.push(last);
+            await door.say(session, last);
+            await until(() => model.seen.some((one) => "content" in one && one.content === last));
+          };
+          const speak = async (count: number): Promise<void> => {
+            for (let n = 0; n < count; n++) {
+              sent.push(`${sent.length}`);
+              await door.say(session, sent.at(-1)!);
+            }
+          };
+          for (const count of lost) {
+            const nobody = await client(door.port, `/pico?session_id=${session}&pico_ext=1`);
+            await speak(count);
+            nobody.ws.terminate();
           }
-        };
-        for (const count of lost) {
-          const nobody = await client(door.port, `/pico?session_id=${session}&pico_ext=1`);
-          await speak(count);
-          nobody.ws.terminate();
-        }
-        await model.connect();
-        await until(() => model.cursor());
-        for (const one of steps) {
-          if (one === "connect") await model.connect();
-          else if (one === "settle") await settle();
-          else if (typeof one === "string") model[one]();
-          else if ("application" in one) await speak(one.application);
-          else if ("flood" in one) await speak(one.flood);
-          else if ("away" in one) {
-            if (!model.isHere()) door.clock.increment(one.away);
-          } else {
-            for (let n = 0; n < one.client; n++) {
-              said.push(`m${said.length}`);
-              model.say(said.at(-1)!);
+          await model.connect();
+          await until(() => model.cursor());
+          for (const one of steps) {
+            if (one === "connect") await model.connect();
+            else if (one === "settle") await settle();
+            else if (typeof one === "string") model[one]();
+            else if ("application" in one) await speak(one.application);
+            else if ("flood" in one) await speak(one.flood);
+            else if ("away" in one) {
+              if (!model.isHere()) door.clock.increment(one.away);
+            } else {
+              for (let n = 0; n < one.client; n++) {
+                said.push(`m${said.length}`);
+                model.say(said.at(-1)!);
+              }
             }
           }
-        }
-        await settle();
-        model.cut();
+          await settle();
+          model.cut();
 
-        expect(taken.filter((message) => message.session === session).map(({ id }) => id)).toEqual(
-          said,
-        );
-        expect([...model.accepted].sort()).toEqual([...said].sort());
-        let at = 0;
-        for (const one of model.seen) {
-          if ("content" in one) expect(one.content).toBe(sent[at++]);
-          else if (one.gap) at += one.gap[1] - one.gap[0] + 1;
-          else {
-            const following = model.seen
-              .slice(model.seen.indexOf(one) + 1)
-              .find((next) => "content" in next);
-            at = Math.max(at, sent.indexOf((following as { content: string }).content));
+          expect(
+            taken.filter((message) => message.session === session).map(({ id }) => id),
+          ).toEqual(said);
+          expect([...model.accepted].sort()).toEqual([...said].sort());
+          let at = 0;
+          for (const one of model.seen) {
+            if ("content" in one) expect(one.content).toBe(sent[at++]);
+            else if (one.gap) at += one.gap[1] - one.gap[0] + 1;
+            else {
+              const following = model.seen
+                .slice(model.seen.indexOf(one) + 1)
+                .find((next) => "content" in next);
+              at = Math.max(at, sent.indexOf((following as { content: string }).content));
+            }
           }
-        }
-        expect(at).toBe(sent.length);
-      },
-    ),
-    { numRuns: 40 },
-  );
-}, 120_000);
+          expect(at).toBe(sent.length);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  }, 120_000);
+});

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createLink, type Dial, type LinkMessage } from "../../lib/pico-link/index.ts";
 import { encode, type ServerFrame } from "../../lib/pico-wire/index.ts";
-import { createRandom, createTime } from "./pico-world.ts";
+import { createRandom, createTime } from "./pico-time.ts";
 
 /* A server without the extension, as a model: it never says `hello` and compares no ids. */
 
@@ -156,14 +156,14 @@ describe("createLink on a server without the extension", () => {
   );
 });
 
-describe("answers of a server without the extension", () => {
+describe("replies of a server without the extension", () => {
   const part = fc.record({
     message: fc.constantFrom("a", "b", "c"),
     afterMs: fc.nat(29_000),
     stops: fc.boolean(),
   });
 
-  test("reach onMessage once, and whole unless marked as assumed", async () => {
+  test("reach onMessage once, complete unless marked as assumed", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), fc.array(part, { maxLength: 30 }), async (seed, parts) => {
         const server = plainServer({ seed, lifeMs: 1, answers: true, bufferMs: 1 });

@@ -15,8 +15,8 @@ interface Diary {
   readonly sent: string[];
   readonly delivered: string[];
   readonly failed: { id: string; code: string }[];
-  /** Numbered frames and gaps, as they were heard. */
-  readonly heard: ({ epoch: string; seq: number } | { gap: LinkGap })[];
+  /** Numbered frames and gaps in the order of arrival. */
+  readonly received: ({ epoch: string; seq: number } | { gap: LinkGap })[];
   readonly wholes: string[];
   readonly changes: (LinkChange & { at: number })[];
 }
@@ -27,7 +27,7 @@ function keepDiary(world: World, token: string | (() => string) = "token"): Diar
     sent: [],
     delivered: [],
     failed: [],
-    heard: [],
+    received: [],
     wholes: [],
     changes: [],
   };
@@ -41,9 +41,9 @@ function keepDiary(world: World, token: string | (() => string) = "token"): Diar
     newId: () => `c${++ids}`,
     onFrame: (frame) => {
       if ("seq" in frame && frame.seq !== undefined)
-        diary.heard.push({ epoch: frame.epoch ?? "", seq: frame.seq });
+        diary.received.push({ epoch: frame.epoch ?? "", seq: frame.seq });
     },
-    onGap: (gap) => void diary.heard.push({ gap }),
+    onGap: (gap) => void diary.received.push({ gap }),
     onMessage: ({ content }) => void diary.wholes.push(content),
     onState: (change) => void diary.changes.push({ ...change, at: world.time.now() }),
   });
@@ -103,9 +103,9 @@ async function play(world: World, diary: Diary, actions: readonly Action[]): Pro
 const isIncreasing = (numbers: readonly number[]): boolean =>
   numbers.every((n, at) => at === 0 || n > numbers[at - 1]!);
 
-/** Numbers the client heard or was told that it will not, in the order of the telling. */
-function accounted(heard: Diary["heard"]): number[] {
-  return heard.flatMap((item) => {
+/** Numbers that the client received or that a gap reported, in order. */
+function accounted(received: Diary["received"]): number[] {
+  return received.flatMap((item) => {
     if ("seq" in item) return [item.seq];
     const { from, to } = item.gap;
     return from === undefined || to === undefined
@@ -114,10 +114,10 @@ function accounted(heard: Diary["heard"]): number[] {
   });
 }
 
-/** What was heard, parted where the client was told that an epoch is over. */
-function parted(heard: Diary["heard"]): Diary["heard"][] {
-  const parts: Diary["heard"][] = [[]];
-  for (const item of heard) {
+/** The received frames, split where an epoch ended. */
+function parted(received: Diary["received"]): Diary["received"][] {
+  const parts: Diary["received"][] = [[]];
+  for (const item of received) {
     if ("gap" in item && item.gap.reason === "epoch_changed") parts.push([]);
     else parts.at(-1)!.push(item);
   }
@@ -127,8 +127,8 @@ function parted(heard: Diary["heard"]): Diary["heard"][] {
 const oneToN = (n: number): number[] => Array.from({ length: n }, (_, at) => at + 1);
 const seeds = { seed: fc.integer(), window: fc.constantFrom(2, 8, 256) };
 
-describe("while the server lives", () => {
-  test("nothing is lost, doubled or out of order, whatever the network does", async () => {
+describe("createLink on one server process", () => {
+  test("loses, repeats and reorders nothing on any network", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record(seeds),
@@ -137,11 +137,11 @@ describe("while the server lives", () => {
           const world = createWorld(options);
           const diary = keepDiary(world);
           await play(world, diary, actions);
-          const { taken, seq, published } = world.server();
+          const { accepted, seq, published } = world.server();
           expect(diary.failed).toEqual([]);
           expect(diary.delivered).toEqual(diary.sent);
-          expect(taken).toEqual(diary.sent);
-          expect(accounted(diary.heard)).toEqual(oneToN(seq()));
+          expect(accepted).toEqual(diary.sent);
+          expect(accounted(diary.received)).toEqual(oneToN(seq()));
           const texts = new Set(published.map(({ content }) => content));
           expect(diary.wholes.filter((text) => !texts.has(text) || text === "")).toEqual([]);
           expect(new Set(diary.wholes).size).toBe(diary.wholes.length);
@@ -152,7 +152,7 @@ describe("while the server lives", () => {
     );
   });
 
-  test("without losses inside a connection the only gaps are of frames the server no longer keeps", async () => {
+  test("reports gaps only for frames that the server dropped", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer(),
@@ -161,7 +161,7 @@ describe("while the server lives", () => {
           const world = createWorld({ seed, window: 10_000 });
           const diary = keepDiary(world);
           await play(world, diary, actions);
-          expect(diary.heard.filter((item) => "gap" in item)).toEqual([]);
+          expect(diary.received.filter((item) => "gap" in item)).toEqual([]);
           expect(diary.wholes.length).toBe(
             new Set(world.server().published.flatMap(({ content }) => content || [])).size,
           );
@@ -173,8 +173,8 @@ describe("while the server lives", () => {
   });
 });
 
-describe("across the server's death", () => {
-  test("no message of the client is missing, and what it will not hear it is told", async () => {
+describe("createLink across server restarts", () => {
+  test("delivers every message and reports every gap", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record(seeds),
@@ -183,15 +183,15 @@ describe("across the server's death", () => {
           const world = createWorld(options);
           const diary = keepDiary(world);
           await play(world, diary, actions);
-          const taken = world.processes.flatMap((process) => process.taken);
+          const accepted = world.processes.flatMap((process) => process.accepted);
           expect(diary.failed).toEqual([]);
           expect(diary.delivered).toEqual(diary.sent);
-          expect([...new Set(taken)].sort()).toEqual([...diary.sent].sort());
+          expect([...new Set(accepted)].sort()).toEqual([...diary.sent].sort());
           for (const process of world.processes) {
-            expect(new Set(process.taken).size).toBe(process.taken.length);
-            expect(isIncreasing(process.taken.map((id) => Number(id.slice(1))))).toBe(true);
+            expect(new Set(process.accepted).size).toBe(process.accepted.length);
+            expect(isIncreasing(process.accepted.map((id) => Number(id.slice(1))))).toBe(true);
           }
-          const parts = parted(diary.heard);
+          const parts = parted(diary.received);
           for (const [at, part] of parts.entries()) {
             const numbers = accounted(part);
             const first = numbers[0] ?? 1;
@@ -211,8 +211,8 @@ describe("across the server's death", () => {
   });
 });
 
-describe("tries", () => {
-  test("waits stay within the bounds of the jitter, and grow no further than thirty seconds", async () => {
+describe("createLink attempts", () => {
+  test("waits within the jitter bounds, at most thirty seconds", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer(), async (seed) => {
         const world = createWorld({ seed, window: 8 });
@@ -236,7 +236,7 @@ describe("tries", () => {
     );
   });
 
-  test("a wrong token is shown twice, then a person is asked; another token is tried at once", async () => {
+  test("sends a wrong token twice, and a new one immediately", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer(),
@@ -271,7 +271,7 @@ describe("tries", () => {
     );
   });
 
-  test("nothing is tried after the stop, and every sender is told", async () => {
+  test("attempts nothing after stop and settles every message", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer(),
@@ -304,8 +304,8 @@ describe("tries", () => {
   });
 });
 
-describe("bounds", () => {
-  test("a full outbox refuses, and what was taken arrives in order and no faster than a server takes it", async () => {
+describe("createLink limits", () => {
+  test("rejects messages beyond the outbox and keeps the permitted rate", async () => {
     const world = createWorld({ seed: 7, window: 256 });
     const diary = keepDiary(world);
     world.outage(20_000);
@@ -314,12 +314,12 @@ describe("bounds", () => {
     await world.time.pass(1_000);
     expect(diary.failed.map(({ code }) => code)).toEqual(Array<string>(5).fill("outbox_full"));
     await world.time.pass(120_000);
-    expect(world.server().taken).toEqual(diary.sent.slice(0, bounds.maxQueuedMessages));
+    expect(world.server().accepted).toEqual(diary.sent.slice(0, bounds.maxQueuedMessages));
     expect(world.fastest()).toBeLessThanOrEqual(300);
     diary.link.stop();
   });
 
-  test("a message nobody confirms for five minutes is given back", async () => {
+  test("rejects a message without confirmation after five minutes", async () => {
     const world = createWorld({ seed: 8, window: 256 });
     const diary = keepDiary(world);
     world.outage(400_000);

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { isOriginAllowed, isOriginPattern } from "../../plugins/pico-server/handshake/origins.ts";
 import { stand, token } from "../support/pico-server-harness.ts";
 
@@ -9,7 +9,7 @@ interface Offered {
   readonly item?: string;
   readonly coded?: string;
   readonly query?: string;
-  /** Padding, which makes no guess harder to guess. */
+  /** Padding, which does not make a guess harder. */
   readonly spaces: number;
 }
 const agent = new Agent({ keepAlive: true, maxSockets: 8 });
@@ -31,72 +31,78 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ offers: fc.array(offer, { minLength: 1, maxLength: 12 }) }) },
 );
 
-test("at most ten different wrong tokens are compared in any minute, however they are offered", async () => {
-  const compared: { at: number; value: string }[] = [];
-  let now = (): number => 0;
-  await using door = await stand({
-    config: { allow_token_query: true },
-    verify: (verify) => async (name, value) => {
-      compared.push({ at: now(), value: value.trim() });
-      await new Promise((resolve) => setImmediate(resolve));
-      return verify(name, value);
-    },
-  });
-  now = () => door.clock.now();
-  const send = ({ header, item, coded, query, spaces }: Offered) => {
-    const padded = Buffer.from(`${coded}${" ".repeat(spaces * 20)}`).toString("base64url");
-    const items = [...(item ? [`token.${item}`] : []), ...(coded ? [`token64.${padded}`] : [])];
-    return probe(door.port, query ? `/pico?token=${query}${"%20".repeat(spaces * 20)}` : "/pico", {
-      ...(header && { authorization: `Bearer ${header}` }),
-      ...(items.length > 0 && { "sec-websocket-protocol": items.join(", ") }),
-    });
-  };
-
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
-      door.clock.increment(60_000);
-      compared.length = 0;
-      for (const one of steps) {
-        if ("wait" in one) door.clock.increment(one.wait);
-        else
-          for (const status of await Promise.all(one.offers.map(send)))
-            expect([400, 401, 429]).toContain(status);
-      }
-      for (const { at } of compared) {
-        const window = compared.filter((other) => other.at >= at && other.at < at + 60_000);
-        expect(new Set(window.map(({ value }) => value)).size).toBeLessThanOrEqual(10);
-      }
-      expect(await probe(door.port, "/pico", { authorization: `Bearer ${token}` })).toBe(200);
-    }),
-    { numRuns: 40 },
-  );
-});
-
-test("no text is an origin pattern that lets another site in than the one it names", () => {
-  const label = fc.stringMatching(/^[a-z0-9]{1,5}$/);
-  const host = fc.array(label, { minLength: 1, maxLength: 3 }).map((labels) => labels.join("."));
-  fc.assert(
-    fc.property(
-      host,
-      host,
-      fc.constantFrom("http", "https"),
-      fc.boolean(),
-      (own, other, scheme, wild) => {
-        const pattern = `${scheme}://${wild ? "*." : ""}${own}`;
-        expect(isOriginPattern(pattern)).toBe(true);
-        const seen = new URL(`${scheme}://${other}.test`).host;
-        const named = wild ? seen.endsWith(`.${own}`) : seen === own;
-        expect(isOriginAllowed([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
+describe("picoServer admission", () => {
+  test("compares at most ten different wrong tokens per minute", async () => {
+    const compared: { at: number; value: string }[] = [];
+    let now = (): number => 0;
+    await using door = await stand({
+      config: { allow_token_query: true },
+      verify: (verify) => async (name, value) => {
+        compared.push({ at: now(), value: value.trim() });
+        await new Promise((resolve) => setImmediate(resolve));
+        return verify(name, value);
       },
-    ),
-  );
-  const same = ["https://a.example", "https://a.example:443"];
-  fc.assert(
-    fc.property(
-      fc.string(),
-      (origin) =>
-        isOriginAllowed(["https://a.example"], origin, undefined) ===
-        same.includes(origin.toLowerCase()),
-    ),
-  );
+    });
+    now = () => door.clock.now();
+    const send = ({ header, item, coded, query, spaces }: Offered) => {
+      const padded = Buffer.from(`${coded}${" ".repeat(spaces * 20)}`).toString("base64url");
+      const items = [...(item ? [`token.${item}`] : []), ...(coded ? [`token64.${padded}`] : [])];
+      return probe(
+        door.port,
+        query ? `/pico?token=${query}${"%20".repeat(spaces * 20)}` : "/pico",
+        {
+          ...(header && { authorization: `Bearer ${header}` }),
+          ...(items.length > 0 && { "sec-websocket-protocol": items.join(", ") }),
+        },
+      );
+    };
+
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 14 }), async (steps) => {
+        door.clock.increment(60_000);
+        compared.length = 0;
+        for (const one of steps) {
+          if ("wait" in one) door.clock.increment(one.wait);
+          else
+            for (const status of await Promise.all(one.offers.map(send)))
+              expect([400, 401, 429]).toContain(status);
+        }
+        for (const { at } of compared) {
+          const window = compared.filter((other) => other.at >= at && other.at < at + 60_000);
+          expect(new Set(window.map(({ value }) => value)).size).toBeLessThanOrEqual(10);
+        }
+        expect(await probe(door.port, "/pico", { authorization: `Bearer ${token}` })).toBe(200);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test("accepts no origin pattern that matches another site", () => {
+    const label = fc.stringMatching(/^[a-z0-9]{1,5}$/);
+    const host = fc.array(label, { minLength: 1, maxLength: 3 }).map((labels) => labels.join("."));
+    fc.assert(
+      fc.property(
+        host,
+        host,
+        fc.constantFrom("http", "https"),
+        fc.boolean(),
+        (own, other, scheme, wild) => {
+          const pattern = `${scheme}://${wild ? "*." : ""}${own}`;
+          expect(isOriginPattern(pattern)).toBe(true);
+          const seen = new URL(`${scheme}://${other}.test`).host;
+          const named = wild ? seen.endsWith(`.${own}`) : seen === own;
+          expect(isOriginAllowed([pattern], `${scheme}://${seen}`, undefined)).toBe(named);
+        },
+      ),
+    );
+    const same = ["https://a.example", "https://a.example:443"];
+    fc.assert(
+      fc.property(
+        fc.string(),
+        (origin) =>
+          isOriginAllowed(["https://a.example"], origin, undefined) ===
+          same.includes(origin.toLowerCase()),
+      ),
+    );
+  });
 });

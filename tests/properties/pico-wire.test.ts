@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   encodeUtf8,
   decode,
@@ -98,208 +98,213 @@ const almostFrame = fc.record(
   { requiredKeys: [] },
 );
 
-test("decode throws nothing but its own error for any text", () => {
-  fc.assert(
-    fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), party, onlyWireErrors),
-    runs,
-  );
-});
-test("decode throws nothing but its own error for any bytes", () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), party, onlyWireErrors), runs);
-});
-test("decode throws nothing but its own error for anything shaped like a frame", () => {
-  fc.assert(
-    fc.property(almostFrame, party, (frame, from) => onlyWireErrors(JSON.stringify(frame), from)),
-    { numRuns: 2000 },
-  );
-});
-test("decode throws nothing but its own error for a frame that was cut or damaged", () => {
-  const text = JSON.stringify({
-    type: "message.send",
-    id: "m",
-    payload: { content: 'a"b\\', media: ["data:image/png;base64,AAAA"] },
+describe("pico-wire codec", () => {
+  test("throws only WireError for any text", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: "binary" }), fc.json()), party, onlyWireErrors),
+      runs,
+    );
   });
-  fc.assert(
-    fc.property(
-      fc.nat(text.length),
-      fc.string({ unit: "binary", maxLength: 3 }),
-      fc.nat(text.length),
-      (at, noise, skip) => {
-        onlyWireErrors(text.slice(0, at) + noise + text.slice(at + skip), "client");
-      },
-    ),
-    runs,
-  );
-});
+  test("throws only WireError for any bytes", () => {
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), party, onlyWireErrors), runs);
+  });
+  test("throws only WireError for any frame-like input", () => {
+    fc.assert(
+      fc.property(almostFrame, party, (frame, from) => onlyWireErrors(JSON.stringify(frame), from)),
+      { numRuns: 2000 },
+    );
+  });
+  test("throws only WireError for truncated or damaged frames", () => {
+    const text = JSON.stringify({
+      type: "message.send",
+      id: "m",
+      payload: { content: 'a"b\\', media: ["data:image/png;base64,AAAA"] },
+    });
+    fc.assert(
+      fc.property(
+        fc.nat(text.length),
+        fc.string({ unit: "binary", maxLength: 3 }),
+        fc.nat(text.length),
+        (at, noise, skip) => {
+          onlyWireErrors(text.slice(0, at) + noise + text.slice(at + skip), "client");
+        },
+      ),
+      runs,
+    );
+  });
 
-const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter(isSessionId);
-const text = fc.string({ unit: "grapheme" }).filter((t) => t.isWellFormed());
-const envelope = fc.record(
-  { id: name, session_id: name, timestamp: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }) },
-  { requiredKeys: [] },
-);
-const medium = fc.record({
-  type: fc.constantFrom("image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp"),
-  base64: fc
-    .uint8Array({ minLength: 1, maxLength: 40 })
-    .map((bytes) => btoa(String.fromCharCode(...bytes))),
-});
-const opaque = fc
-  .jsonValue({ maxDepth: 4 })
-  .filter((v) => v !== null && !JSON.stringify(v).includes("__proto__"))
-  .map((v) => JSON.parse(JSON.stringify(v)) as unknown);
-const count = fc.maxSafeNat();
-const clientFrame = fc.oneof(
-  fc
-    .tuple(envelope, fc.constantFrom("ping", "typing.start", "typing.stop"))
-    .map(([e, type]) => ({ type, ...e })),
-  fc
-    .tuple(
-      envelope,
-      fc.constantFrom("message.send", "media.send"),
-      fc.record({
-        content: text,
-        media: fc.array(medium, { maxLength: 3 }),
-        hops: fc.integer({ min: 0, max: 255 }),
+  const name = fc.string({ unit: "grapheme", minLength: 1, maxLength: 40 }).filter(isSessionId);
+  const text = fc.string({ unit: "grapheme" }).filter((t) => t.isWellFormed());
+  const envelope = fc.record(
+    { id: name, session_id: name, timestamp: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }) },
+    { requiredKeys: [] },
+  );
+  const medium = fc.record({
+    type: fc.constantFrom("image/jpeg", "image/png", "image/gif", "image/webp", "image/bmp"),
+    base64: fc
+      .uint8Array({ minLength: 1, maxLength: 40 })
+      .map((bytes) => btoa(String.fromCharCode(...bytes))),
+  });
+  const opaque = fc
+    .jsonValue({ maxDepth: 4 })
+    .filter((v) => v !== null && !JSON.stringify(v).includes("__proto__"))
+    .map((v) => JSON.parse(JSON.stringify(v)) as unknown);
+  const count = fc.maxSafeNat();
+  const clientFrame = fc.oneof(
+    fc
+      .tuple(envelope, fc.constantFrom("ping", "typing.start", "typing.stop"))
+      .map(([e, type]) => ({ type, ...e })),
+    fc
+      .tuple(
+        envelope,
+        fc.constantFrom("message.send", "media.send"),
+        fc.record({
+          content: text,
+          media: fc.array(medium, { maxLength: 3 }),
+          hops: fc.integer({ min: 0, max: 255 }),
+        }),
+      )
+      .filter(([, , p]) => p.media.length > 0 || p.content.trim() !== "")
+      .map(([e, type, p]) => ({ type, ...e, payload: p })),
+    fc.tuple(envelope, count).map(([e, seq]) => ({ type: "ack", ...e, payload: { seq } })),
+  );
+  const serverMessage = fc.record(
+    {
+      message_id: name,
+      content: text,
+      kind: fc.constantFrom("thought", "tool_calls"),
+      thought: fc.constant(true),
+      tool_calls: fc.array(opaque, { maxLength: 3 }),
+      placeholder: fc.constant(true),
+      final: fc.constant(true),
+      model_name: text.filter((t) => t !== ""),
+      context_usage: opaque,
+      attachments: fc.array(
+        fc.record(
+          { url: fc.webUrl({ validSchemes: ["https"] }), filename: text },
+          { requiredKeys: ["url"] },
+        ),
+        { minLength: 1, maxLength: 3 },
+      ),
+    },
+    { requiredKeys: ["message_id", "content"] },
+  );
+  const numbered = fc.option(fc.record({ seq: count, epoch: name }), { nil: {} });
+  const hello = fc.record({
+    version: count,
+    conn_id: name,
+    session_id: name,
+    epoch: name,
+    seq: count,
+    resumed: fc.boolean(),
+    replay: count,
+    gap: fc.boolean(),
+    ping_interval: count,
+    read_timeout: count,
+    max_payload: count,
+    window: fc.record({ frames: count, bytes: count, ttl_s: count }),
+    retry: fc.record({ min: count, max: count }),
+  });
+  const gap = fc
+    .tuple(fc.option(fc.record({ from: count, to: count }), { nil: {} }), name)
+    .map(([range, reason]) => ({ ...range, reason }));
+  const serverFrame = fc.oneof(
+    fc
+      .tuple(envelope, fc.constantFrom("pong", "typing.start", "typing.stop"))
+      .map(([e, type]) => ({ type, ...e })),
+    fc
+      .tuple(
+        envelope,
+        numbered,
+        fc.constantFrom("message.create", "message.update", "media.create"),
+        serverMessage,
+      )
+      .map(([e, n, type, p]) => ({ type, ...e, ...n, payload: p })),
+    fc.tuple(envelope, numbered, name).map(([e, n, message_id]) => ({
+      type: "message.delete",
+      ...e,
+      ...n,
+      payload: { message_id },
+    })),
+    fc.tuple(envelope, hello).map(([e, payload]) => ({ type: "hello", ...e, payload })),
+    fc.tuple(envelope, gap).map(([e, payload]) => ({ type: "gap", ...e, payload })),
+    fc
+      .tuple(
+        envelope,
+        fc.record({ request_id: name, status: fc.constantFrom("accepted", "duplicate") }),
+      )
+      .map(([e, payload]) => ({ type: "message.ack", ...e, payload })),
+    fc
+      .tuple(
+        envelope,
+        fc.record(
+          { code: text, message: text, request_id: name },
+          { requiredKeys: ["code", "message"] },
+        ),
+      )
+      .map(([e, p]) => ({ type: "error", ...e, payload: p })),
+  );
+  const either = fc.oneof(
+    clientFrame.map((frame) => ({ frame, from: "client" as Role })),
+    serverFrame.map((frame) => ({ frame, from: "server" as Role })),
+  );
+
+  test("reads a formatted cursor back, whatever the epoch contains", () => {
+    fc.assert(
+      fc.property(fc.record({ epoch: name, seq: fc.nat() }), (cursor) => {
+        expect(parseCursor(formatCursor(cursor))).toEqual(cursor);
       }),
-    )
-    .filter(([, , p]) => p.media.length > 0 || p.content.trim() !== "")
-    .map(([e, type, p]) => ({ type, ...e, payload: p })),
-  fc.tuple(envelope, count).map(([e, seq]) => ({ type: "ack", ...e, payload: { seq } })),
-);
-const serverMessage = fc.record(
-  {
-    message_id: name,
-    content: text,
-    kind: fc.constantFrom("thought", "tool_calls"),
-    thought: fc.constant(true),
-    tool_calls: fc.array(opaque, { maxLength: 3 }),
-    placeholder: fc.constant(true),
-    final: fc.constant(true),
-    model_name: text.filter((t) => t !== ""),
-    context_usage: opaque,
-    attachments: fc.array(
-      fc.record(
-        { url: fc.webUrl({ validSchemes: ["https"] }), filename: text },
-        { requiredKeys: ["url"] },
-      ),
-      { minLength: 1, maxLength: 3 },
-    ),
-  },
-  { requiredKeys: ["message_id", "content"] },
-);
-const numbered = fc.option(fc.record({ seq: count, epoch: name }), { nil: {} });
-const hello = fc.record({
-  version: count,
-  conn_id: name,
-  session_id: name,
-  epoch: name,
-  seq: count,
-  resumed: fc.boolean(),
-  replay: count,
-  gap: fc.boolean(),
-  ping_interval: count,
-  read_timeout: count,
-  max_payload: count,
-  window: fc.record({ frames: count, bytes: count, ttl_s: count }),
-  retry: fc.record({ min: count, max: count }),
-});
-const gap = fc
-  .tuple(fc.option(fc.record({ from: count, to: count }), { nil: {} }), name)
-  .map(([range, reason]) => ({ ...range, reason }));
-const serverFrame = fc.oneof(
-  fc
-    .tuple(envelope, fc.constantFrom("pong", "typing.start", "typing.stop"))
-    .map(([e, type]) => ({ type, ...e })),
-  fc
-    .tuple(
-      envelope,
-      numbered,
-      fc.constantFrom("message.create", "message.update", "media.create"),
-      serverMessage,
-    )
-    .map(([e, n, type, p]) => ({ type, ...e, ...n, payload: p })),
-  fc
-    .tuple(envelope, numbered, name)
-    .map(([e, n, message_id]) => ({ type: "message.delete", ...e, ...n, payload: { message_id } })),
-  fc.tuple(envelope, hello).map(([e, payload]) => ({ type: "hello", ...e, payload })),
-  fc.tuple(envelope, gap).map(([e, payload]) => ({ type: "gap", ...e, payload })),
-  fc
-    .tuple(
-      envelope,
-      fc.record({ request_id: name, status: fc.constantFrom("accepted", "duplicate") }),
-    )
-    .map(([e, payload]) => ({ type: "message.ack", ...e, payload })),
-  fc
-    .tuple(
-      envelope,
-      fc.record(
-        { code: text, message: text, request_id: name },
-        { requiredKeys: ["code", "message"] },
-      ),
-    )
-    .map(([e, p]) => ({ type: "error", ...e, payload: p })),
-);
-const either = fc.oneof(
-  clientFrame.map((frame) => ({ frame, from: "client" as Role })),
-  serverFrame.map((frame) => ({ frame, from: "server" as Role })),
-);
+      runs,
+    );
+    for (const text of ["", ":", "e:", ":1", "e:-1", "e:1x", "e", "a\u0007:1"])
+      expect(parseCursor(text)).toBeUndefined();
+  });
 
-test("a cursor that was written is read back equal, whatever its epoch holds", () => {
-  fc.assert(
-    fc.property(fc.record({ epoch: name, seq: fc.nat() }), (cursor) => {
-      expect(parseCursor(formatCursor(cursor))).toEqual(cursor);
-    }),
-    runs,
-  );
-  for (const text of ["", ":", "e:", ":1", "e:-1", "e:1x", "e", "a\u0007:1"])
-    expect(parseCursor(text)).toBeUndefined();
-});
-
-test("what was encoded is read back equal, as text and as bytes", () => {
-  fc.assert(
-    fc.property(either, ({ frame, from }) => {
-      const wire = encode(frame as Frame);
-      expect(decode(wire, from as "client")).toStrictEqual(structuredClone(frame));
-      expect(decode(new TextEncoder().encode(wire), from as "client")).toStrictEqual(
-        structuredClone(frame),
-      );
-    }),
-    runs,
-  );
-});
-
-test("unknown keys change nothing", () => {
-  fc.assert(
-    fc.property(
-      either,
-      fc.dictionary(
-        fc.string().map((k) => `x-${k}`),
-        fc.jsonValue(),
-      ),
-      ({ frame, from }, extra) => {
-        const wire = JSON.parse(encode(frame as Frame)) as { payload?: object };
-        const widened = {
-          ...extra,
-          ...wire,
-          ...(wire.payload && { payload: { ...extra, ...wire.payload } }),
-        };
-        expect(decode(JSON.stringify(widened), from as "client")).toStrictEqual(
+  test("reads an encoded frame back, as text and as bytes", () => {
+    fc.assert(
+      fc.property(either, ({ frame, from }) => {
+        const wire = encode(frame as Frame);
+        expect(decode(wire, from as "client")).toStrictEqual(structuredClone(frame));
+        expect(decode(new TextEncoder().encode(wire), from as "client")).toStrictEqual(
           structuredClone(frame),
         );
-      },
-    ),
-    runs,
-  );
-});
+      }),
+      runs,
+    );
+  });
 
-test("whether a text fits is what its bytes say", () => {
-  fc.assert(
-    fc.property(
-      fc.string({ unit: "binary" }),
-      fc.nat(40),
-      (t, most) => fitsInBytes(t, most) === encodeUtf8(t).length <= most,
-    ),
-    runs,
-  );
+  test("ignores unknown keys", () => {
+    fc.assert(
+      fc.property(
+        either,
+        fc.dictionary(
+          fc.string().map((k) => `x-${k}`),
+          fc.jsonValue(),
+        ),
+        ({ frame, from }, extra) => {
+          const wire = JSON.parse(encode(frame as Frame)) as { payload?: object };
+          const widened = {
+            ...extra,
+            ...wire,
+            ...(wire.payload && { payload: { ...extra, ...wire.payload } }),
+          };
+          expect(decode(JSON.stringify(widened), from as "client")).toStrictEqual(
+            structuredClone(frame),
+          );
+        },
+      ),
+      runs,
+    );
+  });
+
+  test("counts UTF-8 bytes exactly in fitsInBytes", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: "binary" }),
+        fc.nat(40),
+        (t, most) => fitsInBytes(t, most) === encodeUtf8(t).length <= most,
+      ),
+      runs,
+    );
+  });
 });

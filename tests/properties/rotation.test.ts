@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.record({
 interface Guest {
   readonly token: number;
   readonly ws: WebSocket;
-  /** 101, or the status of the refusal. */
+  /** 101, or the status of the rejection. */
   readonly answer: Promise<number>;
 }
 
@@ -76,7 +76,7 @@ async function play(steps: readonly Step[]): Promise<void> {
             .catch(() => undefined),
         );
       }
-      // All asked in one instant: one answers, whatever is under way.
+      // All are asked at the same instant: one responds, whatever is in progress.
       const answers = await Promise.all(
         Array.from({ length: TOKENS }, (_, n) => tokens.verify("pico", value(n))),
       );
@@ -84,7 +84,7 @@ async function play(steps: readonly Step[]): Promise<void> {
       if (waitMs > 0) await new Promise((done) => setTimeout(done, waitMs));
     }
     await Promise.all(work);
-    // What stands in the file in the end is what counts: one last edit is seen.
+    // The final content of the file counts: one last edit is noticed.
     await writeFile(file, security(value(TOKENS)));
     await vi.waitFor(
       async () => expect(await tokens.verify("pico", value(TOKENS))).not.toBe(false),
@@ -107,8 +107,8 @@ async function play(steps: readonly Step[]): Promise<void> {
   }
 }
 
-describe("rotation", () => {
-  test("exactly one pico token is valid at any instant, and no connection outlives the token that opened it", async () => {
+describe("token rotation", () => {
+  test("keeps exactly one token valid and closes older connections", async () => {
     const steps = fc.array(step, { minLength: 4, maxLength: 20 });
     await fc.assert(fc.asyncProperty(steps, play), { numRuns: 12 });
   }, 60_000);

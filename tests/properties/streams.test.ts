@@ -8,9 +8,9 @@ import { turn } from "../support/sample-plugins.ts";
 
 const step = fc.record({
   text: fc.string({ maxLength: 5 }),
-  /** Milliseconds that pass before it. */
+  /** Milliseconds before this part. */
   after: fc.oneof(fc.nat(30), fc.nat(400)),
-  /** Whether somebody hears what is shown from here on. */
+  /** Whether a client is connected from here on. */
   heard: fc.boolean(),
 });
 interface Shown {
@@ -20,8 +20,8 @@ interface Shown {
   readonly final: boolean;
 }
 
-describe("streams of random parts at random times", () => {
-  test("one create, at most ten updates in any second, each longer than the last, and the whole text as final", () =>
+describe("streamed replies", () => {
+  test("send one create, few growing updates and the full text", () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 60 }), async (steps) => {
         const shown: Shown[] = [];

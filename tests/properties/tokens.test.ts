@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import {
   memory,
@@ -21,7 +21,7 @@ async function inHome<T>(visit: (home: string) => Promise<T>): Promise<T> {
   }
 }
 
-/** Everything that lies in a folder, as one text. */
+/** The content of all files of a folder, as one text. */
 async function contentsOf(home: string): Promise<string> {
   const names = (await readdir(home, { recursive: true, withFileTypes: true })).filter((entry) =>
     entry.isFile(),
@@ -31,7 +31,7 @@ async function contentsOf(home: string): Promise<string> {
   ).join("\n");
 }
 
-// A place may lack the token, or hold a blank, or a token, perhaps with white space around it.
+// A source may have no token, a blank one, or one with white space around it.
 const blank = fc.constantFrom("", " ", "\t", "  \n ");
 const value = fc.stringMatching(/^[0-9A-Za-z_-]{16,24}$/);
 const padded = fc
@@ -63,7 +63,11 @@ const places: fc.Arbitrary<Places> = fc.record({
   clientSecurity: place,
 });
 
-/** Writes the files and answers the environment. */
+/**
+ * Writes the files.
+ *
+ * @returns The environment.
+ */
 async function furnish(home: string, given: Places): Promise<Record<string, string>> {
   if (given.launcherFile !== undefined) {
     await writeFile(
@@ -102,179 +106,183 @@ const highest = (
     .map(([source, text]): [TokenSource, string | undefined] => [source, present(text)])
     .find(([, text]) => text !== undefined) ?? ["none", undefined];
 
-test("a token comes from the highest place that holds one, and that one alone verifies", async () => {
-  await fc.assert(
-    fc.asyncProperty(places, (given) =>
-      inHome(async (home) => {
-        const form = files({ home, env: await furnish(home, given) });
-        const expected = {
-          launcher: highest(["env", given.launcherEnv], ["config", given.launcherFile]),
-          pico: highest(
-            ["env", given.picoEnv],
-            ["security", given.picoSecurity],
-            ["config", given.picoConfig],
-          ),
-          pico_client: highest(["env", given.clientEnv], ["security", given.clientSecurity]),
-        };
-        await withTokens(form, claims, async ({ claimed, secrets, tokens, kernel }) => {
-          for (const [name, [source, text]] of Object.entries(expected)) {
-            const generated = name === "launcher" && source === "none";
-            expect(claimed[name]?.source).toBe(generated ? "random" : source);
-            expect(claimed[name]?.managedByEnv).toBe(source === "env");
-            if (!generated) expect(secrets.reveal(name)).toBe(text);
-          }
-          expect(kernel.state()).toBe(expected.launcher[0] === "none" ? "setup" : "running");
-          for (const candidate of Object.values(given).map(present)) {
-            if (candidate === undefined) continue;
-            expect(await tokens.verify("pico", candidate)).toBe(
-              candidate === expected.pico[1] ? 1 : false,
-            );
-          }
-        });
-      }),
-    ),
-    { numRuns: 100 },
-  );
-});
-
-/* Runs: what is done with the tokens once they are claimed. */
-const action = fc.oneof(
-  fc.record({
-    kind: fc.constant("replace" as const),
-    name: fc.constantFrom("launcher", "pico", "pico_client"),
-    value: fc.option(value, { nil: undefined }),
-  }),
-  fc.record({
-    kind: fc.constant("weak" as const),
-    name: fc.constantFrom("launcher", "pico"),
-    value: fc.stringMatching(/^[a-z]{10,15}$/),
-  }),
-  fc.record({ kind: fc.constant("keep" as const), name: fc.constant("launcher") }),
-  fc.record({
-    kind: fc.constant("verify" as const),
-    name: fc.constantFrom("launcher", "pico"),
-    value,
-  }),
-  fc.record({ kind: fc.constant("break" as const) }),
-);
-
-/** A form whose writes can be made to fail with an error that quotes what it was given. */
-function breakable(form: TokenBackend): TokenBackend & { broken: boolean } {
-  const own: TokenBackend & { broken: boolean } = {
-    ...form,
-    broken: false,
-    async write(name, token, options) {
-      if (own.broken) throw new Error(`cannot write ${token}`);
-      await form.write(name, token, options);
-    },
-  };
-  return own;
-}
-
-const rendered = (what: unknown): string =>
-  JSON.stringify(what, (_, each: unknown) =>
-    each instanceof Error ? { message: each.message, stack: each.stack, cause: each.cause } : each,
-  ) ?? "";
-
-test("no token reaches a fact, a log line or an error, and the environment's no file either", async () => {
-  await fc.assert(
-    fc.asyncProperty(places, fc.array(action, { maxLength: 8 }), (given, actions) =>
-      inHome(async (home) => {
-        const env = await furnish(home, given);
-        const inPlay = new Set(
-          Object.values(given)
-            .map(present)
-            .filter((text) => text !== undefined),
-        );
-        const fromEnv = [given.launcherEnv, given.picoEnv, given.clientEnv].flatMap(
-          (text) => present(text) ?? [],
-        );
-        const before = await contentsOf(home);
-        const errors: unknown[] = [];
-        const form = breakable(files({ home, env, secret: (text) => void inPlay.add(text) }));
-        await withTokens(form, claims, async ({ secrets, tokens, facts, lines }) => {
-          for (const each of actions) {
-            if (each.kind === "break") form.broken = !form.broken;
-            else if (each.kind === "verify") await tokens.verify(each.name, each.value);
-            else {
-              if ("value" in each && each.value !== undefined) inPlay.add(each.value.trim());
-              const own =
-                each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
-              const change = each.kind === "keep" ? { keep: true as const } : own;
-              const { version } = tokens.info(each.name);
-              await secrets
-                .replace(each.name, { ...change, expect: version })
-                .catch((error: unknown) => errors.push(error));
+describe("token store", () => {
+  test("takes the token from the source with the highest precedence", async () => {
+    await fc.assert(
+      fc.asyncProperty(places, (given) =>
+        inHome(async (home) => {
+          const form = files({ home, env: await furnish(home, given) });
+          const expected = {
+            launcher: highest(["env", given.launcherEnv], ["config", given.launcherFile]),
+            pico: highest(
+              ["env", given.picoEnv],
+              ["security", given.picoSecurity],
+              ["config", given.picoConfig],
+            ),
+            pico_client: highest(["env", given.clientEnv], ["security", given.clientSecurity]),
+          };
+          await withTokens(form, claims, async ({ claimed, secrets, tokens, kernel }) => {
+            for (const [name, [source, text]] of Object.entries(expected)) {
+              const generated = name === "launcher" && source === "none";
+              expect(claimed[name]?.source).toBe(generated ? "random" : source);
+              expect(claimed[name]?.managedByEnv).toBe(source === "env");
+              if (!generated) expect(secrets.reveal(name)).toBe(text);
             }
-          }
-          const said = rendered([facts, lines, errors]);
-          for (const token of inPlay) expect(said.includes(token)).toBe(false);
-        });
-        const after = await contentsOf(home);
-        for (const token of fromEnv)
-          if (!before.includes(token)) expect(after.includes(token)).toBe(false);
-      }),
-    ),
-    { numRuns: 100 },
-  );
-});
+            expect(kernel.state()).toBe(expected.launcher[0] === "none" ? "setup" : "running");
+            for (const candidate of Object.values(given).map(present)) {
+              if (candidate === undefined) continue;
+              expect(await tokens.verify("pico", candidate)).toBe(
+                candidate === expected.pico[1] ? 1 : false,
+              );
+            }
+          });
+        }),
+      ),
+      { numRuns: 100 },
+    );
+  });
 
-// Any UTF-16 text, unpaired surrogates included.
-const text = fc.oneof(
-  fc.string({ unit: "binary", maxLength: 40 }),
-  fc
-    .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
-    .map((units) => String.fromCharCode(...units)),
-  fc.string({ unit: "grapheme", maxLength: 20 }),
-  fc.constantFrom("\ud800", "\udfff", "\ufffd", "e\u0301", "\u00e9", "ÿ", "\u0000"),
-);
-/** Close relatives of a text: the likeliest to be taken for it. */
-const near = (token: string): fc.Arbitrary<string> =>
-  fc.constantFrom(
-    token,
-    ` ${token}\n`,
-    token.normalize("NFC"),
-    token.normalize("NFD"),
-    token.toUpperCase(),
-    token.toLowerCase(),
-    token.slice(0, -1),
-    `${token}\u0000`,
-    token.replaceAll(/[\ud800-\udfff]/g, "\ufffd"),
-    Buffer.from(token, "utf8").toString("latin1"),
-    Buffer.from(token, "utf8").toString(),
+  // Random operations on the tokens after they were claimed.
+  const action = fc.oneof(
+    fc.record({
+      kind: fc.constant("replace" as const),
+      name: fc.constantFrom("launcher", "pico", "pico_client"),
+      value: fc.option(value, { nil: undefined }),
+    }),
+    fc.record({
+      kind: fc.constant("weak" as const),
+      name: fc.constantFrom("launcher", "pico"),
+      value: fc.stringMatching(/^[a-z]{10,15}$/),
+    }),
+    fc.record({ kind: fc.constant("keep" as const), name: fc.constant("launcher") }),
+    fc.record({
+      kind: fc.constant("verify" as const),
+      name: fc.constantFrom("launcher", "pico"),
+      value,
+    }),
+    fc.record({ kind: fc.constant("break" as const) }),
   );
 
-test("a token verifies if and only if it is equal, white space at the ends aside", async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      text
-        .filter((token) => token.trim() !== "")
-        .chain((token) =>
-          fc.tuple(fc.constant(token), fc.array(fc.oneof(text, near(token)), { maxLength: 8 })),
-        ),
-      ([token, candidates]) =>
-        withTokens(memory({ pico: token }), { pico: {} }, async ({ tokens }) => {
-          for (const candidate of [token, ...candidates]) {
-            expect(await tokens.verify("pico", candidate)).toBe(
-              candidate.trim() === token.trim() ? 1 : false,
-            );
+  /** A token form whose writes can fail with an error that quotes the token. */
+  function breakable(form: TokenBackend): TokenBackend & { broken: boolean } {
+    const own: TokenBackend & { broken: boolean } = {
+      ...form,
+      broken: false,
+      async write(name, token, options) {
+        if (own.broken) throw new Error(`cannot write ${token}`);
+        await form.write(name, token, options);
+      },
+    };
+    return own;
+  }
+
+  const rendered = (what: unknown): string =>
+    JSON.stringify(what, (_, each: unknown) =>
+      each instanceof Error
+        ? { message: each.message, stack: each.stack, cause: each.cause }
+        : each,
+    ) ?? "";
+
+  test("writes no token to events, log lines, errors or other files", async () => {
+    await fc.assert(
+      fc.asyncProperty(places, fc.array(action, { maxLength: 8 }), (given, actions) =>
+        inHome(async (home) => {
+          const env = await furnish(home, given);
+          const inPlay = new Set(
+            Object.values(given)
+              .map(present)
+              .filter((text) => text !== undefined),
+          );
+          const fromEnv = [given.launcherEnv, given.picoEnv, given.clientEnv].flatMap(
+            (text) => present(text) ?? [],
+          );
+          const before = await contentsOf(home);
+          const errors: unknown[] = [];
+          const form = breakable(files({ home, env, secret: (text) => void inPlay.add(text) }));
+          await withTokens(form, claims, async ({ secrets, tokens, facts, lines }) => {
+            for (const each of actions) {
+              if (each.kind === "break") form.broken = !form.broken;
+              else if (each.kind === "verify") await tokens.verify(each.name, each.value);
+              else {
+                if ("value" in each && each.value !== undefined) inPlay.add(each.value.trim());
+                const own =
+                  each.kind === "keep" || each.value === undefined ? {} : { value: each.value };
+                const change = each.kind === "keep" ? { keep: true as const } : own;
+                const { version } = tokens.info(each.name);
+                await secrets
+                  .replace(each.name, { ...change, expect: version })
+                  .catch((error: unknown) => errors.push(error));
+              }
+            }
+            const said = rendered([facts, lines, errors]);
+            for (const token of inPlay) expect(said.includes(token)).toBe(false);
+          });
+          const after = await contentsOf(home);
+          for (const token of fromEnv)
+            if (!before.includes(token)) expect(after.includes(token)).toBe(false);
+        }),
+      ),
+      { numRuns: 100 },
+    );
+  });
+
+  // Any UTF-16 text, unpaired surrogates included.
+  const text = fc.oneof(
+    fc.string({ unit: "binary", maxLength: 40 }),
+    fc
+      .array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 20 })
+      .map((units) => String.fromCharCode(...units)),
+    fc.string({ unit: "grapheme", maxLength: 20 }),
+    fc.constantFrom("\ud800", "\udfff", "\ufffd", "e\u0301", "\u00e9", "ÿ", "\u0000"),
+  );
+  /** Variants of a text that could be mistaken for it. */
+  const near = (token: string): fc.Arbitrary<string> =>
+    fc.constantFrom(
+      token,
+      ` ${token}\n`,
+      token.normalize("NFC"),
+      token.normalize("NFD"),
+      token.toUpperCase(),
+      token.toLowerCase(),
+      token.slice(0, -1),
+      `${token}\u0000`,
+      token.replaceAll(/[\ud800-\udfff]/g, "\ufffd"),
+      Buffer.from(token, "utf8").toString("latin1"),
+      Buffer.from(token, "utf8").toString(),
+    );
+
+  test("verifies exactly the equal token, except for surrounding white space", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        text
+          .filter((token) => token.trim() !== "")
+          .chain((token) =>
+            fc.tuple(fc.constant(token), fc.array(fc.oneof(text, near(token)), { maxLength: 8 })),
+          ),
+        ([token, candidates]) =>
+          withTokens(memory({ pico: token }), { pico: {} }, async ({ tokens }) => {
+            for (const candidate of [token, ...candidates]) {
+              expect(await tokens.verify("pico", candidate)).toBe(
+                candidate.trim() === token.trim() ? 1 : false,
+              );
+            }
+          }),
+      ),
+      { numRuns: 250 },
+    );
+  });
+
+  test("verifies nothing without a token", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { maxLength: 5 }), blank, (candidates, unset) =>
+        withTokens(memory({ pico: unset }), { pico: {}, launcher: {} }, async ({ tokens }) => {
+          for (const candidate of [...candidates, unset, "undefined", "null"]) {
+            expect(await tokens.verify("pico", candidate)).toBe(false);
+            expect(await tokens.verify("launcher", candidate)).toBe(false);
           }
         }),
-    ),
-    { numRuns: 250 },
-  );
-});
-
-test("nothing verifies where there is no token", async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(text, { maxLength: 5 }), blank, (candidates, unset) =>
-      withTokens(memory({ pico: unset }), { pico: {}, launcher: {} }, async ({ tokens }) => {
-        for (const candidate of [...candidates, unset, "undefined", "null"]) {
-          expect(await tokens.verify("pico", candidate)).toBe(false);
-          expect(await tokens.verify("launcher", candidate)).toBe(false);
-        }
-      }),
-    ),
-    { numRuns: 50 },
-  );
+      ),
+      { numRuns: 50 },
+    );
+  });
 });

@@ -73,8 +73,8 @@ describe("lockFile", () => {
     async () => {
       const path = join(temporaryFolder(), "a");
       const file = join(path, "..", ".a.lock");
-      // The child ends only after its parent has become a program that never collects exit statuses.
-      // A shell would collect them.
+      // The child ends only after its parent has become a program that never collects exit
+      // statuses. A shell would collect them.
       const stdio = ["ignore", "pipe", "ignore", "pipe"] as const;
       const parent = spawn("sh", ["-c", 'cat <&3 & echo "$!"; exec sleep 600'], {
         stdio: [...stdio],

@@ -54,7 +54,8 @@ describe("ensureHome", () => {
   test("creates a folder whose parent appears at the same moment", async () => {
     const parent = join(temporaryFolder(), "parent");
     const made = createPrivateFolder(join(parent, "home"));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30); // it has asked, and not heard yet that there is none
+    // The call has started but does not know yet that the parent is missing.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 30);
     mkdirSync(parent);
     await made;
     expect(existsSync(join(parent, "home"))).toBe(true);

@@ -18,7 +18,11 @@ export function temporaryFolder(): string {
 
 const compiled = new Set<string>();
 
-/** The URL of a module, compiled into one file: child processes of Node 20 do not run TypeScript. */
+/**
+ * Compiles a module into one file, because child processes of Node 20 do not run TypeScript.
+ *
+ * @returns The URL of the file.
+ */
 export function compiledModule(path: "lib/files/index.js" | "bin/log/index.js"): string {
   const outfile = join(
     root,
@@ -44,16 +48,21 @@ export function compiledModule(path: "lib/files/index.js" | "bin/log/index.js"):
   return pathToFileURL(outfile).href;
 }
 
-/** Runs a script that may write files of at most `kibibytes`, as on a disk that is nearly full; answers what it printed. */
+/**
+ * Runs a script that can write files of at most `kibibytes`, as on a nearly full disk.
+ *
+ * @returns The output of the script.
+ */
 export function runWithSmallDisk(kibibytes: number, script: string): string {
-  const command = `ulimit -f ${kibibytes}; exec "${process.execPath}" --input-type=module -e "$SCRIPT"`;
+  const node = `"${process.execPath}" --input-type=module -e "$SCRIPT"`;
+  const command = `ulimit -f ${kibibytes}; exec ${node}`;
   const env = { ...process.env, SCRIPT: `process.on("SIGXFSZ", () => {});\n${script}` };
   return spawnSync("bash", ["-c", command], { env, encoding: "utf8" }).stdout;
 }
 
 export interface Child {
   readonly process: ChildProcessByStdio<null, Readable, null>;
-  /** Everything it printed so far, by line. */
+  /** The lines it has printed so far. */
   lines(): string[];
   /** Resolves to the first `count` lines. */
   printed(count: number): Promise<string[]>;

@@ -73,7 +73,8 @@ describe.skipIf(process.platform === "win32")("assertTrusted", () => {
       await expect(assertTrusted([path])).rejects.toThrow(`close it with: chmod go-w ${open}`);
     chmodSync(open!, 0o1777);
     for (const path of paths) await expect(assertTrusted([path])).resolves.toBeUndefined();
-    symlinkSync(join(links!, "b"), join(links!, "b")); // one that leads nowhere is no endless way
+    // A link to itself must not cause an endless loop.
+    symlinkSync(join(links!, "b"), join(links!, "b"));
     await expect(assertTrusted([join(links!, "b", "c")])).rejects.toMatchObject({
       code: "FILE_UNREADABLE",
     });
