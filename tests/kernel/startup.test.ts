@@ -103,7 +103,8 @@ describe("Kernel.start", () => {
     const { code, message } = await refusal(createTestKernel([shop, guest]).kernel.start());
     expect([code, message]).toEqual([
       "KERNEL_NEED_UNMET",
-      'Plugin "guest" needs the service "tokns", which no earlier plugin offers. Did you mean "tokens"?',
+      'Plugin "guest" needs the service "tokns", which no earlier plugin offers. ' +
+        'Did you mean "tokens"?',
     ]);
   });
 });

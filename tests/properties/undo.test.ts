@@ -94,7 +94,7 @@ describe("Scope cleanup", () => {
         expect(kernel.services).toEqual({});
         expect(kernel.health().live).toBe(false);
         clock.increment(1_000_000);
-        // A fault of the next run reaches the listener of the host, and no listener of the first run.
+        // A fault of the next run reaches the host, and no listener of the first run.
         let host = 0;
         kernel.on("kernel:fault", () => {
           host += 1;

@@ -22,7 +22,8 @@ describe.skipIf(process.platform === "win32")("assertTrusted", () => {
     await expect(assertTrusted([path])).rejects.toMatchObject({
       code: "FILE_WRITABLE_BY_OTHERS",
       message:
-        `${path} decides which program runs as you, and it can be changed by others (mode ${text}); ` +
+        `${path} decides which program runs as you, and it ` +
+        `can be changed by others (mode ${text}); ` +
         `close it with: chmod go-w ${path}`,
     });
   });

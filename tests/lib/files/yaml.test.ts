@@ -53,7 +53,9 @@ describe("YAML files", () => {
 
   test("quotes nothing of a corrupt file in the error", () => {
     const secret = "Zq9secretZq9";
-    const whole = `channels:\n  ${secret}: &${secret} ${secret}\n  pico: { token: "${secret}" }\n  x: *${secret}\n`;
+    const whole =
+      `channels:\n  ${secret}: &${secret} ${secret}\n` +
+      `  pico: { token: "${secret}" }\n  x: *${secret}\n`;
     const put = fc.constantFrom(
       "",
       '"',
@@ -128,7 +130,8 @@ describe("YAML files", () => {
       ['{"channels":{"pico":{"x":1}}}', '{"channels":{"pico":{"x":1, "token": "new"}}}'],
       [
         "channels:\n    telegram:\n        token: a # t\n# end\nbig: 123456789012345678\n",
-        'channels:\n    telegram:\n        token: a # t\n    pico:\n        token: "new"\n# end\nbig: 123456789012345678\n',
+        'channels:\n    telegram:\n        token: a # t\n    pico:\n        token: "new"\n' +
+          "# end\nbig: 123456789012345678\n",
       ],
       ["a: 1\n...\n", 'a: 1\nchannels:\n  pico:\n    token: "new"\n...\n'],
       ["---\n# c\n", '---\n# c\nchannels:\n  pico:\n    token: "new"\n'],

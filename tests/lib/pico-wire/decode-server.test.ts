@@ -72,7 +72,8 @@ describe("decode: server frames", () => {
 
   test("removes __proto__ from unread values", () => {
     const text =
-      '{"type":"message.create","payload":{"message_id":"a","content":"","context_usage":{"__proto__":{"x":1},"used":2}}}';
+      '{"type":"message.create","payload":{"message_id":"a","content":"",' +
+      '"context_usage":{"__proto__":{"x":1},"used":2}}}';
     const frame = decode(text, "server");
     expect(frame).toEqual({
       type: "message.create",

@@ -89,7 +89,8 @@ describe("decode: client frames", () => {
 
   test("treats __proto__ and constructor as unknown keys", () => {
     const text =
-      '{"type":"message.send","__proto__":{"id":"stolen"},"payload":{"content":"x","__proto__":{"hops":9},"constructor":1}}';
+      '{"type":"message.send","__proto__":{"id":"stolen"},' +
+      '"payload":{"content":"x","__proto__":{"hops":9},"constructor":1}}';
     expect(decode(text, "client")).toEqual({
       type: "message.send",
       payload: { content: "x", media: [], hops: 0 },

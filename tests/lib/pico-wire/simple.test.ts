@@ -68,7 +68,8 @@ describe("decodeClient", () => {
 
   test("parses any other text", () => {
     const simple =
-      '{"type":"message.send","id":"m1","session_id":"s","timestamp":12,"payload":{"content":"hi"}}';
+      '{"type":"message.send","id":"m1","session_id":"s","timestamp":12,' +
+      '"payload":{"content":"hi"}}';
     fc.assert(
       fc.property(
         fc.nat(simple.length),
