@@ -21,12 +21,12 @@ export const launcherSchema = z.strictObject({
     .meta({ title: "Public", description: "Listens on all interfaces instead of 127.0.0.1 only." }),
   base_path: z
     .string()
-    .refine(isBasePath, "expected a path such as /home")
+    .refine(isBasePath, "expected a path such as /agent")
     .overwrite(normaliseBasePath)
     .default("")
     .meta({
       title: "Base path",
-      description: "Prefix of all paths, such as /home, for a proxy with several programs.",
+      description: "Prefix of all paths, such as /agent, for a proxy with several programs.",
     }),
   trusted_proxies: z
     .array(z.string().refine(isNetwork, "expected an IP address or a range such as 10.0.0.0/8"))

@@ -16,7 +16,7 @@ export const httpErrors = errorTable({
     `The TLS file "${path}" could not be used (${reason}).`,
   HTTP_BASE_PATH: (path: string) =>
     `"${path}" is not a base path: use letters, digits, "-", "_", "." and "~" between slashes, ` +
-    'such as "/home".',
+    'such as "/agent".',
   HTTP_ROUTE_TAKEN: (kind: string, path: string) =>
     `Two plugins register the ${kind} "${path}"; remove one of them.`,
   HTTP_LISTENER_TAKEN: (listener: string) =>

@@ -56,7 +56,7 @@ export interface HttpOptions {
   readonly port?: number;
   /** Address to listen on. */
   readonly host?: string;
-  /** Prefix of all paths, such as `/home`. */
+  /** Prefix of all paths, such as `/agent`. */
   readonly basePath?: string;
   /** Session check of a host, in addition to the sign-in of the dashboard. It runs once for each
    *  routed request. If it rejects, or takes longer than 5 s, the request is unauthenticated. */

@@ -2,7 +2,7 @@
 
 const segmentPattern = /^[\w~-][\w.~-]*$|^\.[\w~-][\w.~-]*$/;
 
-/** Accepts "", "/", "/home", "home/" and "/a/b". */
+/** Accepts "", "/", "/agent", "agent/" and "/a/b". */
 export function isBasePath(path: string): boolean {
   const inner = path.replace(/^\//, "").replace(/\/$/, "");
   return inner === ""
@@ -10,7 +10,7 @@ export function isBasePath(path: string): boolean {
     : inner.split("/").every((part) => segmentPattern.test(part));
 }
 
-/** Returns "" or a path such as "/home": with a leading slash, without a trailing one. */
+/** Returns "" or a path such as "/agent": with a leading slash, without a trailing one. */
 export function normaliseBasePath(path: string): string {
   const inner = path.replace(/^\/+|\/+$/g, "");
   return inner === "" ? "" : `/${inner}`;

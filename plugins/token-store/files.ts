@@ -142,7 +142,7 @@ const pendingMark = (token: string): string =>
  *
  * @throws FILE_CORRUPT from its calls if a file cannot be parsed.
  * @example
- * const store = tokenStore(files({ home: "/home/me/.service", env: process.env }));
+ * const store = tokenStore(files({ home, env: process.env }));
  */
 export function files(options: FileBackendOptions): TokenBackend {
   const backend = new FileBackend(options);

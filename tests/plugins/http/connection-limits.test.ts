@@ -1,3 +1,4 @@
+// Tests the limits on unauthenticated connections.
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -15,7 +16,7 @@ import { portOf } from "../../support/http-client.ts";
 const folder = mkdtempSync(join(tmpdir(), "limits-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A socket of the server side, as the limits look at it. */
+/** A server-side socket with the properties that the limits read. */
 function fakeSocket(remoteAddress: string) {
   let isDestroyed = false;
   const closed: (() => void)[] = [];
@@ -83,7 +84,7 @@ describe("ConnectionLimits", () => {
     ]);
   });
 
-  test("frees a place when a connection authenticates or closes, once", () => {
+  test("counts a connection until it authenticates or closes", () => {
     const { limits, open, openAll, authenticate } = setUp(100, 2);
     const [first, second] = [open("192.0.2.1"), open("192.0.2.1")];
     authenticate(first);
@@ -120,7 +121,7 @@ describe.each(["http", "https"])("the limit on unauthenticated connections over 
     );
   const ask = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
-  test("closes the next connection", () =>
+  test("closes the next connection beyond the limit", () =>
     withLimit(async (port, service) => {
       service.request("/", (_, response) => void response.end("fine"));
       const sockets = [dial(port), dial(port)];
@@ -136,7 +137,7 @@ describe.each(["http", "https"])("the limit on unauthenticated connections over 
       for (const socket of sockets) socket.destroy();
     }));
 
-  test("leaves out connections that have authenticated", () =>
+  test("ignores connections that have authenticated", () =>
     withLimit(async (port, service) => {
       service.request("/", (request, response) => {
         service.markAuthenticated(request);

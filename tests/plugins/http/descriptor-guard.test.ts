@@ -1,6 +1,7 @@
+// Tests the guard against running out of file descriptors.
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createCapturedLog } from "../../../kernel/testing.ts";
 import {
   createDescriptorGuard,
@@ -16,41 +17,43 @@ const limits = (soft: string): string =>
     "",
   ].join("\n");
 
-test.each([
-  ["1024", 1_024],
-  ["unlimited", undefined],
-])("the limit of open files is read (%s)", (soft, limit) => {
-  expect(parseOpenFilesLimit(limits(soft))).toBe(limit);
-});
+describe("descriptor guard", () => {
+  test.each([
+    ["1024", 1_024],
+    ["unlimited", undefined],
+  ])("reads the limit on open files (%s)", (soft, limit) => {
+    expect(parseOpenFilesLimit(limits(soft))).toBe(limit);
+  });
 
-test("nothing is known where the machine does not say", () => {
-  expect(parseOpenFilesLimit("")).toBeUndefined();
-});
+  test("returns undefined if the limit is unknown", () => {
+    expect(parseOpenFilesLimit("")).toBeUndefined();
+  });
 
-test("a connection that takes one of the last files is closed, and the log says so once a minute", async () => {
-  const { log, lines } = createCapturedLog();
-  let minutes = 0;
-  let usher = (_: Socket): void => undefined;
-  const server = createServer((socket) => usher(socket)).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const visit = async (): Promise<boolean> => {
-    const arrival = once(server, "connection") as Promise<[Socket]>;
-    const socket = connect(port, "127.0.0.1");
-    const [arrived] = await arrival;
-    const wasClosed = arrived.destroyed;
-    socket.destroy();
-    arrived.destroy();
-    return wasClosed;
-  };
-  usher = createDescriptorGuard(1_000_000, () => minutes * 60_000, log);
-  expect(await visit()).toBe(false);
-  usher = createDescriptorGuard(reservedDescriptors + 1, () => minutes * 60_000, log);
-  for (const at of [0, 0, 0.9, 1]) {
-    minutes = at;
-    expect(await visit()).toBe(true);
-  }
-  expect(lines.map(({ turnedAway }) => turnedAway)).toEqual([1, 3]);
-  expect(lines[0]!.text).toContain("ulimit -n");
-  server.close();
+  test("closes connections near the limit and logs once a minute", async () => {
+    const { log, lines } = createCapturedLog();
+    let minutes = 0;
+    let usher = (_: Socket): void => undefined;
+    const server = createServer((socket) => usher(socket)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const visit = async (): Promise<boolean> => {
+      const arrival = once(server, "connection") as Promise<[Socket]>;
+      const socket = connect(port, "127.0.0.1");
+      const [arrived] = await arrival;
+      const wasClosed = arrived.destroyed;
+      socket.destroy();
+      arrived.destroy();
+      return wasClosed;
+    };
+    usher = createDescriptorGuard(1_000_000, () => minutes * 60_000, log);
+    expect(await visit()).toBe(false);
+    usher = createDescriptorGuard(reservedDescriptors + 1, () => minutes * 60_000, log);
+    for (const at of [0, 0, 0.9, 1]) {
+      minutes = at;
+      expect(await visit()).toBe(true);
+    }
+    expect(lines.map(({ turnedAway }) => turnedAway)).toEqual([1, 3]);
+    expect(lines[0]!.text).toContain("ulimit -n");
+    server.close();
+  });
 });

@@ -1,3 +1,4 @@
+// Tests routes on the HTTP server of a host.
 import { once } from "node:events";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
@@ -21,15 +22,15 @@ async function hosted(
     await withKernel([http({ server, basePath }), gateway()], async ({ kernel: { services } }) => {
       services.http.request(
         "/api",
-        (request, response) => void response.end(`ours ${request.url}`),
+        (request, response) => void response.end(`doorward ${request.url}`),
       );
       services.http.upgrade(
         "/pico",
-        (_, socket) => void socket.end("HTTP/1.1 101 Ours\r\n\r\nours"),
+        (_, socket) => void socket.end("HTTP/1.1 101 Doorward\r\n\r\ndoorward"),
       );
       await visit({ server, port, service: services.http });
     });
-    expect((await get(port, "/api")).body).not.toContain("ours");
+    expect((await get(port, "/api")).body).not.toContain("doorward");
     expect(server.listening).toBe(true);
   } finally {
     server.closeAllConnections();
@@ -43,12 +44,12 @@ const upgradeTo = (path: string, protocol = "websocket"): string =>
 
 type Door = ReturnType<typeof createKernel<[ReturnType<typeof http>]>>;
 
-describe("a host's server", () => {
-  test("serves our routes with our headers, and everything else as before, untouched", () =>
+describe("attachToHostServer", () => {
+  test("serves its routes and leaves other requests to the host", () =>
     hosted({ requests: site }, async ({ port }) => {
-      const ours = await get(port, "//api/./x");
-      expect(ours.body).toContain("ours /api/x");
-      expect(ours.headers["referrer-policy"]).toBe("no-referrer");
+      const doorward = await get(port, "//api/./x");
+      expect(doorward.body).toContain("doorward /api/x");
+      expect(doorward.headers["referrer-policy"]).toBe("no-referrer");
       for (const path of ["/", "//their/../path", "/apis", "/%zz"]) {
         const theirs = await get(port, path);
         expect(theirs.body).toContain(`theirs ${path}`);
@@ -56,51 +57,51 @@ describe("a host's server", () => {
       }
     }));
 
-  test("keeps listeners that are added later from what is ours", () =>
+  test("hides its requests from listeners added later", () =>
     hosted({}, async ({ server, port }) => {
       server.on("request", site);
-      expect((await get(port, "/api")).body).toContain("ours");
+      expect((await get(port, "/api")).body).toContain("doorward");
       expect((await get(port, "/api")).body).not.toContain("theirs");
       expect((await get(port, "/x")).body).toContain("theirs /x");
     }));
 
-  test("has our links under its address and the base path", () =>
+  test("creates links with the address of the host and base path", () =>
     hosted(
       { requests: site },
       async ({ port, service }) => {
-        expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/door/`]);
-        expect((await get(port, service.url("/api"))).body).toContain("ours /api");
+        expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/agent/`]);
+        expect((await get(port, service.url("/api"))).body).toContain("doorward /api");
         expect((await get(port, "/api")).body).toContain("theirs /api");
       },
-      "/door",
+      "/agent",
     ));
 
-  test("checks of the header lines hold for our routes only", () =>
+  test("checks headers of its own routes only", () =>
     hosted({ requests: site }, async ({ port }) => {
       const twice = ["Host: a", "Authorization: Bearer a", "Authorization: Bearer b"];
       expect((await get(port, "/api", twice)).status).toBe(400);
       expect((await get(port, "/x", twice)).body).toContain("theirs /x");
     }));
 
-  test("without upgrades of its own gets ours, and serves the others as plain requests as it did", () =>
+  test("serves upgrades if the host has no upgrade listener", () =>
     hosted({ requests: site }, async ({ port }) => {
-      expect((await raw(port, upgradeTo("/pico"))).body).toBe("ours");
+      expect((await raw(port, upgradeTo("/pico"))).body).toBe("doorward");
       expect((await raw(port, upgradeTo("/other"))).body).toContain("theirs /other");
       expect((await raw(port, upgradeTo("/other", "h2c"))).body).toContain("theirs /other");
-      expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("ours /api");
+      expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("doorward /api");
     }));
 
-  test("with upgrades of its own keeps them", () => {
+  test("leaves other upgrades to the upgrade listener of the host", () => {
     const upgrades = (socket: Duplex): void => void socket.end("HTTP/1.1 101 Theirs\r\n\r\ntheirs");
     return hosted({ requests: site, upgrades }, async ({ port }) => {
-      expect((await raw(port, upgradeTo("/pico"))).body).toBe("ours");
+      expect((await raw(port, upgradeTo("/pico"))).body).toBe("doorward");
       expect((await raw(port, upgradeTo("/other"))).body).toBe("theirs");
       expect((await raw(port, upgradeTo("/other", "h2c"))).body).toBe("theirs");
-      expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("ours /api");
+      expect((await raw(port, upgradeTo("/api", "h2c"))).body).toContain("doorward /api");
     });
   });
 
-  test("is as it was after stop", async () => {
+  test("restores the server after stop", async () => {
     const server = createServer(site);
     const look = (): object => ({
       emit: server.emit,
@@ -118,7 +119,7 @@ describe("a host's server", () => {
     expect(look()).toEqual(before);
   });
 
-  test("can carry two kernels, which leave in any order", async () => {
+  test("attaches two kernels that stop in any order", async () => {
     const server = createServer(site).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
@@ -129,20 +130,20 @@ describe("a host's server", () => {
       await kernel.start();
       kernel.services.http.request(
         "/",
-        (_, response) => void response.end(`ours ${kernel.services.http.url("/")}`),
+        (_, response) => void response.end(`doorward ${kernel.services.http.url("/")}`),
       );
     }
-    expect((await get(port, "/one")).body).toContain("ours /one/");
-    expect((await get(port, "/two")).body).toContain("ours /two/");
+    expect((await get(port, "/one")).body).toContain("doorward /one/");
+    expect((await get(port, "/two")).body).toContain("doorward /two/");
     await one.stop();
     expect((await get(port, "/one")).body).toContain("theirs /one");
-    expect((await get(port, "/two")).body).toContain("ours /two/");
+    expect((await get(port, "/two")).body).toContain("doorward /two/");
     await two.stop();
     expect((await get(port, "/two")).body).toContain("theirs /two");
     server.close();
   });
 
-  test("connections of the host stay when we stop", async () => {
+  test("keeps connections of the host open after stop", async () => {
     const server = createServer(site).listen(0, "127.0.0.1");
     await once(server, "listening");
     const kernel = createKernel([http({ server })]);

@@ -1,3 +1,4 @@
+// Tests the limiter of wrong tokens.
 import { describe, expect, test } from "vitest";
 import { createStoppedClock, type StoppedClock } from "../../../kernel/testing.ts";
 import { createLimiter } from "../../../plugins/http/limiter.ts";
@@ -28,15 +29,15 @@ const tenWrong = async (
   for (let n = 0; n < 10; n += 1) expect(await guess(`wrong ${n}`, key)).toBe("mismatch");
 };
 
-describe("a key", () => {
-  test("is blocked after ten different wrong values, others are not", async () => {
+describe("Limiter.attempt", () => {
+  test("blocks a key after ten distinct wrong values", async () => {
     const { guess } = stand();
     await tenWrong(guess);
     expect(await guess("wrong 10")).toBe("limited");
     expect(await guess("wrong 10", "10.0.0.2")).toBe("mismatch");
   });
 
-  test("is told how many count, and how long to wait", async () => {
+  test("returns the count and the waiting time", async () => {
     const { limiter, clock, guess } = stand(2);
     expect(await limiter.attempt(ip, "a", () => false)).toEqual({
       outcome: "mismatch",
@@ -60,7 +61,7 @@ describe("a key", () => {
     expect(limiter.blockedFor(ip)).toBe(21);
   });
 
-  test("pays nothing for the same wrong value again", async () => {
+  test("counts a repeated wrong value once", async () => {
     const { guess, limiter } = stand();
     for (let n = 0; n < 30; n += 1) expect(await guess("a stale client")).toBe("mismatch");
     expect(await limiter.attempt(ip, "another", () => false)).toEqual({
@@ -69,7 +70,7 @@ describe("a key", () => {
     });
   });
 
-  test("is not blocked for longer by tries while it is blocked", async () => {
+  test("never extends a block by further attempts", async () => {
     const { guess, clock } = stand();
     await tenWrong(guess);
     for (let second = 0; second < 59; second += 1) {
@@ -81,7 +82,7 @@ describe("a key", () => {
     expect(await guess("wrong at last")).toBe("mismatch");
   });
 
-  test("pays nothing for a right value, and a right value clears nothing", async () => {
+  test("keeps the count after a match", async () => {
     const { guess, limiter } = stand();
     for (let n = 0; n < 20; n += 1) expect(await guess(`right ${n}`)).toBe("match");
     expect(limiter.blockedFor(ip)).toBe(0);
@@ -93,12 +94,12 @@ describe("a key", () => {
     });
   });
 
-  test("gets the match of its comparison", async () => {
+  test("returns the match of the comparison", async () => {
     const { limiter } = stand();
     expect(await limiter.attempt(ip, "x", async () => 7)).toEqual({ outcome: "match", match: 7 });
   });
 
-  test("pays nothing for a comparison that failed, and hears of the failure", async () => {
+  test("counts no attempt whose comparison rejects", async () => {
     const { limiter } = stand(1);
     for (let n = 0; n < 5; n += 1) {
       await expect(
@@ -108,7 +109,7 @@ describe("a key", () => {
     expect(limiter.blockedFor(ip)).toBe(0);
   });
 
-  test("a failed comparison gives nothing back that another one found wrong", async () => {
+  test("keeps a mismatch if a parallel comparison rejects", async () => {
     const { limiter } = stand(1);
     let fail: (error: Error) => void = () => {};
     const failing = limiter.attempt(
@@ -116,14 +117,15 @@ describe("a key", () => {
       "same",
       () => new Promise<false>((_, reject) => void (fail = reject)),
     );
-    expect((await limiter.attempt(ip, "other", () => false)).outcome).toBe("limited"); // the one place is taken
+    // The limit of one is reached.
+    expect((await limiter.attempt(ip, "other", () => false)).outcome).toBe("limited");
     expect((await limiter.attempt(ip, "same", () => false)).outcome).toBe("mismatch");
     fail(new Error("store"));
     await expect(failing).rejects.toThrow();
     expect(limiter.blockedFor(ip)).toBe(60);
   });
 
-  test("counts what was wrong without a comparison", () => {
+  test("counts recorded failures without a comparison", () => {
     const { limiter } = stand(1);
     expect(limiter.recordFailure(ip, "two tokens")).toEqual({ outcome: "mismatch", counted: 1 });
     expect(limiter.recordFailure(ip, "two tokens")).toEqual({
@@ -133,8 +135,8 @@ describe("a key", () => {
   });
 });
 
-describe("a blocked key", () => {
-  test("has no short value compared; a right one of 43 characters passes", async () => {
+describe("Limiter with a blocked key", () => {
+  test("compares only values of at least 43 characters", async () => {
     const { limiter, guess } = stand();
     await tenWrong(guess);
     let compared = 0;
@@ -150,7 +152,7 @@ describe("a blocked key", () => {
     expect(await guess("right".padEnd(43, "x"))).toBe("match");
   });
 
-  test("is freed by its owner, alone or with all others", async () => {
+  test("unblocks one key or all keys", async () => {
     const { limiter, guess } = stand();
     for (const key of [ip, "10.0.0.2", "2001:db8:0:1::/64"]) await tenWrong(guess, key);
     limiter.unblock("::ffff:10.0.0.1");
@@ -161,7 +163,7 @@ describe("a blocked key", () => {
     expect(limiter.blockedFor("10.0.0.2")).toBe(0);
   });
 
-  test("stays blocked for no more than a minute when the clock is set back", () => {
+  test("unblocks within a minute after the clock was set back", () => {
     let now = 1_000_000;
     const clock = {
       now: () => now,
@@ -178,8 +180,8 @@ describe("a blocked key", () => {
   });
 });
 
-describe("fifty guesses at once", () => {
-  test("against a slow comparison: ten are compared", async () => {
+describe("Limiter with fifty parallel attempts", () => {
+  test("compares ten values during a slow comparison", async () => {
     const { limiter } = stand();
     let compared = 0;
     const all = await Promise.all(
@@ -195,7 +197,7 @@ describe("fifty guesses at once", () => {
     expect(all.filter(({ outcome }) => outcome === "mismatch")).toHaveLength(10);
   });
 
-  test("of the same right value: all pass", async () => {
+  test("accepts all attempts with the same right value", async () => {
     const { limiter } = stand();
     const all = await Promise.all(
       Array.from({ length: 50 }, () =>
@@ -209,8 +211,8 @@ describe("fifty guesses at once", () => {
   });
 });
 
-describe("ten thousand keys", () => {
-  test("none is forgotten for a fresh one: those that come later share one count", async () => {
+describe("Limiter with a full table", () => {
+  test("keeps all keys and counts new keys together", async () => {
     const { limiter, clock, guess } = stand();
     await tenWrong(guess, "first");
     for (let n = 0; n < 9_999; n += 1) limiter.recordFailure(`key ${n}`, "x");
@@ -224,7 +226,7 @@ describe("ten thousand keys", () => {
   });
 });
 
-describe("what another site may have sent", () => {
+describe("Limiter.attempt with half", () => {
   const foreign = async (limiter: Limiter, value: string): Promise<string> =>
     (
       await limiter.attempt(ip, value, () => (value.startsWith("right") ? 1 : false), {
@@ -232,7 +234,7 @@ describe("what another site may have sent", () => {
       })
     ).outcome;
 
-  test("spends half of the tries and no more; ten values in all, as ever", async () => {
+  test("uses at most half of the attempts", async () => {
     const { limiter, guess } = stand();
     for (let n = 0; n < 5; n += 1)
       expect(await foreign(limiter, `elsewhere ${n}`)).toBe("mismatch");
@@ -243,7 +245,7 @@ describe("what another site may have sent", () => {
     expect(await guess("here 5")).toBe("limited");
   });
 
-  test("waits until enough of the tries have left the window", async () => {
+  test("blocks until enough attempts have left the window", async () => {
     const { limiter, clock } = stand(4);
     await foreign(limiter, "a");
     clock.increment(10_000);

@@ -1,3 +1,4 @@
+// Tests the limiter of log lines.
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createCapturedLog, createStoppedClock } from "../../../kernel/testing.ts";
@@ -49,7 +50,7 @@ describe("createLogLimiter", () => {
     expect(lines).toHaveLength(1);
   });
 
-  test("writes the counts that are left when it stops", () => {
+  test("writes the remaining counts when it stops", () => {
     const { lines, limiter, note } = setUp();
     note("192.0.2.1");
     note("192.0.2.1");
@@ -57,7 +58,7 @@ describe("createLogLimiter", () => {
     expect(lines.map((line) => line["repeated"])).toEqual([undefined, 1]);
   });
 
-  test("accounts for every fault, with at most 102 lines a minute", () => {
+  test("counts every fault and writes at most 102 lines a minute", () => {
     const step = fc.record({ host: fc.nat(400), times: fc.integer({ min: 1, max: 5 }) });
     const minutes = fc.array(fc.array(step, { maxLength: 300 }), { maxLength: 4 });
     fc.assert(

@@ -1,3 +1,4 @@
+// Tests addresses, peers and identities of requests.
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Peer } from "../../../plugins/http/index.ts";
@@ -8,7 +9,7 @@ import {
 } from "../../../plugins/http/addresses.ts";
 import { get, portOf } from "../../support/http-client.ts";
 
-describe("addresses", () => {
+describe("normaliseAddress and addressKey", () => {
   test.each([
     ["192.0.2.7", "192.0.2.7"],
     ["::ffff:192.0.2.7", "192.0.2.7"],
@@ -25,12 +26,12 @@ describe("addresses", () => {
     expect(addressKey(key)).toBe(key);
   });
 
-  test("two addresses of one /64 have one key, of two have two", () => {
+  test("returns one key per IPv6 /64", () => {
     expect(addressKey("2001:db8::1")).toBe(addressKey("2001:db8::ffff:0:0:2"));
     expect(addressKey("2001:db8::1")).not.toBe(addressKey("2001:db8:0:1::1"));
   });
 
-  test("networks hold what lies in them, in any spelling", () => {
+  test("matches addresses in any spelling", () => {
     const has = createNetworkMatcher([
       "10.0.0.0/8",
       "192.0.2.1",
@@ -44,7 +45,7 @@ describe("addresses", () => {
   });
 });
 
-/** What the service says of a request with these header lines. */
+/** Returns the peer of a request with these header lines. */
 async function peerOf(
   lines: string[],
   trusted: string[],
@@ -75,8 +76,8 @@ const forged = [
   "X-Forwarded-Host: other.example",
 ];
 
-describe("forwarded headers", () => {
-  test("from anybody are ignored, with one warning per peer that names the setting and no value", async () => {
+describe("Http.peer", () => {
+  test("ignores forwarded headers of an untrusted peer and warns once", async () => {
     const { peer, warnings } = await peerOf(forged, ["10.0.0.0/8"]);
     expect(peer).toEqual(own);
     expect(warnings).toEqual([
@@ -85,11 +86,11 @@ describe("forwarded headers", () => {
     expect(JSON.stringify(warnings)).not.toContain("192.0.2.9");
   });
 
-  test("that are absent make no warning", async () => {
+  test("logs no warning without forwarded headers", async () => {
     expect(await peerOf([], [])).toEqual({ peer: own, warnings: [] });
   });
 
-  test("from a trusted proxy say who, how and where", async () => {
+  test("reads address, scheme and host from a trusted proxy", async () => {
     const { peer, warnings } = await peerOf(forged, ["127.0.0.0/8"]);
     expect(peer).toEqual({
       address: "192.0.2.9",
@@ -104,21 +105,17 @@ describe("forwarded headers", () => {
 
   test.each([
     [
-      "what a client claims is not believed",
+      "ignores addresses that the client sent",
       ["X-Forwarded-For: 1.1.1.1, 192.0.2.9, 10.0.0.2"],
       "192.0.2.9",
     ],
     [
-      "several lines are one list",
+      "joins several lines into one list",
       ["X-Forwarded-For: 1.1.1.1, 192.0.2.9", "X-Forwarded-For: 10.0.0.2"],
       "192.0.2.9",
     ],
     ["all trusted: the one furthest away", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], "10.0.0.3"],
-    [
-      "an unreadable entry ends the chain",
-      ["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.2"],
-      "10.0.0.2",
-    ],
+    ["stops at an invalid entry", ["X-Forwarded-For: 192.0.2.9, unknown, 10.0.0.2"], "10.0.0.2"],
     ["ports and brackets are left out", ["X-Forwarded-For: [2001:db8::1]:443"], "2001:db8::1"],
     ["a mapped address is the IPv4 address", ["X-Forwarded-For: ::ffff:192.0.2.9"], "192.0.2.9"],
     ["an IPv4 address with a port", ["X-Forwarded-For: 192.0.2.9:1234"], "192.0.2.9"],
@@ -128,15 +125,15 @@ describe("forwarded headers", () => {
     expect((await peerOf(lines, ["127.0.0.1", "10.0.0.0/8"])).peer.address).toBe(address);
   });
 
-  test("of several schemes and hosts the nearest proxy's counts", async () => {
+  test("prefers scheme and host of the nearest proxy", async () => {
     const lines = ["X-Forwarded-Proto: https, http", "X-Forwarded-Host: a.example, b.example"];
     const { peer } = await peerOf(lines, ["127.0.0.1"]);
     expect(peer).toMatchObject({ secure: false, host: "b.example" });
   });
 });
 
-describe("identities", () => {
-  test("who asks those who can tell, in order, with the peer", () =>
+describe("Http.identityOf", () => {
+  test("calls the registered functions in order, with the peer", () =>
     withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
       const onEnd = () => () => {};
       services.http.registerIdentity("nobody", () => undefined);
@@ -145,10 +142,10 @@ describe("identities", () => {
       );
       services.http.request("/", (request, response) => {
         const who = services.http.identityOf(request);
-        response.end(who ? `${who.kind} ${who.identity.id}` : "nobody known");
+        response.end(who ? `${who.kind} ${who.identity.id}` : "unknown client");
       });
       const port = portOf(services.http);
       expect((await get(port, "/", ["Host: a", "X-Id: 7"])).body).toContain("session 127.0.0.1 7");
-      expect((await get(port, "/")).body).toContain("nobody known");
+      expect((await get(port, "/")).body).toContain("unknown client");
     }));
 });

@@ -1,3 +1,4 @@
+// Tests pipelined requests and unread responses.
 /* Requests that a client sends without waiting for responses. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
@@ -34,7 +35,7 @@ function countParsed(): { count(): number } & Disposable {
   };
 }
 
-/** Reads until `bytes` have come, or the connection has closed. */
+/** Reads until `bytes` have arrived, or the connection has closed. */
 function collect(socket: Socket, bytes: number): Promise<string> {
   return new Promise((done) => {
     let text = "";
@@ -46,8 +47,8 @@ function collect(socket: Socket, bytes: number): Promise<string> {
   });
 }
 
-describe("pipelined requests", () => {
-  test("are parsed at most 32 ahead and all answered", () =>
+describe("limitPipelining", () => {
+  test("parses at most 32 requests ahead and serves all", () =>
     withServer(async (port, service) => {
       const total = 5_000;
       const held: ServerResponse[] = [];
@@ -79,7 +80,7 @@ describe("pipelined requests", () => {
       socket.destroy();
     }));
 
-  test("with an expectation that cannot be met are bounded as well", () =>
+  test("bounds requests with an unsupported expectation", () =>
     withServer(async (port, service) => {
       service.request("/held", () => undefined);
       service.request("/other", (_, response) => void response.end());
@@ -92,7 +93,7 @@ describe("pipelined requests", () => {
       socket.destroy();
     }));
 
-  test("are answered in order with their bodies, however they are cut", async () => {
+  test("serves requests in order for any split of the bytes", async () => {
     const bodies = fc.array(fc.constantFrom("", "x", "\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"), {
       maxLength: 40,
     });
@@ -139,7 +140,7 @@ describe("pipelined requests", () => {
     });
   });
 
-  test("do not start when their client has left", () =>
+  test("skips queued requests of a closed connection", () =>
     withServer(async (port, service) => {
       const begun: ServerResponse[] = [];
       service.request("/held", (_, response) => void begun.push(response));
@@ -153,7 +154,7 @@ describe("pipelined requests", () => {
       expect(begun).toHaveLength(1);
     }));
 
-  test("leave the bytes behind a WebSocket handshake to its route", () =>
+  test("passes bytes after a WebSocket handshake to its route", () =>
     withServer(async (port, service) => {
       const behind = "\r\n\r\n0123456789".repeat(1_000);
       service.upgrade("/pico", (_, socket, head) => {
@@ -172,11 +173,11 @@ describe("pipelined requests", () => {
     }));
 });
 
-describe("pipelined upgrades to h2c", () => {
+describe("limitPipelining with upgrades to h2c", () => {
   const h2c = (path: string): string =>
     ask(path, "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk");
 
-  test("are answered once and close their connection", () =>
+  test("serves the upgrade once and closes the connection", () =>
     withServer(async (port, service) => {
       let served = 0;
       service.request("/held", (_, response) => {
@@ -193,7 +194,7 @@ describe("pipelined upgrades to h2c", () => {
       expect([served, parsed.count()]).toEqual([1, 1]);
     }));
 
-  test("behind an unanswered request close the connection", () =>
+  test("closes the connection if an earlier request is pending", () =>
     withServer(async (port, service) => {
       service.request("/held", () => undefined);
       const socket = connect(port, "127.0.0.1").on("error", () => undefined);
@@ -203,7 +204,7 @@ describe("pipelined upgrades to h2c", () => {
     }));
 });
 
-describe("createOwnServer", () => {
+describe("createHttpServer", () => {
   type Handle = (response: ServerResponse) => void;
 
   async function withOwnServer(
@@ -239,7 +240,7 @@ describe("createOwnServer", () => {
       },
     ));
 
-  test("waits for a handler that is slower than its clients may be", () =>
+  test("waits for a handler slower than the timeout", () =>
     withOwnServer(
       (response) => void setTimeout(() => response.end("late"), 500),
       async (port, notes) => {

@@ -1,3 +1,4 @@
+// Tests routing, base paths and header checks.
 import { describe, expect, test } from "vitest";
 import { withKernel } from "../../../kernel/testing.ts";
 import { http, type Http } from "../../../plugins/http/index.ts";
@@ -19,8 +20,8 @@ const echo =
       (request, response) => void response.end(`${name} ${request.method} ${request.url}`),
     );
 
-describe("routes", () => {
-  test("the longest prefix serves, and a prefix ends at a path segment", () =>
+describe("Http.request", () => {
+  test("selects the longest prefix of whole path segments", () =>
     serve(
       (service) => ["/", "/pico", "/pico/messages/"].forEach((path) => echo(path)(service)),
       async (port) => {
@@ -46,7 +47,7 @@ describe("routes", () => {
       },
     ));
 
-  test("one route cannot be had twice", () =>
+  test("rejects a second handler for a route", () =>
     serve(echo("/a"), async (_, service) => {
       const taken = expect.objectContaining({ code: "HTTP_ROUTE_TAKEN" });
       expect(() => service.request("/a/", () => {})).toThrowError(taken);
@@ -72,7 +73,7 @@ describe("routes", () => {
   );
 
   test.each(["/%zz", "/%", "/%e0%80", "/%ff", "/a#b", "ftp://x/", "*x"])(
-    "%s is refused with our headers",
+    "rejects %s with the security headers",
     (target) =>
       serve(echo("/"), async (port) => {
         const answer = await get(port, target);
@@ -85,7 +86,7 @@ describe("routes", () => {
       }),
   );
 
-  test("a handler that throws or rejects answers 500 without detail", () =>
+  test("sends 500 without details if a handler throws or rejects", () =>
     serve(
       (service) => {
         service.request("/throws", () => {
@@ -104,24 +105,24 @@ describe("routes", () => {
     ));
 });
 
-describe("base path", () => {
-  test("is taken away before a handler sees it, and put before every link", () =>
+describe("Http with a base path", () => {
+  test("removes the base path from URLs and adds it to links", () =>
     serve(
       echo("/"),
       async (port, service) => {
-        expect((await get(port, "/door/login?a=/door/")).body).toContain("GET /login?a=/door/");
-        expect((await get(port, "/door")).body).toContain("GET /");
-        expect(service.url("/login")).toBe("/door/login");
-        expect(service.addresses()[0]!.href).toBe(`http://127.0.0.1:${port}/door/`);
+        expect((await get(port, "/agent/login?a=/agent/")).body).toContain("GET /login?a=/agent/");
+        expect((await get(port, "/agent")).body).toContain("GET /");
+        expect(service.url("/login")).toBe("/agent/login");
+        expect(service.addresses()[0]!.href).toBe(`http://127.0.0.1:${port}/agent/`);
       },
-      "/door/",
+      "/agent/",
     ));
 
-  test("everything outside it is 404 in JSON", () =>
+  test("sends 404 in JSON for paths outside the base path", () =>
     serve(
       echo("/"),
       async (port) => {
-        for (const path of ["/", "/login", "/doors", "/door/../login"]) {
+        for (const path of ["/", "/login", "/doors", "/agent/../login"]) {
           const answer = await get(port, path);
           expect([path, answer.status, JSON.parse(answer.body)["error"]]).toEqual([
             path,
@@ -130,11 +131,11 @@ describe("base path", () => {
           ]);
         }
       },
-      "/door",
+      "/agent",
     ));
 });
 
-describe("header lines that a proxy could read in another way", () => {
+describe("Http with ambiguous headers", () => {
   test.each([
     ["no Host", []],
     ["an empty Host", ["Host:"]],
@@ -156,7 +157,7 @@ describe("header lines that a proxy could read in another way", () => {
     }),
   );
 
-  test("the host of an absolute target replaces the header", () =>
+  test("prefers the host of an absolute target to the header", () =>
     serve(
       (service) =>
         service.request("/", (request, response) => void response.end(service.peer(request).host)),
@@ -165,7 +166,7 @@ describe("header lines that a proxy could read in another way", () => {
       },
     ));
 
-  test("a route for health checks takes a request without Host", () =>
+  test("accepts requests without Host on routes with anyHost", () =>
     serve(
       (service) =>
         service.request("/healthz", (_, response) => void response.end("fine"), { anyHost: true }),
@@ -174,7 +175,7 @@ describe("header lines that a proxy could read in another way", () => {
       },
     ));
 
-  test("a route that judges Authorization lines by itself gets all of them", () => {
+  test("passes all Authorization lines to routes with anyAuthorization", () => {
     const route = (service: Http): void =>
       service.request(
         "/own",

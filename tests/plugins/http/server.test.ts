@@ -1,18 +1,19 @@
+// Tests listeners, settings, TLS, gateway and stop.
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { createServer, type AddressInfo } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { createKernel, type Kernel, type Plugin } from "../../../kernel/index.ts";
+import { createKernel, type Plugin } from "../../../kernel/index.ts";
 import { withKernel } from "../../../kernel/testing.ts";
 import { gateway, http, type Http } from "../../../plugins/http/index.ts";
 import { serverUrls } from "../../../plugins/http/addresses.ts";
 import { freePort } from "../../e2e/free-port.ts";
 import { selfSigned } from "./certificate.ts";
-import { get, portOf, raw, stopwatch } from "../../support/http-client.ts";
+import { get, portOf, raw } from "../../support/http-client.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "http-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,40 +25,42 @@ const code = (expected: string, text: string): object => ({
 const refused = (port: number): Promise<unknown> =>
   expect(get(port, "/")).rejects.toMatchObject({ code: "ECONNREFUSED" });
 
-describe("the port", () => {
-  test("opens when everything has started, on 127.0.0.1, and is announced", async () => {
+describe("http listener", () => {
+  test("opens on 127.0.0.1 when all plugins have started", async () => {
     const port = await freePort();
     const late: Plugin = { name: "late", api: 1, start: () => refused(port) as Promise<void> };
     const kernel = createKernel([http(), late], {
-      config: { launcher: { port, base_path: "/door" } },
+      config: { launcher: { port, base_path: "/agent" } },
     });
-    const facts: unknown[] = [];
-    kernel.on("http:listening", (fact) => void facts.push(fact));
+    const events: unknown[] = [];
+    kernel.on("http:listening", (event) => void events.push(event));
     await kernel.start();
-    expect(facts).toEqual([{ url: `http://127.0.0.1:${port}/door/` }]);
+    expect(events).toEqual([{ url: `http://127.0.0.1:${port}/agent/` }]);
     const service = kernel.services.http;
-    expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/door/`]);
+    expect(service.addresses().map(String)).toEqual([`http://127.0.0.1:${port}/agent/`]);
     await kernel.stop();
     await refused(port);
     expect(service.addresses()).toEqual([]);
   });
 
-  test("in use: a code and a sentence that says what to do, and nothing stays open", async () => {
+  test("reports a port in use by a launcher", async () => {
     await withKernel([http({ port: 0 })], async ({ kernel: { services } }) => {
       services.http.request("/healthz", (_, response) => void response.end('{"status":"ok"}'));
       const port = portOf(services.http);
       const second = createKernel([http({ port }), gateway()]);
-      const sentence = `port ${port} is in use (by a launcher that is already running); pass another one to http({ port })`;
+      const message =
+        `port ${port} is in use (by a launcher that is already running); ` +
+        "pass another one to http({ port })";
       await expect(second.start()).rejects.toMatchObject({
         code: "HTTP_PORT_IN_USE",
-        message: sentence,
+        message,
       });
       const other = createKernel([http({ port: 0 }), gateway()], { config: { gateway: { port } } });
       await expect(other.start()).rejects.toMatchObject(code("HTTP_PORT_IN_USE", "gateway.port"));
     });
   });
 
-  test("in use by something else, which need not even answer: the sentence names nobody", async () => {
+  test("reports a port in use by an unknown program", async () => {
     const silent = createServer((socket) => void socket.resume().on("error", () => {})).listen(
       0,
       "127.0.0.1",
@@ -71,14 +74,14 @@ describe("the port", () => {
     silent.close();
   });
 
-  test("an address of another machine is named", async () => {
+  test("reports an address of another machine", async () => {
     const kernel = createKernel([http({ port: 0, host: "203.0.113.213" })]);
     await expect(kernel.start()).rejects.toMatchObject(
       code("HTTP_ADDRESS_UNAVAILABLE", "203.0.113.213"),
     );
   });
 
-  test("public binds all interfaces and lists localhost first", () =>
+  test("listens on all interfaces with public, localhost first", () =>
     withKernel(
       [http({ port: 0 })],
       async ({ kernel: { services } }) => {
@@ -89,15 +92,15 @@ describe("the port", () => {
       { config: { launcher: { public: true } } },
     ));
 
-  test("of one interface alone has an address without the interface's name, which no URL holds", () => {
+  test("removes the zone of an IPv6 address from URLs", () => {
     const address = { address: "fe80::1%eth0", family: "IPv6", port: 18_800 };
     const server = Object.assign(createHttpServer(), { address: () => address });
-    expect(serverUrls(server, "/door", "fe80::1%eth0").map(String)).toEqual([
-      "http://[fe80::1]:18800/door/",
+    expect(serverUrls(server, "/agent", "fe80::1%eth0").map(String)).toEqual([
+      "http://[fe80::1]:18800/agent/",
     ]);
   });
 
-  test("options win over settings", () =>
+  test("prefers options to settings", () =>
     withKernel(
       [http({ port: 0, basePath: "/b" })],
       ({ kernel: { services } }) => {
@@ -108,7 +111,7 @@ describe("the port", () => {
     ));
 });
 
-describe("settings", () => {
+describe("http settings", () => {
   test.each([
     ["port", 65_536],
     ["port", "80"],
@@ -120,7 +123,7 @@ describe("settings", () => {
     ["trusted_proxies", ["10.0.0.0/33"]],
     ["trusted_proxies", ["proxy.example"]],
     ["trusted_proxies", "10.0.0.1"],
-  ])("%s: %j is refused by name", async (key, value) => {
+  ])("rejects %s: %j and names the setting", async (key, value) => {
     const kernel = createKernel([http()], { config: { launcher: { [key]: value } } });
     await expect(kernel.start()).rejects.toMatchObject(
       code("KERNEL_BAD_CONFIG", `launcher.${key}`),
@@ -130,10 +133,10 @@ describe("settings", () => {
   test.each([
     ["", "/x"],
     ["/", "/x"],
-    ["door", "/door/x"],
-    ["/door/", "/door/x"],
+    ["agent", "/agent/x"],
+    ["/agent/", "/agent/x"],
     ["/a/.b", "/a/.b/x"],
-  ])("base_path %j makes the link %s", (given, link) =>
+  ])("turns base_path %j into the link %s", (given, link) =>
     withKernel(
       [http({ port: 0 })],
       ({ kernel: { services } }) => {
@@ -143,15 +146,15 @@ describe("settings", () => {
     ),
   );
 
-  test("a base path given by a host is checked too", async () => {
+  test("rejects an invalid base path in the options", async () => {
     await expect(createKernel([http({ basePath: "/a?b" })]).start()).rejects.toMatchObject({
       code: "HTTP_BASE_PATH",
     });
   });
 });
 
-describe("TLS", () => {
-  test("serves https, h2c included, with the same refusals", async () => {
+describe("http with TLS", () => {
+  test("serves HTTPS requests, h2c upgrades and errors", async () => {
     const { cert, key } = selfSigned();
     const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
     writeFileSync(tls.cert, cert);
@@ -203,7 +206,7 @@ describe("TLS", () => {
     );
   });
 
-  test("a missing file and one that is no certificate are named", async () => {
+  test("names a missing file and an invalid certificate", async () => {
     const bad = join(folder, "bad.pem");
     writeFileSync(bad, "nothing");
     for (const cert of [join(folder, "missing.pem"), bad]) {
@@ -215,7 +218,7 @@ describe("TLS", () => {
   });
 });
 
-describe("the gateway", () => {
+describe("gateway", () => {
   const fine = "HTTP/1.1 101 Fine\r\n\r\n";
   const routes = (service: Http): void => {
     for (const listener of ["dashboard", "gateway"] as const) {
@@ -247,7 +250,7 @@ describe("the gateway", () => {
     return status === 101 ? body : `${status}`;
   };
 
-  test("without a port, its routes are on the only listener, after that one's own", () =>
+  test("serves its routes on the dashboard listener without a port", () =>
     withKernel([http({ port: 0 }), gateway()], async ({ kernel: { services } }) => {
       routes(services.http);
       const port = portOf(services.http);
@@ -257,7 +260,7 @@ describe("the gateway", () => {
       expect(services.http.addresses("gateway")).toEqual(services.http.addresses());
     }));
 
-  test("with a port, each listener has its own routes and no others", () =>
+  test("separates the routes of both listeners with a port", () =>
     withKernel(
       [http({ port: 0 }), gateway()],
       async ({ kernel: { services } }) => {
@@ -279,139 +282,4 @@ describe("the gateway", () => {
       },
       { config: { gateway: { port: 0 } } },
     ));
-});
-
-describe("stop", () => {
-  const nothingLeft = async (): Promise<void> => {
-    await expect
-      .poll(() => process.getActiveResourcesInfo().filter((kind) => /TCP|TLS/.test(kind)))
-      .toEqual([]);
-  };
-
-  async function started(): Promise<{ kernel: Kernel<[ReturnType<typeof http>]>; port: number }> {
-    const kernel = createKernel([http({ port: 0 })]);
-    await kernel.start();
-    return { kernel, port: portOf(kernel.services.http) };
-  }
-
-  test("is fast and leaves no handle behind, whatever is connected", async () => {
-    const { kernel, port } = await started();
-    kernel.services.http.request("/", (_, response) => void response.end("fine"));
-    kernel.services.http.upgrade(
-      "/pico",
-      (_, socket) => void socket.write("HTTP/1.1 101 Fine\r\n\r\n"),
-    );
-    const texts = [
-      "", // connected, nothing sent
-      "GET / HT", // half a request
-      "GET / HTTP/1.1\r\nHost: a\r\n\r\n", // kept alive
-      "GET /pico HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", // upgraded and forgotten
-    ];
-    const sockets = texts.map((text) => {
-      const socket = connect(port, "127.0.0.1", () => void socket.write(text));
-      return socket.resume().on("error", () => {});
-    });
-    await Promise.all([once(sockets[2]!, "data"), once(sockets[3]!, "data")]);
-    const gone = Promise.all(sockets.map((socket) => once(socket, "close")));
-    const passed = stopwatch();
-    await kernel.stop();
-    expect(passed()).toBeLessThan(900);
-    await gone;
-    await nothingLeft();
-  });
-
-  test("lets an answer in the making finish, and refuses new connections meanwhile", async () => {
-    const { kernel, port } = await started();
-    let finish = (): void => {};
-    const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/", (_, response) => {
-        finish = () => void response.end("finished");
-        resolve();
-      });
-    });
-    const answer = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    await asked;
-    const stopped = kernel.stop();
-    await refused(port);
-    finish();
-    expect(await answer).toMatchObject({
-      status: 200,
-      body: "finished",
-      headers: { connection: "close" },
-    });
-    await stopped;
-  });
-
-  test("cuts off after a second what does not finish", async () => {
-    const { kernel, port } = await started();
-    const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/", (_, response) => {
-        response.write("for ever");
-        resolve();
-      });
-    });
-    const answer = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    await asked;
-    const began = performance.now();
-    await kernel.stop();
-    expect(performance.now() - began).toBeLessThan(5_000);
-    await answer;
-    await nothingLeft();
-  });
-
-  test("does not wait for queued requests whose client has left", async () => {
-    const { kernel, port } = await started();
-    let closed = 0;
-    const asked = new Promise<void>((resolve) => {
-      kernel.services.http.request("/slow", (_, response) => {
-        response.on("close", () => {
-          closed += 1;
-        });
-        resolve();
-      });
-    });
-    const socket = connect(port, "127.0.0.1");
-    const paths = ["/slow", "/slow", "/nowhere", "/slow?last"];
-    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""));
-    await asked;
-    socket.destroy();
-    await expect.poll(() => closed).toBe(1);
-    await kernel.stop();
-    expect(closed).toBe(1);
-    await nothingLeft();
-  });
-
-  test("under TLS nothing is left either", async () => {
-    const { cert, key } = selfSigned();
-    const tls = { cert: join(folder, "c.pem"), key: join(folder, "k.pem") };
-    writeFileSync(tls.cert, cert);
-    writeFileSync(tls.key, key);
-    const kernel = createKernel([http({ port: 0 })], { config: { launcher: { tls } } });
-    await kernel.start();
-    kernel.services.http.request("/", (_, response) => void response.end("fine"));
-    const port = portOf(kernel.services.http);
-    const bare = connect(port, "127.0.0.1")
-      .resume()
-      .on("error", () => {});
-    const kept = raw(port, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", true);
-    await once(bare, "connect");
-    expect(
-      (await raw(port, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", true)).status,
-    ).toBe(200);
-    await kernel.stop();
-    await kept.catch(() => {});
-    if (!bare.closed) await once(bare, "close");
-    await nothingLeft();
-  });
-
-  test("the kernel can start again on the same port", async () => {
-    const port = await freePort();
-    const kernel = createKernel([http({ port })]);
-    for (let round = 0; round < 2; round += 1) {
-      await kernel.start();
-      kernel.services.http.request("/", (_, response) => void response.end(`round ${round}`));
-      expect((await get(port, "/")).body).toContain(`round ${round}`);
-      await kernel.stop();
-    }
-  });
 });

@@ -1,4 +1,4 @@
-// TLS 1.2 and 1.3 only.
+// Tests that the TLS listener accepts TLS 1.2 and 1.3 only.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-/** The version agreed on, or the alert of the server. */
+/** Returns the negotiated version, or the alert of the server. */
 function handshake(port: number, maxVersion: SecureVersion): Promise<string | null> {
   return new Promise((done) => {
     const socket: TLSSocket = connect({
@@ -23,7 +23,7 @@ function handshake(port: number, maxVersion: SecureVersion): Promise<string | nu
       rejectUnauthorized: false,
       minVersion: "TLSv1",
       maxVersion,
-      ciphers: "DEFAULT@SECLEVEL=0", // else this client itself would not offer the old versions
+      ciphers: "DEFAULT@SECLEVEL=0", // otherwise this client would not offer the old versions
     });
     socket.on("secureConnect", () => {
       done(socket.getProtocol());
@@ -34,7 +34,7 @@ function handshake(port: number, maxVersion: SecureVersion): Promise<string | nu
 }
 
 describe("TLS listener", () => {
-  test("agrees on 1.3 or 1.2 and rejects older versions", async () => {
+  test("negotiates 1.3 or 1.2 and rejects older versions", async () => {
     const tls = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
     const made = selfSigned();
     await writeFile(tls.cert, made.cert);
