@@ -53,7 +53,7 @@ try {
   const names = all
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
-    .filter((name) => name !== "handlers");
+    .filter((name) => name !== "programs");
   for (const name of names)
     cpSync(path.join(root, "examples", name), path.join(project, name), { recursive: true });
   cpSync(path.join(root, "examples", "client.ts"), path.join(project, "client", "index.ts"));

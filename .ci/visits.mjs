@@ -100,8 +100,8 @@ const visits = {
 /** A real mosquitto, for the bridge. */
 let broker;
 
-/** Program of examples/handlers, what runs it, and its answer to "two words". */
-const handlers = [
+/** Program of examples/programs, what runs it, and its answer to "two words". */
+const programs = [
   ["echo.py", "python3", "you said two words"],
   ["words.sh", "bash", "two words: 2 words"],
   ["stream.mjs", process.execPath, "You asked: two words."],
@@ -113,7 +113,7 @@ try {
     await import(pathToFileURL(path.join(project, "channel-mqtt", "broker.js")).href)
   ).startBroker();
   for (const [name, visit] of Object.entries(visits)) await start(name, visit);
-  for (const each of handlers) await answered(...each);
+  for (const each of programs) await answered(...each);
   execFileSync(process.execPath, ["--test", "built/plugin/guestbook.test.js"], {
     cwd: project,
     stdio: "inherit",
@@ -128,7 +128,7 @@ try {
   const names = all
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
-    .filter((name) => name !== "handlers");
+    .filter((name) => name !== "programs");
   const unknown = names.filter((name) => !tested.includes(name) && !(name in visits));
   if (unknown.length > 0) throw new Error(`nobody runs the examples ${unknown.join(", ")}`);
   console.log(`the examples work under Node ${process.version}`);
@@ -230,7 +230,7 @@ async function start(name, visit) {
 
 /** The program answers behind the launcher of the tarball. */
 async function answered(name, interpreter, answer) {
-  cpSync(path.join(root, "examples", "handlers", name), path.join(own, name));
+  cpSync(path.join(root, "examples", "programs", name), path.join(own, name));
   chmodSync(path.join(own, name), 0o644);
   const { PATH } = process.env;
   const env = {
@@ -261,7 +261,7 @@ async function answered(name, interpreter, answer) {
     await client.close();
     child.kill("SIGTERM");
     expect((await once(child, "close"))[0], 0);
-    console.log(`handlers/${name}: answers, and ends with its launcher`);
+    console.log(`programs/${name}: answers, and ends with its launcher`);
   } finally {
     child.kill("SIGKILL");
   }

@@ -1,4 +1,4 @@
-/* Two wrong tokens at a dashboard, and what the plugin of `plugin.ts` says to that. */
+// Sends two wrong tokens to a dashboard and prints the alarm of the plugin in `plugin.ts`.
 import { createKernel } from "doorward";
 import { dashboard } from "doorward/plugins/dashboard";
 import { http } from "doorward/plugins/http";

@@ -1,4 +1,5 @@
-/* A service that is a client of another one's channel: what comes from there is answered here. No port is opened. */
+// A service that is a client of another service: it receives messages of that channel and opens no
+// port.
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";
 import { picoClient } from "doorward/plugins/pico-client";

@@ -1,5 +1,5 @@
-/* A host with its own HTTP server gets the pico channel: ws://localhost:8080/pico. No Fastify is loaded, no file is
- * read, no variable of the environment, and the server stays the host's. */
+// Adds the pico channel to your own HTTP server: ws://localhost:8080/pico. Doorward reads no files
+// and no environment variables, does not load Fastify, and leaves the server to you.
 import { createServer } from "node:http";
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";

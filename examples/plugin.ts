@@ -1,4 +1,4 @@
-/* A complete plugin: raises an alarm when an address was refused too often at the dashboard's door. */
+// A complete plugin: raises an alarm after too many failed sign-ins from one address.
 import { z } from "zod";
 import type { Plugin } from "doorward";
 import type { DashboardEvents } from "doorward/plugins/dashboard";
@@ -19,7 +19,7 @@ export const audit = (): Plugin<{
       const refusals = (counts.get(address) ?? 0) + 1;
       counts.set(address, refusals);
       if (refusals !== config().refusals) return;
-      log.warn({ address, refusals }, "many refused sign-ins");
+      log.warn({ address, refusals }, "many failed sign-ins");
       emit("audit:alarm-raised", { address, refusals });
     });
   },

@@ -11,14 +11,14 @@ import { findTool } from "./support/tools.ts";
 import { connectTestClient } from "../testkit/index.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-/* The examples as a reader has them: compiled and run against the built package, in processes of their own. */
+/* Compiles the examples against the built package and runs each in its own process. */
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const run = promisify(execFile);
 const python = findTool("python");
 let built: string;
 const children: ChildProcess[] = [];
-/** Its exit code and signal, once all its output is here. */
+/** Resolves with exit code and signal after all output was received. */
 const ends = new WeakMap<
   ChildProcess,
   Promise<[code: number | null, signal: NodeJS.Signals | null]>
@@ -26,7 +26,7 @@ const ends = new WeakMap<
 const ended = (child: ChildProcess) => ends.get(child)!;
 
 beforeAll(async () => {
-  // Inside the package, so that `doorward/…` is this package.
+  // A folder inside the package, so that `doorward/…` resolves to this package.
   built = await mkdtemp(join(root, "dist", "examples-"));
   const tsc = join(
     dirname(createRequire(import.meta.url).resolve("typescript/package.json")),
@@ -55,13 +55,13 @@ function start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = root)
   return child;
 }
 
-/** The first output that fits; fails with all output when the process ends before. */
-function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+/** Resolves with the first matching output; rejects with all output if the process exits first. */
+function waitForOutput(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let all = "";
     const hear = (chunk: Buffer): void => {
       all += chunk.toString();
-      const found = pattern.exec(all.slice(0, all.lastIndexOf("\n") + 1)); // whole lines
+      const found = pattern.exec(all.slice(0, all.lastIndexOf("\n") + 1)); // complete lines only
       if (found) resolve(found);
     };
     child.stdout!.on("data", hear);
@@ -71,9 +71,9 @@ function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
 }
 
 describe("examples", () => {
-  test("a host with its own server answers on the channel and keeps its server", async () => {
+  test("embed the channel in a server of the host", async () => {
     const child = start([join(built, "embed.js")], { PORT: "0" });
-    const [, port] = await said(child, /port: (\d+)/);
+    const [, port] = await waitForOutput(child, /port: (\d+)/);
     expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe("my own site");
 
     const headers = { Authorization: "Bearer correct-horse-battery-staple" };
@@ -94,35 +94,35 @@ describe("examples", () => {
     expect(await ended(child)).toEqual([0, null]);
   });
 
-  test("a host that is only a client talks to the channel of another, and opens no port", async () => {
+  test("connect to a channel without opening a port", async () => {
     const host = start([join(built, "embed.js")], { PORT: "0" });
-    const [, port] = await said(host, /port: (\d+)/);
+    const [, port] = await waitForOutput(host, /port: (\d+)/);
     const child = start([join(built, "client.js")], { PICO_URL: `ws://127.0.0.1:${port}/pico` });
-    expect((await said(child, /they said .*/))[0]).toBe("they said you said hello");
+    expect((await waitForOutput(child, /they said .*/))[0]).toBe("they said you said hello");
     child.kill("SIGTERM");
     expect(await ended(child)).toEqual([0, null]);
     host.kill("SIGTERM");
     expect(await ended(host)).toEqual([0, null]);
   });
 
-  test("a program with the client library talks to the channel, and ends by itself when it is stopped", async () => {
+  test("use the client library and exit when stopped", async () => {
     const host = start([join(built, "embed.js")], { PORT: "0" });
-    const [, port] = await said(host, /port: (\d+)/);
+    const [, port] = await waitForOutput(host, /port: (\d+)/);
     const channel = {
       PICO_URL: `ws://127.0.0.1:${port}/pico`,
       PICO_TOKEN: "correct-horse-battery-staple",
     };
     const child = start([join(built, "chat.js")], channel);
-    expect((await said(child, /answer: .*/))[0]).toBe("answer: you said hello");
+    expect((await waitForOutput(child, /reply: .*/))[0]).toBe("reply: you said hello");
     child.kill("SIGTERM");
     expect(await ended(child)).toEqual([0, null]);
     host.kill("SIGTERM");
     expect(await ended(host)).toEqual([0, null]);
   });
 
-  test("the plugin raises its alarm at the refusal its configuration names", async () => {
+  test("raise the alarm at the configured number of failed sign-ins", async () => {
     const child = start([join(built, "alarm.js")]);
-    expect((await said(child, /alarm: .*\n/))[0]).toMatch(
+    expect((await waitForOutput(child, /alarm: .*\n/))[0]).toMatch(
       /^alarm: 127\.0\.0\.1 was refused 2 times/,
     );
     expect(await ended(child)).toEqual([0, null]);
@@ -132,22 +132,22 @@ describe("examples", () => {
     ["echo.py", python, "you said two words"],
     ["words.sh", "bash", "two words: 2 words"],
     ["stream.mjs", process.execPath, "You asked: two words."],
-  ] as const)("the program %s answers behind the launcher", async (example, { skip }) => {
+  ] as const)("run the program %s as a handler of the launcher", async (example, { skip }) => {
     const [name, interpreter, answer] = example;
     if (interpreter === undefined) return skip("needs Python");
-    const home = await mkdtemp(join(tmpdir(), "doorward-handlers-"));
+    const home = await mkdtemp(join(tmpdir(), "doorward-programs-"));
     try {
       const channel = {
         SERVICE_CHANNELS_PICO_ENABLED: "true",
         SERVICE_CHANNELS_PICO_TOKEN: "correct-horse-battery-staple",
       };
       const program = join(root, "dist", "bin", "doorward.js");
-      // A checkout may be open to a group: only what the owner alone can change is run.
-      await copyFile(join(root, "examples", "handlers", name), join(home, name));
+      // A checkout may be writable by a group, but only files of the owner are run.
+      await copyFile(join(root, "examples", "programs", name), join(home, name));
       await chmod(join(home, name), 0o644);
       const words = ["run", "-port", "0", "-no-browser", "--", interpreter, join(home, name)];
       const child = start([program, ...words], { SERVICE_HOME: join(home, "s"), ...channel }, home);
-      const [, address] = await said(child, /Pico +(\S+)[^]*Files/);
+      const [, address] = await waitForOutput(child, /Pico +(\S+)[^]*Files/);
       await using client = await connectTestClient(address!, {
         token: channel.SERVICE_CHANNELS_PICO_TOKEN,
       });
@@ -163,8 +163,8 @@ describe("examples", () => {
     }
   });
 
-  test("docs/programs.md shows the program as it is, and none is longer than 25 lines", async () => {
-    const folder = join(root, "examples", "handlers");
+  test("keep programs short and equal to docs/programs.md", async () => {
+    const folder = join(root, "examples", "programs");
     for (const name of await readdir(folder)) {
       expect(
         (await readFile(join(folder, name), "utf8")).trimEnd().split("\n").length,
@@ -177,14 +177,14 @@ describe("examples", () => {
     expect(page.trimEnd().split("\n").length).toBeLessThanOrEqual(70);
   });
 
-  test("the channel of docs/write-a-channel.md keeps every rule", async () => {
+  test("implement every channel rule in the UDP channel", async () => {
     await run(process.execPath, ["--test", "examples/channel-udp/udp.test.js"], {
       cwd: root,
       timeout: 60_000,
     });
   });
 
-  test("the pages show the examples as they are", async () => {
+  test("match the code blocks of the pages", async () => {
     const page = await readFile(join(root, "docs", "write-a-channel.md"), "utf8");
     const files = [...page.matchAll(/<!-- (examples\/\S+) -->\n+```js\n([^]*?)```/g)];
     expect(files.map(([, file]) => file)).toEqual([

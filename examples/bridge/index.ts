@@ -1,4 +1,4 @@
-/* Two channels and one application: what somebody says on one is said on the other, in the session of the same name. */
+// Connects two channels: passes each message to the session of the same name on the other channel.
 import { createKernel } from "doorward";
 import mqtt from "doorward-channel-mqtt";
 import { application, channels } from "doorward/plugins/channels";
@@ -12,9 +12,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => 
 
 const bridge = application(async ({ channel, session, content, hops }) => {
   const to = { channel: channel === "mqtt" ? "pico" : "mqtt", session };
-  // One more bridge is crossed: after four the message is refused, and its sender hears of a loop.
+  // Counts bridges: after four hops the message is rejected and its sender receives an error.
   const { status } = await kernel.services.channels.send(to, { content, hops: hops + 1 });
-  if (status === "undelivered") throw new Error("nobody is at the other end");
+  if (status === "undelivered") throw new Error("no client is connected");
 });
 
 const kernel = createKernel(

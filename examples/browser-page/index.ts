@@ -1,4 +1,5 @@
-/* A page of the host that talks to the channel. The host's cookie opens it: no token ever reaches the browser. */
+// A page of your application that connects to the channel. Your own cookie authenticates it, so no
+// token reaches the browser.
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:http";
 import { createKernel } from "doorward";

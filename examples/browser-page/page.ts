@@ -1,3 +1,4 @@
+// The page: a form that sends messages and a list that shows the replies.
 export const page = `<!doctype html>
 <html lang="en">
   <meta charset="utf-8">
@@ -6,7 +7,11 @@ export const page = `<!doctype html>
   <ol></ol>
   <script type="module">
     const socket = new WebSocket(new URL("pico", location.href.replace(/^http/, "ws")));
-    const show = (text) => document.querySelector("ol").appendChild(document.createElement("li")).textContent = text;
+    const show = (text) => {
+      const item = document.createElement("li");
+      item.textContent = text;
+      document.querySelector("ol").append(item);
+    };
     socket.onmessage = ({ data }) => {
       const { type, payload } = JSON.parse(data);
       if (type === "message.create") show(payload.content);

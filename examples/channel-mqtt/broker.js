@@ -1,5 +1,5 @@
 // @ts-check
-/* For the tests: a real mosquitto with users and, if wanted, a certificate of its own; and somebody who talks. */
+// Starts mosquitto for the tests, with users and optionally a certificate, and connects clients.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -40,7 +40,7 @@ export async function startBroker({ tls = false } = {}) {
     port,
     url: `${tls ? "mqtts://localhost" : "mqtt://127.0.0.1"}:${port}`,
     ca: tls ? at("ca.pem") : undefined,
-    /** Ends it; it has written down what it keeps. */
+    /** Stops the broker; it saves its sessions first. */
     async stop() {
       if (child.exitCode !== null) return;
       child.kill("SIGTERM");
@@ -59,7 +59,7 @@ export async function startBroker({ tls = false } = {}) {
   return broker;
 }
 
-/** A certificate for localhost, signed by an authority of our own. @param {(name: string) => string} at */
+/** Creates a certificate for localhost and the authority that signs it. @param {(name: string) => string} at */
 function certificate(at) {
   const openssl = (/** @type {string[]} */ ...args) =>
     void execFileSync("openssl", args, { stdio: "ignore" });
@@ -120,7 +120,7 @@ async function listens(port) {
   throw new Error("mosquitto does not listen");
 }
 
-/** Somebody in a session, who remembers while the broker is away.
+/** Connects a client to a session; the client queues messages while the broker is away.
  * @param {{ url: string, ca: string | undefined }} broker @param {string} session @param {string} [prefix] */
 export async function joinSession({ url, ca }, session, prefix = "doorward") {
   const client = await mqtt.connectAsync(url, {
@@ -140,10 +140,10 @@ export async function joinSession({ url, ca }, session, prefix = "doorward") {
   await client.subscribeAsync([`${prefix}/${session}/out`], { qos: 1 });
   return {
     session,
-    say: (/** @type {string | object} */ said) =>
+    say: (/** @type {string | object} */ message) =>
       client.publishAsync(
         `${prefix}/${session}/in`,
-        typeof said === "string" ? said : JSON.stringify(said),
+        typeof message === "string" ? message : JSON.stringify(message),
         { qos: 1 },
       ),
     /** @returns {Promise<any>} */

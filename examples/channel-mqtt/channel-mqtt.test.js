@@ -44,7 +44,7 @@ const config = ({ url, ca }, more = {}) => ({
 const saysBack = () =>
   application(({ content, reply }) => void reply({ content: `you said ${content}` }));
 
-/** Starts it with an application that says back what it hears. */
+/** Starts the channel with an application that echoes messages. */
 async function serve(broker, more) {
   const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], {
     config: config(broker, more),
@@ -53,7 +53,7 @@ async function serve(broker, more) {
   return kernel;
 }
 
-describe("the MQTT channel", { skip }, () => {
+describe("MQTT channel", { skip }, () => {
   let broker;
   before(async () => {
     broker = await startBroker();
@@ -99,7 +99,7 @@ describe("the MQTT channel", { skip }, () => {
     });
   }
 
-  test("a line of text is a message too, and its status says whether it is there", async () => {
+  test("accepts plain text and publishes its status", async () => {
     const kernel = await serve(broker);
     const ann = await joinSession(broker, "ann");
     await ann.watchStatus();
@@ -111,7 +111,7 @@ describe("the MQTT channel", { skip }, () => {
     await ann.leave();
   });
 
-  test("what is said while it is away is answered when it is back", async () => {
+  test("replies to messages sent while the channel was stopped", async () => {
     await (await serve(broker)).stop();
     const bob = await joinSession(broker, "bob");
     await bob.say("are you there?");
@@ -121,7 +121,7 @@ describe("the MQTT channel", { skip }, () => {
     await bob.leave();
   });
 
-  test("a message that went round in a circle ends, and its sender hears of it", async () => {
+  test("stops a message loop and reports it to the sender", async () => {
     const kernel = await serve(broker);
     const eve = await joinSession(broker, "eve");
     await eve.say({ id: "round", content: "again", hops: 5 });
@@ -130,7 +130,7 @@ describe("the MQTT channel", { skip }, () => {
     await eve.leave();
   });
 
-  test("a wrong password fails the start and says where to look", async () => {
+  test("fails the start with advice after a wrong password", async () => {
     const kernel = createKernel([memoryTokens({ mqtt: "wrong" }), channels(), mqtt(), saysBack()], {
       config: config(broker),
       log: silent,
@@ -141,7 +141,7 @@ describe("the MQTT channel", { skip }, () => {
     });
   });
 
-  test("pico and MQTT at once: each answer goes where its message came from", async () => {
+  test("sends each reply to the channel of its message", async () => {
     const list = [
       tokens({ pico: password }),
       channels(),
@@ -178,8 +178,8 @@ describe("the MQTT channel", { skip }, () => {
 
 const silent = { debug() {}, info() {}, warn() {}, error() {} };
 
-describe("a broker that restarts", { skip }, () => {
-  test("loses nothing of what is said, of what is answered and of what is sent meanwhile", async (t) => {
+describe("broker restart", { skip }, () => {
+  test("loses no messages, replies or queued messages", async (t) => {
     const broker = await startBroker();
     t.after(broker.remove);
     const kernel = createKernel([tokens(), channels(), mqtt(), saysBack()], {
@@ -213,7 +213,7 @@ describe("a broker that restarts", { skip }, () => {
     await ann.leave();
   });
 
-  test("while it is away at the start, the channel waits for it", async (t) => {
+  test("lets the channel wait if the broker starts later", async (t) => {
     const broker = await startBroker();
     t.after(broker.remove);
     await broker.stop();
@@ -233,8 +233,8 @@ describe("a broker that restarts", { skip }, () => {
   });
 });
 
-describe("the launcher with this package in its home", { skip }, () => {
-  test("runs the channel with the password of its environment; killed, its status is offline", async (t) => {
+describe("launcher with this package", { skip }, () => {
+  test("runs the channel and goes offline when killed", async (t) => {
     const broker = await startBroker();
     t.after(broker.remove);
     const { launcher, home, started } = launch(t, broker, password);
@@ -253,7 +253,7 @@ describe("the launcher with this package in its home", { skip }, () => {
     await ann.leave();
   });
 
-  test("runs without it when the password is wrong, and says so", async (t) => {
+  test("runs without the channel if the password is wrong", async (t) => {
     const broker = await startBroker();
     t.after(broker.remove);
     const { home, started } = launch(t, broker, "wrong");
@@ -309,8 +309,8 @@ function launch(t, { url }, token) {
   };
 }
 
-describe("a broker with a certificate of its own", { skip }, () => {
-  test("is trusted when the authority is given, and refused when it is not", async (t) => {
+describe("broker with a private certificate", { skip }, () => {
+  test("is trusted only with its authority in ca_file", async (t) => {
     const broker = await startBroker({ tls: true });
     t.after(broker.remove);
     const kernel = await serve(broker);

@@ -1,18 +1,18 @@
 // @ts-check
-/* What travels on the topics. In: text, or JSON with `content`, and `id` and `hops` where there are any. Out: JSON. */
+// Payloads of the topics. In: text, or JSON with `content` and optional `id` and `hops`. Out: JSON.
 
 /**
- * @typedef {{ id: string | undefined, content: string, hops: number }} Said
+ * @typedef {{ id: string | undefined, content: string, hops: number }} InboundPayload
  * @typedef {{ type: "create" | "update" | "remove" | "typing" | "error", [field: string]: unknown }} Frame
  */
 
 /** The session of a topic `<prefix>/<session>/in`. @param {string} topic */
 export const sessionOf = (topic) => /** @type {string} */ (topic.split("/").at(-2));
 
-/** Whether a session can be a level of a topic. @param {string} session */
+/** Tells whether a session identifier can be a topic level. @param {string} session */
 export const isSession = (session) => /^[\w.-]{1,64}$/.test(session);
 
-/** @param {Buffer} payload @returns {Said} */
+/** @param {Buffer} payload @returns {InboundPayload} */
 export function read(payload) {
   const text = payload.toString("utf8");
   const { content, id, hops } = fieldsOf(text);

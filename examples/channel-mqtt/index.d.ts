@@ -5,17 +5,17 @@ import type { Tokens, TokenSecrets } from "doorward/plugins/token-store";
 export interface MqttConfig {
   /** `mqtt://host:port` or `mqtts://host:port`. */
   readonly url: string;
-  /** Its password is the token `mqtt`. */
+  /** User name; the token `mqtt` is the password. */
   readonly user: string;
-  /** First levels of all topics. */
+  /** First level of all topics. */
   readonly prefix: string;
-  /** Names the session that the broker keeps while we are away. */
+  /** Identifies the session that the broker keeps while this client is away. */
   readonly client_id: string;
-  /** Path of the certificate of the broker's authority; empty: those of the system. */
+  /** Path of a CA certificate (PEM); empty = the certificates of the system. */
   readonly ca_file: string;
 }
 
-/** Topics of an MQTT broker as a channel. */
+/** Creates the plugin that offers MQTT topics as a channel. */
 export default function mqtt(): Plugin<{
   config: MqttConfig;
   needs: { channels: Channels; tokens: Tokens; tokenSecrets: TokenSecrets };

@@ -1,6 +1,7 @@
 // @ts-check
-/* Topics of an MQTT broker as a channel. Somebody says something on `<prefix>/<session>/in` and hears the answers on
- * `<prefix>/<session>/out`; `<prefix>/status` says online or offline. The broker decides who may use which topic. */
+// Offers the topics of an MQTT broker as a channel. Clients publish on `<prefix>/<session>/in` and
+// receive replies on `<prefix>/<session>/out`; `<prefix>/status` is online or offline. The broker
+// controls the access to topics.
 import { readFile } from "node:fs/promises";
 import { codeOf } from "doorward";
 import * as z from "zod";
@@ -59,7 +60,7 @@ export default () => ({
         (receipt) => inlet.receipt(session, receipt),
         () => {},
       );
-      // While the broker is away the message waits here; what became of it comes as a receipt.
+      // While the broker is away, the message waits here; a receipt reports the outcome.
       return Promise.race([
         sent,
         link.cut().then(() => ({ id, status: /** @type {const} */ ("buffered") })),
@@ -95,7 +96,7 @@ export default () => ({
       const failed = (/** @type {string} */ code) =>
         void publish(session, id, { type: "error", code, in_reply_to: id }).catch(() => {});
       if (!taking) return failed("not_running");
-      // After a cut the broker may say a thing twice; its id tells.
+      // After a disconnect the broker may repeat a message; its id identifies duplicates.
       inlet
         .deliver(
           { channel: "mqtt", session, id, content, media: [], at: clock.now(), hops },

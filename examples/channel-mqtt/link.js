@@ -1,5 +1,5 @@
 // @ts-check
-/* The connection to the broker: it comes back by itself, and what was published meanwhile goes out then. */
+// The connection to the broker. It reconnects by itself and then sends the queued messages.
 import { errorTable } from "doorward";
 import mqtt from "mqtt";
 
@@ -20,10 +20,10 @@ const offline = Buffer.from("offline");
 /**
  * @typedef {object} LinkOptions
  * @property {string} url
- * @property {string} clientId names the session that the broker keeps for us while we are away
+ * @property {string} clientId identifies the session that the broker keeps while this client is away
  * @property {string} prefix
  * @property {string} user
- * @property {() => string | undefined} password asked at every attempt
+ * @property {() => string | undefined} called at every attempt
  * @property {string | undefined} ca
  * @property {import("doorward").Log} log
  * @property {(topic: string, payload: Buffer) => void} heard
@@ -48,7 +48,7 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
     will: { topic: status, payload: offline, ...retained },
   });
   let waiting = 0;
-  /** Numbers of packets that the broker had nobody to give to. @type {Set<number | undefined>} */
+  /** Packets that the broker could not deliver to any subscriber. @type {Set<number | undefined>} */
   const unheard = new Set();
   let cut = pending();
 
@@ -65,7 +65,7 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
     log.info({ url }, "connected to the broker");
   });
   client.on("message", (topic, payload, { retain }) => {
-    // A retained one is not said now: the broker repeats it to whoever comes.
+    // Ignores retained messages: the broker repeats them for every new subscriber.
     if (!retain) heard(topic, payload);
   });
   client.on("error", (error) => {
@@ -75,7 +75,7 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
   });
 
   return {
-    /** Resolves when the first attempt went well or the broker is away; rejects when it will never go well. */
+    /** Resolves if the first attempt succeeds or the broker is away. Rejects if no attempt can succeed. */
     async tried() {
       if (client.connected) return;
       const error = await new Promise((resolve) => {
@@ -85,7 +85,7 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
       if (isUntrusted(error)) throw mqttErrors.MQTT_UNTRUSTED(error.message, { cause: error });
     },
 
-    /** Resolves when the broker has it: to "undelivered" when it has nobody to give it to. Rejects `outbox_full`.
+    /** Resolves when the broker has the message; "undelivered" = no subscriber. Rejects `outbox_full`.
      * @param {string} topic @param {string} text @returns {Promise<"written" | "undelivered">} */
     async publish(topic, text) {
       if (waiting >= mostWaiting) throw mqttErrors.outbox_full();
@@ -98,10 +98,10 @@ export function createLink({ url, clientId, prefix, user, password, ca, log, hea
       }
     },
 
-    /** Now or never. @param {string} topic @param {string} text */
+    /** Sends the message only if connected. @param {string} topic @param {string} text */
     hint: (topic, text) => void client.publish(topic, text, { qos: 0 }, () => {}),
 
-    /** Resolves when the connection is cut; at once when there is none. */
+    /** Resolves when the connection is lost; immediately if there is none. */
     cut: () => (client.connected ? cut.promise : Promise.resolve()),
 
     async close() {

@@ -1,4 +1,4 @@
-// A channel in one file: a datagram is a message, and whoever sends from one address is one session.
+// A channel in one file: each datagram is a message, each sender address is a session.
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import * as z from "zod";
@@ -14,22 +14,22 @@ export default () => ({
     const socket = createSocket("udp4").on("error", ({ message }) =>
       log.warn({ message }, "the socket failed"),
     );
-    const tell = (session, answer) =>
+    const send = (session, frame) =>
       new Promise((resolve) => {
         const [address, port] = session.split(" ");
-        socket.send(JSON.stringify(answer), Number(port), address, (error) => resolve(!error));
+        socket.send(JSON.stringify(frame), Number(port), address, (error) => resolve(!error));
       });
-    const inlet = needs.channels.attach({
+    const channel = needs.channels.attach({
       name: "udp",
       async send(session, id, { content }) {
-        const isSent = /^[\d.]+ \d+$/.test(session) && (await tell(session, { id, content }));
+        const isSent = /^[\d.]+ \d+$/.test(session) && (await send(session, { id, content }));
         return { id, status: isSent ? "written" : "undelivered" };
       },
     });
-    function heard(bytes, { address, port }) {
+    function onDatagram(bytes, { address, port }) {
       const session = `${address} ${port}`;
       const id = Buffer.from(random(8)).toString("hex");
-      inlet
+      channel
         .deliver({
           channel: "udp",
           session,
@@ -39,16 +39,16 @@ export default () => ({
           at: clock.now(),
           hops: 0,
         })
-        .catch(({ code = "internal" }) => tell(session, { error: code }));
+        .catch(({ code = "internal" }) => send(session, { error: code }));
     }
     onStop(() => {
-      inlet.close();
+      channel.close();
       socket.close();
     });
     onReady(async () => {
       await once(socket.bind(config().port, "127.0.0.1"), "listening");
-      socket.on("message", heard);
-      return async () => void socket.off("message", heard);
+      socket.on("message", onDatagram);
+      return async () => void socket.off("message", onDatagram);
     });
     return { udp: { port: () => socket.address().port } };
   },

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { channelRules, createQueue, runChannelConformance } from "doorward/testing";
 import udp from "./udp.js";
 
-/** Somebody at the other end. */
+/** Connects a client for the conformance rules. */
 async function join({ udp: { port } }) {
   const seen = createQueue(5_000);
   const socket = createSocket("udp4").on("message", (bytes) => {

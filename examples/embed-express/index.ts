@@ -1,4 +1,4 @@
-/* A host with Express, whose own store knows the tokens: it answers only whether one is right. */
+// Embeds Doorward in Express. Your own token store only says whether a token is correct.
 import { timingSafeEqual, createHash } from "node:crypto";
 import { createServer } from "node:http";
 import express from "express";
@@ -9,7 +9,7 @@ import { picoServer } from "doorward/plugins/pico-server";
 import { tokenStore } from "doorward/plugins/token-store";
 
 const digest = (token: string): Buffer => createHash("sha256").update(token).digest();
-/** What a database holds of the tokens of two users. */
+/** Token hashes of two users, as a database has them. */
 const known = [digest("ann-s-own-token"), digest("bob-s-own-token")];
 
 const app = express();

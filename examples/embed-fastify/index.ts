@@ -1,5 +1,5 @@
-/* A host with Fastify: its server, its pino logger, its sign-in. Whoever it knows opens the channel from its own pages
- * without a token; programs bring the token. */
+// Embeds Doorward in Fastify with its server, pino logger and sign-in. Signed-in users connect from
+// your pages without a token; programs need the channel token.
 import Fastify from "fastify";
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";

@@ -1,4 +1,5 @@
-/* A host with its own HTTP server and WebSockets: the channel lives under /door, everything else stays the host's. */
+// Embeds Doorward in an HTTP server with its own WebSockets. The channel is served under /door; all
+// other paths stay yours.
 import { createServer } from "node:http";
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";

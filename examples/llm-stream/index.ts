@@ -1,4 +1,4 @@
-/* A language model's answer as it is written: thoughts first, then the text, and what it used. */
+// Streams the reply of a language model: first its thoughts, then the text and the context usage.
 import { setTimeout as after } from "node:timers/promises";
 import { createKernel } from "doorward";
 import { application, channels } from "doorward/plugins/channels";
@@ -6,7 +6,7 @@ import { http } from "doorward/plugins/http";
 import { picoServer } from "doorward/plugins/pico-server";
 import { memory, tokenStore } from "doorward/plugins/token-store";
 
-/** Stands for a model: any AsyncIterable of text will do. */
+/** Replace this with a model; any AsyncIterable of text works. */
 async function* generate(prompt: string, signal: AbortSignal): AsyncIterable<string> {
   for (const word of `You asked: ${prompt}. Here is what I think of it.`.split(/(?= )/)) {
     if (signal.aborted) return;

@@ -6,7 +6,7 @@ import { http } from "doorward/plugins/http";
 import { memoryTokens, testTokens, withKernel } from "doorward/testing";
 import { guestbook } from "./guestbook.ts";
 
-/** Changes settings as the dashboard does. */
+/** Changes settings in the same way as the dashboard. */
 const editor = (): Plugin<{ configures: true; offers: { editor: Configuration } }> => ({
   name: "editor",
   api: 1,
@@ -16,25 +16,25 @@ const editor = (): Plugin<{ configures: true; offers: { editor: Configuration } 
 const plugins = () =>
   [memoryTokens(), http({ port: 0 }), dashboard(), guestbook(), editor()] as const;
 
-await test("a guest signs: the book, the event and the owner's route tell", async () => {
+await test("records a guest in the book, the event and the route", async () => {
   await withKernel(plugins(), async ({ kernel, clock }) => {
     clock.set(1_700_000_000_000);
     const signed: object[] = [];
-    kernel.on("guestbook:signed", (fact) => void signed.push(fact));
+    kernel.on("guestbook:signed", (event) => void signed.push(event));
     kernel.services.guestbook.sign("ann");
     assert.deepEqual(signed, [{ guest: "ann", entries: 1 }]);
 
     const route = new URL("api/x/guestbook/entries", kernel.services.http.addresses()[0]);
     assert.equal((await fetch(route)).status, 401);
-    const answer = await fetch(route, {
+    const response = await fetch(route, {
       headers: { authorization: `Bearer ${testTokens.launcher}` },
     });
-    const { entries } = (await answer.json()) as { entries: object[] };
+    const { entries } = (await response.json()) as { entries: object[] };
     assert.deepEqual(entries, [{ guest: "ann", at: 1_700_000_000_000 }]);
   });
 });
 
-await test("a full book takes nobody, and cannot be made smaller than what is in it", async () => {
+await test("rejects guests and a lower limit when the book is full", async () => {
   await withKernel(
     plugins(),
     async ({ kernel: { services } }) => {

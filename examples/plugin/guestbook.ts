@@ -1,4 +1,5 @@
-/* A plugin from outside: a section of configuration, an event, a service, a route behind the dashboard's sign-in. */
+// A third-party plugin with a configuration section, an event, a service, and a dashboard route
+// that requires a sign-in.
 import { z } from "zod";
 import { errorTable, type Plugin } from "doorward";
 import type { DashboardApi } from "doorward/plugins/dashboard";
@@ -16,16 +17,19 @@ export interface Entry {
   readonly at: number;
 }
 export interface Guestbook {
-  /** Rejected when the book is full: `guestbook_full`. */
+  /** Throws `guestbook_full` if the book is full. */
   sign(guest: string): void;
   entries(): readonly Entry[];
 }
 
 export const guestbookErrors = errorTable({
-  guestbook_full: (most: number) => `The guestbook is full: it holds ${most} entries.`,
+  guestbook_full: (limit: number) => `The guestbook is full: it has ${limit} entries.`,
 });
 
-/** Guests sign by `services.guestbook.sign(name)`; the dashboard's owner reads them at `/api/x/guestbook/entries`. */
+/**
+ * Guests sign with `services.guestbook.sign(name)`. The owner reads the entries at
+ * `/api/x/guestbook/entries`.
+ */
 export const guestbook = (): Plugin<{
   config: z.output<typeof schema>;
   emits: GuestbookEvents;
@@ -39,15 +43,15 @@ export const guestbook = (): Plugin<{
 
   start({ needs, config, onConfig, clock, emit }) {
     const entries: Entry[] = [];
-    const checkFull = (most: number): void => {
-      if (entries.length > most) throw guestbookErrors.guestbook_full(most);
+    const checkFull = (limit: number): void => {
+      if (entries.length > limit) throw guestbookErrors.guestbook_full(limit);
     };
-    // Entries are not thrown away: a smaller book than what is in it is refused, and the old size stays.
+    // Rejects a limit below the number of entries, so that none is lost; the old limit stays.
     onConfig(({ max_entries }) => checkFull(max_entries));
 
-    needs.dashboardApi.route("guestbook", (request, answer) => {
-      answer.setHeader("content-type", "application/json");
-      answer.end(JSON.stringify({ path: request.url, entries }));
+    needs.dashboardApi.route("guestbook", (request, response) => {
+      response.setHeader("content-type", "application/json");
+      response.end(JSON.stringify({ path: request.url, entries }));
     });
 
     const service: Guestbook = {

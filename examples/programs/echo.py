@@ -2,5 +2,5 @@ import json, sys
 
 for line in sys.stdin:
     message = json.loads(line)
-    answer = {"request_id": message["id"], "content": "you said " + message["payload"]["content"]}
-    print(json.dumps({"type": "message.create", "payload": answer}), flush=True)
+    reply = {"request_id": message["id"], "content": "you said " + message["payload"]["content"]}
+    print(json.dumps({"type": "message.create", "payload": reply}), flush=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Counts words. What it copies from the line stays escaped as JSON has it; to read more of a line, take jq.
+# Counts words. The copied text stays JSON-escaped. To parse lines completely, use jq.
 pattern='"id":"([0-9]+)".*"content":"(([^"\\]|\\.)*)"'
 while IFS= read -r line; do
   [[ $line =~ $pattern ]] || continue

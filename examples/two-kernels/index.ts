@@ -1,4 +1,4 @@
-/* Two services in one process: each with its brand, its port, its tokens and its variables. */
+// Runs two services in one process, each with its own brand, port, tokens and environment.
 import { createKernel } from "doorward";
 import { fromEnvironment } from "doorward/config";
 import { channels } from "doorward/plugins/channels";
