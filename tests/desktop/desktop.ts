@@ -18,7 +18,7 @@ export const hasDesktop = hasTools(
   "dbus-daemon",
 );
 
-/** A panel at the upper edge with nothing but icons of programs, at its right end. */
+/** Configuration of a panel at the upper edge that has only program icons, at its right end. */
 const panelSettings = `<?xml version="1.0" encoding="UTF-8"?>
 <channel name="xfce4-panel" version="1.0">
   <property name="configver" type="int" value="2"/>
@@ -55,36 +55,36 @@ export interface Menu {
   readonly y: number;
   readonly width: number;
   readonly height: number;
-  /** Middles of the lines of text, from the screen's upper edge. */
+  /** Vertical centres of the text lines in pixels. */
   readonly rows: readonly number[];
 }
 export interface Desktop extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
-  /** Addresses a browser was given. */
+  /** URLs that the browser was started with. */
   opened(): Promise<string[]>;
-  /** Resolves when our icon is drawn in the panel. */
+  /** Resolves when the icon is drawn in the panel. */
   iconIsThere(): Promise<void>;
   iconIsGone(): Promise<void>;
   /** Clicks the icon until `isDone`. */
   leftClick(isDone: () => Promise<boolean>): Promise<void>;
-  /** Opens the menu; resolves when it has that many lines. */
+  /** Opens the menu; resolves when it has `count` lines. */
   menu(lines: number): Promise<Menu>;
   /** Clicks a line of the open menu, counted from 0. */
   choose(menu: Menu, line: number): Promise<void>;
   clipboard(): Promise<string>;
   startPanel(): void;
   stopPanel(): Promise<void>;
-  /** A picture of a part of the screen, with a colour for the black behind everything. */
+  /** Saves a screenshot of an area and replaces the black background by a colour. */
   shoot(file: string, area: string, behind: string): Promise<void>;
 }
 
-/** A screen nobody sees, with a session bus and the panel of Xfce. */
+/** Starts a virtual screen with a session bus and the panel of Xfce. */
 export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop> {
   const home = await mkdtemp(join(tmpdir(), "doorward-desktop-"));
   const settings = join(home, ".config", "xfce4", "xfconf", "xfce-perchannel-xml");
   await mkdir(settings, { recursive: true });
   await writeFile(join(settings, "xfce4-panel.xml"), panelSettings);
-  // As a browser follows the page that it is given.
+  // Requests the page like a browser.
   const page = '"$(echo "$1" | cut -c8-)"';
   const link = String.raw`s/.*content="0; url=\([^"]*\)".*/\1/p`;
   const follow = String.raw`sed -n '${link}' ${page} | sed 's/&amp;/\&/g'`;
@@ -133,7 +133,7 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   const until = <T>(look: () => Promise<T>): Promise<T> =>
     vi.waitFor(look, { timeout: 40_000, interval: 50 });
 
-  /** The colour of the arch, which nothing else on this screen has. */
+  /** The colour of the arch, which is unique on this screen. */
   async function hasIcon(): Promise<boolean> {
     const seen = await pixels(`40x32+${WIDTH - 40}+0`);
     for (let at = 0; at < seen.length; at += 3) {
@@ -144,7 +144,7 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
     return false;
   }
 
-  /** The open menu; nothing when there is none. */
+  /** @returns The open menu, or undefined if there is none. */
   async function findMenu(): Promise<Menu | undefined> {
     const found = await tool(
       "xdotool",
@@ -164,7 +164,7 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
     return undefined;
   }
 
-  /** Lines of text are higher than the lines between groups of items. */
+  /** Text lines are higher than separators. */
   async function rowsOf({ x, y, width, height }: Omit<Menu, "rows">): Promise<number[]> {
     const inside = width - 4;
     const seen = await pixels(`${inside}x${height}+${x + 2}+${y}`);
@@ -188,8 +188,10 @@ export async function startDesktop({ theme = "Adwaita" } = {}): Promise<Desktop>
   const click = async (x: number, y: number, button: 1 | 3): Promise<void> =>
     void (await tool("xdotool", "mousemove", `${x}`, `${y}`, "click", `${button}`));
 
-  /** A panel that has just drawn an icon, or a menu, may miss a click: one every ten seconds, while there is no answer
-   *  to it. `look` rejects until there is. */
+  /**
+   * Clicks every ten seconds until `look` resolves, because a panel may miss a click right after
+   * it has drawn an icon or a menu.
+   */
   function clickUntil<T>(
     place: { x: number; y: number },
     button: 1 | 3,

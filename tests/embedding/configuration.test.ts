@@ -13,8 +13,8 @@ import { connectTestClient, memoryTokens, testTokens } from "../../testkit/index
 import { selfSigned } from "../plugins/http/certificate.ts";
 import { refusal } from "../support/sample-plugins.ts";
 
-/* Each plugin knows which of its settings act now and which after a restart, and proves it: what is said to act does,
- * and what is refused leaves everything as it was. */
+/* Tests which settings apply immediately, which after a restart, and that rejected changes have no
+ * effect. */
 
 const editor: Plugin<{ configures: true; offers: { editor: Configuration } }> = {
   name: "editor",
@@ -36,7 +36,7 @@ const config = { launcher: { port: 0 }, "channels.pico": { enabled: true, max_co
 
 interface Given {
   readonly at: URL;
-  /** Of the service as it is from outside: the status of a request under a host name, and of a handshake. */
+  /** Observes the service from outside: the status of a request with a host name and of a handshake. */
   status(host: string): Promise<number>;
   handshake(options?: object): Promise<number>;
   apply(section: string, changes: object): ReturnType<Configuration["apply"]>;
@@ -79,8 +79,8 @@ async function running(visit: (given: Given) => Promise<void>): Promise<void> {
   );
 }
 
-describe("what acts now", () => {
-  test("the dashboard takes the names of hosts at once", () =>
+describe("setting that applies immediately", () => {
+  test("updates the allowed hosts of the dashboard", () =>
     running(async ({ status, apply }) => {
       expect(await status("door.example.org")).toBe(403);
       expect(await apply("launcher", { allowed_hosts: ["door.example.org"] })).toEqual({
@@ -90,7 +90,7 @@ describe("what acts now", () => {
       expect(await status("door.example.org")).toBe(200);
     }));
 
-  test("the listener trusts a proxy at once", () =>
+  test("updates the trusted proxies", () =>
     running(async ({ at, apply }) => {
       const secure = async (): Promise<boolean> => {
         const answer = await fetch(new URL("login", at), {
@@ -112,7 +112,7 @@ describe("what acts now", () => {
       expect(await secure()).toBe(true);
     }));
 
-  test("the channel takes more connections, and other origins, at once", () =>
+  test("updates the connection limit and the origins of the channel", () =>
     running(async ({ handshake, apply }) => {
       expect([await handshake(), await handshake()]).toEqual([101, 503]);
       const changes = { max_connections: 3, allow_origins: ["https://app.example.org"] };
@@ -123,11 +123,11 @@ describe("what acts now", () => {
     }));
 });
 
-describe("what waits for a restart", () => {
-  test("is named by the plugin, and nothing moves until then", () =>
+describe("setting that needs a restart", () => {
+  test("stays without effect until then and is reported", () =>
     running(async ({ at, apply, status }) => {
       const changes = { port: 1, public: true, base_path: "/door", session_days: 1 };
-      // The interface is an option of the host's, above the settings.
+      // The host option `host` overrides the setting.
       expect(await apply("launcher", changes)).toEqual({
         now: ["session_days"],
         afterRestart: ["port", "base_path"],
@@ -136,7 +136,7 @@ describe("what waits for a restart", () => {
       expect(await status(at.host)).toBe(200);
     }));
 
-  test("certificates are looked at before they are taken", async () => {
+  test("checks certificates before accepting them", async () => {
     const folder = await mkdtemp(join(tmpdir(), "doorward-tls-"));
     try {
       const { cert, key } = selfSigned();
@@ -158,25 +158,23 @@ describe("what waits for a restart", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("rejected change", () => {
   test.each([
     ["launcher", { session_days: 0, trusted_proxies: ["127.0.0.1"] }, "launcher.session_days"],
     ["launcher", { session_days: 1, base_path: "door/../" }, "launcher.base_path"],
     ["launcher", { sesion_days: 1 }, 'Did you mean "session_days"'],
     ["channels.pico", { max_connections: 0, enabled: false }, "channels.pico.max_connections"],
     ["gateway", { port: 70_000 }, "gateway.port"],
-  ])(
-    "%s %j keeps every old value of all its plugins, and says what is wrong",
-    (section, changes, words) =>
-      running(async ({ apply, value }) => {
-        const before = structuredClone(value(section));
-        expect((await refusal(apply(section, changes))).message).toContain(words);
-        expect(value(section)).toEqual(before);
-      }),
+  ])("keeps all old values and reports the problem: %s %j", (section, changes, words) =>
+    running(async ({ apply, value }) => {
+      const before = structuredClone(value(section));
+      expect((await refusal(apply(section, changes))).message).toContain(words);
+      expect(value(section)).toEqual(before);
+    }),
   );
 });
 
-test("a host's own server keeps its port whatever the settings say, and nothing is said to wait", async () => {
+test("keeps the port of a server of the host", async () => {
   const server = createServer();
   await withKernel([memoryTokens(), http({ server }), editor], async ({ kernel: { services } }) => {
     expect(

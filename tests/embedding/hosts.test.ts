@@ -40,8 +40,8 @@ async function conversation(channel: string): Promise<unknown> {
   return (await client.next("message.create")).payload!["content"];
 }
 
-describe("in a host's server", () => {
-  test("the channel answers under a path prefix, the host everywhere else, before and after", async () => {
+describe("kernel in a server of the host", () => {
+  test("serves the channel under a prefix and leaves other paths alone", async () => {
     const server = closing(
       createServer((request, response) => void response.end(`theirs ${request.url}`)),
     );
@@ -56,7 +56,7 @@ describe("in a host's server", () => {
     expect([await at("/door/pico"), server.listening]).toEqual(["theirs /door/pico", true]);
   });
 
-  test("beside WebSockets of the host each gets its own, whoever came first", async () => {
+  test("shares upgrades with WebSockets of the host in any order", async () => {
     const server = closing(createServer());
     const early = new WebSocketServer({ noServer: true });
     server.on("upgrade", (request, socket, head) => {
@@ -80,7 +80,7 @@ describe("in a host's server", () => {
     expect(await conversation(`ws://127.0.0.1:${port}/pico`)).toBe("you said hello");
   });
 
-  test("over TLS of the host", async () => {
+  test("serves the channel over TLS of the host", async () => {
     const { cert, key } = selfSigned();
     const server = closing(createTlsServer({ cert, key }));
     const port = await listening(server);
@@ -93,7 +93,7 @@ describe("in a host's server", () => {
     ws.terminate();
   });
 
-  test("on the server of a Fastify instance, whose routes and hooks stay its own", async () => {
+  test("runs on a Fastify server without affecting its routes", async () => {
     const app = fastify();
     const hooked: string[] = [];
     app.addHook("onRequest", async ({ url }) => void hooked.push(url));
@@ -108,8 +108,8 @@ describe("in a host's server", () => {
   });
 });
 
-describe("with the host's own check of tokens", () => {
-  test("a function decides, and learns nothing but name and candidate", async () => {
+describe("token check of the host", () => {
+  test("receives only the name and the candidate", async () => {
     const asked: unknown[] = [];
     const verify = (...args: unknown[]): boolean => (asked.push(args), args[1] === "ours");
     const form = { resolve: () => undefined, write: () => undefined, verify };
@@ -128,7 +128,7 @@ describe("with the host's own check of tokens", () => {
     ]);
   });
 
-  test("it opens the dashboard as well", async () => {
+  test("also signs in to the dashboard", async () => {
     const form = {
       resolve: () => undefined,
       write: () => undefined,
@@ -152,8 +152,8 @@ describe("with the host's own check of tokens", () => {
   });
 });
 
-describe("with the host's own logger", () => {
-  test("pino and Fastify's are taken as they are", async () => {
+describe("logger of the host", () => {
+  test("accepts the loggers of pino and Fastify", async () => {
     const lines: string[] = [];
     const stream = { write: (line: string) => void lines.push(line) };
     for (const log of [pino({}, stream), fastify({ logger: { stream } }).log]) {
@@ -168,7 +168,7 @@ describe("with the host's own logger", () => {
   });
 });
 
-describe("with the host's own session check", () => {
+describe("session check of the host", () => {
   const users = new Map([["cookie-of-ann", "ann"]]);
   const find = ({
     headers,
@@ -180,7 +180,7 @@ describe("with the host's own session check", () => {
   };
 
   test.each([
-    ["at once", find],
+    ["immediately", find],
     [
       "after a while",
       async (q: Parameters<typeof find>[0]) => (await new Promise(setImmediate), find(q)),
@@ -208,7 +208,7 @@ describe("with the host's own session check", () => {
     }
   });
 
-  test("a session that ends closes its sockets", async () => {
+  test("closes the sockets of a session that ended", async () => {
     const server = closing(createServer());
     const port = await listening(server);
     let end = (_: string): void => undefined;
@@ -222,7 +222,7 @@ describe("with the host's own session check", () => {
     expect((await page.closed).code).toBe(1008);
   });
 
-  test("a check that fails is nobody, and is written to the log", async () => {
+  test("treats a failing check as unauthenticated and logs it", async () => {
     const server = closing(createServer());
     const port = await listening(server);
     const { log, lines } = createCapturedLog();

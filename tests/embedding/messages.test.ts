@@ -9,7 +9,7 @@ import { picoServer } from "../../plugins/pico-server/index.ts";
 import { refusal } from "../support/sample-plugins.ts";
 import { root } from "../rules/source.ts";
 
-/* What a host reads when it has made a mistake: the compiler's own words, from the declarations that are shipped. */
+/* Tests the compiler errors for common mistakes, against the shipped declarations. */
 
 const head = `
 import { createKernel, type Plugin } from "doorward";
@@ -28,103 +28,104 @@ createKernel([...all, ...(Math.random() > 0.5 ? [echo()] as const : [] as const)
 createKernel([], { plugins: [echo()], config: { anything: { goes: 1 } } });
 `.trim();
 
-/** Mistake -> words of the message. */
+/** Mistake, its code, and words that the error must contain. */
 const mistakes: readonly (readonly [what: string, code: string, words: RegExp])[] = [
   [
-    "a plugin is missing",
+    "reports a missing plugin",
     "createKernel([channels(), http(), picoServer()]);",
     /no earlier plugin offers tokens/,
   ],
   [
-    "the order is wrong",
+    "reports a wrong order",
     "createKernel([picoServer(), tokenStore(memory()), channels(), http()]);",
     /no earlier plugin offers (?=.*channels)(?=.*http)(?=.*tokens)/,
   ],
   [
-    "nobody announces what a plugin hears",
+    "reports an event without an emitter",
     'declare const r: Plugin<{ listens: Pick<PicoServerEvents, "pico-server:refused"> }>; createKernel([r]);',
     /no plugin emits pico-server:refused/,
   ],
   ["a fact is misspelt", 'kernel.on("pico-server:conected", () => {});', /"pico-server:conected"/],
   [
-    "a field of a fact is misspelt",
+    "reports a misspelt event field",
     'kernel.on("pico-server:connected", ({ sesion }) => sesion);',
     /'sesion' does not exist.*session: string/,
   ],
   ["a service is misspelt", "kernel.services.tokenz;", /Did you mean 'tokens'/],
   [
-    "an address lacks its session",
+    "reports an address without session",
     'sends.send({ channel: "pico" }, { content: "" });',
     /'session' is missing/,
   ],
   [
-    "a kind of message is misspelt",
+    "reports a misspelt message kind",
     'application((m) => m.stream({ kind: "thougt" }).abort());',
     /Did you mean '"thought"'/,
   ],
   [
-    "a stream gets something else than text",
+    "reports a non-text stream",
     'sends.stream({ channel: "a", session: "b" }).write(1);',
     /'string'/,
   ],
   ["an option is misspelt", "http({ prot: 80 });", /'prot' does not exist in type 'HttpOptions'/],
   [
-    "a need is half named",
-    'const p: Plugin<{ needs: { channels: Channels; a: 1 } }> = { name: "a", api: 1, needs: { a: true }, start() {} }; void p;',
+    "reports an incomplete needs object",
+    "const p: Plugin<{ needs: { channels: Channels; a: 1 } }> = " +
+      '{ name: "a", api: 1, needs: { a: true }, start() {} }; void p;',
     /'channels' is missing/,
   ],
   [
-    "a service has another type",
+    "reports a wrong service type",
     "createKernel([wrong(), channels(), http(), picoServer()]);",
     /tokens is needed with another type than is offered/,
   ],
   [
-    "an event has another payload",
+    "reports a wrong event payload",
     'declare const s: Plugin<{ listens: { "http:listening": { port: number } } }>; createKernel([http(), s]);',
     /http:listening has another payload where it is emitted/,
   ],
   [
-    "two plugins offer one service",
+    "reports two plugins with one service",
     "createKernel([tokenStore(memory()), wrong()]);",
     /two plugins offer tokens/,
   ],
   [
-    "two applications are listed",
+    "reports two applications",
     "createKernel([channels(), application(() => {}), echo()]);",
     /two plugins offer application/,
   ],
   [
-    "the list is a plain array",
+    "reports a plain array",
     "const list = [channels(), http()]; createKernel(list);",
     /no fixed length: write it inside createKernel.*as const/,
   ],
   [
-    "a part of the list is a plain array",
+    "reports a plain array as a part of the list",
     "declare const some: Plugin[]; createKernel([...some, picoServer()]);",
     /no fixed length/,
   ],
   [
-    "an event has the prefix of another plugin",
+    "reports an event with a foreign prefix",
     'const t: Plugin<{ emits: { "other:done": { n: 1 } } }> = { name: "own", api: 1, start() {} }; void t;',
     /'"own"' is not assignable to type '"other"'/,
   ],
   [
-    "a section is misspelt",
+    "reports a misspelt section",
     'createKernel(all, { config: { "channels.pco": {} } });',
     /'"channels.pco"' does not exist.*|Did you mean/,
   ],
   [
-    "a setting is misspelt",
+    "reports a misspelt setting",
     "createKernel(all, { config: { launcher: { prot: 80 } } });",
     /'prot' does not exist/,
   ],
   [
-    "a setting has another type",
+    "reports a wrong setting type",
     'createKernel(all, { config: { launcher: { port: "80" } } });',
     /'string' is not assignable to type 'number/,
   ],
   [
-    "a promised service is not given",
+    "reports a missing service in the result of start",
     'const q: Plugin<{ offers: { clock: Date } }> = { name: "a", api: 1, start: () => ({}) }; void q;',
     /offers.*clock|clock: Date/,
   ],
@@ -134,7 +135,8 @@ let project: string;
 let output: string;
 
 beforeAll(async () => {
-  project = await mkdtemp(join(root, "dist", "messages-")); // inside the package, so that "doorward" is this package
+  // A folder inside the package, so that "doorward" resolves to this package.
+  project = await mkdtemp(join(root, "dist", "messages-"));
   const compilerOptions = {
     module: "nodenext",
     target: "es2023",
@@ -170,13 +172,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(project, { recursive: true, force: true }));
 
-/** The message about a line, with what is indented below it. */
+/** @returns The error about a line, with its indented continuation. */
 function about(line: number): string {
   const messages = output.split(/^(?=\S)/m);
   return messages.filter((message) => message.startsWith(`host.ts(${line},`)).join("");
 }
 
-describe("the compiler tells", () => {
+describe("compiler", () => {
   test.each(mistakes.map(([what, , words], index) => [what, words, index] as const))(
     "%s",
     (_, words, index) => {
@@ -184,7 +186,7 @@ describe("the compiler tells", () => {
     },
   );
 
-  test("nothing about a list that is right", () => {
+  test("reports nothing for a correct list", () => {
     const lines = [...output.matchAll(/^(\S+)\((\d+),/gm)].map(
       ([, file, line]) => [file, Number(line)] as const,
     );
@@ -192,7 +194,7 @@ describe("the compiler tells", () => {
   });
 });
 
-test("plugins that are known only at run time are refused in the same words", async () => {
+test("rejects plugins known only at run time with the same words", async () => {
   const { message } = await refusal(createKernel([], { plugins: [picoServer()] }).start());
   expect(message).toMatch(/needs the service "tokens", which no earlier plugin offers/);
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { root } from "../rules/source.ts";
 
-/* A host's process, from the built package: it ends by itself, and nothing of it is taken. */
+/* Runs host processes with the built package. */
 
 beforeAll(() => {
   if (!existsSync(join(root, "dist")))
@@ -40,8 +40,8 @@ async function host(script: string): Promise<{ code: number | null; out: unknown
   return { code, out: out === "" ? undefined : JSON.parse(out), err };
 }
 
-describe("a host's process", () => {
-  test("ends by itself after the stop; environment, signals and exit stay the host's", async () => {
+describe("host process", () => {
+  test("exits after the stop; Doorward leaves its environment and signals alone", async () => {
     const { code, out, err } = await host(`
       const read = [];
       process.env = new Proxy(process.env, { get: (env, name) => (read.push(name), env[name]) });
@@ -56,9 +56,9 @@ describe("a host's process", () => {
       const at = new URL("healthz", kernel.services.http.addresses()[0]);
       const { status } = await fetch(at, { headers: { connection: "close" } });
       await kernel.stop({ timeoutMs: 5_000 });
-      const ours = read.filter((name) => /ACME|SERVICE|TOKEN|HOME/.test(String(name)));
+      const readNames = read.filter((name) => /ACME|SERVICE|TOKEN|HOME/.test(String(name)));
       console.log(JSON.stringify({
-        live, ready, status, after: kernel.health().ready, signals: [during - before, count() - before], ours,
+        live, ready, status, after: kernel.health().ready, signals: [during - before, count() - before], readNames,
         globals: Object.keys(globalThis).length - globals,
       }));
     `);
@@ -69,13 +69,13 @@ describe("a host's process", () => {
       status: 200,
       after: false,
       signals: [0, 0],
-      ours: [],
+      readNames: [],
       globals: 0,
     });
     expect(code).toBe(0);
   });
 
-  test("holds two kernels with brands, ports and tokens of their own; one stops, the other serves", async () => {
+  test("runs two independent kernels", async () => {
     const { code, out, err } = await host(`
       const [one, other] = [make("acme"), make("umbrella")];
       await Promise.all([one.start(), other.start()]);
@@ -109,7 +109,7 @@ describe("a host's process", () => {
     expect(code).toBe(0);
   });
 
-  test("ends when its AbortSignal does, and at the end of an await-using block", async () => {
+  test("stops with its AbortSignal and with an await-using block", async () => {
     const { code, out, err } = await host(`
       const stop = new AbortController();
       const kernel = make("acme", { signal: stop.signal });

@@ -11,7 +11,7 @@ import { memory, tokenStore, type TokenBackend } from "../../plugins/token-store
 export const token = "correct-horse-battery-staple";
 export const config = { "channels.pico": { enabled: true } };
 
-/** The channel and an application that answers: what most hosts take. */
+/** The channel and an application that replies, as most hosts use them. */
 export function embedded(
   own: HttpOptions,
   form: TokenBackend = memory({ pico: token }),

@@ -21,7 +21,7 @@ const poisons = [
   '{"\\u005f_proto__":{"polluted":1}}',
 ];
 
-describe("a body that reaches for the prototype", () => {
+describe("request with __proto__", () => {
   const routes = [
     ["POST", "/login"],
     ["POST", "/setup"],
@@ -36,7 +36,7 @@ describe("a body that reaches for the prototype", () => {
     ["PUT", "/api/channels/pico_client"],
   ] as const;
 
-  test("is refused as JSON and means nothing as a form, at every address that takes one", async () => {
+  test("gets rejected as JSON and ignored as a form", async () => {
     await using door = await startDoor();
     const me = { authorization: `Bearer ${TOKEN}`, "if-match": "x" };
     for (const [method, path] of routes) {
@@ -55,7 +55,7 @@ describe("a body that reaches for the prototype", () => {
     }
   });
 
-  test("is no message of the channel, and does not end it", async () => {
+  test("keeps the channel connection open and gets no reply", async () => {
     await using door = await startDoor();
     const peer = await client(door.port, "/pico?session_id=__proto__", { token: PICO_TOKEN });
     for (const frame of [
@@ -83,7 +83,7 @@ describe("a body that reaches for the prototype", () => {
   });
 });
 
-describe("a configuration file that reaches for the prototype", () => {
+describe("configuration file with __proto__", () => {
   test.each([
     ["launcher-config.json", '{"__proto__":{"polluted":1,"public":true}}'],
     ["launcher-config.json", '{"constructor":{"prototype":{"polluted":1}}}'],
@@ -114,7 +114,7 @@ describe("a configuration file that reaches for the prototype", () => {
   });
 });
 
-describe("a file made to exhaust its reader is refused with its own name and nothing it holds", () => {
+describe("hostile configuration file", () => {
   const laughs = [
     "a: &a [x,x,x,x,x,x,x,x,x]",
     ..."bcdefghij".split("").map((name, at) => {
@@ -149,11 +149,11 @@ describe("a file made to exhaust its reader is refused with its own name and not
     ["cut off in the middle", `{"a":"${"x".repeat(1_000_000)}`],
   ])("JSON: %s", (_, text) => refused(() => parseJson(text, "the.file")));
 
-  test("YAML: a tag of another language makes a text of it, and runs nothing", () => {
+  test("reads a YAML tag of another language as text", () => {
     expect(parseYaml("a: !!js/function 'x'", "the.file")).toEqual({ a: "x" });
   });
 
-  test("JSON: one that is deep, or holds one long text, is read", () => {
+  test("reads deeply nested JSON and long strings", () => {
     expect(
       parseJson(`{"a":${"[".repeat(50_000)}${"]".repeat(50_000)}}`, "the.file"),
     ).toHaveProperty("a");
@@ -171,7 +171,7 @@ describe.skipIf(process.platform === "win32")("secret files", () => {
   const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o777;
   const store = (home = folder.home) => files({ home, env: {} });
 
-  test("that others can read are narrowed, also behind a symbolic link", async () => {
+  test("restricts the mode of readable files, also behind symbolic links", async () => {
     await mkdir(at("elsewhere"));
     await mkdir(at("home"), { mode: 0o700 });
     await writeFile(at("elsewhere", "secrets.yml"), `channels: {pico: {token: ${PICO_TOKEN}}}\n`);
@@ -186,7 +186,7 @@ describe.skipIf(process.platform === "win32")("secret files", () => {
     expect(await modeOf(at("home", "launcher-config.json"))).toBe(0o600);
   });
 
-  test("behind a symbolic link are written where it points, and the link stays", async () => {
+  test("writes to the target of a symbolic link and keeps it", async () => {
     await mkdir(at("home"), { mode: 0o700 });
     await writeFile(at("secrets.yml"), "", { mode: 0o600 });
     await symlink(at("secrets.yml"), at("home", ".security.yml"));
@@ -195,7 +195,7 @@ describe.skipIf(process.platform === "win32")("secret files", () => {
     expect(await readFile(at("secrets.yml"), "utf8")).toContain(PICO_TOKEN);
   });
 
-  test("whose links form a loop, or that are folders, are an error and never no token", async () => {
+  test("fails for link loops and folders instead of dropping the token", async () => {
     await symlink(at("b.yml"), at(".security.yml"));
     await symlink(at(".security.yml"), at("b.yml"));
     await expect(store().resolve("pico")).rejects.toMatchObject({ code: "FILE_UNREADABLE" });
@@ -205,7 +205,7 @@ describe.skipIf(process.platform === "win32")("secret files", () => {
 });
 
 test.skipIf(process.platform === "win32")(
-  "the owner's socket is out of reach of others, also in a folder they could enter",
+  "keeps the control socket private, also in a readable folder",
   async () => {
     await using folder = await tempHome();
     const run = join(folder.home, "run");
@@ -216,7 +216,7 @@ test.skipIf(process.platform === "win32")(
       note: join(run, "launcher.json"),
       pid: process.pid,
     };
-    await writeFile(local.socket, "left by somebody");
+    await writeFile(local.socket, "left by another process");
     await using door = await startDoor({}, { dashboard: { local } });
     const modes = await Promise.all(
       [run, local.socket, local.note].map(async (path) => (await stat(path)).mode & 0o777),
@@ -228,7 +228,7 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("a session's name over 256 bytes, with control characters, or half of a character is refused", async () => {
+test("rejects session names that are too long or malformed", async () => {
   await using door = await startDoor();
   const me = { authorization: `Bearer ${PICO_TOKEN}` };
   for (const name of [
@@ -251,7 +251,7 @@ test("a session's name over 256 bytes, with control characters, or half of a cha
   }
 });
 
-test("an owner's settings keep their guard: no token, path or plugin can be set, in any spelling", async () => {
+test("never sets tokens, paths or plugins over the settings API", async () => {
   await using door = await startDoor();
   const me = await signedIn(door);
   const put = (body: object) =>

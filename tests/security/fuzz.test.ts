@@ -23,7 +23,7 @@ afterEach(async () => {
   if (fault) throw new Error(fault.text, { cause: fault["err"] });
 });
 
-/** Whether it still does its work. */
+/** Resolves to true if the channel still works. */
 async function isWell(): Promise<boolean> {
   const peer = await client(channel.port, "/pico");
   await peer.settled();
@@ -34,7 +34,7 @@ async function isWell(): Promise<boolean> {
 const text = Buffer.from('{"type":"ping"}');
 const zeros = (size: number): Buffer => Buffer.alloc(size);
 
-describe("a frame that breaks the WebSocket protocol closes its own connection, and no other", () => {
+describe("malformed WebSocket frame", () => {
   test.each([
     ["without a mask", [wireFrame(text, { masked: false })], 1002],
     ["with the first reserved bit", [wireFrame(text, { reserved: 4 })], 1002],
@@ -46,32 +46,28 @@ describe("a frame that breaks the WebSocket protocol closes its own connection, 
     ["of control, over 125 bytes", [wireFrame(zeros(126), { opcode: 9 })], 1002],
     ["that goes on with nothing", [wireFrame(text, { opcode: 0 })], 1002],
     [
-      "that begins within another message",
+      "that starts within another message",
       [wireFrame(text, { fin: false }), wireFrame(text)],
       1002,
     ],
-    ["of text that is no UTF-8", [wireFrame(Buffer.from([0xc3, 0x28]))], 1007],
+    ["of text in invalid UTF-8", [wireFrame(Buffer.from([0xc3, 0x28]))], 1007],
     ["of text that is half a character", [wireFrame(Buffer.from([0xf0, 0x9f]))], 1007],
     ["that closes with one byte", [wireFrame(zeros(1), { opcode: 8 })], 1002],
     [
-      "that closes with a code nobody may send",
+      "that closes with a forbidden code",
       [wireFrame(Buffer.from([0x03, 0xed]), { opcode: 8 })],
       1002,
     ],
     [
-      "that closes with a reason that is no UTF-8",
+      "that closes with a reason in invalid UTF-8",
       [wireFrame(Buffer.from([0x03, 0xe8, 0xff]), { opcode: 8 })],
       1007,
     ],
     ["of 2^63 bytes", [wireFrame(zeros(0), { length: 2n ** 63n, bits: 64 })], 1009],
-    [
-      "of more bytes than a number holds",
-      [wireFrame(zeros(0), { length: 2n ** 53n, bits: 64 })],
-      1009,
-    ],
+    ["with a length over 2^53", [wireFrame(zeros(0), { length: 2n ** 53n, bits: 64 })], 1009],
     ["of one byte too many", [wireFrame(zeros(0), { length: 1_048_577n, bits: 64 })], 1009],
     [
-      "in fragments too many together",
+      "with too many bytes in all fragments",
       [wireFrame(zeros(1_000_000), { fin: false }), wireFrame(zeros(100_000), { opcode: 0 })],
       1009,
     ],
@@ -84,7 +80,7 @@ describe("a frame that breaks the WebSocket protocol closes its own connection, 
     other.ws.terminate();
   });
 
-  test("or a message that takes too much memory, in fragments of one byte or none", async () => {
+  test("closes a connection that sends tiny fragments", async () => {
     for (const piece of [zeros(1), zeros(0)]) {
       const peer = await rawPeer(channel.port);
       const rest = Buffer.concat(
@@ -96,7 +92,7 @@ describe("a frame that breaks the WebSocket protocol closes its own connection, 
   });
 });
 
-test("an offer to compress is not taken, and nothing compressed is read", async () => {
+test("declines compression and rejects compressed frames", async () => {
   const peer = await rawPeer(channel.port, [
     "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits",
   ]);
@@ -106,7 +102,7 @@ test("an offer to compress is not taken, and nothing compressed is read", async 
   expect((await peer.closed).code).toBe(1002);
 });
 
-test("a peer that floods the server with pings is closed as rate_limited", async () => {
+test("closes a peer that floods pings as rate_limited", async () => {
   const peer = await rawPeer(channel.port);
   peer.socket.write(
     Buffer.concat(Array<Buffer>(10_000).fill(wireFrame(zeros(125), { opcode: 9 }))),
@@ -116,8 +112,8 @@ test("a peer that floods the server with pings is closed as rate_limited", async
   expect(received).toBeLessThan(200_000);
 });
 
-describe("input made from the grammar, and wrong somewhere", () => {
-  test("is a frame or a WireError to the decoder", () => {
+describe("generated malformed input", () => {
+  test("decodes to a frame or a WireError", () => {
     const random = randomFrom(seedOf("frames"));
     for (let at = 0; at < 20_000; at += 1) {
       const input = at % 2 ? frameText(random) : frameBytes(random);
@@ -134,21 +130,22 @@ describe("input made from the grammar, and wrong somewhere", () => {
     }
   });
 
-  test("as a message is answered or ignored, and the connection goes on", async () => {
+  test("keeps the connection open when sent as messages", async () => {
     const random = randomFrom(seedOf("messages"));
     for (let batch = 0; batch < 150; batch += 1) {
       const peer = await client(channel.port, `/pico?pico_ext=${batch % 2}`);
-      // Nineteen: the twentieth that is malformed would close.
+      // Nineteen, because the twentieth malformed message closes the connection.
       for (let at = 0; at < 19; at += 1) {
         const isText = random() < 0.5;
-        peer.ws.send(isText ? frameText(random) : frameBytes(random), { binary: !isText }); // bytes may be no UTF-8
+        // The bytes may be invalid UTF-8, so they need a binary message.
+        peer.ws.send(isText ? frameText(random) : frameBytes(random), { binary: !isText });
       }
       await peer.settled();
       peer.ws.terminate();
     }
   });
 
-  test("as frames ends at most the connection that sent it", async () => {
+  test("closes at most its own connection when sent as frames", async () => {
     const random = randomFrom(seedOf("wire"));
     for (let at = 0; at < 300; at += 1) {
       const peer = await rawPeer(channel.port);
@@ -158,7 +155,7 @@ describe("input made from the grammar, and wrong somewhere", () => {
     expect(await isWell()).toBe(true);
   });
 
-  test("as a handshake opens nothing, and is answered with the safety headers or not at all", async () => {
+  test("opens no connection as a handshake; responses have security headers", async () => {
     const random = randomFrom(seedOf("handshakes"));
     for (let at = 0; at < 600; at += 1) {
       const bytes = handshake(random);

@@ -1,8 +1,8 @@
-/* Hostile input made from the grammar of what is expected: close enough to right to reach the depth, wrong somewhere. */
+// Generates hostile input from the expected grammar: almost valid, so that it reaches deep code.
 
 export type Random = () => number;
 
-/** Repeatable: the same seed, the same numbers from 0 to 1 (mulberry32). */
+/** Creates a repeatable generator of numbers from 0 to 1 (mulberry32). */
 export function randomFrom(seed: number): Random {
   let state = seed >>> 0;
   return () => {
@@ -13,7 +13,7 @@ export function randomFrom(seed: number): Random {
   };
 }
 
-/** `FUZZ_SEED` repeats a run; it is printed, so that a failure can be repeated. */
+/** `FUZZ_SEED` repeats a run. The seed is printed with a failure. */
 export function seedOf(what: string): number {
   const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 2 ** 32);
   console.info(`${what}: FUZZ_SEED=${seed}`);
@@ -144,7 +144,7 @@ function mutate(random: Random, text: string): string {
   return pick(random, kinds)();
 }
 
-/** A text that is nearly, or quite, a frame of a client. */
+/** @returns The text of a valid or almost valid client frame. */
 export function frameText(random: Random): string {
   const frame = {
     type: random() < 0.9 ? pick(random, types) : value(random),
@@ -157,7 +157,7 @@ export function frameText(random: Random): string {
   return random() < 0.5 ? text : mutate(random, text);
 }
 
-/** The same as bytes, which may be no UTF-8. */
+/** @returns The bytes of such a text, possibly invalid UTF-8. */
 export function frameBytes(random: Random): Buffer {
   const bytes = Buffer.from(frameText(random));
   if (bytes.length > 0 && random() < 0.2) bytes[below(random, bytes.length)] = below(random, 256);
@@ -170,11 +170,11 @@ export interface WireFrame {
   readonly opcode?: number;
   readonly masked?: boolean;
   readonly length?: bigint;
-  /** 7, 16 or 64 bits: also where fewer would do. */
+  /** Size of the length field: 7, 16 or 64 bits, even if fewer are enough. */
   readonly bits?: 7 | 16 | 64;
 }
 
-/** A WebSocket frame as it is told, right or wrong. Masked with zeros: the payload stands in it as it is. */
+/** Encodes a WebSocket frame, valid or not. The mask is zero, so the payload is unchanged. */
 export function wireFrame(payload: Uint8Array, o: WireFrame = {}): Buffer {
   const {
     fin = true,
@@ -192,7 +192,7 @@ export function wireFrame(payload: Uint8Array, o: WireFrame = {}): Buffer {
   return Buffer.concat([head, masked ? Buffer.alloc(4) : Buffer.alloc(0), payload]);
 }
 
-/** Frames of which most are right and some are not. */
+/** @returns Frames of which most are valid. */
 export function wireFrames(random: Random): Buffer {
   const frames = Array.from({ length: 1 + below(random, 12) }, () => {
     if (random() < 0.6) return wireFrame(frameBytes(random), random() < 0.5 ? {} : { opcode: 2 });
@@ -269,7 +269,7 @@ const queries = [
   "?wait=1e9",
 ];
 
-/** A request to the channel whose lines were drawn from right and wrong ones. It never holds the right token. */
+/** @returns A channel request with valid and invalid lines. It never has the correct token. */
 export function handshake(random: Random): Buffer {
   const chosen = lines.filter(() => random() < 0.25);
   const host = random() < 0.9 ? ["Host: localhost"] : [];

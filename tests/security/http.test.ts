@@ -25,12 +25,12 @@ afterAll(async () => {
 });
 
 const bearer = `Authorization: Bearer ${TOKEN}`;
-/** What an attacker hides behind a request; answered, it would show. */
+/** A request hidden behind another one. A response to it would reveal smuggling. */
 const hidden = `GET /api/status HTTP/1.1\r\nHost: localhost\r\n${bearer}\r\n\r\n`;
 const post = (lines: string, body: string): string =>
   `POST /login HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n\r\n${body}`;
 
-describe("a request that two servers could read differently is refused, and what follows it is not served", () => {
+describe("ambiguous request", () => {
   test.each([
     [
       "a length and chunks",
@@ -92,12 +92,12 @@ describe("a request that two servers could read differently is refused, and what
     ["another version", hidden.replace("HTTP/1.1", "HTTP/9.9")],
     ["no version", "GET /api/status\r\n\r\n"],
     ["a method in lower case", hidden.replace("GET", "get")],
-    ["a method nobody knows", hidden.replace("GET", "SMUGGLE")],
+    ["an unknown method", hidden.replace("GET", "SMUGGLE")],
     ["two Host lines", hidden.replace("Host:", "Host: evil.example\r\nHost:")],
     ["no Host", hidden.replace("Host: localhost\r\n", "")],
     ["two Authorization lines", hidden.replace(bearer, `${bearer}\r\n${bearer}`)],
     [
-      "two Host lines, more headers between them than Node counts",
+      "two Host lines with more headers between them than Node counts",
       hidden.replace(
         "Host: localhost",
         `Host: localhost\r\n${"a:\r\n".repeat(2_500)}Host: evil.example`,
@@ -111,12 +111,12 @@ describe("a request that two servers could read differently is refused, and what
   });
 });
 
-describe("an upgrade to something else than WebSocket", () => {
+describe("upgrade to another protocol", () => {
   const h2c = (target: string, lines = "", body = ""): string =>
     `GET ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\n` +
     `HTTP2-Settings: AAMAAABkAAQAAP__\r\n${lines}\r\n${body}`;
 
-  test("opens nothing that the plain request does not open", async () => {
+  test("grants no more access than the plain request", async () => {
     expect((await door.attack(h2c("/api/status"))).status).toBe(401);
     expect((await door.attack(h2c("/api/status", `${bearer}\r\n`))).status).toBe(200);
     expect((await door.attack(h2c("/pico"))).status).toBe(401);
@@ -126,7 +126,7 @@ describe("an upgrade to something else than WebSocket", () => {
     ).toBe(400);
   });
 
-  test("is answered once per connection, whatever follows it", async () => {
+  test("gets one response per connection", async () => {
     for (let n = 0; n < 20; n += 1) {
       const answer = await door.attack(h2c("/healthz").replace(", close", "").repeat(500));
       expect([answer.status, answer.headers["connection"]]).toEqual([200, "close"]);
@@ -136,7 +136,7 @@ describe("an upgrade to something else than WebSocket", () => {
   });
 });
 
-describe("what is larger than it may be is refused and costs little", () => {
+describe("oversized request", () => {
   const json = { "content-type": "application/json" };
 
   test.each([
@@ -152,7 +152,7 @@ describe("what is larger than it may be is refused and costs little", () => {
     expect((await door.attack(bytes)).status).toBe(status);
   });
 
-  test("a body, announced or in chunks", async () => {
+  test("rejects large bodies, with a length or chunked", async () => {
     const me = await signedIn(door);
     for (const path of ["/login", "/setup", "/logout"]) {
       await refusal(await door.post(path, { token: "x".repeat(5_000) }, me), 413, "body_too_large");
@@ -182,7 +182,7 @@ describe("what is larger than it may be is refused and costs little", () => {
     expect(answer.status).toBe(413);
   });
 
-  test("a body that is deep, long or full of escapes is judged like any other", async () => {
+  test("checks deep, long and escaped bodies like any other", async () => {
     const me = { ...(await signedIn(door)), ...json, "if-match": "x" };
     const bodies = [
       `{"session_days":${"[".repeat(250_000)}${"]".repeat(250_000)}}`,
@@ -197,7 +197,7 @@ describe("what is larger than it may be is refused and costs little", () => {
     }
   });
 
-  test("cookies, parameters and names by the thousand change nothing", async () => {
+  test("ignores thousands of cookies and parameters", async () => {
     const me = await signedIn(door);
     const name = me.cookie.split("=")[0]!;
     const planted = Array<string>(200).fill(`${name}=x.y`).join("; ");
@@ -216,7 +216,7 @@ describe("what is larger than it may be is refused and costs little", () => {
   });
 });
 
-describe("a path", () => {
+describe("request path", () => {
   test.each([
     "/assets/../api/status",
     "/assets/%2e%2e/api/status",
@@ -257,7 +257,7 @@ describe("a path", () => {
     expect(answer.body).not.toMatch(/running|root:|"name"/);
   });
 
-  test("that looks like a pattern of the router is not found, also for an owner", async () => {
+  test("leads to 404 if it looks like a router pattern", async () => {
     const me = await signedIn(door);
     for (const path of [
       "/a*b",
@@ -272,7 +272,7 @@ describe("a path", () => {
     }
   });
 
-  test("of the owner's socket is not found, also for an owner", async () => {
+  test("leads to 404 if it belongs to the control socket", async () => {
     const me = await signedIn(door);
     for (const path of ["/local", "/local/tokens", "/local/token/show", "/local/links"]) {
       await refusal(await door.post(path, { name: "pico" }, me), 404, "not_found");
@@ -280,7 +280,7 @@ describe("a path", () => {
   });
 });
 
-describe("a host", () => {
+describe("Host header", () => {
   test.each([
     "evil.example",
     "evil.example:80",
@@ -299,7 +299,7 @@ describe("a host", () => {
     "xn--lcalhost-54a",
     "localhost:65536",
     "[::1]:99999",
-  ])("that others can point here is refused: %s", async (host) => {
+  ])("leads to a rejection for a foreign name: %s", async (host) => {
     const answer = await door.attack(request("GET /api/auth/status", [`Host: ${host}`]));
     expect([400, 403]).toContain(answer.status);
   });
@@ -312,13 +312,13 @@ describe("a host", () => {
     "",
     "a,localhost",
     "%6c",
-  ])("that is none is refused: %j", async (host) => {
+  ])("leads to a rejection if malformed: %j", async (host) => {
     expect((await door.attack(request("GET /api/auth/status", [`Host: ${host}`]))).status).toBe(
       400,
     );
   });
 
-  test("in the target goes before that of the header", async () => {
+  test("yields to the host of the request target", async () => {
     const get = (target: string, host: string) =>
       door.attack(request(`GET ${target}`, [`Host: ${host}`]));
     expect((await get("http://evil.example/api/auth/status", "localhost")).status).toBe(403);
@@ -337,21 +337,21 @@ describe("a host", () => {
   });
 });
 
-describe("forwarded headers of a stranger", () => {
+describe("forged forwarded headers", () => {
   const forged = (n: number) => ({
     "x-forwarded-for": `198.51.100.${n}`,
     forwarded: `for=198.51.100.${n};proto=https`,
   });
 
-  test("buy no tries", async () => {
+  test("allow no additional sign-in attempts", async () => {
     await using own = await startDoor();
-    const tries: number[] = [];
+    const statuses: number[] = [];
     for (let n = 0; n < 12; n += 1)
-      tries.push((await own.post("/login", { token: wrong(n) }, forged(n))).status);
-    expect(tries).toEqual([...Array<number>(10).fill(401), 429, 429]);
+      statuses.push((await own.post("/login", { token: wrong(n) }, forged(n))).status);
+    expect(statuses).toEqual([...Array<number>(10).fill(401), 429, 429]);
   });
 
-  test("make no cookie secure, allow no host and write no link", async () => {
+  test("change no cookie, allowed host or link", async () => {
     const lies = {
       "x-forwarded-proto": "https",
       "x-forwarded-host": "evil.example",
@@ -369,7 +369,7 @@ describe("forwarded headers of a stranger", () => {
     await refusal(refused, 403, "host_not_allowed");
   });
 
-  test("are not believed behind a trusted proxy further than to the address it saw itself", async () => {
+  test("count only up to the address the trusted proxy saw", async () => {
     await using own = await startDoor({ trusted_proxies: ["127.0.0.1"] });
     const seen: number[] = [];
     for (let n = 0; n < 12; n += 1) {
@@ -383,8 +383,8 @@ describe("forwarded headers of a stranger", () => {
   });
 });
 
-describe("of two headers or fields that contradict each other", () => {
-  test("the one that refuses decides", async () => {
+describe("contradicting headers or fields", () => {
+  test("lead to a rejection", async () => {
     const me = await signedIn(door);
     const changing = (headers: Record<string, string | string[]>) =>
       door.post("/api/signin-links", {}, { ...me, ...headers });
@@ -398,7 +398,7 @@ describe("of two headers or fields that contradict each other", () => {
       await refusal(await changing(headers), 403, "origin_not_allowed");
   });
 
-  test("a token given twice is compared with neither", async () => {
+  test("prevent the comparison of a duplicate token", async () => {
     const doubled = `{"token":"${wrong(1)}","token":"${TOKEN}"}`;
     const json = { method: "POST", headers: { "content-type": "application/json" } };
     await refusal(await door.request("/login", { ...json, body: doubled }), 400, "invalid_body");
@@ -408,7 +408,7 @@ describe("of two headers or fields that contradict each other", () => {
     expect((await door.get(`/?token=${wrong(1)}&token=${TOKEN}`)).status).toBe(400);
   });
 
-  test("a wrong Bearer beats a right cookie", async () => {
+  test("prefer a wrong Bearer token over a valid cookie", async () => {
     const me = await signedIn(door);
     await refusal(
       await door.get("/api/status", { ...me, authorization: "Bearer wrong-token" }),
@@ -419,7 +419,7 @@ describe("of two headers or fields that contradict each other", () => {
   });
 });
 
-test("guesses at one door do not shut another one, and an owner's sign-in goes on", async () => {
+test("limits wrong tokens per kind and keeps the owner signed in", async () => {
   await using own = await startDoor();
   const me = await signedIn(own);
   await block(own);

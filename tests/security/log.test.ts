@@ -6,7 +6,7 @@ import { signedIn, TOKEN } from "../support/dashboard-server.ts";
 import { client } from "../support/pico-server-harness.ts";
 import { PICO_TOKEN, request, startDoor } from "../support/launcher-server.ts";
 
-/** What would forge a line, move a cursor, or paint a terminal. */
+/** Texts that could forge a log line or control a terminal. */
 const hostile = [
   '\n{"level":30,"msg":"signed in"}',
   "\r\u001b[2J\u001b]0;owned\u0007",
@@ -17,7 +17,7 @@ const hostile = [
 const asHeader = (text: string): string =>
   text.replace(/[\r\n\0]/g, "").replace(/[^\x20-\xff]/g, "");
 
-test("nothing a stranger sends forges a line of the log, reaches a terminal as a command, or shows a token", async () => {
+test("escapes client input and hides tokens", async () => {
   await using door = await startDoor({ login_attempts_per_minute: 1_000 });
   const me = await signedIn(door);
   for (const text of hostile) {
@@ -72,7 +72,7 @@ test("nothing a stranger sends forges a line of the log, reaches a terminal as a
   });
   const said = [...door.lines];
   for (const { level, text, ...fields } of said) log[level](fields, text);
-  // And were they to reach a field, a text or an error:
+  // The same must hold if such texts reach a field, a message or an error.
   for (const text of hostile) log.error({ agent: text, err: new Error(text) }, text);
   close();
 

@@ -7,7 +7,7 @@ import {
   type StandOptions,
 } from "../support/pico-server-harness.ts";
 
-/** A channel without rates, with an application that takes everything. */
+/** Starts a channel without rate limits and an application that accepts every message. */
 export const startChannel = (options: StandOptions = {}): Promise<Stand> =>
   stand({
     ...options,
@@ -16,13 +16,13 @@ export const startChannel = (options: StandOptions = {}): Promise<Stand> =>
 
 export interface RawPeer {
   readonly socket: Socket;
-  /** The head of the answer. */
+  /** Status line and headers of the response. */
   readonly head: string;
-  /** Resolves when the connection has ended: the code of the close frame, if there was one. */
+  /** Resolves when the connection is closed, with the code of the close frame if there is one. */
   readonly closed: Promise<{ code: number | undefined; received: number }>;
 }
 
-/** A WebSocket as bytes, past its handshake. */
+/** Opens a WebSocket and gives access to its bytes after the handshake. */
 export function rawPeer(port: number, lines: readonly string[] = []): Promise<RawPeer> {
   const socket = connect(port, "127.0.0.1");
   let bytes = Buffer.alloc(0);
@@ -50,7 +50,7 @@ export function rawPeer(port: number, lines: readonly string[] = []): Promise<Ra
   });
 }
 
-/** Reads a server's frames up to its close. */
+/** Reads the frames of the server up to the close frame. */
 function closeCodeIn(bytes: Buffer): number | undefined {
   for (let at = 0; at + 2 <= bytes.length;) {
     const length = bytes[at + 1]!;
@@ -67,7 +67,7 @@ function closeCodeIn(bytes: Buffer): number | undefined {
   return undefined;
 }
 
-/** Sends bytes and goes away; resolves with what was answered first. */
+/** Sends bytes, ends the connection and resolves with the start of the response. */
 export function knockRaw(port: number, bytes: Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1");
@@ -78,6 +78,6 @@ export function knockRaw(port: number, bytes: Buffer): Promise<string> {
       if (text.includes("\r\n\r\n")) leave();
     });
     socket.on("error", leave).on("close", () => resolve(text));
-    socket.end(bytes); // half open: a request that is cut off is over
+    socket.end(bytes); // half-closed, so an incomplete request is final
   });
 }
